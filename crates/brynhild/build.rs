@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by variables")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
@@ -17,25 +17,39 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR").expect("cargo says where to write");
     let helper = Path::new(&out).join("confine-helper");
-    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
-        fs::copy(build(&Path::new(&out).join("helper")), helper)
-    } else {
-        fs::write(helper, "").map(|()| 0)
+    let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    match is_linux.then(|| build(&Path::new(&out).join("helper"))).flatten() {
+        Some(built) => fs::copy(built, helper).map(drop),
+        // Without one the program itself is its helper.
+        None => fs::write(helper, ""),
     }
     .expect("the helper can be written");
 }
 
 /// Builds it below `folder`, a target folder of its own: that of the build that runs this is locked.
-fn build(folder: &Path) -> std::path::PathBuf {
+fn build(folder: &Path) -> Option<PathBuf> {
     let target = env::var("TARGET").expect("cargo says for what it builds");
-    let status = Command::new(env::var_os("CARGO").expect("cargo says where it is"))
-        .args(["build", "--frozen", "--quiet", "--package", "sandbox", "--bin", "confine-helper"])
-        .args(["--profile", "helper", "--target", &target, "--target-dir"])
-        .arg(folder)
-        // `cargo clippy` puts itself in the place of the compiler; there is nothing to lint here.
-        .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .status()
-        .expect("cargo starts");
-    assert!(status.success(), "the sandbox's helper could not be built");
-    folder.join(target).join("helper").join("confine-helper")
+    // It takes its time to make it small, which only the program that is handed out needs.
+    let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let profile = if is_release { "helper" } else { "quick-helper" };
+    let build = |lock: &str| {
+        Command::new(env::var_os("CARGO").expect("cargo says where it is"))
+            .args(["build", lock, "--quiet", "--package", "sandbox", "--bin", "confine-helper"])
+            .args(["--profile", profile, "--target", &target, "--target-dir"])
+            .arg(folder)
+            // `cargo clippy` puts itself in the place of the compiler; there is nothing to lint here.
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    // As a rule all that it needs was fetched for this build. `cargo install` without `--locked` takes
+    // other versions than the lock file names, and those are fetched here.
+    if build("--frozen") || build("--locked") {
+        return Some(folder.join(&target).join(profile).join("confine-helper"));
+    }
+    println!(
+        "cargo::warning=the sandbox's helper could not be built, so that each confined command starts \
+         about 2 ms later; build with `--locked`"
+    );
+    None
 }

@@ -13,7 +13,7 @@ use agent::settings::{
 };
 use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
-use contract::policy::Access;
+use contract::policy::{Access, Mode};
 use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::{Confinement, Limits, Network, Profile, Sandbox};
 use contract::secret::Secret;
@@ -28,7 +28,7 @@ use crate::model_cache;
 use crate::model_names;
 use crate::output;
 use crate::permissions;
-use crate::provider_choice::{self, Candidate, Choice, Key};
+use crate::provider_choice::{self, Candidate, Choice};
 use crate::secrets::Secrets;
 use crate::trust::guard::Guarded;
 use crate::world::World;
@@ -44,12 +44,9 @@ pub(crate) struct Mind {
 }
 
 impl Mind {
-    /// The key that the provider is sent.
+    /// The keys that the provider is sent.
     pub(crate) fn keys(&self) -> Vec<Secret<String>> {
-        match &self.choice.candidate.key {
-            Key::Found { value, .. } => vec![value.clone()],
-            Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => Vec::new(),
-        }
+        self.choice.candidate.keys()
     }
 }
 
@@ -302,7 +299,7 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
 
 /// Whether nothing is asked about: the person has approved beforehand.
 pub(crate) fn asks_nothing(world: &World) -> bool {
-    world.global.yes || world.mode() == contract::policy::Mode::Yolo
+    world.global.yes || world.mode() == Mode::Yolo
 }
 
 /// What makes commits.
@@ -312,6 +309,7 @@ pub(crate) fn broker(world: &World, root: &Path) -> Result<Arc<dyn Broker>, Prob
         state: world.state_dir()?,
         home: world.environment.home.clone(),
         env: world.environment.variables.clone(),
+        rules: permissions::file_rules(world)?,
     }))
 }
 
@@ -360,6 +358,7 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
         rung: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
         egress: audit::egress(world),
+        rules: permissions::file_rules(world)?,
     })
 }
 
@@ -397,18 +396,37 @@ pub(crate) fn confinement(world: &World, root: &Path) -> Result<Confinement, Pro
 /// What commands may see and do.
 pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
     let config = world.config();
-    let network = if config.sandbox.allow_network { Network::Host } else { Network::None };
+    let has_network = config.sandbox.allow_network && world.mode() != Mode::ReadOnly;
+    let network = if has_network { Network::Host } else { Network::None };
+    let mut read = [config.sandbox.read_paths.clone(), skill_folders(world)].concat();
+    let mut env = child_environment(world);
+    if let Some((folder, file)) = git_settings(world, root) {
+        read.extend(folder);
+        env.insert("GIT_CONFIG_GLOBAL".to_owned(), file);
+    }
     Profile {
         workspace: root.to_owned(),
         access: Access::ReadOnly,
-        read: [config.sandbox.read_paths.clone(), skill_folders(world)].concat(),
+        read,
         write: config.sandbox.allowed_paths.clone(),
         own: Vec::new(),
         fixed: Vec::new(),
         network,
-        env: child_environment(world),
+        env,
         limits: Limits::default(),
     }
+}
+
+/// Where commands find the person's settings of git, with a folder to show them for that.
+fn git_settings(world: &World, root: &Path) -> Option<(Option<PathBuf>, String)> {
+    let variables = &world.environment.variables;
+    if world.is_unconfined() {
+        return variables.get("GIT_CONFIG_GLOBAL").map(|file| (None, file.clone()));
+    }
+    let writable = [&[root.to_owned()], world.config().sandbox.allowed_paths.as_slice()].concat();
+    let home = world.environment.home.as_deref();
+    let copies = sandbox::git_global(home, variables, &world.state_dir().ok()?, &writable)?;
+    Some((Some(copies.folder), copies.file.to_str()?.to_owned()))
 }
 
 /// The variables that commands see. Everything else stays with us: keys above all.

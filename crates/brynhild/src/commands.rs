@@ -40,7 +40,7 @@ use serde_json::json;
 
 use crate::args::{
     Cli, Command, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand, RunArgs,
-    RunFormat, ToolsCommand,
+    RunFormat, SandboxCommand, ToolsCommand,
 };
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -122,6 +122,13 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
             Ok(world)
         }
         Command::Hooks { .. } => trust::told(World::read(global)?),
+        Command::Session { .. }
+        | Command::Stats(_)
+        | Command::Permissions { .. }
+        | Command::Audit { .. }
+        | Command::Sandbox { command: SandboxCommand::Doctor } => {
+            trust::required(World::beside_project(global)?)
+        }
         _ => trust::required(World::read(global)?),
     }
 }

@@ -39,7 +39,7 @@ use crate::trust::Trusted;
 
 pub(crate) use node::{Layer, Origin};
 pub(crate) use redact::{is_secret, without_keys, without_login};
-pub(crate) use root::{RootTooWide, project_root};
+pub(crate) use root::{RootTooWide, passed_over, project_root};
 pub(crate) use settings::{
     Approval, Binding, Config, Editing, Favorite, Instance, OutputFormat, RegisteredModel, Tool,
 };
@@ -75,18 +75,23 @@ pub(crate) enum Mistakes {
     LeaveOut,
     /// The person's own file is, and every other mistake stops the program.
     LeaveOutOwn,
+    /// A file of the project is, and every other mistake stops the program.
+    LeaveOutProjects,
 }
 
 impl Mistakes {
     /// Why a layer is left out, for people; none where it stops the program.
-    fn reason(self, layer: Layer) -> Option<&'static str> {
+    fn reason(self, layer: Layer, whose: Author) -> Option<&'static str> {
         match self {
             Self::LeaveOut => Some("left out because of `--safe`"),
             Self::LeaveOutOwn if layer == Layer::User => Some(
                 "this conversation is read-only, as with `--safe`, because rules that deny may \
                  stand in a file that cannot be used; repair the file or move it away",
             ),
-            Self::LeaveOutOwn | Self::Stop => None,
+            Self::LeaveOutProjects if whose == Author::Project => {
+                Some("left out, since this command needs nothing of it")
+            }
+            Self::LeaveOutOwn | Self::LeaveOutProjects | Self::Stop => None,
         }
     }
 }
@@ -167,13 +172,14 @@ impl Sources {
             Some(path) => Some(PathBuf::from(surroundings.expand(path))),
             None => self.read_project.then(|| self.project_root.join(".env")),
         };
+        let is_ours = |path: &Path| !path.is_dir() && (path.exists() || !path.is_symlink());
         let layers = [
             (Layer::Site, surroundings.named_file("BRYNHILD_SITE_CONFIG")),
             (Layer::Deployment, surroundings.named_file("BRYNHILD_DEPLOYMENT_CONFIG")),
             (Layer::User, user),
             (Layer::Project, self.read_project.then_some(project)),
-            // A project's `.env` may be a folder of something else.
-            (Layer::EnvFile, env_file.filter(|path| own_env_file.is_some() || !path.is_dir())),
+            // A project's `.env` may be something else's: a folder, or a link to what others have.
+            (Layer::EnvFile, env_file.filter(|path| own_env_file.is_some() || is_ours(path))),
         ];
         let builtin = LayerFile { layer: Layer::Builtin, path: None, is_found: true };
         let files = layers.into_iter().map(|(layer, path)| {
@@ -227,7 +233,7 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     }
     loader.layer(Layer::Environment, Loader::read_environment);
     loader.layer(Layer::Flag, Loader::read_flags);
-    let config = match (loader.finish(), sources.mistakes.reason(Layer::Builtin)) {
+    let config = match (loader.finish(), sources.mistakes.reason(Layer::Builtin, Author::Person)) {
         (None, Some(reason)) => {
             // Each layer is right by itself, and together they are not.
             loader.tree = defaults();
@@ -280,7 +286,13 @@ struct Loader<'a> {
 impl Loader<'_> {
     /// Reads a layer; takes it away again where mistakes leave it out.
     fn layer(&mut self, layer: Layer, read: impl FnOnce(&mut Self)) {
-        let Some(reason) = self.sources.mistakes.reason(layer) else {
+        let is_projects = match layer {
+            Layer::Project => true,
+            Layer::EnvFile => !self.surroundings.env.contains_key("BRYNHILD_ENV_FILE"),
+            _ => false,
+        };
+        let whose = if is_projects { Author::Project } else { Author::Person };
+        let Some(reason) = self.sources.mistakes.reason(layer, whose) else {
             return read(self);
         };
         let before = self.tree.clone();
@@ -307,7 +319,28 @@ impl Loader<'_> {
         if !self.report.problems.is_empty() {
             return None;
         }
-        typed(&self.tree).map_err(|problem| self.report.problems.push(problem)).ok()
+        let mut config =
+            typed(&self.tree).map_err(|problem| self.report.problems.push(problem)).ok()?;
+        config.tools.forbid_what_was_meant(schema::TOOLS);
+        let tools = config.tools.each.values_mut().map(|tool| &mut tool.allowed_paths);
+        let sandbox = &mut config.sandbox;
+        for paths in tools.chain([&mut sandbox.allowed_paths, &mut sandbox.read_paths]) {
+            paths::place(paths, &self.sources.project_root);
+        }
+        self.hold("sandbox.allowed_paths", &mut sandbox.allowed_paths);
+        self.hold("sandbox.read_paths", &mut sandbox.read_paths);
+        Some(config)
+    }
+
+    /// Leaves out paths on which a command may have put a link to something else.
+    fn hold(&mut self, key: &str, paths: &mut Vec<PathBuf>) {
+        let Some(own) = self.sources.config_dir().filter(|_| !paths.is_empty()) else { return };
+        let state = own.join("sandbox");
+        let (granted, refused) = sandbox::granted_paths(paths, &self.sources.project_root, &state);
+        *paths = granted;
+        for text in refused {
+            self.report.warnings.push(Warning { place: key.to_owned(), text, hint: None });
+        }
     }
 
     fn read_file(&mut self, file: &LayerFile) {

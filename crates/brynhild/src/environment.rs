@@ -37,6 +37,11 @@ impl Environment {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let home = variables.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        // What is kept in a home would lie in whichever project one works in.
+        if let Some(home) = home.as_ref().filter(|home| home.is_relative()) {
+            let text = format!("HOME is `{}`, and must be an absolute path", home.display());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
+        }
         Ok(Self {
             home,
             cwd: std::env::current_dir()?,

@@ -29,7 +29,7 @@ use tools::tool_search::Deferral;
 use crate::assemble;
 use crate::config::{self, Layer};
 use crate::dialects::{Listed, Named, UNSTARTED};
-use crate::exit::Problem;
+use crate::exit::{Exit, Problem};
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
@@ -103,10 +103,11 @@ impl Mcp {
         learned.iter().filter_map(|it| it.as_ref().err()).for_each(starting::tell);
     }
 
-    /// The same for a conversation, which goes on without those that are slow.
-    pub(crate) async fn begin(&self, world: &World) {
+    /// The same for a conversation, which goes on without those that are slow. A signal that ends
+    /// the wait is the error.
+    pub(crate) async fn begin(&self, world: &World) -> Result<(), Exit> {
         let wait = world.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
-        self.starting.begin(&self.servers, Duration::from_secs(wait.unwrap_or_default())).await;
+        self.starting.begin(&self.servers, Duration::from_secs(wait.unwrap_or_default())).await
     }
 
     /// Their tools, and those that come with them.
@@ -171,7 +172,8 @@ pub(crate) async fn renewed(
     for problem in &found.problems {
         output::warning(problem);
     }
-    mcp.begin(world).await;
+    // A signal that ends the wait is heard by the conversation too.
+    let _ = mcp.begin(world).await;
     Ok(Some(Arc::new(mcp)))
 }
 

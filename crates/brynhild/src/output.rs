@@ -12,6 +12,11 @@ pub(crate) fn line(text: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
+/// Prints a line for people in which names from elsewhere stand, made [`visible`].
+pub(crate) fn told(text: impl Display) -> io::Result<()> {
+    line(visible(&text.to_string()))
+}
+
 /// Prints a value as JSON for people and programs.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     line(quiet(&serde_json::to_string_pretty(value)?))

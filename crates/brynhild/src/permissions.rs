@@ -1,6 +1,8 @@
 //! The policy that judges calls, from what was configured and what was remembered.
 
+mod file_rules;
 mod ground;
+mod mounts;
 mod names;
 mod programs;
 pub(crate) mod remembered;
@@ -21,6 +23,7 @@ use crate::config::{Approval, Layer};
 use crate::exit::Problem;
 use crate::output;
 use crate::world::World;
+pub(crate) use file_rules::file_rules;
 use programs::Programs;
 use remembered::Memories;
 
@@ -183,7 +186,7 @@ fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Ru
                 .hint("a rule is written as `Bash(git status:*)`, `Read(/etc/**)` or a tool's name")
         })?;
     for refused in parsed.refused {
-        output::warning(&refused);
+        world.warn_once(&refused);
     }
     Ok(parsed.rules)
 }

@@ -22,6 +22,18 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// What is said of a file that is not there, because a link at its place or on the way to it leads
+/// nowhere: somebody meant a file to be there, which may forbid something.
+pub(crate) fn lost(path: &Path) -> Option<String> {
+    let link = path.ancestors().find(|it| it.is_symlink() && !it.exists())?;
+    let target = std::fs::read_link(link).ok()?;
+    Some(format!(
+        "{} is a link to {}, and nothing is there; put it there, or remove the link",
+        link.display(),
+        target.display()
+    ))
+}
+
 /// Reads a file; none where there is none.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match open(path) {
@@ -29,7 +41,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
-            return Ok(None);
+            return lost(path).map_or(Ok(None), |words| Err(io::Error::other(words)));
         }
         Err(error) => return Err(error),
     };
@@ -68,6 +80,13 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 pub(crate) fn is_writable(folder: &Path) -> bool {
     let wanted = Access::WRITE_OK | Access::EXEC_OK;
     make_folder(&folder.join("file")).is_ok() && rustix::fs::access(folder, wanted).is_ok()
+}
+
+/// Whether something could be kept in a folder, which need not be there yet.
+pub(crate) fn may_be_writable(folder: &Path) -> bool {
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    let nearest = folder.ancestors().find(|it| it.symlink_metadata().is_ok());
+    nearest.is_some_and(|it| it.is_dir() && rustix::fs::access(it, wanted).is_ok())
 }
 
 /// Keeps other programs of this kind from changing a file until the result is dropped.

@@ -9,7 +9,7 @@ use plugins::plugin::Plugin;
 use plugins::python::{Described, Missing, ProviderDescription};
 use providers::catalog::{Quirks, Vendor, Wire};
 
-use crate::config::Instance;
+use crate::config::{self, Instance};
 use crate::exit::Problem;
 use crate::output;
 use crate::raw_witness;
@@ -220,6 +220,21 @@ pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
 }
 
 impl Candidate {
+    /// The keys that it is sent.
+    pub(crate) fn keys(&self) -> Vec<Secret<String>> {
+        let key = match &self.key {
+            Key::Found { value, .. } => Some(value.clone()),
+            Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
+        };
+        let headers = self.instance.iter().flat_map(|instance| &instance.headers);
+        let headers = headers.filter(|(name, _)| config::is_secret(name)).map(|(_, value)| {
+            // Of `Bearer key` the last word is the key.
+            let key = value.rsplit_once(' ').map_or(value.as_str(), |(_, key)| key);
+            Secret::new(key.to_owned())
+        });
+        key.into_iter().chain(headers).collect()
+    }
+
     /// What kind of server it is.
     pub(crate) fn vendor(&self) -> &Vendor {
         match &self.backing {
@@ -294,13 +309,13 @@ impl Candidate {
         settings.name.clone_from(&self.name);
         settings.base_url.clone_from(&self.base_url);
         settings.api_key = api_key;
-        settings.witness = raw_witness::witness(world, &vendor.name, model);
         if let Some(instance) = instance {
             settings.headers.clone_from(&instance.headers);
             if instance.api_key_env.is_some() {
                 settings.key_env.clone_from(&instance.api_key_env);
             }
         }
+        settings.witness = raw_witness::witness(world, (&vendor.name, model), &self.keys());
         providers::connect(settings)
             .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::misuse(error.message) })
     }

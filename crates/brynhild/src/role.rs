@@ -128,13 +128,13 @@ pub(crate) fn choose(
         let text = format!("{}: {}", file.display(), errors.join("; "));
         return Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"));
     };
+    reach::required(world, &role)?;
     for finding in &reading.findings {
         output::warning(&format!("{}: {}", file.display(), words(finding)));
     }
     take_variables(world, &role);
-    let prompt = &role.prompt;
     let environment = &world.environment.variables;
-    let prompt = variables::filled(prompt, role.variables.as_ref(), given, environment)
+    let prompt = variables::filled(&role.prompt, role.variables.as_ref(), given, environment)
         .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
     choose_model(world, &role);
     let mut findings = Vec::new();

@@ -570,7 +570,12 @@ async fn servers(
         mcp.set_mind(mind);
     }
     match (audience, tool) {
-        (Audience::Model, _) => mcp.begin(world).await,
+        (Audience::Model, _) => {
+            if let Err(exit) = mcp.begin(world).await {
+                mcp.shutdown().await;
+                return Err(Problem::new(exit, "stopped while MCP servers were starting"));
+            }
+        }
         // Somebody waits for the one, or for all of them.
         (Audience::Person | Audience::Others, Some(tool)) => mcp.learn_for(world, tool).await,
         (Audience::Person | Audience::Others, None) => mcp.learn().await,

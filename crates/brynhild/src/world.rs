@@ -117,6 +117,19 @@ impl World {
         Ok(world)
     }
 
+    /// The same for a command that needs nothing of the project: a broken file of it is told, and
+    /// left out.
+    pub(crate) fn beside_project(global: Global) -> Result<Self, Problem> {
+        let environment = surroundings()?;
+        let (mut sources, found) = sources(&global, &environment);
+        if !global.safe {
+            sources.mistakes = Mistakes::LeaveOutProjects;
+        }
+        let world = Self::from(global, environment, &mut sources, found)?;
+        world.begin();
+        Ok(world)
+    }
+
     /// Reads all of it anew, for the same occasion.
     pub(crate) fn anew(self) -> Result<Self, Problem> {
         match self.occasion {
@@ -132,6 +145,23 @@ impl World {
         }
         for warning in &self.loaded.warnings {
             output::warning(&warning.to_string());
+        }
+        self.tell_passed_over();
+    }
+
+    /// Says where a folder above is not taken for the project, as another user may have made it one.
+    fn tell_passed_over(&self) {
+        let (Ok(root), None) = (self.root(), self.environment.variable("BRYNHILD_PROJECT_ROOT"))
+        else {
+            return;
+        };
+        if let Some(folder) = config::passed_over(root, self.environment.home.as_deref()) {
+            let (folder, root) = (folder.display(), root.display());
+            output::warning(&format!(
+                "{folder} looks like the project, but other users have a hand in it or in a folder \
+                 below it; the project is {root}"
+            ));
+            output::hint(&format!("set BRYNHILD_PROJECT_ROOT={folder} if you trust them"));
         }
     }
 
@@ -348,7 +378,8 @@ impl World {
     /// Where the sandbox keeps what it needs between calls, on the same terms.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
         let folder = self.keeping_dir().map(|dir| dir.join("sandbox"));
-        folder.filter(|folder| !folder.is_file()).map_or_else(|| self.temporary_dir(), Ok)
+        let folder = folder.filter(|folder| private_file::may_be_writable(folder));
+        folder.map_or_else(|| self.temporary_dir(), Ok)
     }
 
     fn temporary_dir(&self) -> Result<PathBuf, Problem> {

@@ -58,6 +58,7 @@ impl Rig {
             rung: None,
             notice: None,
             egress: None,
+            rules: None,
         })
     }
 

@@ -35,6 +35,7 @@ async fn all(report: &mut Report) {
         rung: Some(rung),
         notice: None,
         egress: None,
+        rules: None,
     };
     for (rung, aim) in RUNGS {
         let reports = sandbox::doctor(&settings(rung));

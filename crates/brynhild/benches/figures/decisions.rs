@@ -14,8 +14,8 @@ use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
 const RUNS: usize = 9;
 /// Sizes in bytes, with the milliseconds that are aimed at.
 const SIZES: [(&str, usize, f64); 2] = [("10 kB", 10_000, 5.0), ("1 MB", 1_000_000, 100.0)];
-/// Kinds of commands: a piece that is repeated, and what ends it.
-const KINDS: [(&str, &str, &str); 13] = [
+/// Kinds of commands: a piece that is repeated, in which `#` counts, and what ends it.
+const KINDS: [(&str, &str, &str); 18] = [
     ("short commands", "git status --short && cargo test | head -40; ", ""),
     ("a chain", "true && ", "curl x"),
     ("one long command", "echo abc ", ""),
@@ -29,6 +29,11 @@ const KINDS: [(&str, &str, &str); 13] = [
     ("broken text", ")}]fi;;&& ' ", "curl x"),
     ("here-documents", "cat <<'EOF'\na b c\nEOF\n", "curl x"),
     ("interpreters", "python3 -c 'a(b, c)'; ", "curl x"),
+    ("changes of folder", "cd d#; cat a#; ", "curl x"),
+    ("additions to a file", "echo # >> log; ", "curl x"),
+    ("patterns", "cat d#/*.txt; ", "curl x"),
+    ("elements", "let a#=b[#]; ", "curl x"),
+    ("variables", "a#=b#; cat $a#; ", "curl x"),
 ];
 
 /// Measures decisions.
@@ -37,7 +42,8 @@ pub(crate) fn measure(report: &mut Report) {
     for (name, size, aim) in SIZES {
         let mut slowest = (0.0, "");
         for (kind, piece, end) in KINDS {
-            let command = piece.repeat(size / piece.len()) + end;
+            let pieces = (0..size / piece.len()).map(|at| piece.replace('#', &at.to_string()));
+            let command = pieces.collect::<String>() + end;
             let action = [Action::Run { command, cwd: PathBuf::from("/w") }];
             let times = (0..RUNS).map(|_| {
                 let start = Instant::now();
@@ -62,7 +68,10 @@ pub(crate) fn measure(report: &mut Report) {
 fn judge() -> Judge {
     let rules = json!({
         "allow": ["Bash(cargo test:*)"],
-        "deny": ["Bash(curl:*)", "Bash(git push:*)", "Bash(sudo:*)", "Read(secrets/**)"],
+        "deny": [
+            "Bash(curl:*)", "Bash(git push:*)", "Bash(sudo:*)", "Read(secrets/**)", "Read(.env)",
+            "Read(**/*.pem)", "Write(tests/**)",
+        ],
     });
     let rules = parse(&rules, Scope::User, str::to_owned).expect("the rules are well-formed");
     policy::policy(Settings {

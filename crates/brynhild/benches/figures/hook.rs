@@ -97,6 +97,7 @@ impl Rig {
             rung: None,
             notice: None,
             egress: None,
+            rules: None,
         })
     }
 

@@ -88,6 +88,7 @@ impl Rig {
             rung: None,
             notice: None,
             egress: None,
+            rules: None,
         });
         let path = format!("{}:/usr/bin:/bin", self.python.parent().expect("a folder").display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
@@ -313,6 +314,7 @@ pub(crate) fn context() -> ToolContext {
         rung: None,
         notice: None,
         egress: None,
+        rules: None,
     };
     let (progress, _) = mpsc::channel(1);
     ToolContext {

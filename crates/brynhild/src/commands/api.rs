@@ -57,11 +57,11 @@ async fn list(world: &World) -> Outcome {
     }
     output::line(output::table(&rows).trim_end())?;
     match choice {
-        Ok(choice) => output::line(format_args!(
+        Ok(choice) => output::told(format_args!(
             "\n{} would answer: {}",
             choice.candidate.name, choice.reason
         ))?,
-        Err(problem) => output::line(format_args!("\nNone would answer: {}", problem.error))?,
+        Err(problem) => output::told(format_args!("\nNone would answer: {}", problem.error))?,
     }
     Ok(Exit::Done)
 }

@@ -1,6 +1,6 @@
 //! `audit`: what was decided, and whether the record of it was changed.
 
-use contract::text::visible;
+use ::tui::masks::unmasked;
 use serde_json::json;
 
 use crate::args::AuditCommand;
@@ -30,7 +30,7 @@ fn list(world: &World, entries: &[Entry]) -> Outcome {
     }
     let row = |entry: &Entry| {
         let at = entry.at.to_string().chars().take(19).collect();
-        vec![at, visible(&entry.what).into_owned(), visible(&entry.detail).into_owned()]
+        vec![at, unmasked(&entry.what).into_owned(), unmasked(&entry.detail).into_owned()]
     };
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
     output::line(output::table(&rows).trim_end())?;

@@ -139,8 +139,6 @@ fn foreign(world: &World, event: Option<&str>) -> Vec<Foreign> {
 fn row(hook: &Listed) -> Vec<String> {
     let state = if hook.enabled { "on" } else { "off" };
     let line = if hook.line == 0 { String::new() } else { format!(":{}", hook.line) };
-    let replaces = hook.replaces.as_ref();
-    let replaces = replaces.map(|file| format!(" (replaces the one of {})", file.display()));
     let first = hook.subject.lines().next().unwrap_or_default();
     vec![
         hook.event.name().to_owned(),
@@ -148,7 +146,7 @@ fn row(hook: &Listed) -> Vec<String> {
         hook.kind.to_owned(),
         state.to_owned(),
         hook.source.clone(),
-        format!("{}{line}{}", hook.file.display(), replaces.unwrap_or_default()),
+        format!("{}{line}", hook.file.display()),
         head(first, 60).to_owned(),
     ]
 }

@@ -42,7 +42,7 @@ pub(crate) fn run(world: &World, args: &InitArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     for path in &written {
-        output::line(format_args!("Written: {}", path.display()))?;
+        output::told(format_args!("Written: {}", path.display()))?;
     }
     output::hint(&next(args.template, &name, args.output.as_deref()));
     Ok(Exit::Done)

@@ -139,7 +139,7 @@ fn list(world: &World, kind: Kind, limit: usize) -> Outcome {
         return Ok(Exit::Done);
     }
     if logs.is_empty() {
-        output::line(format_args!("No logs in {}.", folder.display()))?;
+        output::told(format_args!("No logs in {}.", folder.display()))?;
     }
     for log in logs {
         let modified = log.modified.0.strftime("%Y-%m-%d %H:%M:%S");

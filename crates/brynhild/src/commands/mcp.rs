@@ -206,7 +206,7 @@ fn told(world: &World, names: &[&str], path: &Path, scope: McpScope) -> Outcome 
     if world.wants_json() {
         output::json(&json!({"added": names, "file": path}))?;
     } else {
-        output::line(format_args!("Added {} to {}", names.join(", "), path.display()))?;
+        output::told(format_args!("Added {} to {}", names.join(", "), path.display()))?;
     }
     if scope == McpScope::Project {
         output::hint("`brynhild trust` lets what the project brings have an effect");
@@ -275,7 +275,7 @@ fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
             if world.wants_json() {
                 output::json(&json!({"removed": name, "file": path}))?;
             } else {
-                output::line(format_args!("Removed {name} from {}", path.display()))?;
+                output::told(format_args!("Removed {name} from {}", path.display()))?;
             }
             return Ok(Exit::Done);
         }
@@ -336,13 +336,13 @@ async fn approve(world: &World, name: &str) -> Outcome {
         return Ok(Exit::Done);
     }
     if changes.is_empty() && files.is_empty() {
-        output::line(format_args!("{name} offers what you agreed to"))?;
+        output::told(format_args!("{name} offers what you agreed to"))?;
     }
     for file in files {
         output::line(visible(&format!("{file}: {name} runs it as it is from here on")))?;
     }
     for (tool, change) in changes {
-        output::line(format_args!("{tool}: {}", change.trim_end()))?;
+        output::told(format_args!("{tool}: {}", change.trim_end()))?;
     }
     Ok(Exit::Done)
 }

@@ -271,10 +271,10 @@ fn aliases(world: &World) -> Outcome {
         return Ok(Exit::Done);
     }
     for (alias, model) in &models.aliases {
-        output::line(format_args!("{alias} = {model}"))?;
+        output::told(format_args!("{alias} = {model}"))?;
     }
     for favorite in favorites {
-        output::line(format_args!("* {favorite}"))?;
+        output::told(format_args!("* {favorite}"))?;
     }
     Ok(Exit::Done)
 }

@@ -1,12 +1,16 @@
 //! `sandbox`: runs a command confined, and says what confinement there is.
 
+mod shown;
+
 use std::ffi::OsString;
+use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use contract::policy::{Access, Mode};
-use contract::sandbox::{Channel, Child, Exit as Ended, SandboxError, Spawn, Stdin};
+use contract::sandbox::{Channel, Child, Exit as Ended, Network, SandboxError, Spawn, Stdin};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -17,6 +21,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
 use crate::output;
 use crate::world::World;
+use shown::Shown;
 
 /// By this shells say that a program was not found.
 const NOT_FOUND: u8 = 127;
@@ -56,12 +61,21 @@ async fn confined(world: &World, access: Access, command: Vec<OsString>) -> Outc
     };
     // Nothing is written in read-only mode, whatever the profile is.
     let access = if world.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };
-    let confinement = assemble::confinement(world, root)?.with_access(access);
+    let mut confinement = assemble::confinement(world, root)?.with_access(access);
+    if access == Access::ReadOnly {
+        // What may change nothing tells nobody anything either.
+        confinement.profile.network = Network::None;
+    }
     let mut signals = Signals::new()?;
     let child = confinement.start(&spawn).map_err(|error| unstarted(world, &spawn, &error))?;
     let Child { stdin, stdout, stderr, mut process, .. } = child;
-    let streams =
-        async { tokio::try_join!(copy(stdout, io::stdout()), copy(stderr, io::stderr())) };
+    let terminal = world.environment.terminal;
+    let streams = async {
+        tokio::try_join!(
+            copy(stdout, io::stdout(), terminal.stdout.then(Shown::default)),
+            copy(stderr, io::stderr(), terminal.stderr.then(Shown::default))
+        )
+    };
     let run = async {
         let (copied, ended) = tokio::join!(streams, process.wait());
         copied.and(ended)
@@ -89,7 +103,9 @@ fn unstarted(world: &World, spawn: &Spawn, error: &SandboxError) -> Problem {
         SandboxError::Start { source, .. } => {
             let is_missing = source.kind() == io::ErrorKind::NotFound;
             let code = if is_missing { NOT_FOUND } else { NOT_STARTED };
-            (Exit::Command(code), hidden(world, &spawn.program))
+            let may_be_hidden = is_missing || source.kind() == io::ErrorKind::PermissionDenied;
+            let hint = may_be_hidden.then(|| hidden(world, &spawn.program)).flatten();
+            (Exit::Command(code), hint)
         }
     };
     Problem { hint, ..Problem::new(exit, error.to_string()) }
@@ -105,7 +121,9 @@ fn hidden(world: &World, program: &Path) -> Option<String> {
     } else {
         vec![world.environment.cwd.join(program)]
     };
-    let place = places.into_iter().find(|place| place.is_file())?;
+    // What nobody can run does not run when it is seen either.
+    let can_run = |found: Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    let place = places.into_iter().find(|place| fs::metadata(place).is_ok_and(can_run))?;
     let root = world.root().ok()?;
     if place.starts_with(root) {
         return None;
@@ -141,12 +159,23 @@ async fn feed(to: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> io::Result<()> 
     std::future::pending().await
 }
 
-async fn copy(mut from: Box<dyn AsyncRead + Send + Unpin>, mut to: impl Write) -> io::Result<()> {
+/// Hands on what the command writes: to a terminal as it may be shown there, else as it is.
+async fn copy(
+    mut from: Box<dyn AsyncRead + Send + Unpin>,
+    mut to: impl Write,
+    mut shown: Option<Shown>,
+) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {
-        match from.read(&mut buffer).await? {
-            0 => return Ok(()),
-            count => to.write_all(&buffer[..count]).and_then(|()| to.flush())?,
+        let count = from.read(&mut buffer).await?;
+        match &mut shown {
+            Some(shown) if count == 0 => to.write_all(shown.finish().as_bytes())?,
+            Some(shown) => to.write_all(shown.push(&buffer[..count]).as_bytes())?,
+            None => to.write_all(&buffer[..count])?,
+        }
+        to.flush()?;
+        if count == 0 {
+            return Ok(());
         }
     }
 }

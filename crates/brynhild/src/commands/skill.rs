@@ -74,10 +74,10 @@ fn show(world: &World, name: &str, body: bool) -> Outcome {
         output::json(&object)?;
         return Ok(Exit::Done);
     }
-    output::line(format_args!("{} ({})", skill.name, skill.source))?;
+    output::told(format_args!("{} ({})", skill.name, skill.source))?;
     output::line(visible(&skill.description))?;
     if let Some(folder) = &skill.folder {
-        output::line(format_args!("in {}", folder.display()))?;
+        output::told(format_args!("in {}", folder.display()))?;
     }
     if body {
         output::line(format_args!("\n{}", visible(skill.body.trim_end())))?;
@@ -97,7 +97,7 @@ fn validate(world: &World, path: &Path) -> Outcome {
         return Ok(exit);
     }
     if problems.is_empty() {
-        output::line(format_args!("{} is a valid skill.", path.display()))?;
+        output::told(format_args!("{} is a valid skill.", path.display()))?;
     }
     for problem in problems {
         output::error(&problem.to_string());

@@ -20,7 +20,7 @@ pub(crate) fn install(global: &Global, folder: &Path) -> Outcome {
         output::json(&json!({"path": shown, "files": files.len()}))?;
         return Ok(Exit::Done);
     }
-    output::line(format_args!("{} files are in {shown}.", files.len()))?;
+    output::told(format_args!("{} files are in {shown}.", files.len()))?;
     output::hint(&format!("`PYTHONPATH={shown} python3 test_my_tool.py` finds them"));
     Ok(Exit::Done)
 }

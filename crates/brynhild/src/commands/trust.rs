@@ -11,9 +11,13 @@ use crate::args::TrustArgs;
 use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
+use crate::plugin_set;
 use crate::trust::question::{self, Brief};
 use crate::trust::{Decision, Record, Snapshot, Store};
 use crate::world::World;
+
+/// What is told where a yes was said to other bytes than lie there.
+const CHANGED: &str = "what this project brings changed while you were asked";
 
 /// Runs `trust`.
 pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
@@ -21,6 +25,19 @@ pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
     if args.list {
         return list(world, &store);
     }
+    loop {
+        if let Some(exit) = decided_once(world, args, &store).await? {
+            return Ok(exit);
+        }
+    }
+}
+
+/// Shows it and takes the decision; none where the bytes are others by then.
+async fn decided_once(
+    world: &World,
+    args: &TrustArgs,
+    store: &Store,
+) -> Result<Option<Exit>, Problem> {
     let (root, key, snapshot) = subject(world, args)?;
     if snapshot.entries.is_empty() {
         let text = format!("{} brings nothing that could run or redirect", root.display());
@@ -29,15 +46,27 @@ pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
         } else {
             output::line(contract::text::visible(&text))?;
         }
-        return Ok(Exit::Done);
+        return Ok(Some(Exit::Done));
     }
     let held_back = if key == root { held_back(world, &root) } else { Vec::new() };
-    let brief = Brief::new(&root, &snapshot, &store, past(&store, &key)?, &held_back);
+    let brief = Brief::new(&root, &snapshot, store, past(store, &key)?, &held_back);
     let decision = decide(world, args, &brief).await?;
+    let is_same = || subject(world, args).is_ok_and(|(_, _, now)| now.hash == snapshot.hash);
+    if decision == Some(Decision::Trusted) && !is_same() {
+        if world.global.yes {
+            return Err(Problem::new(
+                Exit::PermissionNeeded,
+                format!("{CHANGED}; nothing is trusted"),
+            )
+            .hint("`brynhild trust` shows it as it is"));
+        }
+        output::warning(CHANGED);
+        return Ok(None);
+    }
     if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
         store.decide(&key, &snapshot, decision).map_err(Problem::misuse)?;
     }
-    told_decision(world, &root, &brief, decision)
+    told_decision(world, &root, &brief, decision).map(Some)
 }
 
 /// What is decided on: a project, or a plugin's folder in one, with what the decision is kept under
@@ -246,8 +275,18 @@ pub(crate) fn required(world: World) -> Result<World, Problem> {
     if let Some(problem) = world.trust.problem() {
         output::warning(problem);
     }
+    if !world.global.require_trust {
+        return Ok(world);
+    }
+    let folders = plugin_set::untrusted(&world);
+    if let Some(folder) = folders.first() {
+        let folder = folder.display();
+        let text = format!("trust is required and missing: the plugins in {folder}");
+        return Err(Problem::new(Exit::PermissionNeeded, text)
+            .hint(format!("`brynhild trust --plugin-dir {folder}` shows it and asks")));
+    }
     let ignored = world.trust.ignored(&world.loaded);
-    if !world.global.require_trust || (ignored.is_empty() && world.trust.problem().is_none()) {
+    if ignored.is_empty() && world.trust.problem().is_none() {
         return Ok(world);
     }
     let what = if ignored.is_empty() {
@@ -282,26 +321,32 @@ pub(crate) fn is_asked(world: &World) -> bool {
     asks && !world.global.require_trust && world.config_dir().is_ok()
 }
 
-/// Has `ask` put the question, and keeps the answer.
+/// Has `ask` put the question, and keeps the answer. Asks again where the bytes are others by then: the
+/// person trusts what was shown, and nothing else runs.
 pub(crate) async fn decided(
-    world: World,
-    ask: impl AsyncFnOnce(&Brief<'_>) -> Result<Decision, Problem>,
+    mut world: World,
+    mut ask: impl AsyncFnMut(&Brief<'_>) -> Result<Decision, Problem>,
 ) -> Result<World, Problem> {
     let store = Store::new(world.config_dir()?);
     let root = world.root()?.to_owned();
-    let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
-    let held_back: Vec<String> =
-        world.loaded.held_back.iter().map(|held| held.setting.clone()).collect();
-    let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
-    let decision = ask(&brief).await?;
-    if let Err(problem) = store.decide(&root, &snapshot, decision) {
-        output::warning(&problem);
-    }
-    match decision {
-        Decision::Trusted => world.anew(),
-        Decision::TextOnly | Decision::Declined | Decision::Withdrawn => {
-            output::hint("`brynhild trust` asks again");
-            Ok(world)
+    loop {
+        let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
+        let held_back: Vec<String> =
+            world.loaded.held_back.iter().map(|held| held.setting.clone()).collect();
+        let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
+        let decision = ask(&brief).await?;
+        if let Err(problem) = store.decide(&root, &snapshot, decision) {
+            output::warning(&problem);
+            return Ok(world);
         }
+        if decision != Decision::Trusted {
+            output::hint("`brynhild trust` asks again");
+            return Ok(world);
+        }
+        world = world.anew()?;
+        if !world.trust.is_open(&world.loaded) {
+            return Ok(world);
+        }
+        output::warning(CHANGED);
     }
 }

@@ -143,7 +143,10 @@ impl Checker<'_> {
     fn named(&mut self, name: &str, node: &mut Node, named: &'static Named) -> Verdict {
         let spelled = named.spelling.iter().find(|known| known.eq_ignore_ascii_case(name));
         if let Some(known) = spelled.filter(|known| **known != name) {
-            self.did_you_mean(node, known);
+            let path = shown_path(&self.path);
+            let text =
+                format!("`{path}` counts for `{known}` where it forbids, and for nothing else");
+            self.report.warn(&node.origin, text, Some(format!("write `{known}`")));
         }
         self.value(node, named.kind)
     }

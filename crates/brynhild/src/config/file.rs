@@ -8,6 +8,7 @@ use contract::text::visible;
 
 use super::node::shown;
 use super::yaml::Malformed;
+use crate::private_file::lost;
 
 const LARGEST: u64 = 1 << 20;
 
@@ -18,7 +19,9 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
     match path.metadata() {
         Ok(metadata) if metadata.is_file() => {}
         Ok(_) => return Err("it is not a regular file".into()),
-        Err(error) if is_missing(error.kind()) => return Ok(None),
+        Err(error) if is_missing(error.kind()) => {
+            return lost(path).map_or(Ok(None), |words| Err(visible(&words).into_owned()));
+        }
         Err(error) => return Err(cannot(error)),
     }
     let mut bytes = Vec::new();

@@ -3,6 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use contract::text::normalize;
+
+/// Lets relative paths mean places of the project. An empty one means none: every path would lie
+/// below it.
+pub(crate) fn place(paths: &mut Vec<PathBuf>, project: &Path) {
+    paths.retain(|path| !path.as_os_str().is_empty());
+    for path in paths.iter_mut().filter(|path| path.is_relative()) {
+        *path = normalize(&project.join(&*path));
+    }
+}
+
 /// What paths are expanded with.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {

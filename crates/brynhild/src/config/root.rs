@@ -1,23 +1,30 @@
 //! Finds the project's root without starting a program or reading a file's content.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::check::switch;
 use super::node::shown;
 use super::paths::Surroundings;
 
-const MARKERS: &[&str] = &[
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "Cargo.toml",
-    "package.json",
-    "go.mod",
-    ".brynhild",
-];
+const REPOSITORY: &str = ".git";
+const OWN: &str = ".brynhild";
 
-const TOO_WIDE: &[&str] = &["/", "/home", "/Users", "/var", "/etc", "/tmp", "/private/tmp"];
+const MARKERS: &[&str] =
+    &["pyproject.toml", "setup.py", "setup.cfg", "Cargo.toml", "package.json", "go.mod", OWN];
+
+const TOO_WIDE: &[&str] = &[
+    "/",
+    "/home",
+    "/Users",
+    "/var",
+    "/etc",
+    "/tmp",
+    "/var/tmp",
+    "/private/tmp",
+    "/private/var/tmp",
+];
 
 /// A root that holds more than a project.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,13 +50,13 @@ pub(crate) fn project_root(
     let is_allowed = surroundings
         .variable("BRYNHILD_ALLOW_HOME_DIRECTORY")
         .is_some_and(|value| switch(&value.into()) == Some(true));
-    let home = home.map(real);
-    let is_too_wide = |root: &Path| {
-        TOO_WIDE.iter().any(|wide| root == Path::new(wide)) || home.as_deref() == Some(root)
-    };
-    let root = match surroundings.variable("BRYNHILD_PROJECT_ROOT") {
-        Some(named) => real(&start.join(surroundings.expand(named))),
-        None => marked(&real(start), &is_too_wide),
+    let is_too_wide = too_wide(home);
+    let root = if let Some(named) = surroundings.variable("BRYNHILD_PROJECT_ROOT") {
+        real(&start.join(surroundings.expand(named)))
+    } else {
+        let start = real(start);
+        let own = start.ancestors().take_while(|folder| is_own(folder));
+        marked(&own, &is_too_wide).unwrap_or(&start).to_owned()
     };
     if is_too_wide(&root) && !is_allowed {
         return Err(RootTooWide { root });
@@ -57,15 +64,63 @@ pub(crate) fn project_root(
     Ok(root)
 }
 
-/// The nearest folder with a mark of a project; folders that are too wide are never one.
-fn marked(start: &Path, is_too_wide: &dyn Fn(&Path) -> bool) -> PathBuf {
+/// The folder above `root` that would be the project, had not another user a hand in it.
+pub(crate) fn passed_over(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let nearest = marked(&root.ancestors(), &too_wide(home));
+    nearest.filter(|folder| *folder != root).map(Path::to_owned)
+}
+
+/// Says which folders hold more than a project.
+fn too_wide(home: Option<&Path>) -> impl Fn(&Path) -> bool + use<> {
+    let home = home.map(real);
+    move |root: &Path| {
+        TOO_WIDE.iter().any(|wide| root == Path::new(wide)) || home.as_deref() == Some(root)
+    }
+}
+
+/// The first folder with a mark of a project; folders that are too wide are never one.
+fn marked<'a>(
+    folders: &(impl Iterator<Item = &'a Path> + Clone),
+    is_too_wide: &dyn Fn(&Path) -> bool,
+) -> Option<&'a Path> {
     let with = |markers: &[&str]| {
-        start
-            .ancestors()
+        folders
+            .clone()
             .filter(|folder| !is_too_wide(folder))
-            .find(|folder| markers.iter().any(|marker| folder.join(marker).exists()))
+            .find(|folder| markers.iter().any(|marker| is_mark(folder, marker)))
     };
-    with(&[".git"]).or_else(|| with(MARKERS)).unwrap_or(start).to_owned()
+    with(&[REPOSITORY]).or_else(|| with(MARKERS))
+}
+
+/// Whether a name marks a project. While a command runs the sandbox holds empty folders in the places of
+/// `.git` and `.brynhild` where these are missing; an empty `.git` is no repository either.
+fn is_mark(folder: &Path, marker: &str) -> bool {
+    let is_empty =
+        |name: &str| folder.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    let is_stub = match marker {
+        REPOSITORY => is_empty(REPOSITORY),
+        OWN => is_empty(OWN) && is_empty(REPOSITORY),
+        _ => false,
+    };
+    folder.join(marker).exists() && !is_stub
+}
+
+/// Whether only the person and the system decide that a folder is a project: it is theirs, so are
+/// the marks in it, and it is no place where everybody puts things. The nearest that is not ends the
+/// search, as what lies above is the same person's choice no more.
+fn is_own(folder: &Path) -> bool {
+    let person = rustix::process::geteuid().as_raw();
+    let is_ours = |owner: u32| owner == person || owner == 0;
+    let Ok(found) = folder.metadata() else {
+        return false;
+    };
+    let is_sticky = found.mode() & 0o1000 != 0;
+    let is_shared = found.mode() & 0o002 != 0 && (is_sticky || found.uid() != person);
+    let mut marks = MARKERS.iter().chain([&REPOSITORY]);
+    let is_foreign = |marker: &&str| {
+        folder.join(marker).symlink_metadata().is_ok_and(|mark| !is_ours(mark.uid()))
+    };
+    is_ours(found.uid()) && !is_shared && !marks.any(is_foreign)
 }
 
 fn real(path: &Path) -> PathBuf {
@@ -76,10 +131,13 @@ fn real(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
-        for folder in ["home/code/repo/.git", "home/code/repo/a/b", "home/bare/x", "home/py/src"] {
+        for folder in
+            ["home/code/repo/.git/objects", "home/code/repo/a/b", "home/bare/x", "home/py/src"]
+        {
             fs::create_dir_all(tree.path().join(folder)).unwrap();
         }
         for file in ["home/code/repo/a/Cargo.toml", "home/py/setup.py"] {
@@ -93,6 +151,21 @@ mod tests {
         let env = env.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         project_root(&tree.join(start), Some(&tree.join("home")), &env)
             .map(|root| root.strip_prefix(&tree).unwrap_or(&root).to_owned())
+    }
+
+    #[test]
+    fn what_the_sandbox_holds_in_the_place_of_marks_is_none() {
+        let tree = tempfile::tempdir().unwrap();
+        let base = tree.path().canonicalize().unwrap();
+        for folder in ["above/.git", "above/.brynhild", "above/project/src"] {
+            fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        let root = |start: &str| project_root(&base.join(start), None, &BTreeMap::new()).unwrap();
+        assert_eq!(root("above/project"), base.join("above/project"));
+        fs::write(base.join("above/project/package.json"), "{}").unwrap();
+        assert_eq!(root("above/project/src"), base.join("above/project"));
+        fs::write(base.join("above/.git/HEAD"), "ref: refs/heads/main").unwrap();
+        assert_eq!(root("above/project/src"), base.join("above"));
     }
 
     #[test]
@@ -128,5 +201,20 @@ mod tests {
         let wide = [("BRYNHILD_PROJECT_ROOT", "~")];
         let error = find(tree.path(), "home/bare/x", &wide).unwrap_err();
         assert!(error.to_string().contains("BRYNHILD_ALLOW_HOME_DIRECTORY=true"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_everybody_writes_is_no_project_and_ends_the_search() {
+        let tree = tree();
+        let shared = tree.path().join("home/code/repo/a");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(find(tree.path(), "home/code/repo/a/b", &[]), Ok("home/code/repo/a/b".into()));
+        let real = tree.path().canonicalize().unwrap();
+        let passed = passed_over(&real.join("home/code/repo/a/b"), Some(&real.join("home")));
+        assert_eq!(passed, Some(real.join("home/code/repo")));
+        assert_eq!(passed_over(&real.join("home/bare/x"), Some(&real.join("home"))), None);
+        // On some systems everything is open to everybody, and is the person's all the same.
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(find(tree.path(), "home/code/repo/a/b", &[]), Ok("home/code/repo".into()));
     }
 }

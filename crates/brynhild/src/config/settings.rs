@@ -457,6 +457,30 @@ pub(crate) struct Tools {
     pub(crate) each: BTreeMap<String, Tool>,
 }
 
+impl Tools {
+    /// Has what is forbidden under a name that differs from one of these in case alone hold for the
+    /// tool that was meant. What is allowed there counts for nothing.
+    pub(super) fn forbid_what_was_meant(&mut self, names: &[&str]) {
+        let meant = |name: &String| {
+            let same = names.iter().find(|known| known.eq_ignore_ascii_case(name));
+            same.filter(|known| *known != name).map(|known| (*known).to_owned())
+        };
+        for (name, is_disabled) in self.disabled.clone() {
+            if let Some(known) = meant(&name).filter(|_| is_disabled) {
+                self.disabled.insert(known, true);
+            }
+        }
+        for (name, tool) in self.each.clone() {
+            let Some(known) = meant(&name) else { continue };
+            let known = self.each.entry(known).or_default();
+            known.blocked_commands.extend(tool.blocked_commands);
+            if tool.require_approval == Some(Approval::Always) {
+                known.require_approval = tool.require_approval;
+            }
+        }
+    }
+}
+
 /// Agents that the model hands work to.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]

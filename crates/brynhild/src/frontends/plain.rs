@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
 use contract::id::CallId;
 use contract::message::{ToolCall, Usage};
-use contract::policy::Decision;
+use contract::policy::{Decision, Reason, Ruling};
 use contract::text::{head, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
@@ -356,11 +356,20 @@ impl Plain {
     }
 }
 
+/// What helps where a rule or `--yes` would not.
+fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String> {
+    let is_floor = |it: &Reason| it.origin == "floor" && it.decision == Decision::Ask;
+    if ruling.reasons.iter().any(is_floor) {
+        return Some("no rule and no flag lifts this: run it in a terminal, which asks".to_owned());
+    }
+    mcp::remedy(ruling, source?, args)
+}
+
 #[async_trait(?Send)]
 impl View for Plain {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        if let What::ToolJudged { call, source: Some(source), args, ruling, .. } = &event.what
-            && let Some(remedy) = mcp::remedy(ruling, source, args)
+        if let What::ToolJudged { call, source, args, ruling, .. } = &event.what
+            && let Some(remedy) = remedy(ruling, source.as_deref(), args)
         {
             self.remedies.insert(call.clone(), remedy);
         }

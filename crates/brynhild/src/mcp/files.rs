@@ -2,6 +2,7 @@
 //! `.mcp.json`. Other keys in them stay as they are.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -82,8 +83,14 @@ pub(crate) fn edit(
 }
 
 /// Puts a text in place of a file of the project, whole.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+fn replace(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("json.draft");
-    fs::write(&draft, text)?;
+    // What a command has put there may be a link, and what that leads to is not to be written.
+    if let Err(error) = fs::remove_file(&draft)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    fs::File::create_new(&draft)?.write_all(text.as_bytes())?;
     fs::rename(&draft, path)
 }

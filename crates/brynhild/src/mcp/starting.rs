@@ -7,7 +7,8 @@ use std::time::Duration;
 use ::mcp::{Failure, Learning, Servers};
 use tokio::task::JoinSet;
 
-use crate::frontends::hush;
+use crate::exit::Exit;
+use crate::frontends::{Signals, hush};
 use crate::output;
 
 /// How long somebody at a screen waits: they can write meanwhile.
@@ -26,8 +27,8 @@ pub(super) struct Starting(Mutex<Vec<JoinSet<()>>>);
 impl Starting {
     /// Starts the servers of which nothing is known, and waits for them no longer than `patience`.
     /// Those that were waited for before are not waited for again. What comes of the others is told
-    /// when it comes.
-    pub(super) async fn begin(&self, servers: &Servers, patience: Duration) {
+    /// when it comes. A signal that ends the wait is the error.
+    pub(super) async fn begin(&self, servers: &Servers, patience: Duration) -> Result<(), Exit> {
         for trouble in servers.troubles() {
             let later =
                 "a start some minutes later tries it again, and `brynhild mcp test` at once";
@@ -41,12 +42,14 @@ impl Starting {
         for learning in new {
             tasks.spawn(learned(learning, Arc::clone(&is_late)));
         }
-        if !awaited(&mut tasks, servers, patience).await {
+        let waited = awaited(&mut tasks, servers, patience).await;
+        if waited == Ok(false) {
             is_late.store(true, Ordering::Relaxed);
             let names = names(servers);
             output::hint(&format!("MCP servers are still starting: {names}; {GOES_ON}"));
         }
         self.keep(tasks);
+        waited.map(drop)
     }
 
     /// Tries servers that did not answer before.
@@ -80,29 +83,39 @@ impl Starting {
 }
 
 /// Waits for servers that are being started, and says so where it takes a while. Whether all of them
-/// have answered.
-async fn awaited(tasks: &mut JoinSet<()>, servers: &Servers, patience: Duration) -> bool {
+/// have answered; the error is the signal that ended the wait.
+async fn awaited(
+    tasks: &mut JoinSet<()>,
+    servers: &Servers,
+    patience: Duration,
+) -> Result<bool, Exit> {
     if hush::is_screen_taken() {
-        return tokio::time::timeout(patience.min(AT_A_SCREEN), all(tasks)).await.is_ok();
+        return Ok(tokio::time::timeout(patience.min(AT_A_SCREEN), all(tasks)).await.is_ok());
     }
     let unnoticed = patience.min(UNNOTICED);
     if tokio::time::timeout(unnoticed, all(tasks)).await.is_ok() {
-        return true;
+        return Ok(true);
     }
     let rest = patience.saturating_sub(unnoticed);
     if rest.is_zero() {
-        return false;
+        return Ok(false);
     }
+    // Whoever started the program may have switched off what an interrupt does by itself. It is
+    // caught from before the hint on, which promises that it ends the wait.
+    let mut signals = Signals::new().map_err(|_| Exit::Failed)?;
     let (names, seconds) = (names(servers), patience.as_secs());
     output::hint(&format!(
         "waiting up to {seconds} s for MCP servers to start: {names} (`mcp.start_wait_sec`; Ctrl+C \
          ends it)"
     ));
-    let are_there = tokio::time::timeout(rest, all(tasks)).await.is_ok();
+    let are_there = tokio::select! {
+        are_there = tokio::time::timeout(rest, all(tasks)) => are_there.is_ok(),
+        exit = signals.next() => return Err(exit),
+    };
     if !are_there {
         servers.note_wait(patience);
     }
-    are_there
+    Ok(are_there)
 }
 
 async fn all(tasks: &mut JoinSet<()>) {

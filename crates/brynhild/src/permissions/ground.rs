@@ -1,12 +1,15 @@
 //! Looks at the disk for the policy, which reads nothing itself: where links lead, which names there
-//! are, and what a repository makes git run.
+//! are, what is mounted, and what a repository makes git run.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ignore::WalkBuilder;
-use policy::ground::{Look, Sought, Width};
+use policy::ground::{Entry, Look, Sought, Width};
+use tools::walk::{self, Filter, IgnoreFiles, Sources};
 
+use super::mounts;
 use super::programs::Programs;
 
 /// Larger folders are not listed.
@@ -24,16 +27,67 @@ pub(super) struct Disk {
     pub(super) programs: Programs,
 }
 
+impl Disk {
+    /// Whether an ignore file above the project says something about what is in it.
+    fn is_told_from_above(&self) -> bool {
+        let is_repository = self.root.join(".git").exists();
+        let names: &[&str] = &[".ignore", ".rgignore", ".gitignore"];
+        // Those of git end at the repository.
+        let names = if is_repository { &names[..2] } else { names };
+        let tells = |folder: &Path| names.iter().any(|name| folder.join(name).exists());
+        self.root.ancestors().skip(1).any(tells)
+    }
+
+    /// The ignore files that count in a search; none where all is seen. A list of the person's own
+    /// would be looked up in the environment and the home folder.
+    fn sources(&self, width: Width) -> Option<Sources> {
+        match width {
+            Width::Everything => None,
+            Width::Unignored => {
+                let names = vec![".gitignore"];
+                Some(Sources { names, above: true, ..Sources::default() })
+            }
+            Width::Searched | Width::Visible => Some(Sources {
+                names: vec![".rgignore", ".ignore", ".gitignore"],
+                repositories_only: true,
+                // What it is told above the project it may not see when it is confined.
+                above: !self.is_told_from_above(),
+                global: None,
+            }),
+        }
+    }
+}
+
 impl Look for Disk {
     fn real(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok()
     }
 
     fn names(&self, folder: &Path) -> Option<Vec<String>> {
+        let entries = self.entries(folder)?.into_iter();
+        Some(entries.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
+    }
+
+    fn entries(&self, folder: &Path) -> Option<Vec<(OsString, Entry)>> {
         let entries = fs::read_dir(folder).ok()?.flatten().take(MOST_NAMES + 1);
-        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-        let names: Vec<String> = entries.map(name).collect();
-        (names.len() <= MOST_NAMES).then_some(names)
+        let named = |entry: fs::DirEntry| {
+            let kind = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => Entry::Folder,
+                Ok(kind) if kind.is_file() => Entry::File,
+                Ok(_) | Err(_) => Entry::Other,
+            };
+            (entry.file_name(), kind)
+        };
+        let entries: Vec<(OsString, Entry)> = entries.map(named).collect();
+        (entries.len() <= MOST_NAMES).then_some(entries)
+    }
+
+    fn mounts(&self) -> Option<Vec<PathBuf>> {
+        mounts::listed()
+    }
+
+    fn is_mount(&self, folder: &Path) -> bool {
+        mounts::is_mount(folder)
     }
 
     fn git_runs(&self, folder: &Path) -> Option<String> {
@@ -61,18 +115,15 @@ impl Look for Disk {
     }
 
     fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        let mut walk = WalkBuilder::new(folder);
-        walk.standard_filters(width != Width::Everything)
-            .hidden(width == Width::Visible)
-            .require_git(false)
-            // It would be looked up in the environment and the home folder.
-            .git_global(false)
+        let ignored = self.sources(width).map(|sources| IgnoreFiles::new(folder, sources));
+        let filter = Arc::new(Filter::new(ignored, width != Width::Visible));
+        let seen = Arc::clone(&filter);
+        let walk = walk::filtered(folder, move |entry| {
             // Objects of git are packed: no search reads them as text.
-            .filter_entry(|entry| {
-                let is_packed = entry.file_name() == "objects"
-                    && entry.path().parent().is_some_and(|folder| folder.ends_with(".git"));
-                !is_packed
-            });
+            let is_packed = entry.file_name() == "objects"
+                && entry.path().parent().is_some_and(|folder| folder.ends_with(".git"));
+            !is_packed && seen.shows(entry)
+        });
         for (count, entry) in walk.build().enumerate() {
             if count >= MOST_FILES {
                 return Sought::TooMany;
@@ -84,6 +135,7 @@ impl Look for Disk {
                 return Sought::Found(entry.into_path());
             }
         }
-        Sought::Nothing
+        // An ignore file that is not read can also say what is not to be left out.
+        if filter.has_unread() { Sought::TooMany } else { Sought::Nothing }
     }
 }

@@ -1,13 +1,14 @@
 //! The names of tools in rules. A rule that speaks of a tool which nobody has guards nothing, so it
-//! is told; one that differs from a built-in name in case alone guards what was meant.
+//! is told, and so is one whose letters are not what they seem; one that differs from a built-in name in case
+//! alone guards what was meant.
 
 use ::mcp::resources::{LIST, READ};
 use contract::text::closest;
 use serde_json::Value;
+use tui::masks::unmasked;
 
 use crate::config::schema::TOOLS;
 use crate::dialects;
-use crate::output;
 use crate::world::World;
 
 /// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
@@ -17,6 +18,18 @@ const WORDS: [&str; 5] = ["Host", "WebFetch", LIST, READ, "ToolSearch"];
 /// the one that was meant. Tells what is odd about its name; `place` is where it stands.
 pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Vec<Value> {
     let mut rules = vec![entry.clone()];
+    let text = words(entry);
+    let shown = unmasked(&text);
+    let tell = |told: &str| world.warn_once(&format!("{place}: rule `{shown}`: {told}"));
+    if shown != text {
+        tell("the characters shown as `\\u{…}` cannot be seen, or only look like others");
+    }
+    if let Some(tool) = of_server(entry) {
+        tell(&format!(
+            "what a server's tool works on is not known beforehand, so that this means nothing; \
+             write `{tool}`"
+        ));
+    }
     let Some(name) = name(entry) else { return rules };
     if is_known(name) {
         return rules;
@@ -38,13 +51,31 @@ pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Ve
             None => format!("there is no tool `{name}`, and no plugin or server here brings one"),
         },
     };
-    output::warning(&format!("{place}: rule `{}`: {told}", words(entry)));
+    tell(&told);
     rules
 }
 
 /// Whether there are tools besides ours.
 fn brings_tools(world: &World) -> bool {
     world.made.role.get().is_some() || !dialects::named(world).is_empty()
+}
+
+/// The tool of a server of which a rule says more than can be known.
+fn of_server(entry: &Value) -> Option<&str> {
+    let (tool, is_more) = match entry {
+        Value::String(text) => {
+            let (tool, inside) = text.split_once('(')?;
+            // These are the words of an answer that was remembered.
+            let is_known = inside == "*)" || inside.contains(" of MCP server ");
+            (tool, !is_known)
+        }
+        Value::Object(fields) => {
+            let is_more = fields.contains_key("path") || fields.contains_key("command");
+            (fields.get("tool")?.as_str()?, is_more)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+    };
+    Some(tool.trim()).filter(|tool| is_more && tool.starts_with("mcp__"))
 }
 
 /// The name of the tool that a rule speaks of, where it names a single one.

@@ -6,6 +6,7 @@ use std::path::Path;
 use plugins::initrunner::role::Role;
 
 use crate::dialects::initrunner;
+use crate::exit::{Exit, Problem};
 use crate::output;
 use crate::world::World;
 
@@ -42,4 +43,15 @@ pub(super) fn address(world: &World, role: &Role) -> Option<String> {
 /// Whether a role came with a project, and the person has not trusted its bytes.
 pub(super) fn came_with_project(world: &World, role: &Role) -> bool {
     !initrunner::is_trusted(world, role)
+}
+
+/// Stops where trust is required and the role came without it.
+pub(super) fn required(world: &World, role: &Role) -> Result<(), Problem> {
+    if !world.global.require_trust || initrunner::is_trusted(world, role) {
+        return Ok(());
+    }
+    let text = format!("trust is required and missing: {}", role.file.display());
+    let folder = role.folder().display();
+    Err(Problem::new(Exit::PermissionNeeded, text)
+        .hint(format!("`brynhild trust --plugin-dir {folder}` shows it and asks")))
 }

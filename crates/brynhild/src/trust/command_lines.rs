@@ -16,8 +16,34 @@ const ADDRESSES: &[&str] = &["url", "base_url", "endpoint", "host", "serverUrl",
 /// Names whose value completes a command.
 const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
+/// Something that a file would run or connect to.
+struct Line {
+    shown: String,
+    /// What a shell would make of it, with the variables that it is given; none where it is no command.
+    command: Option<String>,
+}
+
+impl Line {
+    fn shown(shown: String) -> Self {
+        Self { shown, command: None }
+    }
+
+    fn command(command: String) -> Self {
+        Self { shown: command.clone(), command: Some(command) }
+    }
+}
+
 /// Every command line and address in a file; a message where the file cannot be understood.
 pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
+    lines(path, bytes).into_iter().map(|line| line.shown).collect()
+}
+
+/// Every command in a file, as a shell would read it.
+pub(crate) fn commands(path: &str, bytes: &[u8]) -> Vec<String> {
+    lines(path, bytes).into_iter().filter_map(|line| line.command).collect()
+}
+
+fn lines(path: &str, bytes: &[u8]) -> Vec<Line> {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     let text = String::from_utf8_lossy(bytes);
     let value = match extension {
@@ -46,12 +72,12 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
             }
             lines
         }
-        Err(problem) => vec![format!("(cannot be told: {problem})")],
+        Err(problem) => vec![Line::shown(format!("(cannot be told: {problem})"))],
     }
 }
 
 /// What a skill or command lets run, and runs. Read as it is when it is used: without what nobody sees.
-fn in_markdown(text: &str) -> Vec<String> {
+fn in_markdown(text: &str) -> Vec<Line> {
     let (mut seen, mut end) = (String::new(), 0);
     for (at, c) in plugins::hidden::places(text) {
         seen.push_str(&text[end..at]);
@@ -62,7 +88,8 @@ fn in_markdown(text: &str) -> Vec<String> {
     let head = head.and_then(|head| config::plain_yaml(head).ok());
     let run = head.as_ref().and_then(|head| words(head.get("run")?));
     let granted = head.as_ref().and_then(granted);
-    granted.into_iter().chain(run).chain(filled(&seen)).chain(fenced(&seen)).collect()
+    let commands = run.into_iter().chain(filled(&seen)).chain(fenced(&seen)).map(Line::command);
+    granted.map(Line::shown).into_iter().chain(commands).collect()
 }
 
 /// What the head of a skill or command lets run.
@@ -108,7 +135,7 @@ enum Runs {
     Anything,
 }
 
-fn look(value: &Value, runs: Runs, lines: &mut Vec<String>) {
+fn look(value: &Value, runs: Runs, lines: &mut Vec<Line>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| look(item, runs, lines)),
         Value::Object(fields) => {
@@ -120,23 +147,28 @@ fn look(value: &Value, runs: Runs, lines: &mut Vec<String>) {
     }
 }
 
-fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) -> Option<String> {
+fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) -> Option<Line> {
     let is = |names: &[&str]| {
         names.iter().any(|known| known.eq_ignore_ascii_case(name)) || name.ends_with("Helper")
     };
     if ADDRESSES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-        return Some(format!("connects to {}", words(value)?));
+        return Some(Line::shown(format!("connects to {}", words(value)?)));
     }
     if !is(COMMANDS) {
         return None;
     }
     let mut line = words(value)?;
+    // The name of a script needs no sign of a path.
+    let is_file = name == "script" && !line.contains(char::is_whitespace);
+    let mut command = if is_file { format!(". {line}") } else { line.clone() };
     for (other, value) in fields {
         if ARGUMENTS.contains(&other.as_str())
             && let Some(more) = words(value).filter(|more| !more.is_empty())
         {
             line.push(' ');
             line.push_str(&more);
+            command.push(' ');
+            command.push_str(&more);
         }
     }
     let folder = ["cwd", "workingDirectory", "working_dir"].iter().find_map(|it| fields.get(*it));
@@ -148,6 +180,10 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
     {
         let names: Vec<&str> = env.keys().map(String::as_str).collect();
         let _ = write!(line, " (with {})", names.join(", "));
+        let values = env.iter().map(|(name, value)| (name, value.as_str().unwrap_or_default()));
+        let values: Vec<String> =
+            values.map(|(name, value)| format!("{name}={} ", quoted(value))).collect();
+        command.insert_str(0, &values.concat());
     }
     let floating = || mcp::config::floating_entry(&Value::Object(fields.clone()), servers::read);
     if runs == Runs::Servers
@@ -155,21 +191,23 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
     {
         let _ = write!(line, " ({})", floating.describe());
     }
-    Some(line)
+    Some(Line { shown: line, command: Some(command) })
 }
 
-/// Text, or a list of texts as one line; a word with a space in it is quoted.
+/// A word of a line, in quotes where there is a space in it.
+fn quoted(text: &str) -> String {
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Text, or a list of texts as one line.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(items) => {
-            let quoted = |text: &str| {
-                if text.is_empty() || text.contains(char::is_whitespace) {
-                    format!("'{}'", text.replace('\'', "'\\''"))
-                } else {
-                    text.to_owned()
-                }
-            };
             let words: Option<Vec<String>> = items
                 .iter()
                 .map(|item| match item {

@@ -4,8 +4,12 @@
 
 mod folders;
 mod importable;
+mod inert;
+mod patterns;
+mod place;
 mod reading;
 mod run;
+mod shell;
 #[cfg(test)]
 mod tests;
 mod unfollowed;
@@ -19,13 +23,14 @@ use std::rc::Rc;
 
 use contract::text::normalize;
 
-use super::command_lines::command_lines;
+use super::command_lines::{command_lines, commands};
 use super::snapshot::{Entry, Kind};
 use super::surfaces::Effect;
 use folders::{Folders, Names, Start};
 use importable::{importable, is_python};
-use reading::{Reading, Word};
-use words::words;
+use reading::{Language, Reading, Word};
+use unfollowed::language;
+pub(crate) use unfollowed::unfollowed;
 
 const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 1 << 20;
@@ -91,6 +96,7 @@ pub(crate) struct Text {
     by: By,
     /// Whether Python runs it, which looks for modules beside it.
     is_python: bool,
+    language: Language,
 }
 
 /// What command lines and scripts lead to.
@@ -115,15 +121,21 @@ pub(crate) fn texts(root: &Path, entries: &[Entry]) -> Vec<Text> {
     for entry in entries.iter().filter(is_source) {
         let path = root.join(&entry.part.path);
         let folder = path.parent().unwrap_or(root).to_owned();
-        for words in command_lines(&entry.part.path, &entry.bytes) {
+        let (name, bytes) = (&entry.part.path, &entry.bytes);
+        let run: BTreeSet<String> = commands(name, bytes).into_iter().collect();
+        let shown = command_lines(name, bytes).into_iter().filter(|line| !run.contains(line));
+        let shown: Vec<String> = shown.collect();
+        let lines = run.into_iter().map(|line| (line, Language::Shell));
+        for (words, language) in lines.chain(shown.into_iter().map(|it| (it, Language::Other))) {
             let by = By::CommandLine;
-            texts.push(Text { folder: folder.clone(), words, by, is_python: false });
+            texts.push(Text { folder: folder.clone(), words, by, is_python: false, language });
         }
         let is_script = entry.part.effect() == Effect::Runs && !is_data(&entry.part.path);
         if is_script && entry.bytes.len() as u64 <= MOST_BYTES {
             let words = String::from_utf8_lossy(&entry.bytes).into_owned();
             let is_python = is_hook(&entry.part.path) && is_python(&path, &entry.bytes);
-            texts.push(Text { folder, words, by: By::Script, is_python });
+            let language = language(&entry.part.path, &words);
+            texts.push(Text { folder, words, by: By::Script, is_python, language });
         }
     }
     texts
@@ -164,29 +176,6 @@ impl Named {
 /// Whether a file is one of hooks, or a hook.
 pub(crate) fn is_hook(path: &str) -> bool {
     ["/hooks/", "/hooks.yaml"].iter().any(|part| path.contains(part))
-}
-
-/// Of each entry that runs something which no reading finds, its path and that something.
-pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
-    let of = |entry: &Entry| {
-        let path = &entry.part.path;
-        let found = if path.ends_with("package.json") {
-            let is_own = !path.contains("node_modules/");
-            is_own.then(|| unfollowed::in_package(&entry.bytes)).flatten()
-        } else if is_data(path) {
-            let mut lines = command_lines(path, &entry.bytes).into_iter();
-            lines.find_map(|line| unfollowed::in_shell(&line))
-        } else if entry.part.effect() == Effect::Runs || entry.part.is_named {
-            let text = String::from_utf8_lossy(&entry.bytes);
-            let is_long = text.len() as u64 > MOST_BYTES || words(&text).len() > MOST_WORDS;
-            let whole = || String::from("more than can be looked through");
-            is_long.then(whole).or_else(|| unfollowed::in_script(path, &text))
-        } else {
-            None
-        };
-        found.map(|found| (path.clone(), found))
-    };
-    entries.iter().filter(|entry| entry.part.kind == Kind::File).filter_map(of).collect()
 }
 
 /// A folder of packages, that of the programs which come with them, and the names in both.
@@ -266,8 +255,8 @@ impl<'a> Search<'a> {
     }
 
     /// Looks for names of files in a text.
-    fn take(&mut self, Text { folder, words: text, by, is_python }: &Text) {
-        let read = Reading::of(text);
+    fn take(&mut self, Text { folder, words: text, by, is_python, language }: &Text) {
+        let read = Reading::of(text, *language);
         self.search(&read.searched, folder);
         let (own, named) = self.bases(&read.words, folder);
         if read.says_module_path {
@@ -432,22 +421,6 @@ impl<'a> Search<'a> {
         (own, named)
     }
 
-    /// A pattern: what could run in its folder, and if it is run itself, all that begins like it.
-    fn note_pattern(&mut self, base: &Path, word: &str, by: By) {
-        let Some(path) = self.within(base, word) else { return };
-        let folder = path.parent().unwrap_or(self.root);
-        self.note_all(folder, 0, By::Script);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let start = name.split(['*', '?']).next().unwrap_or_default();
-        if by == By::CommandLine && (!start.is_empty() || folder != base) {
-            for name in self.names(folder).all() {
-                if name.as_encoded_bytes().starts_with(start.as_bytes()) {
-                    self.note(&folder.join(name), by);
-                }
-            }
-        }
-    }
-
     fn note_word(&mut self, base: &Path, word: &Word, by: By) {
         let Some(path) = self.within(base, &word.text) else { return };
         self.note(&path, by);
@@ -557,14 +530,15 @@ impl<'a> Search<'a> {
         }
         let folder = path.parent().unwrap_or(self.root).to_owned();
         let is_python = is_python(&path, &bytes);
+        let words = String::from_utf8_lossy(&bytes).into_owned();
+        let language = language(&path.to_string_lossy(), &words);
         self.found.insert(path);
         if !is_python {
             self.note_package(&folder, &bytes);
         }
-        let words = String::from_utf8_lossy(&bytes).into_owned();
         let runs_any = READS_CODE.iter().any(|part| words.contains(part));
         let by = if runs_any { By::CommandLine } else { By::Script };
-        self.left.push_back(Text { folder, words, by, is_python });
+        self.left.push_back(Text { folder, words, by, is_python, language });
     }
 
     /// The nearest `package.json`, where a script of JavaScript is told by it what names mean: those

@@ -56,6 +56,15 @@ fn switched_plugins_and_denials_outside_of_conversations_are_written_down() {
 }
 
 #[test]
+fn a_letter_that_looks_like_another_is_shown_as_what_it_is() {
+    let project = project();
+    let input = json!({"file_path": ".git/\u{441}onfig", "content": "x"}).to_string();
+    project.brynhild(&["tools", "exec", "Write", "--input", &input]);
+    let listed = project.brynhild(&["audit"]);
+    assert!(listed.success().stdout.contains("\\u{441}onfig"), "{listed}");
+}
+
+#[test]
 fn no_tool_of_others_writes_a_denial() {
     if !has_bubblewrap() {
         return;

@@ -235,6 +235,28 @@ fn a_hostile_repository_gets_its_commit_and_nothing_else() {
 }
 
 #[test]
+fn git_reads_nothing_outside_of_the_repository_whatever_leads_there() {
+    let project = project();
+    repository(&project);
+    let reports = project.brynhild(&["sandbox", "doctor", "--json"]).json();
+    let is_usable =
+        |report: &serde_json::Value| report["rung"] == "landlock" && report["usable"] == true;
+    if !reports.as_array().unwrap().iter().any(is_usable) {
+        crate::crashes::skip("walls around git: there is no Landlock here");
+        return;
+    }
+    let packs = project.home().join("packs").display().to_string();
+    let script = format!(
+        "git gc -q && mv .git/objects/pack '{packs}' && mkdir .git/objects/pack && \
+         ln -s '{packs}'/* .git/objects/pack/ && echo two > a.txt && git fsck"
+    );
+    shell(&project, &script);
+    commit(&project, &["-m", "x"]).code(1);
+    shell(&project, &format!("rm .git/objects/pack/* && mv '{packs}'/* .git/objects/pack/"));
+    commit(&project, &["-m", "x"]).success();
+}
+
+#[test]
 fn a_model_commits_by_its_tool_after_git_itself_has_failed() {
     if !crate::has_bubblewrap() {
         return;

@@ -36,6 +36,16 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
 }
 
 #[test]
+fn a_link_in_the_project_does_not_lead_the_list_of_servers_to_another_file() {
+    let project = project();
+    project.file("mine", "mine");
+    std::os::unix::fs::symlink("mine", project.path().join(".mcp.json.draft")).unwrap();
+    project.brynhild(&["mcp", "add", "test", "--scope", "project", "--", "x"]).success();
+    assert_eq!(project.read("mine"), "mine");
+    assert!(project.read(".mcp.json").contains("\"test\""));
+}
+
+#[test]
 fn servers_are_added_listed_tested_and_removed() {
     let project = project();
     add(&project, &[]);
@@ -247,7 +257,7 @@ fn nothing_is_left_running_after_a_kill() {
 }
 
 /// Waits for something that comes soon.
-fn until(what: &str, is_reached: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, is_reached: impl Fn() -> bool) {
     let begun = std::time::Instant::now();
     while !is_reached() {
         assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{what}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
-use crate::{project, project_with};
+use crate::{has_bubblewrap, project, project_with};
 
 fn bash(command: &str) -> String {
     json!({ "command": command }).to_string()
@@ -56,6 +56,36 @@ fn in_a_chat_the_model_is_told_and_the_run_goes_on() {
     let result = last_result(&server);
     assert!(result["content"].as_str().unwrap().starts_with("Permission denied by user"));
     assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn the_hint_at_the_floor_names_nothing_that_does_not_help() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "rm -rf ./*"}))]),
+        Reply::text("I could not."),
+    ]);
+    let run = project_with(&server).brynhild(&["--yes", "chat", "go"]);
+    assert!(run.stderr.contains("nobody can give here"), "{run}");
+    assert!(run.stderr.contains("hint: no rule and no flag lifts this"), "{run}");
+    assert!(!run.stderr.contains("pass `--yes`"), "{run}");
+}
+
+#[test]
+fn a_tool_in_the_wrong_case_forbids_what_was_meant_and_allows_nothing() {
+    let project = project();
+    project.config(
+        "tools:\n  bash: {blocked_commands: [curl], allowed_commands: [touch]}\n  \
+         Bash: {blocked_commands: [wget]}\n  disabled: {grep: true}\n",
+    );
+    for command in ["curl x", "wget x"] {
+        let run = project.brynhild(&["--mode", "yolo", "policy", "check", "--", command]);
+        run.code(1);
+        assert!(run.stderr.contains("`tools.bash` counts for `Bash` where it forbids"), "{run}");
+    }
+    let run = project.brynhild(&["policy", "check", "--", "touch made"]);
+    assert_ne!(run.status.code(), Some(0), "{run}");
+    let run = project.brynhild(&["tools", "list"]);
+    assert!(!run.success().stdout.contains("Grep"), "{run}");
 }
 
 #[test]
@@ -262,6 +292,50 @@ fn a_rule_for_a_tool_that_nobody_has_is_told_and_one_in_another_case_is_meant() 
 }
 
 #[test]
+fn a_rule_that_is_not_what_it_seems_is_told_once() {
+    let project = project();
+    project.config(
+        "permissions: {deny: [\"Bash(\\u200bcurl:*)\", \"Bash(\\u0441url:*)\", \"Read(\\u0434\\u043e\\u043c/**)\", \
+         'mcp__x__read(secret/**)', {tool: mcp__y__read, path: secret/**}, 'mcp__z__*', 'Reed(x)']}\n",
+    );
+    let explain = ["policy", "explain", "--tool", "Read", "--input", "{\"file_path\": \"a\"}"];
+    let run = project.brynhild(&explain);
+    for told in [
+        "rule `Bash(\\u{200b}curl:*)`: the characters shown as",
+        "rule `Bash(\\u{441}url:*)`: the characters shown as",
+        "so that this means nothing; write `mcp__x__read`",
+        "so that this means nothing; write `mcp__y__read`",
+        "did you mean `Read`",
+    ] {
+        assert_eq!(run.stderr.matches(told).count(), 1, "{told}: {run}");
+    }
+    assert_eq!(run.stderr.matches("warning").count(), 5, "{run}");
+}
+
+#[test]
+fn a_rule_written_as_a_map_holds_like_the_short_one() {
+    let project = project();
+    project.file("secret/k", "CANARY\n").file("tests/t.rs", "as it was\n");
+    project.config(
+        "permissions: {deny: [{tool: Read, path: 'secret/**', match: [secret/k]}, \
+         {tool: Edit, path: 'tests/**'}]}\n",
+    );
+    for command in ["cat secret/k", "grep -r x secret", "touch tests/a"] {
+        project.brynhild(&["policy", "check", command]).code(1);
+    }
+    let run = project.brynhild(&["tools", "exec", "Grep", "--input", "{\"pattern\": \"C\"}"]);
+    assert!(!run.stdout.contains("CANARY"), "{run}");
+    let input = "{\"file_path\": \"tests/t.rs\", \"content\": \"x\"}";
+    let run = project
+        .brynhild(&["--mode", "yolo", "policy", "explain", "--tool", "Write", "--input", input]);
+    run.code(1);
+    if has_bubblewrap() {
+        let run = project.brynhild(&["sandbox", "run", "--", "cat", "secret/k"]);
+        assert!(!run.stdout.contains("CANARY"), "{run}");
+    }
+}
+
+#[test]
 fn a_deny_rule_guards_what_it_seems_to_or_stops_the_program() {
     let project = project();
     for (rule, command) in [
@@ -315,4 +389,50 @@ fn what_is_forbidden_by_the_name_of_a_tool_is_forbidden_to_others_that_do_the_sa
     shell().success();
     write().success();
     assert!(project.path().join("made").exists() && project.path().join("w.txt").exists());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_link_whose_name_is_no_text_is_judged_by_where_it_leads() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let link = |project: &Project, end: &str, name: &[u8]| {
+        let name = std::ffi::OsStr::from_bytes(name);
+        std::os::unix::fs::symlink(end, project.path().join(name)).unwrap();
+    };
+    let project = project();
+    project.file("secrets/api.key", "hidden\n");
+    link(&project, "/etc/passwd", b"zz\xff");
+    link(&project, "secrets/api.key", b"yy\xff");
+    let run = exec(&project, "Bash", &bash("cat ./zz*"), &["--json"]);
+    run.code(3);
+    assert_eq!(run.json()["outcome"], "unanswered");
+    project.config("permissions:\n  deny: ['Read(secrets/**)']\n");
+    let checked = project.brynhild(&["--mode", "yolo", "policy", "check", "--", "cat ./yy*"]);
+    assert!(checked.stdout.starts_with("deny"), "{checked}");
+}
+
+#[test]
+fn a_disk_that_is_mounted_in_the_project_is_not_deleted_unasked() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = Project::with_binary("/usr/bin/bwrap");
+    project.file("my disk/x", "").file("vendor/cache/x", "").file("target/x", "");
+    let place = |name: &str| project.path().join(name).display().to_string();
+    let (disk, cache, here) = (place("my disk"), place("vendor/cache"), place("."));
+    let mounts = ["--dev-bind", "/", "/", "--tmpfs", &disk, "--bind", &cache, &cache];
+    let judged = |text: &str| {
+        let binary = env!("CARGO_BIN_EXE_brynhild");
+        let words = ["--chdir", &here, binary, "--mode", "yolo", "policy", "check", "--", text];
+        project.command(&[&mounts[..], &words].concat()).run()
+    };
+    for text in ["rm -rf 'my disk'", "rm -rf my*/*", "rm -rf vendor", "chmod -R 777 vendor/cache/"]
+    {
+        let run = judged(text);
+        run.code(3);
+        assert!(run.stdout.contains("is mounted"), "{run}");
+    }
+    for text in ["rm -rf target", "rm -rf 'my disk/x'", "find vendor -name '*.o' -delete"] {
+        judged(text).success();
+    }
 }

@@ -13,6 +13,7 @@ use std::fs;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use table::{PLANTS, PROBES, Plant, Probe, Proof};
 use world::{Door, Place, Rung, User, World, has, skip, users};
 
@@ -32,6 +33,14 @@ fn each_attack_works_without_walls() {
         });
         assert!(failures.is_empty(), "as {user:?}:\n{}", failures.join("\n"));
     }
+}
+
+#[test]
+fn the_documentation_names_the_number_of_attacks() {
+    let count = PROBES.len() + PLANTS.len();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/attacks.md");
+    let named = fs::read_to_string(page).unwrap().matches(&format!("{count} of {count}")).count();
+    assert_eq!(named, 2, "{count} attacks");
 }
 
 #[test]
@@ -105,6 +114,26 @@ fn the_death_of_the_program_leaves_nothing_behind() {
         assert!(again.status.success(), "H5 {again:?}");
         let left: Vec<_> = fs::read_dir(&world.work).unwrap().flatten().collect();
         assert_eq!(left.len(), 2, "H5 {user:?} {place:?}: only the planted links stay: {left:?}");
+    });
+}
+
+#[test]
+fn no_process_around_the_command_outlives_a_signal_to_the_program() {
+    each_place(|user, place| {
+        for signal in [Signal::KILL, Signal::TERM, Signal::HUP, Signal::INT] {
+            let world = World::new(user);
+            let mark = mark(&world);
+            let mut program = world.command(place, &format!("exec sleep {mark}")).spawn().unwrap();
+            eventually("the command starts", || runs(&mark));
+            let family = family(program.id());
+            assert!(family.len() > 2, "{user:?} {place:?}: {family:?}");
+            kill_process(Pid::from_child(&program), signal).unwrap();
+            program.wait().unwrap();
+            // Who is dead may wait for the first process of the machine.
+            let is_gone = |id: &u32| field(*id, 0).is_none_or(|state| state == "Z");
+            let left = format!("H6 {user:?} {place:?} {signal:?}: a process survives");
+            eventually(&left, || family.iter().all(is_gone));
+        }
     });
 }
 
@@ -209,6 +238,29 @@ fn a_command_that_fills_the_disk_is_killed() {
         assert!(!text(&output).contains("survived"), "{rung:?} {output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("nearly full"), "{rung:?} {said}");
+    }
+}
+
+#[test]
+fn a_bubblewrap_that_cannot_be_started_makes_room_for_landlock() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("another file in the place of bubblewrap: only root can mount one");
+    }
+    let place = Place { rung: Rung::Bubblewrap, door: Door::Run };
+    for user in users()
+        .into_iter()
+        .filter(|it| [Rung::Bubblewrap, Rung::Landlock].iter().all(|rung| has(*rung, *it)))
+    {
+        for file in ["printf '#!/none\\n' > f && chmod 755 f", "echo x > f && chmod 644 f"] {
+            let mounts = format!("{file} && mount --bind f $(readlink -f /usr/bin/bwrap)");
+            let output = World::new(user).after_mounting(&mounts, place, "echo ran");
+            assert_eq!(text(&output), "ran\n", "{user:?} {file} {output:?}");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                said.contains("landlock") && said.contains("`bwrap` cannot be started"),
+                "{said}"
+            );
+        }
     }
 }
 
@@ -338,14 +390,26 @@ fn each_place(check: impl Fn(User, Place)) {
     }
 }
 
+/// What the kernel says of a process; nothing where there is none.
+fn stat(id: u32) -> String {
+    fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default()
+}
+
+/// The field of a process behind its name, by number.
+fn field(id: u32, number: usize) -> Option<String> {
+    let stat = stat(id);
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(number).map(str::to_owned)
+}
+
 /// The processes of the program among `id` and all that it has started.
 fn kin(id: u32) -> Vec<u32> {
-    let stat = |id: u32| fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let is_child = |parent: u32, child: u32| {
-        let stat = stat(child);
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        fields.split_whitespace().nth(1) == Some(parent.to_string().as_str())
-    };
+    family(id).into_iter().filter(|id| stat(*id).contains("(brynhild)")).collect()
+}
+
+/// A process and all that it has started.
+fn family(id: u32) -> Vec<u32> {
+    let is_child = |parent: u32, child: u32| field(child, 1) == Some(parent.to_string());
     let ids = || {
         let entries = fs::read_dir("/proc").unwrap().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
@@ -357,7 +421,6 @@ fn kin(id: u32) -> Vec<u32> {
         found.extend(ids().filter(|child| is_child(parent, *child)));
         at += 1;
     }
-    found.retain(|id| stat(*id).contains("(brynhild)"));
     found
 }
 

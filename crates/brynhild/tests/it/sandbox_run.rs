@@ -11,6 +11,8 @@ use testkit::{ModelServer, Reply};
 use crate::git::shell;
 use crate::{project, project_with};
 
+const SIZE: (u16, u16) = (100, 30);
+
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -29,6 +31,33 @@ fn nothing_is_written_in_read_only_mode_whatever_the_profile() {
     }
     project.brynhild(&touch).success();
     assert!(project.path().join("made").exists());
+}
+
+#[test]
+fn what_is_read_only_has_no_network_though_one_is_granted() {
+    let project = project();
+    project.config("sandbox: {allow_network: true}\n");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = format!(
+        "python3 -c 'import socket; socket.create_connection((\"{}\", {})); print(\"reached\")'",
+        address.ip(),
+        address.port()
+    );
+    let input = serde_json::json!({ "command": connect }).to_string();
+    let run = ["sandbox", "run", "--", "bash", "-c", &connect];
+    let look = ["sandbox", "run", "--profile", "read-only", "--", "bash", "-c", &connect];
+    let exec = ["--yes", "tools", "exec", "Bash", "--input", &input];
+    let mode = ["--mode", "read-only"];
+    for words in [&run[..], &exec] {
+        assert!(project.brynhild(words).stdout.contains("reached"), "{words:?}");
+    }
+    for words in [&look[..], &[&mode[..], &run].concat(), &[&["--safe"][..], &run].concat()] {
+        assert!(!project.brynhild(words).stdout.contains("reached"), "{words:?}");
+    }
+    let run = project.brynhild(&[&mode[..], &exec].concat());
+    assert!(!run.stdout.contains("reached"), "{run}");
+    assert!(format!("{run}").contains("Error:"), "{run}");
 }
 
 #[test]
@@ -55,6 +84,13 @@ fn a_program_that_is_not_there_has_the_code_that_shells_give() {
     let run = project().brynhild(&["sandbox", "run", "--", "no-such-program"]);
     run.code(127);
     assert!(run.stderr.contains("cannot start no-such-program"), "{run}");
+    assert!(!run.stderr.contains("read_paths"), "{run}");
+}
+
+#[test]
+fn a_file_that_is_no_program_is_not_said_to_be_hidden() {
+    let run = project().brynhild(&["sandbox", "run", "--", "/etc/passwd"]);
+    run.code(126);
     assert!(!run.stderr.contains("read_paths"), "{run}");
 }
 
@@ -104,6 +140,62 @@ fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
 }
 
 #[test]
+fn what_a_command_planted_is_moved_away_though_the_program_was_killed() {
+    let project = project();
+    project.file("mine/.envrc", "echo mine\n").file("mine/.git/config", "");
+    let script = "mkdir -p .zed a/.vscode; echo x > .zed/tasks.json; echo x > a/.vscode/tasks.json; \
+                  git init -q c; git -C c config core.fsmonitor 'touch x'; echo x > a/.envrc; \
+                  echo x >> mine/file; echo ready; exec sleep 600";
+    let running = project.command(&["sandbox", "run", "--", "bash", "-c", script]).spawn();
+    running.wait_for_stdout("ready");
+    running.kill();
+    running.wait();
+    let run = project.brynhild(&["sandbox", "run", "--", "true"]);
+    for name in [".zed", "a/.vscode", "a/.envrc", "c/.git"] {
+        assert!(!project.path().join(name).exists(), "{name}: {run}");
+    }
+    assert_eq!(run.success().stderr.matches("moved to").count(), 4, "{run}");
+    assert!(project.path().join("mine/.envrc").exists(), "{run}");
+    assert!(project.path().join("mine/.git/config").exists(), "{run}");
+    let run = project.brynhild(&["sandbox", "run", "--", "true"]);
+    assert_eq!(run.success().stderr, "", "{run}");
+}
+
+#[test]
+fn a_file_that_chooses_a_version_goes_where_a_command_makes_it_name_a_path() {
+    let project = project();
+    let own = "[toolchain]\npath = \"/opt/mine\"\n";
+    project.file("own/rust-toolchain.toml", own).file("rust-toolchain.toml", "[toolchain]\n");
+    let script = "printf '[toolchain]\\nchannel = \"1.90\"\\n' > rust-toolchain.toml; mkdir a; \
+                  printf '[toolchain]\\npath = \"/w/evil\"\\n' > a/rust-toolchain.toml; \
+                  echo nodejs path:./evil > .tool-versions; echo nodejs 22 > a/.tool-versions; \
+                  echo x > own/rust-toolchain.toml || echo refused";
+    let run = project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]);
+    for (name, is_there) in [
+        ("rust-toolchain.toml", true),
+        ("a/.tool-versions", true),
+        ("a/rust-toolchain.toml", false),
+        (".tool-versions", false),
+    ] {
+        assert_eq!(project.path().join(name).exists(), is_there, "{name}: {run}");
+    }
+    assert_eq!(run.success().stderr.matches("moved to").count(), 2, "{run}");
+    assert_eq!(run.stdout, "refused\n", "{run}");
+    let kept = fs::read_to_string(project.path().join("own/rust-toolchain.toml"));
+    assert_eq!(kept.unwrap(), own, "{run}");
+}
+
+#[test]
+fn a_planted_name_makes_no_line_of_its_own() {
+    let project = project();
+    let script =
+        "mkdir -p \"$(printf 'r\\nwarning: nothing else')/.vscode\"; cd r*; echo 1 > .vscode/x";
+    let run = project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]);
+    assert!(run.success().stderr.contains("r\\u{a}warning: nothing else/.vscode"), "{run}");
+    assert!(!run.stderr.lines().any(|line| line.starts_with("warning: nothing")), "{run}");
+}
+
+#[test]
 fn hooks_that_the_user_s_settings_name_go_wherever_those_settings_are() {
     for (variable, place) in [("XDG_CONFIG_HOME", "moved"), ("GIT_CONFIG_GLOBAL", "global")] {
         let project = project();
@@ -118,5 +210,81 @@ fn hooks_that_the_user_s_settings_name_go_wherever_those_settings_are() {
         let run = run.env(variable, &place).run();
         assert!(run.success().stderr.contains("moved to"), "{variable}: {run}");
         assert!(!project.path().join(".githooks").exists(), "{variable}: {run}");
+    }
+}
+
+#[test]
+fn commands_have_the_person_s_settings_of_git_wherever_these_are() {
+    const LOOK: &str = "git config user.name; git config user.email; git st; git log -1 --format=%an; \
+                        git config http.extraheader; git config credential.helper; echo done";
+    let settings = "[user]\n\tname = Una\n[include]\n\tpath = more\n[alias]\n\tst = status -s\n\
+                    [core]\n\texcludesFile = ~/ignored\n[http]\n\textraHeader = X-Key: sesame\n\
+                    [credential]\n\thelper = store\n[commit]\n\tgpgsign = true\n";
+    for (file, variable) in [
+        (".gitconfig", None),
+        (".config/git/config", None),
+        ("moved/git/config", Some(("XDG_CONFIG_HOME", "moved"))),
+        ("else/where", Some(("GIT_CONFIG_GLOBAL", "else/where"))),
+    ] {
+        let project = project();
+        let home = project.home();
+        fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+        shell(
+            &project,
+            "git init -q . && git -c user.name=A -c user.email=a commit -q --allow-empty -m x",
+        );
+        project.file("a.skipped", "").file("b.txt", "");
+        fs::write(home.join(file), settings).unwrap();
+        fs::write(home.join(file).with_file_name("more"), "[user]\n\temail = una@example.org\n")
+            .unwrap();
+        fs::write(home.join("ignored"), "*.skipped\n").unwrap();
+        fs::write(home.join(".git-credentials"), "https://u:sesame@example.org\n").unwrap();
+        let input = serde_json::json!({ "command": LOOK }).to_string();
+        let read = "cat ~/.git-credentials ~/.gitconfig $XDG_CONFIG_HOME/git/config; cat $GIT_CONFIG_GLOBAL";
+        for words in [
+            &["sandbox", "run", "--", "sh", "-c", LOOK][..],
+            &["--yes", "tools", "exec", "Bash", "--input", &input],
+            &["sandbox", "run", "--", "sh", "-c", read],
+        ] {
+            let command = project.command(words);
+            let run = match variable {
+                Some((name, value)) => command.env(name, home.join(value)),
+                None => command,
+            };
+            let run = run.run();
+            assert!(!run.stdout.contains("sesame"), "{file}: {run}");
+            if words.contains(&LOOK) || words.contains(&input.as_str()) {
+                let wanted = "Una\nuna@example.org\n?? b.txt\nA\ndone\n";
+                assert_eq!(run.stdout, wanted, "{file}: {run}");
+            }
+        }
+    }
+}
+
+#[test]
+fn settings_of_git_that_commands_could_write_are_not_the_person_s() {
+    let project = project();
+    project.file("global", "[user]\n\tname = Mallory\n");
+    let words = ["sandbox", "run", "--", "sh", "-c", "git config user.name || echo nobody"];
+    let run = project.command(&words).env("GIT_CONFIG_GLOBAL", project.path().join("global")).run();
+    assert_eq!(run.stdout, "nobody\n", "{run}");
+}
+
+#[test]
+fn a_command_does_not_steer_the_terminal_it_is_shown_on() {
+    let project = project();
+    let print = |stream: &str| {
+        let text = r"\033[31mred\033[0m\033]52;c;ZXZpbA==\007\033[6n\033]0;title\007 done";
+        format!("printf '{text}' {stream}")
+    };
+    for stream in ["", ">&2"] {
+        let words = ["sandbox", "run", "--", "sh", "-c", &print(stream)];
+        let terminal = project.terminal(&words, SIZE);
+        terminal.wait_for(r"red\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[6n\u{1b}]0;title\u{7} done");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        // Nobody shows it: whoever reads it gets what was written.
+        let run = project.brynhild(&words);
+        let read = if stream.is_empty() { &run.stdout } else { &run.stderr };
+        assert!(read.contains("\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[6n"), "{run}");
     }
 }

@@ -66,6 +66,36 @@ fn commands_that_search_above_a_denied_file_are_denied() {
 }
 
 #[test]
+fn what_rg_leaves_out_is_what_its_own_ignore_files_say() {
+    let project = closed();
+    let check = |command: &str| {
+        project.brynhild(&["--mode", "yolo", "policy", "check", "--", command]).status.code()
+    };
+    // Outside of a repository a file of git says nothing to it.
+    project.file(".gitignore", "secret/\n");
+    assert_eq!(check("rg needle"), Some(1));
+    shell(&project, "git init -q .");
+    assert_eq!(check("rg needle"), Some(0));
+    for command in ["rg -u needle", "rg --no-ignore-vcs needle", "rg needle secret"] {
+        assert_eq!(check(command), Some(1), "{command}");
+    }
+    project.file(".rgignore", "!secret/\n");
+    assert_eq!(check("rg needle"), Some(1));
+    project.file(".rgignore", "secret/\n").file(".gitignore", "");
+    assert_eq!(check("rg needle"), Some(0));
+    // To git that file says nothing.
+    assert_eq!(check("git grep --untracked needle"), Some(1));
+    project.file(".rgignore", "").file(".ignore", "secret/\n");
+    assert_eq!(check("rg needle"), Some(0));
+    assert_eq!(check("git grep --untracked needle"), Some(1));
+    // In a repository of its own what is said around it does not count.
+    project.file(".ignore", "").file(".gitignore", "k\n");
+    assert_eq!(check("rg needle"), Some(0));
+    shell(&project, "git init -q secret");
+    assert_eq!(check("rg needle"), Some(1));
+}
+
+#[test]
 fn commands_that_come_upon_a_secret_ask() {
     let project = closed();
     project.config("");
@@ -126,5 +156,34 @@ fn what_a_sparse_checkout_leaves_out_is_asked_about() {
     project.config("permissions: {deny: ['Read(secret/k)']}\n");
     for command in shown {
         assert_eq!(check("yolo", command), Some(3), "{command}");
+    }
+}
+
+/// Nobody writes into these pipes: whoever opens one waits without end.
+#[test]
+fn no_search_waits_for_an_ignore_file_that_is_a_pipe() {
+    let project = closed();
+    project
+        .file(".ignore", "left-out\n")
+        .file("sub/left-out/f", "needle in what is ignored\n")
+        .file("sub/f", "needle below\n");
+    for name in [".gitignore", "sub/.gitignore", "sub/.ignore", ".rgignore", "sub/.rgignore"] {
+        shell(&project, &format!("mkfifo {name}"));
+    }
+    shell(&project, "mkdir -p .git/info sub/.git; mkfifo .git/info/exclude");
+    shell(&project, "mkdir devices; ln -s /dev/zero devices/.ignore; mkfifo devices/.git");
+    let run = exec(&project, "Grep", &json!({"pattern": "needle"}));
+    run.success();
+    assert!(run.stdout.contains("needle in the open"), "{run}");
+    assert!(run.stdout.contains("needle below"), "{run}");
+    assert!(!run.stdout.contains("what is ignored"), "{run}");
+    assert!(run.stdout.contains("(an ignore file did not count"), "{run}");
+    let run = exec(&project, "Glob", &json!({"pattern": "**/f"}));
+    let told = "(an ignore file did not count: it is no regular file, or too large)";
+    assert_eq!(run.success().stdout, format!("sub/f\n{told}\n"));
+    // What an unread one says is not known, so that nothing counts as left out.
+    for command in ["rg needle sub", "rg needle"] {
+        let run = project.brynhild(&["policy", "check", "--", command]);
+        assert_ne!(run.status.code(), Some(0), "{run}");
     }
 }

@@ -6,6 +6,7 @@ mod planted;
 mod roles;
 mod running;
 mod scripts;
+mod told;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -191,6 +192,7 @@ fn trust_is_not_inherited_by_pointers_parents_or_links() {
     assert!(!is_trusted(&project, &alias));
     let nested = root.join("nested");
     fs::create_dir_all(nested.join(".git")).unwrap();
+    fs::write(nested.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     fs::create_dir_all(nested.join(".brynhild")).unwrap();
     fs::write(nested.join(".brynhild/config.yaml"), YIELDING).unwrap();
     assert!(!is_trusted(&project, &nested));

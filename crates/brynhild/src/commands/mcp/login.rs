@@ -100,6 +100,6 @@ pub(super) fn logout(world: &World, name: &str) -> Outcome {
     let address = address(world, name)?;
     let had = mcp::credentials(world)?.forget(&address.url)?;
     let text = if had { "Forgot the key of" } else { "There is no key of" };
-    output::line(format_args!("{text} {name}"))?;
+    output::told(format_args!("{text} {name}"))?;
     Ok(Exit::Done)
 }

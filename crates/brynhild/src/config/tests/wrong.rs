@@ -178,9 +178,9 @@ fn unknown_keys_are_warnings_with_a_suggestion() {
     T/home/.config/brynhild/config.yaml:3: unknown key `behavior.max_token` (did you mean `max_tokens`?)
     T/home/.config/brynhild/config.yaml:4: unknown key `behavior.colour`
     T/home/.config/brynhild/config.yaml:5: unknown key `max_tokens` (did you mean `behavior.max_tokens`?)
-    T/home/.config/brynhild/config.yaml:8: `tools.bash` looks like a typing error (did you mean `Bash`?)
+    T/home/.config/brynhild/config.yaml:8: `tools.bash` counts for `Bash` where it forbids, and for nothing else (write `Bash`)
     T/home/.config/brynhild/config.yaml:8: `tools.bash.require_aproval` looks like a typing error (did you mean `require_approval`?)
-    T/home/.config/brynhild/config.yaml:9: `tools.disabled.grep` looks like a typing error (did you mean `Grep`?)
+    T/home/.config/brynhild/config.yaml:9: `tools.disabled.grep` counts for `Grep` where it forbids, and for nothing else (write `Grep`)
     T/home/.config/brynhild/config.yaml:11: `plugins.x.enabeld` looks like a typing error (did you mean `enabled`?)
     T/home/.config/brynhild/config.yaml:12: unknown key `hooks`
     ");

@@ -7,8 +7,10 @@ use ::tui::host::{Answer, Item, Picks};
 use ::tui::theme::{self, Theme};
 use contract::id::SessionId;
 use contract::text::head;
+use ignore::DirEntry;
 use sessions::session::{Role, Session};
 use sessions::store::Store;
+use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
 use crate::commands;
@@ -33,9 +35,16 @@ pub(super) async fn files(root: PathBuf) -> Answer {
 
 /// The same, for whoever may wait.
 pub(super) fn walk(root: &Path) -> Vec<String> {
-    let is_ours = |entry: &ignore::DirEntry| entry.file_name() != ".git";
-    let entries = ignore::WalkBuilder::new(root).hidden(false).filter_entry(is_ours).build();
-    let relative = |entry: ignore::DirEntry| {
+    let sources = Sources {
+        names: vec![".ignore", ".gitignore"],
+        global: ignore::gitignore::gitconfig_excludes_path(),
+        repositories_only: true,
+        above: true,
+    };
+    let filter = Filter::new(Some(IgnoreFiles::new(root, sources)), true);
+    let is_ours = move |entry: &DirEntry| entry.file_name() != ".git" && filter.shows(entry);
+    let entries = tools::walk::filtered(root, is_ours).build();
+    let relative = |entry: DirEntry| {
         let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         (!path.is_empty()).then(|| if is_folder { format!("{path}/") } else { path })

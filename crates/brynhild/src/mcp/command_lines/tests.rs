@@ -54,6 +54,8 @@ fn what_names_no_version_is_found_however_it_is_run() {
         ("bun x foo", "foo", "foo@1.2.3"),
         ("npx -y github:o/r", "github:o/r", "github:o/r#COMMIT"),
         ("deno run -A npm:foo@1", "npm:foo@1", "npm:foo@1.2.3"),
+        ("deno -A npm:foo", "npm:foo", "npm:foo@1.2.3"),
+        ("deno serve npm:foo", "npm:foo", "npm:foo@1.2.3"),
         ("uvx mcp-server-time", "mcp-server-time", "mcp-server-time==1.2.3"),
         ("uvx 'mcp-server-time>=1'", "mcp-server-time>=1", "mcp-server-time==1.2.3"),
         ("uvx mcp-server-time==1.*", "mcp-server-time==1.*", "mcp-server-time==1.2.3"),
@@ -158,9 +160,19 @@ fn what_is_not_understood_is_not_taken_for_nothing() {
     ] {
         assert!(floating(line).is_some(), "{line}");
     }
-    for line in
-        ["deno run -A https://h/x.ts", "uv run https://h/x.py", "deno run http://h/x@1/y.ts"]
-    {
+    for line in [
+        "deno run -A https://h/x.ts",
+        "uv run https://h/x.py",
+        "deno run http://h/x@1/y.ts",
+        "deno -A https://h/x.ts",
+        "deno serve https://h/x.ts",
+        "bun run https://h/x.ts",
+        "npx https://h/x.tgz",
+        "npx --package https://h/x.tgz x",
+        "pnpm dlx https://h/x.tgz",
+        "uvx https://h/x.whl",
+        "uvx --from https://h/x.whl x",
+    ] {
         let found = floating(line);
         assert!(matches!(found, Some(Floating::Page(_))), "{line}: {found:?}");
     }
@@ -220,6 +232,10 @@ fn what_is_one_version_alone_is_left_in_peace() {
         "docker run '${IMAGE}'",
         "docker run 'foo:${TAG}'",
         "deno run https://deno.land/x/a@v1.2.3/mod.ts",
+        "npx https://h/foo-1.2.3.tgz",
+        "uvx https://h/foo-1.2.3-py3-none-any.whl",
+        "bun run server.ts",
+        "deno task start",
         "uv run file:///x.py",
         "'${RUNNER}' -y foo",
         "sh -c 'cd \"$HOME/x\" && exec \"$HOME/bin/server\" 2>/dev/null # npx foo'",

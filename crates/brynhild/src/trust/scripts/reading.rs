@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::folders::Start;
+use super::inert::without_inert;
 use super::run::{gone_through, run, searched};
 use super::words::{goes_through_folders, names_itself, words};
 use super::{MOST_WORDS, RUNNERS, dotted};
@@ -14,6 +15,14 @@ const ARCHIVES: [&str; 4] = [".zip", ".egg", ".whl", ".pyz"];
 
 /// Bytes of texts whose readings are kept.
 const MOST_KEPT: usize = 8 << 20;
+
+/// What a text is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Language {
+    /// That of a shell, without doubt.
+    Shell,
+    Other,
+}
 
 /// A word that could be the name of a file.
 #[derive(Debug)]
@@ -59,13 +68,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// What `text` says.
-    pub(super) fn of(text: &str) -> Arc<Self> {
-        let key = blake3::hash(text.as_bytes());
+    /// What `text` says, be it one for a shell or another.
+    pub(super) fn of(text: &str, language: Language) -> Arc<Self> {
+        let key = (blake3::hash(text.as_bytes()), language);
         if let Some(known) = lock().known.get(&key) {
             return Arc::clone(known);
         }
-        let read = Arc::new(Self::new(text));
+        let read = Arc::new(match language {
+            Language::Shell => Self::new(&without_inert(text)),
+            Language::Other => Self::new(text),
+        });
         lock().keep(key, text.len(), &read);
         read
     }
@@ -94,12 +106,12 @@ impl Reading {
 /// Readings by the hash of their text.
 #[derive(Default)]
 struct Kept {
-    known: HashMap<blake3::Hash, Arc<Reading>>,
+    known: HashMap<(blake3::Hash, Language), Arc<Reading>>,
     bytes: usize,
 }
 
 impl Kept {
-    fn keep(&mut self, key: blake3::Hash, length: usize, read: &Arc<Reading>) {
+    fn keep(&mut self, key: (blake3::Hash, Language), length: usize, read: &Arc<Reading>) {
         if self.bytes.saturating_add(length) > MOST_KEPT {
             *self = Self::default();
         }

@@ -1,198 +1,142 @@
 //! What in a script or command line runs something that cannot be found by reading it: trust does not
-//! cover that, and the person is told. What is found decides nothing.
+//! cover that, and the person is told. Whatever is not shown to run nothing of the project, or just what
+//! is covered, counts. What is found decides nothing.
 
-use super::run::gone_through;
-use super::words::loads_unnamed;
+mod check;
+mod interpreters;
+mod python;
+mod ran;
+mod recipes;
+mod texts;
+mod variables;
 
-/// What runs the text or the file that comes next.
-const RUN: [&str; 13] = [
-    ".", "source", "sh", "bash", "zsh", "dash", "exec", "python", "python3", "node", "perl",
-    "ruby", "php",
-];
+use std::collections::BTreeSet;
 
-/// Programs that build, test or fetch more than their command lines name.
-#[rustfmt::skip]
-const BUILD: [&str; 64] = [
-    "ant", "ava", "babel", "bazel", "bazelisk", "bundle", "bunx", "c8", "cargo", "cmake",
-    "composer", "ctest", "cypress", "docker", "docker-compose", "dotnet", "eslint", "go", "gradle",
-    "grunt", "gulp", "hatch", "jasmine", "jest", "karma", "lerna", "lint-staged", "mage", "meson",
-    "mix", "mocha", "mvn", "ninja", "nox", "npx", "nx", "nyc", "parcel", "pdm", "phpunit", "pipenv",
-    "playwright", "podman", "poetry", "pre-commit", "prettier", "pylint", "pytest", "rails", "rake",
-    "rollup", "rspec", "sbt", "scons", "stylelint", "swift", "tox", "tsc", "turbo", "uv", "vite",
-    "vitest", "webpack", "zig",
-];
+use contract::text::head;
 
-/// Modules of Python that do the same.
-const MODULES: [&str; 14] = [
-    "build",
-    "coverage",
-    "django",
-    "doctest",
-    "flask",
-    "invoke",
-    "mypy",
-    "nose2",
-    "nox",
-    "pip",
-    "pre_commit",
-    "pytest",
-    "tox",
-    "unittest",
-];
-/// What runs the program that comes next, and words of a shell before a command.
-const BEFORE: [&str; 12] =
-    ["if", "then", "else", "do", "while", "!", "env", "time", "nice", "nohup", "command", "xargs"];
+use super::inert::without_inert;
+use super::reading::Language;
+use super::run::run;
+use super::shell;
+use super::words::{loads_unnamed, words};
+use super::{Effect, Entry, Kind, MOST_BYTES, MOST_WORDS, is_data};
+use crate::trust::command_lines::commands;
+use interpreters::SHELLS;
+use ran::Ran;
+
 /// Files that hold lines of a shell and do not say so by their ending.
 const RECIPES: [&str; 6] =
     ["Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"];
+/// The longest part of a line that is shown for the whole.
+const LONGEST: usize = 200;
+/// Texts within texts that are given to shells.
+const DEEPEST: usize = 4;
+
+/// The names that the search finds in a text, and how many texts are around the one that is looked at.
+struct Covered<'a> {
+    names: &'a BTreeSet<String>,
+    depth: usize,
+    ran: &'a Ran,
+}
+
+impl Covered<'_> {
+    fn deeper(&self) -> Self {
+        Self { names: self.names, depth: self.depth + 1, ran: self.ran }
+    }
+}
+
+/// Of each entry that runs something which no reading finds, its path and that something.
+pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
+    let ran = Ran::default();
+    let files = || entries.iter().filter(|entry| entry.part.kind == Kind::File);
+    // What one of them runs with a shell is read as what a shell runs, whatever it is called.
+    loop {
+        let known = ran.count();
+        let of = |entry: &Entry| in_entry(entry, &ran).map(|it| (entry.part.path.clone(), it));
+        let found = files().filter_map(of).collect();
+        if ran.count() == known {
+            return found;
+        }
+    }
+}
+
+/// The first such thing in a file.
+fn in_entry(entry: &Entry, ran: &Ran) -> Option<String> {
+    let path = &entry.part.path;
+    let text = String::from_utf8_lossy(&entry.bytes);
+    let found = if path.ends_with("package.json") {
+        let is_own = !path.contains("node_modules/");
+        is_own.then(|| in_package(&entry.bytes, ran)).flatten()
+    } else if is_data(path) {
+        commands(path, &entry.bytes).into_iter().find_map(|line| in_shell(&line, ran))
+    } else if entry.part.effect() == Effect::Runs || entry.part.is_named {
+        let is_long = text.len() as u64 > MOST_BYTES || words(&text).len() > MOST_WORDS;
+        let whole = || String::from("more than can be looked through");
+        is_long.then(whole).or_else(|| in_script(path, &text, ran))
+    } else {
+        None
+    };
+    found.or_else(|| ran.is_for_shell(path, &text).then(|| in_shell(&text, ran)).flatten())
+}
 
 /// The first such thing in the scripts of a package.
-pub(super) fn in_package(bytes: &[u8]) -> Option<String> {
+fn in_package(bytes: &[u8], ran: &Ran) -> Option<String> {
     let package: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     let scripts = package.get("scripts")?.as_object()?;
-    scripts.values().filter_map(serde_json::Value::as_str).find_map(in_shell)
+    let names = names(&String::from_utf8_lossy(bytes));
+    let covered = Covered { names: &names, depth: 0, ran };
+    let mut lines = scripts.values().filter_map(serde_json::Value::as_str);
+    lines.find_map(|line| in_covered(line, &covered))
 }
 
 /// The first such thing in a script.
-pub(super) fn in_script(path: &str, text: &str) -> Option<String> {
+fn in_script(path: &str, text: &str, ran: &Ran) -> Option<String> {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let name = path.rsplit('/').next().unwrap_or_default();
     match ending {
-        _ if RECIPES.contains(&name) => in_shell(&text.replace("\n\t@", "\n\t")),
-        "mk" => in_shell(&text.replace("\n\t@", "\n\t")),
-        "sh" | "bash" | "zsh" | "ksh" => in_shell(text),
+        _ if RECIPES.contains(&name) => recipes::in_recipes(text, ran),
+        _ if language(path, text) == Language::Shell => in_shell(text, ran),
+        "mk" => recipes::in_recipes(text, ran),
         "py" | "js" | "mjs" | "cjs" | "ts" | "mts" => {
             loads_unnamed(text).then(|| "a module whose name it puts together".to_owned())
         }
-        _ => {
-            let first = text.lines().next().unwrap_or_default();
-            (first.starts_with("#!") && first.contains("sh")).then(|| in_shell(text)).flatten()
-        }
+        _ => None,
     }
 }
 
 /// The first such thing in what a shell runs.
-pub(super) fn in_shell(text: &str) -> Option<String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    let commands = lines.flat_map(|line| line.split([';', '|', '&', '(', '`']));
-    commands.into_iter().find_map(|command| {
-        let mut words = command.split_whitespace();
-        let first = words.find(|word| !BEFORE.contains(word) && !is_setting(word))?;
-        if first.starts_with("python") && runs_module(words.clone()) {
-            return Some(command.trim().to_owned());
-        }
-        // Of the whole project not all files count because a text goes through it.
-        let goes_everywhere = || {
-            let mut places = gone_through(command).into_iter().map(|(place, _)| place);
-            places.any(|place| [".", "./"].contains(&place.as_str()) || is_open(&place))
-        };
-        if (first == "find" && goes_everywhere())
-            || (first == "java" && has_class_path(words.clone()))
-        {
-            return Some(command.trim().to_owned());
-        }
-        let next = words.find(|word| !word.starts_with('-'));
-        let is_found = match first {
-            "eval" => true,
-            first if RUN.contains(&first) => next.is_some_and(is_open),
-            first => BUILD.contains(&first) || is_open(first),
-        };
-        is_found.then(|| command.trim().to_owned())
-    })
+fn in_shell(text: &str, ran: &Ran) -> Option<String> {
+    in_covered(text, &Covered { names: &names(&without_inert(text)), depth: 0, ran })
 }
 
-/// Whether Java is told where the classes lie that it loads.
-fn has_class_path<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
-    words.any(|word| ["-cp", "-classpath", "--class-path"].contains(&word))
-}
-
-/// Whether a word sets a variable for the command that follows.
-fn is_setting(word: &str) -> bool {
-    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && is_name(name))
-}
-
-/// Whether words after Python's name make it run a module that finds its own work, or trust what is
-/// cached beside scripts whatever it is told.
-fn runs_module<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
-    while let Some(option) = words.next().and_then(|word| word.strip_prefix('-')) {
-        let (letters, module) = match option.split_once('m') {
-            Some((letters, "")) => (letters, words.next()),
-            Some((letters, module)) => (letters, Some(module)),
-            None => (option, None),
-        };
-        if letters.contains(['I', 'E']) {
-            return true;
-        }
-        if ["W", "X"].contains(&option) {
-            words.next();
-        }
-        if let Some(module) = module {
-            return MODULES.contains(&module.split('.').next().unwrap_or_default());
-        }
-    }
-    false
-}
-
-/// Whether a word is nothing but variables and slashes. The arguments of the script are none: they
-/// stand where it is named.
-fn is_open(word: &str) -> bool {
-    let word = word.replace(['"', '\'', '{', '}'], "");
-    let is_variable = |part: &str| {
-        part.strip_prefix('$').is_some_and(|name| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        })
+/// The same in a part of a text in which these names are looked for.
+fn in_covered(text: &str, covered: &Covered<'_>) -> Option<String> {
+    let found = match shell::read(text) {
+        Ok(script) => check::first(&script, covered),
+        Err(line) => Some(line),
     };
-    word != "$0" && word.starts_with('$') && word.split('/').all(is_variable)
+    found.map(|found| head(&found, LONGEST).to_owned())
+}
+
+/// The names that the search for what a text runs looks for.
+fn names(text: &str) -> BTreeSet<String> {
+    words(text).into_iter().chain(run(text)).collect()
+}
+
+/// What a script is written in.
+pub(super) fn language(path: &str, text: &str) -> Language {
+    let first = text.lines().next().unwrap_or_default();
+    let program = first.strip_prefix("#!").map(|it| it.trim().trim_start_matches("/usr/bin/env"));
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_shell = match program {
+        Some(program) => {
+            let name = program.split_whitespace().next().unwrap_or_default();
+            SHELLS.contains(&name.rsplit('/').next().unwrap_or_default())
+        }
+        None => ["sh", "bash", "zsh", "ksh"].contains(&ending),
+    };
+    if is_shell { Language::Shell } else { Language::Other }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_no_reading_finds_is_named_and_the_rest_is_not() {
-        for text in [
-            "eval \"$x\"",
-            "set -e\n. $part",
-            "for f in a b; do sh \"$dir/$f\"; done",
-            "cargo run -q",
-            "cd x && docker build .",
-            "\"${TOOL}\" --check",
-            "python3 -m unittest discover -s tests",
-            "PYTHONPATH=vend python3 -W ignore -mpytest",
-            "env A=b npx tool",
-            "python3 -I x.py",
-            "eslint .",
-            "find . -type f -exec sh {} +",
-            "find \"$dir\" -name '*.sh' -exec bash {} +",
-            "java -cp classes Check",
-        ] {
-            assert!(in_shell(text).is_some(), "{text}");
-        }
-        for text in [
-            "./x.sh",
-            "# eval x",
-            ". lib/$m.sh",
-            "exec \"$@\"",
-            "sh \"$(dirname \"$0\")/x.sh\"",
-            "echo cargo $x",
-            "python3 -c 'import x'",
-            "PYTHONPATH=vend python3 x.py -m pytest",
-            "python3 -m lib.tool",
-            "find checks -exec sh {} +",
-            "find . -name '*.o' -exec rm {} +",
-            "java -jar x.jar",
-        ] {
-            assert_eq!(in_shell(text), None, "{text}");
-        }
-        assert!(in_script("a.js", "require(name)").is_some());
-        assert!(in_script("a.js", "require('./x')").is_none());
-        assert!(in_script("run", "#!/bin/sh\neval x").is_some());
-        assert!(in_script("run", "eval x").is_none());
-        assert!(in_script("a/Makefile", "check:\n\t@cargo test\n").is_some());
-        assert!(in_script("a/Makefile", "check:\n\tsh x.sh\n").is_none());
-        assert!(in_package(br#"{"scripts": {"a": "jest"}}"#).is_some());
-        assert!(in_package(br#"{"scripts": {"a": "node x.js"}}"#).is_none());
-    }
-}
+mod tests;

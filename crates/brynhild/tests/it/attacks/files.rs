@@ -2,7 +2,7 @@
 //! begin like the project's, temporary files that somebody has prepared.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use serde_json::json;
@@ -310,4 +310,68 @@ fn what_goes_to_the_quarantine_with_its_repository_is_told_once() {
     let run = project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]);
     assert!(!project.path().join("zz/.git").exists(), "{run}");
     assert!(run.stderr.contains("moved to") && !run.stderr.contains("could not"), "{run}");
+}
+
+#[test]
+fn what_changes_while_the_question_waits_is_not_overwritten() {
+    let write = ("Write", json!({"file_path": "f", "content": "x\n"}));
+    let edit = json!({"file_path": "f", "old_string": "two", "new_string": "2"});
+    let edited = ("Edit", edit);
+    // The last one is far from the edit: the change that was shown is the same.
+    let far = |first: &str| format!("{first}\n{}two\n", "-\n".repeat(20));
+    for (call, before, meanwhile) in [
+        (write.clone(), "one\ntwo\n".to_owned(), "evil\ntwo\nmore\n".to_owned()),
+        (write, String::new(), "more\n".to_owned()),
+        (edited.clone(), "one\ntwo\n".to_owned(), "evil\ntwo\nmore\n".to_owned()),
+        (edited, far("one"), far("evil")),
+    ] {
+        let server = ModelServer::start([Reply::calls([call.clone()]), Reply::text("done")]);
+        let project = project_with(&server);
+        project.file("f", &before);
+        let terminal = project.terminal(&["chat", "do it"], (100, 45));
+        terminal.wait_for("Run it?");
+        project.file("f", &meanwhile);
+        terminal.send("y\r");
+        assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
+        assert_eq!(project.read("f"), meanwhile, "{call:?}");
+        let told = server.chats()[1].body.to_string();
+        assert!(told.contains("f changed meanwhile") && told.contains("read it again"), "{told}");
+    }
+}
+
+#[test]
+fn nobody_else_chooses_the_project_from_above() {
+    let project = project();
+    let shared = project.path().join("shared");
+    let work = shared.join("work");
+    fs::create_dir_all(&work).unwrap();
+    fs::write(shared.join("AGENTS.md"), "INJECTED\n").unwrap();
+    let look = || project.command(&["rules", "show"]).cwd(&work).run();
+    let is_passed_over = |mark: &str| {
+        let run = look();
+        let told = run.stderr.matches("set BRYNHILD_PROJECT_ROOT=").count();
+        assert!(!run.stdout.contains("INJECTED") && told == 1, "{mark}: {run}");
+    };
+    for mark in [".git", ".brynhild"] {
+        fs::create_dir_all(shared.join(mark).join("objects")).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+        let own = look();
+        assert!(own.success().stdout.contains("INJECTED"), "{mark}: {own}");
+        assert!(!own.stderr.contains("BRYNHILD_PROJECT_ROOT"), "{mark}: {own}");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        is_passed_over(mark);
+        // Only root can make a file of somebody else.
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+        if chown(shared.join(mark), Some(4242), None).is_ok() {
+            is_passed_over(mark);
+        }
+        fs::remove_dir_all(shared.join(mark)).unwrap();
+    }
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::create_dir(shared.join(".git")).unwrap();
+    let root = shared.to_str().unwrap();
+    let named = project.command(&["rules", "show"]).cwd(&work).env("BRYNHILD_PROJECT_ROOT", root);
+    let named = named.run();
+    assert!(named.success().stdout.contains("INJECTED"), "{named}");
+    assert!(!named.stderr.contains("BRYNHILD_PROJECT_ROOT"), "{named}");
 }

@@ -89,3 +89,29 @@ fn nothing_is_fetched_because_a_text_names_it() {
     assert!(connection.is_err(), "somebody connected: {connection:?}");
     assert!(!terminal.output().contains("\x1b]8;"), "{:?}", terminal.output());
 }
+
+#[test]
+fn no_folder_or_setting_of_a_repository_steers_the_terminal_of_who_looks() {
+    let evil = "s\x1b]52;c;UFdO\x07\x1b[31m\u{202e}";
+    let project = project();
+    let inner = project.path().join(evil);
+    let skill = inner.join(".brynhild/skills").join(evil);
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::create_dir(inner.join(".git")).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: s1\ndescription: d\n---\nbody\n").unwrap();
+    let aliases = "models: {aliases: {\"q\\e]52;c;UFdO\\a\": \"z\\e[31m\\u202e\"}}\n";
+    std::fs::write(inner.join(".brynhild/config.yaml"), aliases).unwrap();
+    for args in [
+        &["skill", "show", "s1"][..],
+        &["models", "aliases"],
+        &["init", "--template", "skill", "--name", "one"],
+        &["mcp", "add", "--scope", "project", "m", "--", "/bin/true"],
+        &["mcp", "remove", "m"],
+    ] {
+        let run = project.command(args).cwd(&inner).run();
+        run.success();
+        let is_alive = |c: char| c != '\n' && contract::text::is_hidden(c);
+        assert!(!run.stdout.contains(is_alive) && !run.stderr.contains(is_alive), "{run}");
+        assert!(run.stdout.contains("\\u{1b}]52;c;UFdO"), "{args:?}: {run}");
+    }
+}

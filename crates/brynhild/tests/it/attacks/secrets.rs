@@ -71,6 +71,32 @@ fn a_key_in_a_result_or_a_reply_is_neither_kept_nor_sent() {
 }
 
 #[test]
+fn a_key_that_a_server_repeats_in_another_form_is_not_in_the_raw_log() {
+    const SHOWN: &str = "proj/Zx9+Qw\\Er7\"Ty5Ui3Op1As2Df4";
+    // printf '%s' "user:$SHOWN" | base64
+    const BASE64: &str = "dXNlcjpwcm9qL1p4OStRd1xFcjciVHk1VWkzT3AxQXMyRGY0";
+    const PERCENT: &str = "proj%2FZx9%2BQw%5CEr7%22Ty5Ui3Op1As2Df4";
+    let said = json!({"error": {"message": format!("{SHOWN} {BASE64} ?key={PERCENT}")}});
+    let garbled = [&b"\xff "[..], SHOWN.as_bytes()].concat();
+    let server = ModelServer::start([
+        Reply::failure(401).body(&said.to_string()),
+        Reply::failure(400).raw(garbled),
+    ]);
+    let place = project();
+    let logs = place.path().join("logs");
+    for _ in 0..2 {
+        let project = keyed(&server).env("TEST_KEY", SHOWN).env("BRYNHILD_LOGGING__DIR", &logs);
+        assert_ne!(project.brynhild(&["chat", "hi"]).status.code(), Some(0));
+    }
+    let mut raw = String::new();
+    each_file(&logs, &mut |path| raw.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap())));
+    assert!(raw.matches("[redacted]").count() >= 4 && raw.contains("?key=[redacted]"), "{raw}");
+    for part in ["Ty5Ui3Op1As2Df4", "VHk1VWkzT3AxQXMy"] {
+        assert!(!raw.contains(part), "{part}: {raw}");
+    }
+}
+
+#[test]
 fn a_key_is_nowhere_on_disk_and_in_nothing_that_is_printed() {
     let echo = Reply::calls([(
         "Bash",

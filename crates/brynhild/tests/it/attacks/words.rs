@@ -15,17 +15,35 @@ fn told(server: &ModelServer) -> String {
 fn hidden_characters_are_taken_out_of_rules_and_skills_and_named() {
     let server = ModelServer::start([Reply::text("done")]);
     let project = project_with(&server);
-    let hidden = "safe\u{e0041}\u{e0042}\u{202e}\u{2066}\u{200b}text";
+    let hidden = "safe\u{e0041}\u{e0042}\u{202e}\u{2066}\u{200b}\u{fff0}\u{1bca0}text";
     project.file("AGENTS.md", format!("# Rules\n{hidden}\n"));
     let skill = format!("---\nname: odd\ndescription: does {hidden}\n---\nbody\n");
     project.file(".brynhild/skills/odd/SKILL.md", skill);
     let run = project.brynhild(&["chat", "hello"]);
     run.success();
     let told = told(&server);
-    for c in ['\u{e0041}', '\u{202e}', '\u{2066}'] {
+    for c in ['\u{e0041}', '\u{202e}', '\u{2066}', '\u{fff0}', '\u{1bca0}'] {
         assert!(!told.contains(c), "{c:?} reached the model: {told}");
     }
     assert!(run.stderr.to_uppercase().contains("U+202E") || run.stderr.contains("202e"), "{run}");
+}
+
+#[test]
+fn variation_selectors_stay_with_emoji_and_go_where_they_hide_something() {
+    let server = ModelServer::start([Reply::text("done"), Reply::text("done")]);
+    let project = project_with(&server);
+    let asking = "\u{26a0}\u{fe0f} 1\u{fe0f}\u{20e3} I \u{2764}\u{fe0f} tests";
+    project.file("AGENTS.md", format!("{asking}\n"));
+    let run = project.brynhild(&["chat", "hello"]);
+    run.success();
+    assert!(told(&server).contains(asking), "{}", told(&server));
+    assert!(!run.stderr.contains("hidden"), "{run}");
+    project.file("AGENTS.md", format!("# Rules\nsafe{} t\u{fe0f}ext\n", "\u{fe0f}".repeat(40)));
+    let run = project.brynhild(&["chat", "hello"]);
+    run.success();
+    let last = server.chats()[1].body.to_string();
+    assert!(last.contains("safe text") && !last.contains('\u{fe0f}'), "{last}");
+    assert!(run.stderr.contains("U+FE0F in line 2"), "{run}");
 }
 
 #[test]

@@ -306,3 +306,45 @@ fn places_can_be_opened_to_one_tool() {
     project.config("tools: {Read: {allowed_paths: [~/outside]}}\n");
     assert_eq!(ends(&project, "Read", &json!({"file_path": outside.join("in.txt")})), Some(0));
 }
+
+#[test]
+fn relative_places_are_those_of_the_project() {
+    let project = project();
+    std::fs::create_dir_all(project.home().join("notes")).unwrap();
+    project.file("src/a.txt", "a\n").file("docs/a.txt", "a\n").file("deep/er/a.txt", "a\n");
+    let edit = |path: &str| json!({"file_path": path, "old_string": "a", "new_string": "b"});
+    let write = |path: &str| json!({"file_path": path, "content": "a\n"});
+    project.config(
+        "tools: {Write: {allowed_paths: [src, ./docs, ~/notes, '']}, Edit: {allowed_paths: deep/er/..}}\n",
+    );
+    for path in ["src/b.txt", "docs/x/b.txt", "~/notes/b.txt"] {
+        assert_eq!(ends(&project, "Write", &write(path)), Some(0), "{path}");
+    }
+    for path in ["b.txt", "srcs/b.txt", "deep/b.txt", "src/../b.txt", "~/b.txt"] {
+        assert_ne!(ends(&project, "Write", &write(path)), Some(0), "{path}");
+    }
+    assert_eq!(ends(&project, "Edit", &edit("deep/er/a.txt")), Some(0));
+    assert_ne!(ends(&project, "Edit", &edit("src/a.txt")), Some(0));
+    std::os::unix::fs::symlink("/nowhere", project.path().join("src/link")).unwrap();
+    assert_ne!(ends(&project, "Write", &write("src/link")), Some(0), "it leads out");
+
+    let beside = project.path().parent().unwrap().join("beside");
+    std::fs::create_dir_all(&beside).unwrap();
+    std::fs::write(beside.join("in.txt"), "needle\n").unwrap();
+    let tools = [
+        ("Read", json!({"file_path": beside.join("in.txt")})),
+        ("Grep", json!({"pattern": "needle", "path": beside})),
+        ("Glob", json!({"pattern": "*.txt", "path": beside})),
+    ];
+    for (tool, input) in &tools {
+        project.config("");
+        assert_ne!(ends(&project, tool, input), Some(0), "{tool}");
+        project.config(&format!("tools: {{{tool}: {{allowed_paths: [../beside]}}}}\n"));
+        assert_eq!(ends(&project, tool, input), Some(0), "{tool}");
+        project.config("sandbox: {read_paths: [../beside]}\n");
+        assert_eq!(ends(&project, tool, input), Some(0), "{tool}");
+    }
+    project.config("sandbox: {allowed_paths: [../beside]}\n");
+    let run = project.brynhild(&["sandbox", "run", "--", "touch", "../beside/made"]);
+    run.success();
+}

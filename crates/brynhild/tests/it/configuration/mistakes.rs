@@ -173,3 +173,40 @@ fn commands_that_need_no_configuration_work_with_a_broken_one() {
         project.brynhild(&words).success();
     }
 }
+
+/// Commands that need nothing of a project.
+const BESIDE: [&[&str]; 5] =
+    [&["permissions"], &["session", "list"], &["sandbox", "doctor"], &["stats"], &["audit"]];
+
+#[test]
+fn a_broken_file_of_a_project_stops_no_command_that_needs_nothing_of_it() {
+    let large = "A=1\n".repeat(300_000);
+    for (name, bytes) in [
+        (".env", &b"NAME=M\xfcller\n"[..]),
+        (".env", large.as_bytes()),
+        (".brynhild/config.yaml", b"a: [\n"),
+    ] {
+        let project = project();
+        project.file(name, "");
+        fs::write(project.path().join(name), bytes).unwrap();
+        for words in BESIDE {
+            let run = project.brynhild(words);
+            assert_ne!(run.status.code(), Some(2), "{run}");
+            assert!(run.stderr.contains("warning: left out, since this command needs"), "{run}");
+        }
+        project.brynhild(&["chat", "go"]).code(2);
+    }
+    // What is one's own stops the program as before.
+    let project = project().env("BRYNHILD_ENV_FILE", "own.env");
+    project.file("own.env", "");
+    fs::write(project.path().join("own.env"), b"\xff\n").unwrap();
+    project.brynhild(&["stats"]).code(2);
+}
+
+#[test]
+fn a_home_that_is_no_absolute_path_is_refused() {
+    let project = project();
+    let run = project.command(&["session", "list"]).env("HOME", "rel").run();
+    assert!(run.code(2).stderr.contains("HOME is `rel`, and must be an absolute path"), "{run}");
+    assert!(!project.path().join("rel").exists());
+}

@@ -59,12 +59,12 @@ const HOMES: [Home; 40] = [
         put(it, "file", b"x");
         home(it.home().join("file"))
     }),
-    ("a link that leads nowhere", Unsaved, |it| home(link(it, "home", "gone"))),
+    ("a link that leads nowhere", ReadOnly, |it| home(link(it, "home", "gone"))),
     ("a link to itself", ReadOnly, |it| home(link(it, "home", "home"))),
     ("a name that is too long", ReadOnly, |it| home(it.home().join("x".repeat(300)))),
     ("a file for `.config`", Unsaved, |it| put(it, ".config", b"x")),
     ("a file for our folder", Unsaved, |it| put(it, ".config/brynhild", b"x")),
-    ("a link to nowhere for our folder", Unsaved, |it| {
+    ("a link to nowhere for our folder", ReadOnly, |it| {
         link(it, ".config/brynhild", "gone");
         Vec::new()
     }),
@@ -81,7 +81,7 @@ const HOMES: [Home; 40] = [
     ("settings behind a mark of their order", Usual, |it| {
         settings(it, b"\xef\xbb\xbfversion: 1\n")
     }),
-    ("settings that a link does not lead to", Usual, |it| {
+    ("settings that a link does not lead to", ReadOnly, |it| {
         link(it, ".config/brynhild/config.yaml", "gone");
         Vec::new()
     }),
@@ -182,6 +182,36 @@ fn commands_about_the_configuration_still_fail_with_what_is_wrong() {
         let run = project.brynhild(&words);
         assert!(run.code(2).stderr.contains(&text), "{command}: {run}");
     }
+}
+
+#[test]
+fn what_a_link_does_not_lead_to_is_named_with_what_to_do() {
+    let server = writer();
+    let project = without_files(&server);
+    let place = link(&project, ".config/brynhild/config.yaml", "gone/settings.yaml");
+    let text = format!(
+        "Error in config file {0}: {0} is a link to gone/settings.yaml, and nothing is there; \
+         put it there, or remove the link",
+        place.display()
+    );
+    let run = project.brynhild(&["config", "show"]);
+    assert!(run.code(2).stderr.contains(&text), "{run}");
+    let run = project.command(&["--safe", "chat", "Go"]).stdin("").run();
+    assert_eq!(run.success().stdout, "Yes.\n", "{run}");
+    assert!(run.stderr.contains(&text), "{run}");
+    fs::remove_file(place).unwrap();
+
+    let remembered = link(&project, ".config/brynhild/permissions.jsonl", "gone");
+    let text = format!("{} is a link to gone, and nothing is there", remembered.display());
+    let run = project.brynhild(&["permissions", "list"]);
+    assert!(run.code(2).stderr.contains(&text), "{run}");
+    let run = project.command(&["chat", "Go", "--yes"]).stdin("").run();
+    assert_eq!(run.success().stdout, "Yes.\n", "{run}");
+    assert!(run.stderr.contains(&text) && run.stderr.contains("nothing that was remembered holds"));
+    fs::remove_file(&remembered).unwrap();
+    fs::create_dir(&remembered).unwrap();
+    let run = project.brynhild(&["permissions", "list"]);
+    assert!(run.code(2).stderr.contains("it is no regular file"), "{run}");
 }
 
 #[test]

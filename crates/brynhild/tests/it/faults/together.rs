@@ -46,6 +46,8 @@ fn at_once(sessions: usize, turns: usize, killed: &[usize]) {
         server.wait_for_requests(sessions * turns / 2);
     }
     for number in killed {
+        let prompt = format!("s{number} 0");
+        server.wait_for_request(&prompt, |request| request.body.to_string().contains(&prompt));
         running[*number].kill();
     }
     for (number, running) in running.into_iter().enumerate() {

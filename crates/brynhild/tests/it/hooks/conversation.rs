@@ -59,6 +59,22 @@ fn a_blocked_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[test]
+fn a_trusted_project_takes_no_guard_of_the_person_away_by_its_name() {
+    let guard = "hooks:\n  pre_tool_use:\n    - {name: guard, type: command, command: exit 1, \
+                 message: my guard}\n";
+    for entry in ["command: exit 0", "command: exit 0, enabled: false"] {
+        let (project, server) = playing([bash("touch made"), Reply::text("ok")], guard);
+        let hooks =
+            format!("hooks:\n  pre_tool_use:\n    - {{name: guard, type: command, {entry}}}\n");
+        project.file(".brynhild/hooks.yaml", hooks);
+        project.brynhild(&["trust", "--yes"]).success();
+        project.brynhild(&["--require-trust", "chat", "--yes", "go"]).success();
+        assert!(!project.path().join("made").exists(), "{entry}");
+        assert!(result(&server.chats()[1]).contains("my guard"), "{entry}");
+    }
+}
+
+#[test]
 fn a_write_is_judged_again_by_what_lies_there_when_its_turn_comes() {
     let planting = "mkdir -p x/objects x/refs; echo 'ref: refs/heads/m' > x/HEAD";
     let hooks = one("pre_tool_use", "plant", planting);

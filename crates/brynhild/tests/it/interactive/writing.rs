@@ -39,6 +39,17 @@ fn files_and_commands_are_completed() {
 }
 
 #[test]
+fn files_are_offered_where_an_ignore_file_is_a_pipe() {
+    let server = ModelServer::start([]);
+    let project = project_with(&server);
+    project.file("src/engine.rs", "x");
+    crate::git::shell(&project, "mkfifo .ignore src/.gitignore");
+    let terminal = start(&project);
+    terminal.send("see @engi");
+    terminal.wait_for("@src/engine.rs");
+}
+
+#[test]
 fn a_draft_survives_a_kill_and_history_outlives_the_session() {
     let server = ModelServer::start([Reply::text("heard")]);
     let project = project_with(&server);

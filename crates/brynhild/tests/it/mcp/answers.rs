@@ -62,6 +62,10 @@ fn a_failure_for_want_of_a_network_is_explained_though_it_is_reported_as_a_succe
     let remedy = "mcp.servers.test.sandbox.network: true";
     assert!(run.success().stderr.contains("hint: (it runs without a network"), "{run}");
     assert!(run.stderr.contains(remedy) && !run.stderr.contains("error:"), "{run}");
+    let code = ["--yes", "tools", "exec", "mcp__test__excuse", "--input", r#"{"of": "code"}"#];
+    let run = project.brynhild(&code);
+    assert!(run.success().stdout.contains("getaddrinfo"), "{run}");
+    assert!(!run.stderr.contains("network"), "{run}");
     project.brynhild(&["chat", "--yes", "go"]).success();
     assert!(server.chats()[1].body.to_string().contains(remedy));
     let network = "mcp: {servers: {test: {sandbox: {network: true}}}}\n";

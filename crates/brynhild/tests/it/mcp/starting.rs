@@ -1,8 +1,11 @@
 //! Servers that are slow, or never answer: a conversation goes on without them, says so, and takes
 //! their tools when they come.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use serde_json::json;
-use testkit::{ModelServer, Project, Reply};
+use testkit::{ModelServer, Project, Reply, Terminal};
 
 use super::{SERVER, left_running, until};
 use crate::{project, project_with};
@@ -55,12 +58,26 @@ fn what_is_waited_for_is_said_and_an_interrupt_ends_it() {
     let server = ModelServer::start([Reply::text("never asked for")]);
     let project = gated(&server);
     waits(&project, "600");
-    let terminal = project.terminal(&["chat", "go"], SIZE);
-    terminal.wait_for("waiting up to 600 s for MCP servers to start: slow");
-    terminal.send("\x03");
-    assert_ne!(terminal.wait_for_end(), Some(0));
-    assert!(server.chats().is_empty());
-    until("everything ends", || left_running(&project).is_empty());
+    // A shell that starts something in the background has it ignore interrupts.
+    for before in ["", "trap '' INT; "] {
+        let terminal = in_shell(&project, &format!("{before}exec \"$0\" chat go"));
+        terminal.wait_for("waiting up to 600 s for MCP servers to start: slow");
+        terminal.send("\x03");
+        assert_eq!(terminal.wait_for_end(), Some(130), "{before}");
+        assert!(server.chats().is_empty());
+        until("everything ends", || left_running(&project).is_empty());
+    }
+}
+
+fn in_shell(project: &Project, script: &str) -> Terminal {
+    let words = ["-c", script, env!("CARGO_BIN_EXE_brynhild")];
+    let env = [
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), project.home().into()),
+        ("TERM".into(), "xterm-256color".into()),
+    ];
+    let words = words.map(OsString::from);
+    Terminal::start(Path::new("/bin/sh"), &words, &env, &project.path(), SIZE)
 }
 
 #[test]

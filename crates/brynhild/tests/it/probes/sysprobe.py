@@ -176,6 +176,10 @@ def probe_unixdgram(path):
     attempt(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", path))
 
 
+def probe_unixpair(path):
+    attempt(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", path))
+
+
 def terminal(request):
     import fcntl
     import pty

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::world::{Door, Place, Rung, User, World, has, skip, users};
-use super::{sections, text};
+use super::{each_place, sections, text};
 
 /// Something that people do.
 struct Work {
@@ -99,12 +99,34 @@ const WORK: &[Work] = &[
         "npm",
         "echo '{\"name\":\"x\",\"scripts\":{\"test\":\"true\"}}' > package.json && npm test && npm install --offline --no-audit",
     ),
+    // Not every compiler brings the libraries.
+    strong(
+        "U23",
+        "gcc",
+        "printf 'int main(void){return 0;}' > s.c; ulimit -d unlimited; \
+         if gcc -fsanitize=address s.c -o s; then ASAN_OPTIONS=detect_leaks=0 ./s; fi && \
+         if gcc -fsanitize=thread s.c -o t; then ./t; fi",
+    ),
     work(
         "H7",
         "git",
         "[ ! -e .git/config.worktree ] && git -c extensions.worktreeConfig=true status",
     ),
 ];
+
+#[test]
+fn git_finds_the_person_s_settings_on_every_rung() {
+    each_place(|user, place| {
+        let world = World::new(user);
+        let condition = format!("gitdir:{}/", world.work.display());
+        let settings = format!("[user] name = Una\n[includeIf \"{condition}\"] path = here\n");
+        fs::write(world.home.join(".gitconfig"), settings).unwrap();
+        fs::write(world.home.join("here"), "[user] email = u@x\n").unwrap();
+        let script = "git init -q x && cd x && git config user.name && git config user.email";
+        let output = world.confined(place, script);
+        assert_eq!(text(&output), "Una\nu@x\n", "{user:?} {place:?} {output:?}");
+    });
+}
 
 #[test]
 fn everyday_work_goes_on_in_bubblewrap() {

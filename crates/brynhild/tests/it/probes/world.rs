@@ -192,10 +192,17 @@ impl World {
 
     /// Runs `script` through the program with a workspace on a disk of 64 megabytes. Only root can.
     pub(super) fn on_a_small_disk(&self, place: Place, script: &str) -> Output {
-        const SMALL: &str = "mount -t tmpfs -o size=64m none . && cd \"$PWD\" && exec \"$@\"";
+        self.after_mounting("mount -t tmpfs -o size=64m none . && cd \"$PWD\"", place, script)
+    }
+
+    /// Runs `script` through the program after mounts that only it sees. Only root can.
+    pub(super) fn after_mounting(&self, mounts: &str, place: Place, script: &str) -> Output {
+        let mounts = format!("{mounts} && exec \"$@\"");
         let command = self.command(place, script);
         let mut words: Vec<String> =
-            ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", SMALL, "sh"].map(str::to_owned).into();
+            ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", &mounts, "sh"]
+                .map(str::to_owned)
+                .into();
         let inner = std::iter::once(command.get_program()).chain(command.get_args());
         words.extend(inner.map(|word| word.to_str().unwrap().to_owned()));
         self.environment(&mut plain(&words)).output().unwrap()

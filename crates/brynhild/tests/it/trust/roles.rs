@@ -74,3 +74,57 @@ fn one_of_a_cloned_repository_is_nobody_s_own_wherever_the_person_stands() {
     project.brynhild(&arguments).success();
     assert_eq!(elsewhere.chats().len(), 1);
 }
+
+#[test]
+fn one_that_nobody_trusts_does_not_run_where_trust_is_required() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    let role = json!({"name": "role", "prompt": "p"}).to_string();
+    project.file("agents/role.yaml", &role).file("agents/tools.py", "");
+    for command in [
+        &["run", "agents/role.yaml", "-p", "hi"][..],
+        &["run", "agents/role.yaml", "--dry-run", "-p", "hi"],
+        &["tools", "list", "--role", "agents/role.yaml"],
+    ] {
+        let arguments = [&["--require-trust"], command].concat();
+        let run = project.brynhild(&arguments);
+        assert!(run.code(3).stderr.contains("trust is required and missing"), "{run}");
+        assert!(run.stderr.contains("brynhild trust --plugin-dir"), "{run}");
+    }
+    assert!(server.chats().is_empty());
+    project.brynhild(&["trust", "--plugin-dir", "agents", "--yes"]).success();
+    project.brynhild(&["--require-trust", "run", "agents/role.yaml", "-p", "hi"]).success();
+    project.file("agents/role.yaml", role + " ");
+    project.brynhild(&["--require-trust", "run", "agents/role.yaml", "-p", "hi"]).code(3);
+}
+
+#[test]
+fn plugins_that_were_named_stop_what_requires_trust_until_they_are_trusted() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    for folder in ["one", "many/two", "many/three"] {
+        let name = folder.rsplit('/').next().unwrap();
+        project.file(format!("{folder}/plugin.yaml"), format!("name: {name}\nversion: 1.0.0\n"));
+        project.file(format!("{folder}/commands/c.md"), "say hi\n");
+    }
+    let chat =
+        |folder: &str| project.brynhild(&["--require-trust", "--plugin-dir", folder, "chat", "hi"]);
+    let trust = |folder: &str| {
+        project.brynhild(&["trust", "--plugin-dir", folder, "--yes"]).success();
+    };
+    for folder in ["one", "many"] {
+        let run = chat(folder);
+        assert!(run.code(3).stderr.contains("trust is required and missing"), "{run}");
+    }
+    assert!(server.chats().is_empty());
+    trust("one");
+    chat("one").success();
+    trust("many/two");
+    chat("many").code(3);
+    trust("many/three");
+    chat("many").success();
+    let own = project.home().join("own");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("plugin.yaml"), "name: own\nversion: 1.0.0\n").unwrap();
+    chat(own.to_str().unwrap()).success();
+}

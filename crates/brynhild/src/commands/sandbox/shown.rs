@@ -1,0 +1,141 @@
+//! What a confined command writes, as it may reach a terminal: text and colors. Everything else
+//! that steers a terminal is made visible, so that no command sets the clipboard, erases the screen
+//! or has the terminal type an answer.
+
+use std::mem;
+
+use contract::text::is_hidden;
+
+const ESCAPE: u8 = 0x1b;
+/// A longer sequence is none that sets colors.
+const LONGEST: usize = 64;
+
+/// One stream, of which all is shown at once but the beginning of what goes on in the next piece.
+#[derive(Default)]
+pub(super) struct Shown {
+    held: Vec<u8>,
+    is_colored: bool,
+}
+
+impl Shown {
+    /// What can be shown with a further piece.
+    pub(super) fn push(&mut self, piece: &[u8]) -> String {
+        self.held.extend_from_slice(piece);
+        let rest = self.held.split_off(self.held.len() - unfinished(&self.held));
+        let whole = mem::replace(&mut self.held, rest);
+        self.clean(&whole)
+    }
+
+    /// What is left at the end, and the usual color where another one was left on.
+    pub(super) fn finish(&mut self) -> String {
+        let held = mem::take(&mut self.held);
+        let left = self.clean(&held);
+        if mem::take(&mut self.is_colored) { left + "\x1b[0m" } else { left }
+    }
+
+    fn clean(&mut self, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        let (mut shown, mut rest) = (String::new(), &*text);
+        while let Some(c) = rest.chars().next() {
+            let (this, after) = rest.split_at(c.len_utf8());
+            rest = after;
+            if let Some(sequence) = color(this, after) {
+                self.is_colored = !matches!(sequence, "[m" | "[0m");
+                shown.push_str(this);
+                shown.push_str(sequence);
+                rest = &after[sequence.len()..];
+            } else if is_hidden(c) && !(c == '\r' && after.starts_with('\n')) {
+                shown.extend(c.escape_unicode());
+            } else {
+                shown.push(c);
+            }
+        }
+        shown
+    }
+}
+
+/// What follows an escape character where both set colors.
+fn color<'a>(this: &str, after: &'a str) -> Option<&'a str> {
+    let parameters = after.strip_prefix('[').filter(|_| this.as_bytes() == [ESCAPE])?;
+    let count = parameters.bytes().take_while(|byte| is_parameter(*byte)).count();
+    let is_color = count < LONGEST && parameters[count..].starts_with('m');
+    is_color.then(|| &after[..count + 2])
+}
+
+fn is_parameter(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b';' | b':')
+}
+
+/// How many bytes at the end may be the beginning of a color, a line's end or a character.
+fn unfinished(bytes: &[u8]) -> usize {
+    let near = &bytes[bytes.len().saturating_sub(LONGEST)..];
+    if let Some(at) = near.iter().rposition(|byte| *byte == ESCAPE) {
+        let begun = &near[at + 1..];
+        let parameters = begun.strip_prefix(b"[").unwrap_or(begun);
+        let is_begun = begun.is_empty() || parameters.len() < begun.len();
+        if is_begun && parameters.iter().all(|byte| is_parameter(*byte)) {
+            return near.len() - at;
+        }
+    }
+    if bytes.ends_with(b"\r") {
+        return 1;
+    }
+    let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let is_begun = str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    if is_begun { last.len() } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In pieces of each length, which changes nothing.
+    fn shown(bytes: &[u8]) -> String {
+        let whole = |length: usize| {
+            let mut shown = Shown::default();
+            let mut text: String = bytes.chunks(length).map(|piece| shown.push(piece)).collect();
+            text += &shown.finish();
+            text
+        };
+        let text = whole(bytes.len().max(1));
+        for length in 1..bytes.len() {
+            assert_eq!(whole(length), text, "in pieces of {length}");
+        }
+        text
+    }
+
+    #[test]
+    fn text_and_colors_stay() {
+        for text in ["a\tb\nüñ漢 ⚠\u{fe0f}\r\n", "\x1b[1;31mred\x1b[0m", "\x1b[38:2::1:2:3mx\x1b[m"]
+        {
+            assert_eq!(shown(text.as_bytes()), text);
+        }
+        assert_eq!(shown(b"\x1b[8mleft on"), "\x1b[8mleft on\x1b[0m");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_made_visible() {
+        for (bytes, expected) in [
+            (&b"\x1b]52;c;ZXZpbA==\x07"[..], "\\u{1b}]52;c;ZXZpbA==\\u{7}"),
+            (b"\x1b[6n\x1b[2J\x1b[?1049h", "\\u{1b}[6n\\u{1b}[2J\\u{1b}[?1049h"),
+            (b"\x1b[1\x1b[31mx\x1b[0m", "\\u{1b}[1\x1b[31mx\x1b[0m"),
+            (b"\x1bPq\x1b\\\x1b", "\\u{1b}Pq\\u{1b}\\\\u{1b}"),
+            (b"safe\rfake\x08\x7f\r", "safe\\u{d}fake\\u{8}\\u{7f}\\u{d}"),
+            ("\u{9b}6n\u{202e}".as_bytes(), "\\u{9b}6n\\u{202e}"),
+            (b"\x9b6n\xe6\xbc", "\u{fffd}6n\u{fffd}"),
+        ] {
+            assert_eq!(shown(bytes), expected);
+        }
+        let endless = [&b"\x1b["[..], &[b'1'; 200], b"m"].concat();
+        assert!(shown(&endless).starts_with("\\u{1b}[111"));
+    }
+
+    #[test]
+    fn only_what_may_go_on_is_held_back() {
+        let mut stream = Shown::default();
+        assert_eq!(stream.push(b"prompt: "), "prompt: ");
+        assert_eq!(stream.push(b"a\x1b[3"), "a");
+        assert_eq!(stream.push(b"2mb"), "\x1b[32mb");
+        assert_eq!(stream.push(&[b'1'; 100]), "1".repeat(100));
+    }
+}

@@ -1,0 +1,264 @@
+//! Deny rules for files are walls: whatever a program is told, and however it goes about it, it does not
+//! reach them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use testkit::{Project, Run};
+
+use crate::git::shell;
+use crate::mcp::until;
+use crate::{has_bubblewrap, project};
+
+const RULES: &str = "permissions:\n  deny:\n    - Read(.env)\n    - Read(secret/**)\n    \
+                     - Read(a/b/key)\n    - Write(tests/**)\n    - Write(*.lock)\n";
+
+fn closed() -> Project {
+    let project = project();
+    project.config(RULES);
+    project
+        .file(".env", "CANARY in the variables\n")
+        .file("sub/.env", "CANARY further down\n")
+        .file("secret/k", "CANARY in a folder\n")
+        .file("a/b/key", "CANARY in its place\n")
+        .file("tests/t.rs", "as it was\n")
+        .file("Cargo.lock", "as it was\n")
+        .file("src/a.txt", "open\n");
+    project
+}
+
+fn confined(project: &Project, command: &str) -> Run {
+    project.brynhild(&["sandbox", "run", "--", "sh", "-c", command])
+}
+
+/// A program whose text names nothing of what it reads.
+const EVERYTHING: &str = "import os, sys\nfor folder, _, names in os.walk('.'):\n    \
+                          for name in names:\n        try:\n            \
+                          sys.stdout.write(open(os.path.join(folder, name)).read())\n        \
+                          except OSError as error:\n            print(error.strerror)\n";
+
+#[test]
+fn a_program_that_reads_everything_reads_no_denied_file() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    // Without the rules it does.
+    project.config("{}\n").file("all.py", EVERYTHING);
+    let run = confined(&project, "python3 all.py");
+    assert_eq!(run.success().stdout.matches("CANARY").count(), 4, "{run}");
+    project.config(RULES);
+    let input = json!({"command": "python3 all.py"}).to_string();
+    for words in [
+        &["sandbox", "run", "--", "python3", "all.py"][..],
+        &["sandbox", "run", "--profile", "read-only", "--", "python3", "all.py"],
+        &["--mode", "yolo", "tools", "exec", "Bash", "--input", &input],
+    ] {
+        let run = project.brynhild(words);
+        assert!(run.success().stdout.contains("open\n"), "{run}");
+        assert!(!run.stdout.contains("CANARY"), "{run}");
+        assert!(run.stdout.contains("Permission denied"), "{run}");
+    }
+}
+
+#[test]
+fn no_way_around_leads_to_what_may_not_be_read() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    std::os::unix::fs::symlink("secret/k", project.path().join("link")).unwrap();
+    for command in [
+        "cat link",
+        "mv secret other; cat other/k",
+        "mv a c; cat c/b/key",
+        "mv sub other; cat other/.env",
+        "ln .env e; cat e",
+        "chmod 644 .env; cat .env",
+        "rm -f .env; cat .env",
+        "umount .env; cat .env",
+        "cd sub; cat $PWD/.env ../.env",
+        "cp -a . /tmp/copy; cat /tmp/copy/.env /tmp/copy/secret/k",
+    ] {
+        let run = confined(&project, command);
+        assert!(!run.stdout.contains("CANARY"), "{command}: {run}");
+        // What was moved for nothing goes back.
+        confined(&project, "[ -e other ] && mv other sub");
+    }
+    for (file, words) in [(".env", "variables"), ("secret/k", "folder"), ("a/b/key", "place")] {
+        let text = fs::read_to_string(project.path().join(file)).unwrap();
+        assert!(text.contains(words), "{file}");
+    }
+}
+
+#[test]
+fn what_may_not_be_written_stays_as_it_is() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    for command in [
+        "echo new > tests/t.rs",
+        "rm -rf tests",
+        "mv tests other",
+        "touch tests/new",
+        "python3 -c 'import os; os.replace(\"src/a.txt\", \"Cargo\" + \".lock\")'",
+        "python3 -c 'open(\"Cargo\" + \".lock\", \"w\")'",
+    ] {
+        let run = confined(&project, command);
+        assert_ne!(run.status.code(), Some(0), "{command}: {run}");
+    }
+    for file in ["tests/t.rs", "Cargo.lock"] {
+        assert_eq!(fs::read_to_string(project.path().join(file)).unwrap(), "as it was\n");
+    }
+    // It is read and run as ever, and everything else is written.
+    let run = confined(&project, "cat tests/t.rs Cargo.lock && echo new > src/a.txt");
+    assert_eq!(run.success().stdout, "as it was\nas it was\n");
+    assert_eq!(fs::read_to_string(project.path().join("src/a.txt")).unwrap(), "new\n");
+}
+
+#[test]
+fn plugins_are_held_to_the_rules_as_well() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    let file = project.config_folder().join("plugins/peek");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let script = "#!/bin/sh\nif [ \"$1\" = --schema ]; then echo '{\"name\": \"peek\", \
+                  \"description\": \"Peeks\"}'; exit; fi\ncat .env secret/k src/a.txt 2>&1\n";
+    fs::write(&file, script).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let peek = ["tools", "exec", "peek", "--input", "{}", "--yes"];
+    let run = project.brynhild(&peek);
+    assert!(run.stdout.contains("open") && !run.stdout.contains("CANARY"), "{run}");
+    project.config("{}\n");
+    assert!(project.brynhild(&peek).stdout.contains("CANARY"));
+}
+
+#[test]
+fn nothing_of_the_walls_stays_in_the_project() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    shell(&project, "git init -q . && git add -A");
+    confined(&project, "ls").success();
+    let status = "git status --porcelain | grep -v '^A'; stat -c '%a %n' .env secret";
+    let found = shell(&project, status);
+    assert_eq!(found.trim(), "644 .env\n755 secret", "{found}");
+}
+
+#[test]
+fn who_works_in_a_denied_folder_is_told_so() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    shell(&project, "git init -q .");
+    let inside = project.path().join("secret");
+    let run = project.command(&["sandbox", "run", "--", "true"]).cwd(inside).run();
+    assert_ne!(run.status.code(), Some(0), "{run}");
+    assert!(run.stderr.contains("a rule denies reading"), "{run}");
+}
+
+#[test]
+fn a_trusted_script_in_a_denied_folder_opens_nothing_else_there() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    let hooks = "hooks:\n  pre_tool_use:\n    - {name: one, type: command, command: sh secret/hook.sh}\n    \
+                 - {name: two, type: command, command: sh tests/hook.sh}\n";
+    let all = "cat secret/* tests/t.rs > seen; echo x > tests/new; echo x > tests/t.rs; true\n";
+    project
+        .file(".brynhild/hooks.yaml", hooks)
+        .file("secret/hook.sh", "sh all.sh; echo one >> ran\n")
+        .file("tests/hook.sh", "sh all.sh; echo two >> ran\n")
+        .file("all.sh", all);
+    project.brynhild(&["trust", "--yes"]).success();
+    let input = json!({"command": "true"}).to_string();
+    project.brynhild(&["--mode", "yolo", "tools", "exec", "Bash", "--input", &input]).success();
+    let read = |name: &str| fs::read_to_string(project.path().join(name)).unwrap();
+    assert_eq!(read("ran"), "one\ntwo\n");
+    assert!(read("seen").contains("as it was") && !read("seen").contains("CANARY"));
+    assert_eq!(read("tests/t.rs"), "as it was\n");
+    assert!(!project.path().join("tests/new").exists());
+}
+
+/// Exchanges the folders `x` and `y` until it is ended.
+const EXCHANGE: &str = "import ctypes\nlibrary = ctypes.CDLL(None)\nopen('begun', 'w').close()\n\
+                        while True:\n    library.renameat2(-100, b'x', -100, b'y', 2)\n";
+
+#[test]
+fn a_process_that_exchanges_folders_opens_nothing_to_the_next_one() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    project.config("{}\n").file("exchange.py", EXCHANGE).file("x/.claude/settings.json", "{}");
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("key"), "CANARY outside\n").unwrap();
+    std::os::unix::fs::symlink(outside.path(), project.path().join("y")).unwrap();
+    let exchanging = project.command(&["sandbox", "run", "--", "python3", "exchange.py"]).spawn();
+    until("it has begun", || project.path().join("begun").exists());
+    for _ in 0..20 {
+        // It may be refused, since nothing stays in its place.
+        let run = confined(&project, "cat x/key y/key; touch x/planted y/planted");
+        assert!(!run.stdout.contains("CANARY"), "{run}");
+    }
+    exchanging.kill();
+    let names: Vec<_> = fs::read_dir(outside.path()).unwrap().flatten().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[test]
+fn no_commit_takes_what_may_not_be_read() {
+    let project = closed();
+    let identity = "[user]\nname = Una\nemail = una@example.org\n";
+    fs::write(project.home().join(".gitconfig"), identity).unwrap();
+    shell(&project, "git init -qb main . && git add tests/t.rs && git commit -qm first");
+    let input = json!({"message": "all"}).to_string();
+    let commit = ["--mode", "yolo", "tools", "exec", "GitCommit", "--input", &input];
+    let run = project.brynhild(&commit);
+    assert!(run.success().stdout.contains(".env is left out, because a rule denies"), "{run}");
+    let names = shell(&project, "git ls-files");
+    assert_eq!(names, "Cargo.lock\nsrc/a.txt\ntests/t.rs\n");
+    let run = project.brynhild(&["git", "commit", "-m", "named", "secret/k"]);
+    assert_ne!(run.status.code(), Some(0), "{run}");
+    assert!(run.stderr.contains("secret/k: a rule denies reading it"), "{run}");
+    let objects = "git cat-file --batch-all-objects --batch='%(objectname)' | grep -c CANARY";
+    assert_eq!(shell(&project, &format!("{objects} || true")).trim(), "0");
+}
+
+#[test]
+fn no_command_prepares_the_next_one_to_pass_the_walls() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = closed();
+    std::os::unix::fs::symlink("real", project.path().join("led")).unwrap();
+    project.file("real/f", "CANARY behind a link\n").file("x/bb/key", "CANARY by two names\n");
+    let rules = "permissions:\n  deny:\n    - Read(.env)\n    - Read(a/**)\n    - Read(a/b/key)\n    \
+                 - Read(led/**)\n    - Read(**/bb/key)\n    - Write(a/b)\n    - Read(secret/**)\n";
+    project.config(rules);
+    let long = "import os\nname = 'd' * 200\nwhile len(os.getcwd()) < 3800:\n    os.mkdir(name)\n    \
+                os.chdir(name)\nname = 'e' * (4083 - len(os.getcwd()))\nos.mkdir(name)\nos.chdir(name)\n\
+                open('.env', 'w').close()\n";
+    project.file("long.py", long);
+    let decoys = "for i in $(seq 310); do mkdir -p aa$i; : > aa$i/.env; done";
+    for (first, then) in [
+        ("chmod 600 sub; chmod 400 x/bb", "chmod 755 sub x/bb; cat sub/.env x/bb/key"),
+        ("chmod 300 sub x", "chmod 755 sub x; cat sub/.env x/bb/key a/b/key secret/k"),
+        ("rm led", "cat real/f"),
+        ("mv x/bb x/cc", "cat x/cc/key"),
+        (decoys, "cat secret/k x/bb/key sub/.env real/f"),
+        ("rm -rf aa*; python3 long.py", "cat secret/k a/b/key real/f"),
+    ] {
+        confined(&project, first);
+        let run = confined(&project, then);
+        assert!(!run.stdout.contains("CANARY"), "{first}: {run}");
+        assert!(!run.stderr.contains("landlock"), "{first}: {run}");
+    }
+}
