@@ -249,6 +249,13 @@ mod tests {
         assert_eq!(eyes.look(&base.join("x/deep")).unwrap(), file(&base.join("x/deep")));
         assert!(eyes.look(&base.join("y/deep")).is_err());
         assert_ne!(eyes.look(&base.join("y")).unwrap(), file(&base.join("x")));
+        // Nor does what was meant lie behind one that came later.
+        let (meant, mut expected) = (base.join("x/deep"), Expected::default());
+        expected.add_folder(&meant, &mut eyes).unwrap();
+        assert!(expected.open(&meant).unwrap().is_ok() && expected.open(&base).is_none());
+        fs::rename(&meant, base.join("moved")).unwrap();
+        symlink("../moved", &meant).unwrap();
+        assert!(expected.open(&meant).unwrap().is_err());
     }
 
     #[test]

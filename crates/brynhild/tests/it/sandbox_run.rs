@@ -150,6 +150,12 @@ fn what_a_command_planted_is_moved_away_though_the_program_was_killed() {
     running.wait_for_stdout("ready");
     running.kill();
     running.wait();
+    // A start while the project is away, as a disk may be, does not forget it.
+    let (away, elsewhere) = (project.home().join("away"), project.home().join("elsewhere"));
+    fs::rename(project.path(), &away).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    project.command(&["sandbox", "run", "--", "true"]).cwd(&elsewhere).run().success();
+    fs::rename(&away, project.path()).unwrap();
     let run = project.brynhild(&["sandbox", "run", "--", "true"]);
     for name in [".zed", "a/.vscode", "a/.envrc", "c/.git"] {
         assert!(!project.path().join(name).exists(), "{name}: {run}");
@@ -168,6 +174,7 @@ fn a_file_that_chooses_a_version_goes_where_a_command_makes_it_name_a_path() {
     project.file("own/rust-toolchain.toml", own).file("rust-toolchain.toml", "[toolchain]\n");
     let script = "printf '[toolchain]\\nchannel = \"1.90\"\\n' > rust-toolchain.toml; mkdir a; \
                   printf '[toolchain]\\npath = \"/w/evil\"\\n' > a/rust-toolchain.toml; \
+                  mkdir b; echo 'toolchain = { \"#\" = 1, path = \"e\" }' > b/rust-toolchain.toml; \
                   echo nodejs path:./evil > .tool-versions; echo nodejs 22 > a/.tool-versions; \
                   echo x > own/rust-toolchain.toml || echo refused";
     let run = project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]);
@@ -175,11 +182,12 @@ fn a_file_that_chooses_a_version_goes_where_a_command_makes_it_name_a_path() {
         ("rust-toolchain.toml", true),
         ("a/.tool-versions", true),
         ("a/rust-toolchain.toml", false),
+        ("b/rust-toolchain.toml", false),
         (".tool-versions", false),
     ] {
         assert_eq!(project.path().join(name).exists(), is_there, "{name}: {run}");
     }
-    assert_eq!(run.success().stderr.matches("moved to").count(), 2, "{run}");
+    assert_eq!(run.success().stderr.matches("moved to").count(), 3, "{run}");
     assert_eq!(run.stdout, "refused\n", "{run}");
     let kept = fs::read_to_string(project.path().join("own/rust-toolchain.toml"));
     assert_eq!(kept.unwrap(), own, "{run}");
@@ -287,4 +295,33 @@ fn a_command_does_not_steer_the_terminal_it_is_shown_on() {
         let read = if stream.is_empty() { &run.stdout } else { &run.stderr };
         assert!(read.contains("\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[6n"), "{run}");
     }
+}
+
+#[test]
+fn a_home_that_takes_nothing_stops_no_command() {
+    let project = project();
+    let home = project.home().join("file");
+    fs::write(&home, "").unwrap();
+    let run = project
+        .command(&["sandbox", "run", "--", "sh", "-c", "echo x > made; echo fine"])
+        .env("HOME", home.join("home"))
+        .run();
+    assert_eq!(run.success().stdout, "fine\n", "{run}");
+    assert_eq!(project.read("made"), "x\n");
+}
+
+#[test]
+fn what_protects_one_folder_makes_it_no_project_of_what_lies_in_it() {
+    let project = project();
+    let (above, inner) = (project.home().join("above"), project.home().join("above/inner"));
+    fs::create_dir_all(&inner).unwrap();
+    fs::create_dir(above.join("other")).unwrap();
+    let waiting = ["sandbox", "run", "--", "sh", "-c", "echo ready; exec tail -f /dev/null"];
+    let running = project.command(&waiting).cwd(&above).spawn();
+    running.wait_for_stdout("ready");
+    let write = ["sandbox", "run", "--", "sh", "-c", "echo x > ../other/f; echo x > own"];
+    project.command(&write).cwd(&inner).run();
+    running.kill();
+    running.wait();
+    assert!(inner.join("own").exists() && !above.join("other/f").exists());
 }

@@ -79,6 +79,10 @@ fn a_hook_that_hides_what_it_runs_is_named_however_it_is_written() {
         "cat() { printf \"sh %s%s\" too ls/x.sh; }; cat steps | sh",
         "BASH_ENV=$(printf %s to ols/x.sh) bash steps",
         "python3 -c \"from os import system as get; get('sh to'+'ols/x.sh')\"",
+        "npm run lint --workspaces",
+        "npm test -ws",
+        "npm run lint -w a",
+        "npm -w a run lint",
     ] {
         let project = project();
         with_hook(&project, "session_start", command);
