@@ -10,7 +10,7 @@ use crate::findings::{BUILT_IN, Finding, Lift, MODE, allow, ask, deny};
 use crate::glob::Reading;
 use crate::modes::{only_looks, read_only_refusal};
 use crate::rules::{ANY_WORDS, Rule, Target, Touch};
-use crate::{RequireApproval, paths, version_files};
+use crate::{RequireApproval, paths};
 
 /// What was found out about a call.
 pub(crate) struct Judged {
@@ -131,13 +131,19 @@ fn write(call: &Call<'_>, path: &Path, diff: Option<&str>) -> Vec<Finding> {
     let place = (path.as_path(), Reading::Literal);
     let mut steps = call.file_rules(Touch::Write, place, Decision::Deny);
     let obeyed = || call.ground.look().and_then(|look| look.git_obeys(path));
-    let led = || version_files::leads_to_program(path, diff);
+    let led = || call.ground.look().and_then(|look| look.leads_to_program(path, added(diff)));
     if let Some(why) = call.places.protection(path).or_else(obeyed).or_else(led) {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
     steps.extend(call.file_rules(Touch::Write, place, Decision::Ask));
     steps.push(verdict(call.may_write(path), &subject));
     steps
+}
+
+/// The lines that a change adds; none where they are not known.
+fn added(diff: Option<&str>) -> Option<Vec<&str>> {
+    let lines = diff?.lines().filter_map(|line| line.strip_prefix('+'));
+    Some(lines.filter(|line| !line.starts_with("++ ")).collect())
 }
 
 fn verdict(verdict: Verdict, subject: &str) -> Finding {

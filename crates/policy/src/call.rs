@@ -1,6 +1,6 @@
 //! One call under judgment: the tool, the mode, and the rules that speak of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
 use contract::tool::ToolSpec;
@@ -9,7 +9,7 @@ use crate::findings::{Finding, Lift, ask, deny};
 use crate::glob::Reading;
 use crate::ground::Ground;
 use crate::paths::{Place, Places, is_secret};
-use crate::rules::{Rule, Scope, Target, Touch};
+use crate::rules::{PathPattern, Rule, Scope, Target, Touch};
 use crate::{Search, ToolSettings};
 
 /// What the steps of a judgment share.
@@ -95,7 +95,9 @@ impl<'a> Call<'a> {
         decision: Decision,
     ) -> Vec<Finding> {
         self.rules_that(decision)
-            .filter(|rule| self.speaks_of_file(rule, touch, path))
+            .filter(|rule| {
+                self.speaks_of_file(rule, touch, path) || self.leads_to(rule, touch, path)
+            })
             .map(|rule| Self::step(rule, &path.0.display().to_string()))
             .collect()
     }
@@ -111,6 +113,17 @@ impl<'a> Call<'a> {
             | Target::Host(_)
             | Target::What(_) => false,
         }
+    }
+
+    /// Whether a rule names a link that leads to a file, or to a folder that it lies in.
+    fn leads_to(&self, rule: &Rule, touch: Touch, (path, reading): (&Path, Reading)) -> bool {
+        let Target::Path(about, pattern) = &rule.matcher.target else { return false };
+        about.includes(touch)
+            && led(pattern, self.ground, self.places).iter().any(|(link, end)| {
+                let rest = path.strip_prefix(end).ok();
+                let named = rest.map(|rest| link.join(rest));
+                named.is_some_and(|it| pattern.matches((&it, reading), self.places, rule.decision))
+            })
     }
 
     /// Whether a file may be read, as far as allow rules and places say.
@@ -182,4 +195,21 @@ impl<'a> Call<'a> {
             Target::Command(_) | Target::Path(..) | Target::Host(_) | Target::What(_) => false,
         })
     }
+}
+
+/// The links that a rule names, each with where it leads.
+pub(crate) fn led(
+    pattern: &PathPattern,
+    ground: &Ground,
+    places: &Places,
+) -> Vec<(PathBuf, PathBuf)> {
+    if ground.look().is_none() {
+        return Vec::new();
+    }
+    let ends = pattern.anchors(places).into_iter().map(|link| {
+        let end = ground.leads(&link);
+        (link, end)
+    });
+    // One that leads to all of the project would mean every file in it.
+    ends.filter(|(link, end)| end != link && !places.workspace.starts_with(end)).collect()
 }

@@ -2,6 +2,7 @@
 //! part of it is allowed.
 
 mod elsewhere;
+mod entered;
 mod globs;
 mod grant;
 mod hosts;
@@ -9,6 +10,7 @@ mod index;
 mod launchers;
 mod meanings;
 mod named;
+mod repositories;
 mod sweep;
 mod told;
 mod writes;
@@ -71,9 +73,45 @@ const LISTED: usize = 8;
 /// Judges `command`, run in `cwd`.
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
+    let mut findings = match entered::entered(call, command, cwd) {
+        Some(entered) => {
+            let mut findings = stopped(call, entered.before, cwd, Grammar::Untried);
+            findings.extend(stopped(call, entered.rest, &entered.folder, proof.grammar));
+            findings
+        }
+        None => stopped(call, command, cwd, proof.grammar),
+    };
+    let parts = match proof.parts {
+        Ok(parts) => parts,
+        Err(obstacle) => {
+            findings.push(ask(command, &obstacle.0, BUILT_IN));
+            return Outcome { findings, read_only: false, search_path: None };
+        }
+    };
+    if parts.is_empty() {
+        findings.push(allow(command, "it runs nothing", BUILT_IN));
+    }
+    let (mut steps, mut read_only) = judge_parts(call, &parts);
+    let mut search_path = None;
+    // Only what changes nothing gets another search path: whatever else runs may need its own.
+    if !read_only
+        && let Some(call) = call.surely()
+        && let (sure, true) = judge_parts(&call, &parts)
+    {
+        (steps, read_only) = (sure, true);
+        search_path = call.sure.map(str::to_owned);
+        let why = "it runs with a search path without folders that others could write";
+        steps.push(allow(command, why, BUILT_IN));
+    }
+    findings.extend(steps);
+    Outcome { findings, read_only, search_path }
+}
+
+/// What deny rules, the floor and ask rules say of `command`.
+fn stopped(call: &Call<'_>, command: &str, cwd: &Path, grammar: Grammar) -> Vec<Finding> {
     let places = (cwd, call.places.home.as_deref());
     let reach = if denies_commands(call) { Reach::Sources } else { Reach::Commands };
-    let survey = survey(command, places, proof.grammar, reach);
+    let survey = survey(command, places, grammar, reach);
     let index = Index::new(&survey);
     let ends = Ends::new(call.ground, &call.places.workspace);
     let read = Read {
@@ -111,30 +149,7 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
         let why = "it names more than can be followed, and rules deny files or ask about them";
         findings.push(ask(contract::text::head(command, 200), why, FLOOR).lifted_by(Lift::Never));
     }
-    let parts = match proof.parts {
-        Ok(parts) => parts,
-        Err(obstacle) => {
-            findings.push(ask(command, &obstacle.0, BUILT_IN));
-            return Outcome { findings, read_only: false, search_path: None };
-        }
-    };
-    if parts.is_empty() {
-        findings.push(allow(command, "it runs nothing", BUILT_IN));
-    }
-    let (mut steps, mut read_only) = judge_parts(call, &parts);
-    let mut search_path = None;
-    // Only what changes nothing gets another search path: whatever else runs may need its own.
-    if !read_only
-        && let Some(call) = call.surely()
-        && let (sure, true) = judge_parts(&call, &parts)
-    {
-        (steps, read_only) = (sure, true);
-        search_path = call.sure.map(str::to_owned);
-        let why = "it runs with a search path without folders that others could write";
-        steps.push(allow(command, why, BUILT_IN));
-    }
-    findings.extend(steps);
-    Outcome { findings, read_only, search_path }
+    findings
 }
 
 /// What the floor stops. Where that rests on a path that only the running shell knows, the text is read once more

@@ -34,6 +34,11 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
     {
         return false;
     }
+    if let (Some(a), Some(b)) = (last(left), last(right))
+        && a != b
+    {
+        return false;
+    }
     // Most words are done with here, without a place in memory.
     if is_text(right) && left.0.len() <= NAME {
         return fits(left, right.0);
@@ -175,6 +180,16 @@ fn first((text, reading): (&str, Reading)) -> Option<char> {
         Reading::Shell | Reading::Names => "*?[",
     };
     text.chars().next().filter(|first| !wild.contains(*first))
+}
+
+/// The last character, where it stands for itself.
+fn last((text, reading): (&str, Reading)) -> Option<char> {
+    let wild = match reading {
+        Reading::Literal => "",
+        Reading::Rule => "*?",
+        Reading::Shell | Reading::Names => "*?]",
+    };
+    text.chars().next_back().filter(|last| !wild.contains(*last))
 }
 
 pub(crate) fn characters(

@@ -69,6 +69,12 @@ pub trait Look: Send + Sync {
     /// Why git would obey a file at `path`, once it is written.
     fn git_obeys(&self, path: &Path) -> Option<String>;
 
+    /// Why a file at `path` would make programs of the project run once these lines are added, or any where
+    /// they are not known.
+    fn leads_to_program(&self, _path: &Path, _added: Option<Vec<&str>>) -> Option<String> {
+        None
+    }
+
     /// Whether a program is the system's own, and the first of its name on the search path.
     fn is_own(&self, program: &str) -> bool;
 

@@ -24,8 +24,8 @@ mod paths;
 mod programs;
 mod remember;
 pub mod rules;
+pub mod script;
 mod shell;
-mod version_files;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,6 +7,7 @@ mod facts;
 pub(crate) mod fd;
 mod find;
 pub(crate) mod git;
+pub(crate) mod launching;
 mod look;
 mod options;
 mod search;

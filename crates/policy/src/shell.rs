@@ -5,6 +5,7 @@
 
 pub(crate) mod braces;
 mod constants;
+mod documents;
 mod gate;
 mod lower;
 mod raw;
@@ -19,7 +20,7 @@ pub(crate) use settled::settled;
 pub(crate) use strict::{Flow, Word};
 pub(crate) use survey::{
     Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, reaches_interpreter,
-    resolve, survey,
+    resolve, survey, untaken,
 };
 pub(crate) use tolerant::{GAP, Piece};
 
@@ -64,6 +65,8 @@ pub(crate) struct Proof {
 
 /// Lowers `text`, run in `cwd`, to simple commands, if every byte of it is understood.
 pub(crate) fn prove(text: &str, cwd: &Path) -> Proof {
+    let read = (text.len() <= PLAIN).then(|| documents::with_literals(text));
+    let text = read.as_deref().unwrap_or(text);
     let plain = plain(text, cwd);
     if plain.is_err() && text.len() > TRIED {
         return Proof { grammar: Grammar::Untried, parts: plain.map(|(parts, _)| parts) };

@@ -5,12 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use contract::policy::Decision;
 
+use super::repositories;
 use crate::call::{Call, Verdict};
 use crate::findings::BUILT_IN;
 use crate::glob::{Reading, could_stand_for, meet, outline, stands_for};
 use crate::ground::Look;
 use crate::paths::{Place, normalize};
-use crate::programs::{self, Knowledge, Looked, Operand, builds, git, versions};
+use crate::programs::{self, Knowledge, Looked, Operand, builds, git, launching, versions};
 use crate::rules::{CommandPattern, Target};
 use crate::shell::{Cwd, Flow, Simple, Word, wrappers};
 
@@ -233,6 +234,9 @@ fn rule(
             && pattern.covers(argv, &cwd.folders)
             && is_meant(pattern)
             && is_narrow(pattern)
+            && launching::starts_nothing(argv, &|at| pattern.spells(at))
+            && ((0..argv.len()).all(|at| pattern.spells(at))
+                || repositories::start_nothing(call, argv, cwd, &|at| pattern.spells(at)).is_ok())
     };
     let rule = call
         .rules_that(Decision::Allow)
@@ -266,8 +270,17 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     let (identity, outcome) = match programs::check(argv) {
         Knowledge::Checked { identity, outcome } => (identity, outcome),
         Knowledge::Unknown => {
-            return rule(call, argv, cwd, |_| true)
-                .unwrap_or_else(|| Grant::Doubtful(format!("no rule allows `{name}`")));
+            return rule(call, argv, cwd, |_| true).unwrap_or_else(|| {
+                Grant::Doubtful(if launching::starts_nothing(argv, &|_| false) {
+                    repositories::start_nothing(call, argv, cwd, &|_| false)
+                        .err()
+                        .unwrap_or_else(|| format!("no rule allows `{name}`"))
+                } else {
+                    format!(
+                        "no rule spells out these words, with which `{name}` could start programs"
+                    )
+                })
+            });
         }
     };
     let outcome = outcome.map_err(|doubt| doubt.0).and_then(|looked| match name.as_str() {

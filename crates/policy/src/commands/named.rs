@@ -89,6 +89,8 @@ fn read_by(found: &Found) -> Vec<&Piece> {
         // Whether a file is there says nothing of what it holds.
         _ if is_test => Vec::new(),
         "cp" => copied(args),
+        // What a file is called, and how large it is; a folder would show what is in it.
+        "ls" => args.iter().filter(|word| word.glob || !is_file_name(&word.text)).collect(),
         "git"
             if args.first().is_some_and(|it| matches!(&*it.text, "check-ignore" | "ls-files")) =>
         {
@@ -102,11 +104,24 @@ fn read_by(found: &Found) -> Vec<&Piece> {
                 matches!(before, "-m" | "--message" | "-am")
             };
             let commits = args.first().is_some_and(|word| matches!(&*word.text, "commit" | "tag"));
-            let words = args.iter().enumerate().filter(|(at, _)| !commits || !is_message(*at));
+            // What is looked for in messages.
+            let logs = args.first().is_some_and(|it| matches!(&*it.text, "log" | "shortlog"));
+            let is_sought = |at: usize| {
+                let sought = ["--grep=", "--author=", "--committer="];
+                sought.iter().any(|option| args[at].text.starts_with(option))
+            };
+            let is_said = |at: usize| (commits && is_message(at)) || (logs && is_sought(at));
+            let words = args.iter().enumerate().filter(|(at, _)| !is_said(*at));
             words.map(|(_, word)| word).collect()
         }
         _ => all(),
     }
+}
+
+/// Whether a name looks like that of a file.
+fn is_file_name(path: &str) -> bool {
+    let name = base_name(path);
+    name.contains('.') && name.chars().any(char::is_alphanumeric) && !path.ends_with('/')
 }
 
 /// The words of `cp` that could be files which it reads: where they go is only written.
@@ -183,7 +198,8 @@ impl<'a, 'r> Words<'a, 'r> {
         let may_be_link = ruled.call.ground.look().is_some() && !ends.is_cut_short();
         let is_unknown = is_led || unknown.concerns(word);
         let is_candidate = is_near || is_unknown || word.home || ruled.pattern.may_name(&word.text);
-        let leads = || may_be_link && ruled.read.led.leads(ends, word, folders);
+        let is_open = || is_wild(&word.text) && ruled.read.globs().is_open;
+        let leads = || may_be_link && (is_open() || ruled.read.led.leads(ends, word, folders));
         if (!is_candidate && !leads()) || !self.tried.insert((word, folders.as_ptr())) {
             return false;
         }

@@ -3,6 +3,7 @@
 
 mod expression;
 mod fd;
+mod followed;
 mod found;
 mod kept;
 mod left_out;
@@ -10,6 +11,7 @@ mod noted;
 mod operands;
 mod packed;
 mod restored;
+mod skipped;
 mod starts;
 mod unpacked;
 
@@ -28,9 +30,11 @@ use crate::paths::is_secret;
 use crate::programs::{self, Knowledge};
 use crate::rules::{Rule, Target, Touch};
 use crate::shell::{Fit, Piece, Word, base_name};
+use followed::{Links, links};
 pub(super) use found::done_by;
 pub(super) use left_out::is_left_out;
 use noted::Noted;
+use skipped::Skip;
 use starts::{Start, folders};
 
 /// Folders beyond this number are not gone through for one command.
@@ -70,6 +74,10 @@ struct Sweep<'a> {
     ends: Vec<&'a str>,
     /// Names of folders that it does not enter.
     never: Vec<&'a str>,
+    /// What else it leaves out.
+    skips: Vec<Skip<'a>>,
+    /// What it does with links on its way.
+    links: Links,
     /// Whether it stays in its places, and goes no further down.
     is_flat: bool,
     /// Whether it comes upon names that begin with a dot, where it stays.
@@ -152,9 +160,9 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
             let starts = found.folders.iter().flat_map(|it| folders((call, read), &sweep, it));
             for folder in starts {
                 let only = [sweep.only.as_slice(), &sweep.ends].concat();
-                let never = sweep.never.clone();
-                let kind = (sweep.width, sweep.touch, sweep.reach);
-                if !known.insert((folder.clone(), kind, only, never)) {
+                let left_out = (sweep.never.clone(), sweep.skips.clone());
+                let kind = (sweep.width, sweep.touch, sweep.reach, sweep.links);
+                if !known.insert((folder.clone(), kind, only, left_out)) {
                     continue;
                 }
                 if known.len() > FOLDERS {
@@ -163,7 +171,8 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
                     steps.push(ask("search", why, BUILT_IN).lifted_by(lift));
                     return steps;
                 }
-                let seen = seen(call, (&sweep, &folder), &mut noted);
+                let mut seen = seen(call, (&sweep, &folder), &mut noted);
+                followed::look(call, (&sweep, &folder), &mut seen);
                 steps.extend(judged(&sweep, &folder.named, seen));
             }
         }
@@ -236,17 +245,6 @@ fn seen<'a>(
         .flat_map(|decision| call.rules_that(decision))
         .filter(|rule| is_about(rule, sweep.touch))
         .collect();
-    let speaks = |rule: &Rule, path: &Path, text: &str| match &rule.matcher.target {
-        Target::Path(_, pattern) => {
-            pattern.could_be(text)
-                && pattern.matches((path, Reading::Literal), call.places, rule.decision)
-        }
-        Target::Anything
-        | Target::AnyCommand
-        | Target::Command(_)
-        | Target::Host(_)
-        | Target::What(_) => false,
-    };
     let mut seen = Seen::default();
     if rules.is_empty() && !sweep.touch.includes(Touch::Read) {
         return seen;
@@ -264,8 +262,7 @@ fn seen<'a>(
         }
         let real = start.real(path);
         let names = || std::iter::once(path).chain(real.as_deref());
-        let speaks =
-            |rule: &&&Rule| names().any(|path| speaks(rule, path, &path.to_string_lossy()));
+        let speaks = |rule: &&&Rule| names().any(|path| speaks(call, rule, path));
         if let Some(rule) = rules.iter().find(speaks) {
             let is_stricter = seen.ruled.as_ref().is_none_or(|(it, _)| rule.decision > it.decision);
             if is_stricter {
@@ -303,6 +300,21 @@ fn seen<'a>(
     seen
 }
 
+/// Whether a rule speaks of a file.
+fn speaks(call: &Call<'_>, rule: &Rule, path: &Path) -> bool {
+    match &rule.matcher.target {
+        Target::Path(_, pattern) => {
+            pattern.could_be(&path.to_string_lossy())
+                && pattern.matches((path, Reading::Literal), call.places, rule.decision)
+        }
+        Target::Anything
+        | Target::AnyCommand
+        | Target::Command(_)
+        | Target::Host(_)
+        | Target::What(_) => false,
+    }
+}
+
 /// Whether a rule names something below a folder, there or not.
 fn begins_below(call: &Call<'_>, rule: &Rule, folder: &Path) -> bool {
     match &rule.matcher.target {
@@ -327,6 +339,8 @@ impl Sweep<'_> {
             only: Vec::new(),
             ends: Vec::new(),
             never: Vec::new(),
+            skips: Vec::new(),
+            links: Links::Left,
             is_flat: false,
             has_dots: false,
         }
@@ -365,6 +379,16 @@ impl Sweep<'_> {
         (self.only.is_empty() || self.only.iter().any(fits))
             && (self.ends.is_empty() || self.ends.iter().any(ends))
             && !self.never.iter().any(is_closed)
+            && !self.skips.iter().any(|skip| skip.covers(self.shown(), below))
+    }
+
+    /// How the place at which it begins is shown, where that is one.
+    fn shown(&self) -> &str {
+        match self.places.as_slice() {
+            [place] => &place.text,
+            [] => ".",
+            _ => "",
+        }
     }
 }
 
@@ -381,7 +405,7 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     };
     let plain = || {
         let (places, reach) = places(name, words);
-        Sweep::of(places, Touch::Read, reach)
+        Sweep { links: links(name, args), ..Sweep::of(places, Touch::Read, reach) }
     };
     match name {
         "git" => kept::sweep(args),
@@ -392,17 +416,20 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         "ag" | "ack" | "ugrep" | "rgrep" => Some(plain()),
         "diff" => compared(args),
         "grep" | "egrep" | "fgrep" | "zgrep"
-            if long(&["--recursive", "--dereference-recursive", "--directories"])
-                || short(&['r', 'R', 'd']) =>
+            if args.iter().any(left_out::is_deep) || short(&['r', 'R', 'd']) =>
         {
             // Where something is left out first, all else is searched.
             let excludes = |arg: &Piece| {
                 arg.text.starts_with("--exclude") && !arg.text.starts_with("--exclude-dir")
             };
-            let is_sure = left_out::are_options(args, &["--include"]) && !args.iter().any(excludes);
+            let shortened = |arg: &Piece| {
+                left_out::is_begun(arg, "--include") && !arg.text.starts_with("--include")
+            };
+            let is_sure = left_out::are_options(args, &["--include"])
+                && !args.iter().any(|arg| excludes(arg) || shortened(arg));
             let only = if is_sure { few(values(args, &["--include"])) } else { Vec::new() };
             let never = few(left_out::folders(args));
-            Some(Sweep { only, never, ..plain() })
+            Some(Sweep { only, never, skips: skipped::by_grep(args), ..plain() })
         }
         _ => unpacked::sweep(words),
     }
@@ -437,7 +464,8 @@ fn ripgrep(words: &[Piece]) -> Sweep<'_> {
     // Files that are named to it are searched whatever their type.
     let is_file = |place: &Piece| place.text.trim_matches(['.', '/']).contains('.');
     let ends = if bare || places.iter().any(is_file) { Vec::new() } else { left_out::types(args) };
-    Sweep { width, only, ends, never, ..Sweep::of(places, Touch::Read, reach) }
+    let links = links("rg", args);
+    Sweep { width, only, ends, never, links, ..Sweep::of(places, Touch::Read, reach) }
 }
 
 /// The files and folders that `diff` compares, also without being told to go further down.
@@ -446,7 +474,9 @@ fn compared(args: &[Piece]) -> Option<Sweep<'_>> {
     let is_place =
         |word: &&Piece| !word.text.starts_with('-') && !word.text.is_empty() && !word.dynamic;
     let places: Vec<Piece> = args.iter().filter(is_place).cloned().collect();
-    (!places.is_empty()).then(|| Sweep::of(places, Touch::Read, Reach::Whole))
+    let links = links("diff", args);
+    let whole = |places| Sweep { links, ..Sweep::of(places, Touch::Read, Reach::Whole) };
+    (!places.is_empty()).then(|| whole(places))
 }
 
 /// The places that a search looks at, and whether these are known for certain: where its arguments are not

@@ -5,8 +5,11 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashSet};
 
-use super::Entry;
-use crate::glob::{Reading, could_stand_for, outline, stands_for};
+use super::{Entry, is_wild};
+use crate::glob::{Reading, could_stand_for, outline, stands_for, without_double_stars};
+
+/// More names of a folder are not held against each pattern of a text.
+const MOST: usize = 256;
 
 /// The names in a folder.
 #[derive(Clone)]
@@ -70,6 +73,17 @@ impl Listing {
             && !self.has(name)
     }
 
+    /// The same of all names that a pattern may stand for.
+    fn lacks_all(&self, pattern: &str) -> bool {
+        let is_read_alike = |byte: u8| byte.is_ascii_graphic() && !b"~()|\\".contains(&byte);
+        if !self.is_plain || self.names.len() > MOST || !pattern.bytes().all(is_read_alike) {
+            return false;
+        }
+        let is_name = self.has(pattern);
+        let pattern = without_double_stars(&pattern.to_ascii_lowercase());
+        !is_name && !self.lower.iter().any(|name| stands_for((&pattern, Reading::Shell), name))
+    }
+
     /// Whether something is there by this name, disregarding case.
     pub(super) fn has(&self, name: &str) -> bool {
         if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -100,6 +114,7 @@ impl Standing {
         let first = path.split('/').next().unwrap_or_default();
         match self {
             Self::Absent => true,
+            Self::Listed(listing) if is_wild(first) => listing.lacks_all(first),
             Self::Listed(listing) => listing.lacks(first),
             Self::Unsure => false,
         }

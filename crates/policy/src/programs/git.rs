@@ -1,7 +1,10 @@
 //! The subcommands of git that only look, without options that write a file, run a program or read
 //! another repository.
 
+mod changing;
 mod plumbing;
+
+pub(crate) use changing::starts_nothing;
 
 use super::options::{Grammar, Options};
 use super::{Doubt, Knowledge, Looked, Operand};

@@ -1,5 +1,9 @@
 //! Programs that show files, folders and facts.
 
+use std::sync::LazyLock;
+
+use foldhash::HashMap;
+
 use super::options::Grammar;
 use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
@@ -342,8 +346,13 @@ const PROGRAMS: &[Program] = &[
 
 /// Checks a program of the table; none where it is not there.
 pub(crate) fn check(name: &str, args: &[Word]) -> Option<Result<Looked, Doubt>> {
-    let program = PROGRAMS.iter().find(|program| program.names.contains(&name))?;
-    Some(program.check(args))
+    // Asked of every command of a text.
+    static BY_NAME: LazyLock<HashMap<&str, &Program>> = LazyLock::new(|| {
+        let named = |program: &'static Program| program.names.iter().map(move |it| (*it, program));
+        // Of two with the same name the first counts.
+        PROGRAMS.iter().rev().flat_map(named).collect()
+    });
+    Some(BY_NAME.get(name)?.check(args))
 }
 
 impl Program {

@@ -105,6 +105,11 @@ impl CommandPattern {
         self.words.len()
     }
 
+    /// Whether it has the very word at this place of a command.
+    pub(crate) fn spells(&self, at: usize) -> bool {
+        self.words.get(at).is_some_and(|word| *word != PatternWord::Any)
+    }
+
     /// Whether nothing may follow its words.
     pub(crate) fn is_exact(&self) -> bool {
         self.tail == Tail::Exact

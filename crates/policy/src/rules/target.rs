@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::Decision;
 
-use crate::glob::{Reading, paths_meet, paths_meet_as};
+use crate::glob::{Reading, is_deep, meet, paths_meet, paths_meet_as};
 use crate::paths::{Places, normalize};
 use crate::rules::unknown::Steps;
 use crate::shell::braces;
@@ -35,8 +35,16 @@ pub(crate) struct PathPattern {
     spellings: Vec<String>,
     /// The last component without wildcards, in lower case.
     literal: Option<String>,
-    /// Of each spelling the longest run of plain characters in one name, in lower case: no path fits without.
-    runs: Vec<String>,
+    /// Of each spelling what no path fits without.
+    runs: Vec<Run>,
+}
+
+/// The longest run of plain characters in one name of a pattern, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Run {
+    text: String,
+    /// The whole name that it is a part of.
+    name: String,
 }
 
 impl PathPattern {
@@ -73,7 +81,7 @@ impl PathPattern {
         let literal = text.rsplit('/').find(is_plain);
         let literal = literal.filter(|name| !["", "~"].contains(name));
         let spellings = braces::expand(&text);
-        let runs = spellings.iter().map(|spelling| longest_run(spelling)).collect();
+        let runs = spellings.iter().map(|spelling| Run::longest_of(spelling)).collect();
         Some(Self { literal: literal.map(str::to_lowercase), runs, spellings, text })
     }
 
@@ -186,6 +194,19 @@ impl PathPattern {
         spelled.flat_map(|it| meant(it, places)).map(start).collect()
     }
 
+    /// The same with names that have no folder before them, taken from the workspace: where these are links, the rule
+    /// means what they lead to as well.
+    pub(crate) fn anchors(&self, places: &Places) -> Vec<PathBuf> {
+        let is_wild = |part: &&str| part.contains(['*', '?', '[']);
+        let anchor = |pattern: &String| {
+            let known = pattern.split('/').take_while(|part| !is_wild(part));
+            let known = full(&known.collect::<Vec<_>>().join("/"), places)?;
+            Some(normalize(Path::new(&known)))
+        };
+        let spelled = self.spellings.iter().filter(|it| !it.starts_with(['*', '?', '[']));
+        spelled.filter_map(anchor).filter(|it| !places.workspace.starts_with(it)).collect()
+    }
+
     /// Whether files that a deny or ask rule means may lie below `folder`.
     pub(crate) fn may_lie_below(&self, folder: &Path, places: &Places) -> bool {
         let is_anywhere = |it: &String| !it.contains('/') || it.starts_with(['*', '?', '[']);
@@ -213,18 +234,14 @@ impl PathPattern {
     /// rule means: a quicker and closer look at what a shell has nothing to put into.
     pub(crate) fn may_name(&self, text: &str) -> bool {
         // Some other letters are plain ones in lower case.
-        let is_open = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'~') || !byte.is_ascii();
-        let text = text.as_bytes();
-        let has = |run: &String| {
-            let Some((first, rest)) = run.as_bytes().split_first() else { return true };
-            let begins = |(at, byte): (usize, &u8)| {
-                let after = || text.get(at + 1..at + run.len());
-                byte.to_ascii_lowercase() == *first
-                    && after().is_some_and(|after| after.eq_ignore_ascii_case(rest))
-            };
-            text.iter().enumerate().any(begins)
-        };
-        text.iter().any(is_open) || self.runs.iter().any(has)
+        if text.bytes().any(|byte| byte == b'~' || !byte.is_ascii()) {
+            return true;
+        }
+        if !text.contains(['*', '?', '[']) {
+            return self.runs.iter().any(|run| run.is_in(text));
+        }
+        // Shells disagree on what more may stand in patterns.
+        text.contains(['(', '|']) || self.runs.iter().any(|run| run.may_be_in(text))
     }
 
     /// The pattern as it is written.
@@ -233,11 +250,44 @@ impl PathPattern {
     }
 }
 
-/// The longest run of plain characters in one name of a pattern, in lower case.
-fn longest_run(pattern: &str) -> String {
-    let names = pattern.split('/').filter(|name| *name != "~" && !name.contains(['[', ']']));
-    let runs = names.flat_map(|name| name.split(|c: char| matches!(c, '*' | '?') || !c.is_ascii()));
-    runs.max_by_key(|run| run.len()).unwrap_or_default().to_ascii_lowercase()
+impl Run {
+    /// The longest of a pattern.
+    fn longest_of(pattern: &str) -> Self {
+        let names = pattern.split('/').filter(|name| *name != "~" && !name.contains(['[', ']']));
+        let is_end = |c: char| matches!(c, '*' | '?') || !c.is_ascii();
+        let runs = names.flat_map(|name| name.split(is_end).map(move |run| (run, name)));
+        let (run, name) = runs.max_by_key(|(run, _)| run.len()).unwrap_or_default();
+        Self { text: run.to_ascii_lowercase(), name: name.to_lowercase() }
+    }
+
+    /// Whether it stands in a text.
+    fn is_in(&self, text: &str) -> bool {
+        let Some((first, rest)) = self.text.as_bytes().split_first() else { return true };
+        let text = text.as_bytes();
+        let begins = |(at, byte): (usize, &u8)| {
+            let after = || text.get(at + 1..at + self.text.len());
+            byte.to_ascii_lowercase() == *first
+                && after().is_some_and(|after| after.eq_ignore_ascii_case(rest))
+        };
+        text.iter().enumerate().any(begins)
+    }
+
+    /// Whether one of the names in a path, with wildcards or signs that look like them, could be the name
+    /// that has it.
+    fn may_be_in(&self, path: &str) -> bool {
+        let lower;
+        let path = if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            lower = path.to_ascii_lowercase();
+            lower.as_str()
+        } else {
+            path
+        };
+        self.text.is_empty()
+            || path.split('/').any(|name| {
+                let is_one = |reading| meet((&self.name, Reading::Rule), (name, reading));
+                is_deep(name) || is_one(Reading::Shell) || is_one(Reading::Literal)
+            })
+    }
 }
 
 /// The absolute pattern that a rule's text stands for.

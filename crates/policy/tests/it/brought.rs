@@ -104,7 +104,7 @@ fn names_that_stand_in_a_file_are_asked_about_where_files_are_denied() {
 
 #[test]
 fn what_is_left_out_of_an_archive_or_a_search_is_not_read() {
-    let asked = ["tar czf x.tgz --exclude=secret .", "rsync -a --exclude=secret/ . out"];
+    let asked = ["tar czf x.tgz . --exclude=secret", "rsync -a --exclude=secret/ . out"];
     check(&["Read(secret/**)"], Mode::Yolo, Decision::Ask, &asked);
     let searched = ["grep -rn --exclude-dir=secret x ."];
     check(&["Read(secret/**)"], Mode::Yolo, Decision::Allow, &searched);
@@ -141,4 +141,20 @@ fn what_is_found_and_handed_on_in_one_go_is_read() {
     ];
     check(&rules, Mode::Yolo, Decision::Allow, &others);
     check(&["Read(.env)"], Mode::Yolo, Decision::Allow, &["fd -x wc -l", "fd -t f -X cat"]);
+}
+
+#[test]
+fn what_git_brings_back_in_another_repository_is_none_of_the_projects_files() {
+    let rule = ["Write(hidden/**)"];
+    let others = ["git -C /other checkout main", "cd /other && git pull"];
+    check(&rule, Mode::Yolo, Decision::Allow, &others);
+    let own = [
+        "git -C /w checkout main",
+        "git -C /nowhere checkout main",
+        "git -C / checkout main",
+        "cd /other; git pull",
+        "cd /other && cd /w && git pull",
+        "git -C $x checkout main",
+    ];
+    check(&rule, Mode::Yolo, Decision::Ask, &own);
 }

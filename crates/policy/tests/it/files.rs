@@ -61,6 +61,11 @@ impl Look for Linked {
         None
     }
 
+    fn leads_to_program(&self, path: &Path, added: Option<Vec<&str>>) -> Option<String> {
+        let leads = added.is_none_or(|lines| lines.iter().any(|line| line.contains("path")));
+        (path.ends_with("version") && leads).then(|| String::from("it names a path"))
+    }
+
     fn is_own(&self, _program: &str) -> bool {
         true
     }
@@ -267,28 +272,22 @@ fn the_commands_of_tools_are_no_programs() {
 }
 
 #[test]
-fn a_file_that_chooses_a_version_may_name_no_path() {
-    let judge = policy::policy(bare());
+fn a_file_that_leads_to_a_program_is_not_written() {
+    let judge = policy::policy(Settings { ground: Ground::new(Linked), ..bare() });
     let writer = tool("Write", true, Risk::Mutating);
     let decide = |name: &str, diff: Option<&str>| {
         let (path, diff) = (Path::new("/w").join(name), diff.map(str::to_owned));
         judge.judge(&writer, &[Action::Write { path, diff }], Mode::Yolo).decision
     };
-    let head = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n";
-    let check = |name: &str, line: &str, wanted: Decision| {
-        let diff = format!("{head}-channel = \"x\"\n{line}\n");
-        assert_eq!(decide(name, Some(&diff)), wanted, "{name}: {line}");
-    };
-    for line in ["+channel = \"1.90\" # no path", "-path = \"evil\"", " path = \"theirs\""] {
-        check("a/rust-toolchain.toml", line, Decision::Allow);
+    let head = "--- a/f\n+++ b/path\n@@ -1 +1 @@\n-channel = \"x\"\n";
+    for (line, wanted) in [
+        ("+channel = \"1.90\"", Decision::Allow),
+        ("-path = \"evil\"", Decision::Allow),
+        (" path = \"theirs\"", Decision::Allow),
+        ("+path = \"evil\"", Decision::Deny),
+    ] {
+        assert_eq!(decide("version", Some(&format!("{head}{line}\n"))), wanted, "{line}");
     }
-    check(".tool-versions", "+nodejs 22.1.0", Decision::Allow);
-    check("rust-toolchain", "+nightly", Decision::Allow);
-    check("other.toml", "+path = \"x\"", Decision::Allow);
-    check("a/Rust-Toolchain.toml", "+path = \"evil\"", Decision::Deny);
-    check("rust-toolchain.toml", "+\"\\u0070ath\" = 'evil'", Decision::Deny);
-    check("rust-toolchain.toml", "+toolchain = { \"#\" = 1, path = 'evil' }", Decision::Deny);
-    check("rust-toolchain", "+/w/evil", Decision::Deny);
-    check(".tool-versions", "+nodejs path:./evil", Decision::Deny);
-    assert_eq!(decide("rust-toolchain", None), Decision::Deny);
+    assert_eq!(decide("version", None), Decision::Deny);
+    assert_eq!(decide("other", None), Decision::Allow);
 }

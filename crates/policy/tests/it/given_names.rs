@@ -211,7 +211,7 @@ fn what_only_checks_the_files_that_it_is_given_writes_none() {
         rg -lt sql TODO -t ts | xargs sed -i s/a/b/
         rg -l TODO -t ts -t sql | xargs sed -i s/a/b/
         rg -l TODO --type-add 'ts:*.sql' -t ts | xargs sed -i s/a/b/
-        rg -l TODO -e -t ts | xargs sed -i s/a/b/
+        rg -l TODO -e -t ts . | xargs sed -i s/a/b/
         rg -l TODO -t ts -g '*.sql' | xargs sed -i s/a/b/
     ";
     check(rule, &[Decision::Ask, Decision::Deny], others);

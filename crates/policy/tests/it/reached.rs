@@ -242,6 +242,13 @@ fn patterns_and_gaps_before_a_link_hide_no_denied_file() {
         "cat < s?/k",
     ];
     check(SECRET, Decision::Deny, &commands);
+    // In a long text most patterns stand for nothing, and the names in a folder are listed to tell.
+    let before: Vec<String> = (0..40).map(|at| format!("cat n{at}*; ls m[{at}]x/y; ")).collect();
+    let before = before.concat();
+    let late = commands.map(|command| format!("{before}{command}"));
+    check(SECRET, Decision::Deny, &late);
+    check(SECRET, Decision::Deny, &[format!("{before}cat S?/k"), format!("{before}cat **/k")]);
+    check(SECRET, Decision::Allow, &[format!("{before}cat y?/x")]);
     let others = [
         "cat y?/x",
         "cat d*/e/x",

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use foldhash::HashMap;
 
 use super::super::meanings::{is_cluster, meanings};
-use crate::ground::{Ends, Standing};
+use crate::ground::{Ends, Standing, is_wild};
 use crate::shell::Piece;
 
 /// Of so few words each is looked up by itself.
@@ -23,7 +23,8 @@ pub(in super::super) struct Led<'a> {
 }
 
 impl<'a> Led<'a> {
-    /// Whether a word without wildcards leads elsewhere from one of these folders than it says.
+    /// Whether a word may lead elsewhere from one of these folders than it says; one with wildcards does where
+    /// it may stand for anything at all.
     pub(super) fn leads(&self, ends: &Ends<'_>, word: &'a Piece, folders: &'a [PathBuf]) -> bool {
         let key = (word, folders.as_ptr());
         if let Some(leads) = self.known.borrow().get(&key) {
@@ -35,7 +36,7 @@ impl<'a> Led<'a> {
             standing.as_ref().is_some_and(|standing| standing[at].holds_nothing(text))
         };
         let leads_from = |(at, folder): (usize, &PathBuf), text: &str| {
-            text != "-" && !is_absent(at, text) && leads_on(ends, folder, text)
+            text != "-" && !is_absent(at, text) && (is_wild(text) || leads_on(ends, folder, text))
         };
         let is_cluster = is_cluster(&word.text);
         let leads = meanings(&word.text)

@@ -1,5 +1,6 @@
 //! What `fd` finds, and what it gives to the programs that it runs. Sees too many rather than too few.
 
+use super::followed::links;
 use super::found::done_by;
 use super::{Reach, Sweep, few, values};
 use crate::ground::Width;
@@ -49,11 +50,13 @@ fn found<'a>(own: &[&'a Piece]) -> Sweep<'a> {
         ["--h", "--n", "--u"].iter().any(is_begun) || letters(word).contains(['H', 'I', 'u'])
     };
     let width = if own.iter().any(shows_all) { Width::Everything } else { Width::Visible };
+    let words: Vec<Piece> = own.iter().map(|word| (*word).clone()).collect();
+    let links = links("fd", &words);
     let Some(operands) = operands(own) else {
         let here = Piece { text: String::from("."), ..Piece::default() };
         let places = own.iter().filter(|word| !word.text.starts_with('-'));
         let places = places.map(|word| (*word).clone()).chain([here]).collect();
-        return Sweep { width, ..Sweep::of(places, Touch::Read, Reach::Searched) };
+        return Sweep { width, links, ..Sweep::of(places, Touch::Read, Reach::Searched) };
     };
     let told = || own.iter().copied();
     // The first of its operands is an expression for names, or a pattern.
@@ -73,7 +76,7 @@ fn found<'a>(own: &[&'a Piece]) -> Sweep<'a> {
     let further = further.map(|it| Piece { text: it.to_owned(), ..Piece::default() });
     let places = places.chain(further).collect();
     let only = few(only.into_iter().collect());
-    Sweep { width, ends: few(ends), only, ..Sweep::of(places, Touch::Read, Reach::Searched) }
+    Sweep { width, ends: few(ends), only, links, ..Sweep::of(places, Touch::Read, Reach::Searched) }
 }
 
 /// Its operands; none where a word may be one or the value of an option.

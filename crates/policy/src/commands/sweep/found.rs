@@ -2,7 +2,8 @@
 //! rather than too few.
 
 use super::super::writes::{only_checks, only_reads};
-use super::{Reach, Sweep, expression, fd, few, kept};
+use super::followed::links;
+use super::{Reach, Sweep, expression, fd, few, kept, skipped};
 use crate::ground::Width;
 use crate::rules::Touch;
 use crate::shell::{LISTERS, Piece, base_name};
@@ -24,14 +25,13 @@ pub(super) fn found(args: &[Piece]) -> Option<Sweep<'_>> {
     let is_action =
         |word: &Piece| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let deletes = args.iter().any(|word| word.text == "-delete");
-    let touch = match args.iter().position(is_action) {
-        Some(action) => {
-            let words = &args[action + 1..];
-            let is_end = |word: &Piece| matches!(word.text.as_str(), ";" | "+");
-            done_by(&words[..words.iter().position(is_end).unwrap_or(words.len())])
-        }
-        None => None,
-    };
+    let is_end = |word: &Piece| matches!(word.text.as_str(), ";" | "+");
+    let actions = args.iter().enumerate().filter(|(_, word)| is_action(word));
+    let touches = actions.filter_map(|(at, _)| {
+        let words = &args[at + 1..];
+        done_by(&words[..words.iter().position(is_end).unwrap_or(words.len())])
+    });
+    let touch = touches.reduce(|one, other| if one == other { one } else { Touch::Any });
     let touch = match (deletes, touch) {
         (true, Some(Touch::Read | Touch::Any)) => Touch::Any,
         (true, _) => Touch::Write,
@@ -60,15 +60,25 @@ pub(in crate::commands) fn done_by(words: &[Piece]) -> Option<Touch> {
 
 /// The files below the places that `find` begins at.
 fn below(args: &[Piece]) -> Sweep<'_> {
+    let links = links("find", args);
     let is_place = |word: &&Piece| !word.text.starts_with(['-', '(', '!']);
     let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"));
+    let has_follower = options.clone().any(|word| word.text != "-P");
     let args = &args[options.count()..];
     let places: Vec<Piece> = args.iter().take_while(is_place).cloned().collect();
     // Beside a place a variable may hold an alternative.
     let is_open = places.iter().skip(1).any(|word| word.dynamic && word.text.is_empty());
     let only = if is_open { Vec::new() } else { expression::names(&args[places.len()..]) };
     let only = few(only);
-    Sweep { only, ..Sweep::of(places, Touch::Read, Reach::Searched) }
+    let is_sure = |word: &Piece| !word.dynamic && !word.glob;
+    let reach = match places.as_slice() {
+        [] => Reach::Searched,
+        places if places.iter().all(is_sure) => Reach::Given,
+        _ => Reach::Searched,
+    };
+    let expression = &args[places.len()..];
+    let skips = if has_follower { Vec::new() } else { skipped::by_find(&places, expression) };
+    Sweep { only, skips, links, ..Sweep::of(places, Touch::Read, reach) }
 }
 
 /// What a program reads that gets the names of files from another one before it.

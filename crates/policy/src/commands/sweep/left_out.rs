@@ -3,12 +3,12 @@
 
 use super::super::Read;
 use super::super::writes::only_reads;
-use crate::shell::{Fit, Found, Piece, base_name};
+use crate::shell::{Fit, Found, LISTERS, Piece, base_name, untaken};
 
 /// Behind so many words no option leaves out anything.
 const LONG: usize = 256;
 /// Letters of `grep` that take no value.
-const GREP: &str = "rRnHilLwcvoEFPGhsIqaUzxZ";
+pub(super) const GREP: &str = "rRnHilLwcvoEFPGhsIqaUzxZ";
 /// Letters of `rg` that take none.
 const RG: &str = "nHilwcvoFPsIaUuNS.0Lqxz";
 
@@ -20,6 +20,21 @@ const LONG_BARE: &[&str] = &[
     "--files", "--null", "--quiet",
 ];
 
+/// Whether a word is a long option, or the beginning of its name, which some programs take for all of it.
+pub(super) fn is_begun(word: &Piece, option: &str) -> bool {
+    let name = word.text.split('=').next().unwrap_or_default();
+    name.len() > SHORTEST && option.starts_with(name)
+}
+
+/// A shorter beginning is that of several options.
+const SHORTEST: usize = 3;
+
+/// Whether an option has `grep` go down into folders.
+pub(super) fn is_deep(word: &Piece) -> bool {
+    let deep = ["--recursive", "--dereference-recursive", "--directories"];
+    deep.iter().any(|option| is_begun(word, option))
+}
+
 /// Whether all words that begin like one of these options are one for certain.
 pub(super) fn are_options(args: &[Piece], names: &[&str]) -> bool {
     let bare = if names.contains(&"-g") { RG } else { GREP };
@@ -28,7 +43,7 @@ pub(super) fn are_options(args: &[Piece], names: &[&str]) -> bool {
 }
 
 /// Whether the word at `at` is an option for certain.
-fn is_option(args: &[Piece], at: usize, bare: &str) -> bool {
+pub(super) fn is_option(args: &[Piece], at: usize, bare: &str) -> bool {
     let before = &args[..at];
     let takes_next = |word: &Piece| {
         let text = word.text.as_str();
@@ -49,19 +64,48 @@ fn is_option(args: &[Piece], at: usize, bare: &str) -> bool {
 /// Whether an argument of a command says what that does not read.
 pub(in crate::commands) fn is_left_out(found: &Found, at: usize) -> bool {
     let Some((program, args)) = found.argv().split_first() else { return false };
-    let is_named = |option: &&str| args[at].text.starts_with(*option);
-    if !["--exclude-dir=", "--exclude="].iter().any(is_named) {
-        return false;
+    let name = base_name(&program.text);
+    // What a program is given by another one stands behind it, with the words of that.
+    if found.fit == Fit::Handed {
+        let lister = args.iter().position(|it| LISTERS.contains(&base_name(&it.text)));
+        let lister = lister.filter(|it| *it < at && base_name(&args[*it].text) == "find");
+        return lister.is_some_and(|it| untaken(&args[it + 1..]).contains(&(at - it - 1)));
     }
-    match base_name(&program.text) {
-        "grep" | "egrep" | "fgrep" | "rg" => is_option(args, at, GREP),
+    if matches!(name, "find" | "gfind") {
+        return found.fit == Fit::Exact && untaken(args).contains(&at);
+    }
+    let before = at.checked_sub(1).map_or("", |before| args[before].text.as_str());
+    let is_named = |option: &&str| args[at].text.starts_with(*option);
+    let is_attached = ["--exclude-dir=", "--exclude="].iter().any(is_named);
+    let is_apart = matches!(before, "--exclude" | "--exclude-dir");
+    let option = if is_attached { at } else { at.saturating_sub(1) };
+    match name {
+        // It takes all words up to the next option.
+        "zip" => {
+            let list = args[..=at].iter().rposition(|it| it.text.starts_with('-'));
+            let is_list = |it: usize| it < at && args[it].text == "-x";
+            found.fit == Fit::Exact && !args[at].dynamic && list.is_some_and(is_list)
+        }
+        _ if !is_attached && !is_apart => false,
+        "grep" | "egrep" | "fgrep" | "rg" => is_option(args, option, GREP),
         // What is joined to it in this way is no file of any other option.
         "tar" | "gtar" | "bsdtar" | "rsync" | "zgrep" | "du" => {
-            found.fit == Fit::Exact && !args[at].dynamic
+            let is_sure = is_attached || is_packing_option(args, option, PACKING);
+            found.fit == Fit::Exact && !args[at].dynamic && is_sure
         }
         _ => false,
     }
 }
+
+/// The same of `tar`, whose first word may be letters alone; the words behind it are the values of these.
+pub(super) fn is_packing_option(args: &[Piece], at: usize, bare: &str) -> bool {
+    let first = args.first().map_or("", |word| word.text.as_str());
+    let is_taken = !first.starts_with('-') && at > 0 && at <= first.matches('f').count();
+    is_option(args, at, bare) && !is_taken
+}
+
+/// Letters of `tar` and `rsync` that take no value.
+const PACKING: &str = "avzrtpgoDnPhiucjJx";
 
 /// The folders that `grep` does not enter.
 pub(super) fn folders(args: &[Piece]) -> Vec<&str> {

@@ -1,8 +1,9 @@
 //! What programs put into archives and copies: all that lies in the folders that they are given. Sees too many
 //! rather than too few.
 
+use super::followed::links;
 use super::unpacked::{copied, has, has_letter};
-use super::{Reach, Sweep};
+use super::{Reach, Sweep, skipped};
 use crate::rules::Touch;
 use crate::shell::{Piece, base_name};
 
@@ -42,10 +43,17 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     };
     let is_part = args.iter().any(is_left_out);
     // What only the running shell knows is mostly not everything.
-    let places: Vec<Piece> = operands.into_iter().filter(|it| !it.dynamic).cloned().collect();
+    let skips = skipped::by_packing(name, args);
+    let is_excluded = |word: &Piece| {
+        let mut pairs = args.iter().zip(args.iter().skip(1)).filter(|_| skips.is_some());
+        pairs.any(|(option, value)| option.text == "--exclude" && std::ptr::eq(value, word))
+    };
+    let operands = operands.into_iter().filter(|it| !it.dynamic && !is_excluded(it));
+    let places: Vec<Piece> = operands.cloned().collect();
     if places.is_empty() {
         return None;
     }
     let reach = if is_part { Reach::Named } else { Reach::Whole };
-    Some(Sweep::of(places, Touch::Read, reach))
+    let (skips, links) = (skips.unwrap_or_default(), links(name, args));
+    Some(Sweep { skips, links, ..Sweep::of(places, Touch::Read, reach) })
 }

@@ -9,6 +9,7 @@ use super::{Reach, Sweep};
 use crate::call::Call;
 use crate::glob::{Reading, covers};
 use crate::ground::Ends;
+use crate::programs;
 use crate::shell::{Fit, Found, Piece, resolve};
 
 /// A folder at which a sweep begins.
@@ -74,11 +75,19 @@ impl Sweep<'_> {
     }
 }
 
+/// Programs that make no folder and no link, whatever else they do; those that they run are looked at by themselves.
+const MAKING_NONE: &[&str] =
+    &["chmod", "find", "rm", "rmdir", "sed", "touch", "unlink", "wc", "xargs"];
+
 /// Whether nothing in a text makes places that are not there yet.
 pub(super) fn are_settled(read: &Read<'_>) -> bool {
     let only_looks = |found: &Found| {
         let name = found.argv().first().map_or("", |word| word.text.as_str());
-        found.fit == Fit::Exact && (name == "cd" || only_reads(found.argv()))
+        let is_told = matches!(found.fit, Fit::Exact | Fit::Handed);
+        let makes_none = name == "cd" || MAKING_NONE.contains(&name);
+        // Of what is handed on, not all words are arguments.
+        let is_reader = || found.fit == Fit::Handed && name != "git" && programs::is_known(name);
+        is_told && (makes_none || only_reads(found.argv()) || is_reader())
     };
     read.survey.commands.iter().all(only_looks)
         && !read.survey.redirections.iter().any(|it| it.target.writes)
@@ -134,13 +143,35 @@ pub(super) fn folders(
     let is_elsewhere = sweep.places.is_empty() || !is_bound;
     if starts.is_empty() && others.is_empty() && is_elsewhere {
         let is_kept = sweep.reach == Reach::Kept;
-        others.push(if is_kept { call.places.workspace.clone() } else { folder.to_owned() });
+        let top = || elsewhere(call, sweep, folder).unwrap_or(call.places.workspace.clone());
+        others.push(if is_kept { top() } else { folder.to_owned() });
     }
     for named in others {
         let real = ends.real(&named).unwrap_or_else(|| named.clone());
         starts.push(Start { named, real, within: sweep.entries() });
     }
     starts
+}
+
+/// The top of the repository that git works on, where that is another one than the project's.
+fn elsewhere(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Option<PathBuf> {
+    let ground = call.ground.look()?;
+    let workspace = &call.places.workspace;
+    let here = Piece { text: String::from("."), ..Piece::default() };
+    let places = if sweep.places.is_empty() { std::slice::from_ref(&here) } else { &sweep.places };
+    let mut tops = places.iter().map(|place| {
+        let path = resolve(place, folder, None).filter(|_| !place.dynamic && !place.glob)?;
+        // The disk is not asked about the project.
+        if path.starts_with(workspace) {
+            return None;
+        }
+        let top = path.ancestors().find(|it| ground.real(&it.join(".git")).is_some())?;
+        let is_real = ground.real(top).is_some_and(|real| real == top);
+        (is_real && ground.git_elsewhere(top).is_none()).then(|| top.to_owned())
+    });
+    let top = tops.next()??;
+    let is_other = !top.starts_with(workspace) && !workspace.starts_with(&top);
+    (is_other && tops.all(|it| it.as_ref() == Some(&top))).then_some(top)
 }
 
 /// Where links lead that a pattern stands for.

@@ -30,7 +30,9 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         _ => false,
     };
     // Some archives are unpacked with the whole paths that they name.
-    let is_wide = name == "cpio" || has_letter(args, 'P') || has(args, &["--absolute-names"]);
+    let is_bundled = name.ends_with("tar") && !first.starts_with('-') && first.contains('P');
+    let is_wide =
+        name == "cpio" || is_bundled || has_letter(args, 'P') || has(args, &["--absolute-names"]);
     writes.then(|| below(places(args, name), is_wide))
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::listed::entries;
-use super::{Fit, NESTING, Survey, WRAPPED, base_name, program_index, runners};
+use super::{Fit, NESTING, Survey, WRAPPED, base_name, program_index, runners, untaken};
 use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
@@ -178,13 +178,16 @@ impl Survey {
             self.command(&Rc::new(words), 0, depth + 1);
         }
         let own = self.words_of_git(before);
+        let unfound = self.unfound(before);
         for first in (0..given.len().min(HANDED)).filter(|first| Some(*first) != own) {
             // They are copied, and judged on their own.
             if !self.affords(2 * (command.len() + given.len() - first)) {
                 return;
             }
-            let words = Rc::new([&command, &given[first..]].concat());
-            self.handed(&words);
+            let behind = given.iter().enumerate().skip(first);
+            let behind = behind.filter(|(at, _)| first == 0 || !unfound.contains(at));
+            let behind = behind.map(|(_, word)| word);
+            self.handed(&Rc::new(command.iter().chain(behind).cloned().collect()));
         }
     }
 
@@ -196,6 +199,19 @@ impl Survey {
         let is_other =
             self.names.functions.contains("git") || self.names.aliases.contains_key("git");
         (is_git && !is_other).then_some(at + 1)
+    }
+
+    /// Where words stand that say what the `find` which begins a pipeline, and is all of it so far, does not find.
+    fn unfound(&self, before: &[Piece]) -> Vec<usize> {
+        let is_find = before.first().is_some_and(|it| it.text == "find");
+        let is_run =
+            before.iter().any(|it| it.text.starts_with("-exec") || it.text.starts_with("-ok"));
+        let is_other =
+            self.names.functions.contains("find") || self.names.aliases.contains_key("find");
+        if !is_find || is_run || is_other {
+            return Vec::new();
+        }
+        untaken(&before[1..]).into_iter().map(|at| at + 1).collect()
     }
 
     /// Adds what `xargs` runs with what it is given in the place of a mark: a line, or any name in a folder.

@@ -11,6 +11,9 @@ use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
 
+/// Those of `docker` that run nothing.
+const CALM: &[&str] = &["stop", "kill", "rm", "rmi", "restart", "pause", "inspect", "ps", "logs"];
+
 /// Their options whose value is a program.
 const PROGRAMS: &[(&str, &str)] = &[
     ("tar", "-I"),
@@ -314,8 +317,7 @@ impl Survey {
             _ if wrappers::is_interpreter(name) => {
                 self.texts(rest);
                 // Without a file or a text the program is what comes in.
-                let given = |word: &Piece| word.text != "-" && !word.text.is_empty();
-                let from_input = !rest.iter().any(given);
+                let from_input = rest.iter().all(|word| word.text == "-" || word.text.is_empty());
                 return Some(if from_input { Listens::Shell } else { Listens::Interpreter });
             }
             _ => return None,
@@ -393,7 +395,8 @@ impl Survey {
             self.run_file(words, args);
         }
         // The operands of these are a machine or a user, or a shell elsewhere.
-        let from_input = is_remote || operands.next().is_none_or(is_input);
+        let from_input =
+            !is_calm(name, &words[args..]) && (is_remote || operands.next().is_none_or(is_input));
         let told_to = words[args..].iter().any(|word| matches!(word.text.as_str(), "-s" | "-"));
         if matches!(name, "at" | "batch") || (!takes_text && (from_input || told_to)) {
             Listens::Shell
@@ -588,4 +591,10 @@ pub(super) fn ends_open(words: &[Piece]) -> bool {
 
 pub(super) fn is_input(word: &Piece) -> bool {
     matches!(word.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// Whether a program that hands commands on is told to do something else.
+fn is_calm(name: &str, args: &[Piece]) -> bool {
+    let is_known = |word: &Piece| CALM.contains(&word.text.as_str());
+    matches!(name, "docker" | "podman") && args.first().is_some_and(is_known)
 }

@@ -36,13 +36,16 @@ pub(crate) fn resolve(word: &Piece, folder: &Path, home: Option<&Path>) -> Optio
 
 /// The last component of a program's path, as the file system might see it.
 pub(crate) fn base_name(program: &str) -> &str {
+    // Asked of every word, most of which are short and have neither.
+    let ends_so = program.ends_with('e');
+    let Some(slash) = program.bytes().rposition(|byte| byte == b'/') else {
+        return if ends_so { program.strip_suffix(".exe").unwrap_or(program) } else { program };
+    };
     // Whatever reads this is the shell.
-    if program.starts_with("/proc/") && program.ends_with("/exe") {
+    if ends_so && program.starts_with("/proc/") && program.ends_with("/exe") {
         return "bash";
     }
-    // Asked of every word, most of which are short.
-    let slash = program.bytes().rposition(|byte| byte == b'/');
-    let name = slash.map_or(program, |slash| &program[slash + 1..]);
+    let name = &program[slash + 1..];
     name.strip_suffix(".exe").unwrap_or(name)
 }
 

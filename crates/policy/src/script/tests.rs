@@ -1,0 +1,150 @@
+use super::*;
+
+/// The commands of a text, each with its words between blanks.
+fn shown(text: &str) -> Result<Vec<String>, usize> {
+    let word = |word: &Word| word.literal().unwrap_or("?").to_owned();
+    let command = |command: &Command| {
+        let settings =
+            command.settings.iter().map(|(name, value)| format!("{name}={}", word(value)));
+        settings.chain(command.words.iter().map(word)).collect::<Vec<_>>().join(" ")
+    };
+    let commands = read(text)?;
+    Ok(commands.iter().filter(|it| it.kind != Kind::Group).map(command).collect())
+}
+
+#[test]
+fn statements_of_the_text_itself_are_told_from_parts_of_others() {
+    for (text, is_own) in [
+        ("x=1", true),
+        ("echo a\nx=1; echo b", true),
+        ("x=\"$(date)\" # a\n", true),
+        ("x=1 &", false),
+        ("x=1 & wait", false),
+        ("(x=1)", false),
+        ("{ x=1; }", false),
+        ("x=1 | cat", false),
+        ("true && x=1", false),
+        ("x=1 || true", false),
+        ("! x=1", false),
+        ("if true; then x=1; fi", false),
+        ("for a in b; do x=1; done", false),
+        ("while x=1; do :; done", false),
+        ("case a in a) x=1 ;; esac", false),
+        ("echo $(x=1)", false),
+        ("x=1 > y", false),
+    ] {
+        // What is not understood is none.
+        let commands = read(text).unwrap_or_default();
+        let sets = |it: &Command| it.settings.first().is_some_and(|(name, _)| name == "x");
+        assert_eq!(commands.iter().any(|it| sets(it) && it.is_own), is_own, "{text}");
+    }
+}
+
+#[test]
+fn plain_texts_are_understood() {
+    for (text, wanted) in [
+        ("echo a 'b c' \"d\"e f\\.g", "echo a b c de f.g"),
+        ("x=1 y= echo \"$x\" z", "x=1 y= echo ? z"),
+        ("input=$(cat)\necho \"$input\" | jq -r .a", "cat|input=?|echo ?|jq -r .a"),
+        ("if [ -f x ]; then\n  echo a\nelse exit 2\nfi", "[ -f x ]|echo a|exit 2"),
+        ("for f in a b \"$c\"; do cat $f; done", "f|cat ?"),
+        ("case \"$1\" in\n  a|b*) echo x ;;\n  *) exit 1 ;;\nesac", "echo x|exit 1"),
+        ("while IFS= read -r line; do echo \"$line\"; done < x", "IFS= read -r line|echo ?"),
+        ("cat <<'E'\n$(sh x) `\nE\nexit 2", "cat|exit 2"),
+        ("cat <<E >&2\na $x $(date)\nE\nexit 2", "cat|date|exit 2"),
+        ("cat <<-EOF | jq .\n\ta\n\tEOF\n", "cat|jq ."),
+        ("# it's a comment\necho a # b'c\n", "echo a"),
+        ("grep -qE '^(a)$' x && exit 2 || true", "grep -qE ^(a)$ x|exit 2|true"),
+        ("echo \"^a$\" \"b\\\"c\\$\" 2>&1 >/dev/null", "echo ^a$ b\"c$"),
+        ("! grep -q a x", "grep -q a x"),
+        ("(echo a; echo b) | { cat; }", "echo a|echo b|cat"),
+        ("echo \"${x:-a b}\" ${#x} \"${x##*/}\" \"${a[0]}\"", "echo ? ? ? ?"),
+        ("[[ \"$x\" == *.py ]] || exit 0", "[[ ? == ? ]]|exit 0"),
+        ("[ $# -lt 1 ] && exit 1", "[ ? -lt 1 ]|exit 1"),
+        ("echo a \\\n  b", "echo a b"),
+        ("sleep 1 &\necho ünïcode \"é\"", "sleep 1|echo ünïcode é"),
+        ("export A=b", "A=b export"),
+        ("cat < x > y", "cat"),
+    ] {
+        assert_eq!(shown(text), Ok(wanted.split('|').map(str::to_owned).collect()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_plain_is_not() {
+    for text in [
+        "f() { echo; }",
+        "function f { echo; }",
+        "echo $((x))",
+        "(( x ))",
+        "for ((i=0;i<3;i++)); do echo; done",
+        "echo ${!x}",
+        "echo ${x@P}",
+        "echo ${x:0:3}",
+        "echo ${x:=y}",
+        "echo ${a[x]}",
+        "echo \"${x#'}'}\"",
+        "echo \"${x:-$(date)}\"",
+        "a[0]=x",
+        "a=(x y)",
+        "a+=b",
+        "cat <(echo)",
+        "echo `date`",
+        "echo \"`date`\"",
+        "echo {a,b}",
+        "echo $'a'",
+        "echo $\"a\"",
+        "echo a &>x",
+        "echo a &>/dev/null b",
+        "echo a |& cat",
+        "echo 'a",
+        "echo \"a",
+        "cat <<E <<F\na\nE\nb\nF",
+        "cat <<'E'\"F\"\nx\nEF\nsh x\nE",
+        "cat <<\\E\nx\nE\nsh x\nE",
+        "cat <<E\na\\\nE\nE",
+        "cat <<E\n`x`\nE",
+        "cat <<''\nx\n\nsh x",
+        "cat <<'E\"\nx\nE\nsh x\nE\"",
+        "cat <<E | jq 'a\nE\nb'\nx\nE",
+        "cat <<E; echo 'a\nE\nsh x'\nE",
+        "cat <<E\n$(echo a\\ b)\nE",
+        "cat <<E\n$(date `x`)\nE",
+        "echo a\rb",
+        "echo a\u{b}b",
+        "echo a\0b",
+        "echo a\u{a0}b",
+        "\u{feff}echo",
+        "select x in a; do echo; done",
+        "time echo a",
+        "coproc cat",
+        "x=$(case a in a) echo;; esac)",
+        "[[ a =~ (b|c) ]]",
+        "[ a -a b > c ]",
+        "echo $[1]",
+        "unset x",
+        "declare x=1",
+        "echo a\\\nb",
+        "echo a\\ b",
+        "echo > a b",
+    ] {
+        assert!(read(text).is_err(), "{text}: {:?}", shown(text));
+    }
+}
+
+#[test]
+fn who_reads_what_a_command_prints_is_known() {
+    let commands = read("cat a | grep b | sh; x=$(cat c)").unwrap();
+    assert_eq!(commands[0].readers.first(), Some(&(1..3)));
+    assert_eq!(commands[1].readers.first(), Some(&(2..3)));
+    assert!(commands[2].readers.is_empty() && commands[3].is_in_word);
+}
+
+#[test]
+fn texts_of_nothing_but_signs_end() {
+    for text in
+        ["$(", "`a`", "(", "'", "a|", "<<E\n", "${", "\"$(a)\" ", "a=$b/c ", "! ", "if ", "{ "]
+    {
+        let _ = read(&text.repeat((1 << 15) / text.len()));
+    }
+}
