@@ -9,6 +9,7 @@
 mod git;
 mod lock;
 mod message;
+mod obeyed;
 mod preferences;
 mod reach;
 mod reference;
@@ -30,7 +31,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use contract::broker::{Broker, BrokerError, Change, Changed, CommitRequest, Committed};
 
-use crate::FileRules;
+use crate::{FileRules, User};
 use git::{Git, Index};
 use lock::Lock;
 use preferences::Preferences;
@@ -84,6 +85,7 @@ impl GitBroker {
         git.enter(repository, lists.into_iter().map(|(_, path)| path).collect())?;
         git.env = preferences.identity(&self.settings.env)?;
         git.rules.clone_from(&self.settings.rules);
+        git.user = User::new(self.settings.home.clone(), &self.settings.env);
         Ok((git, preferences))
     }
 

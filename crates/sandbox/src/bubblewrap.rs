@@ -3,15 +3,15 @@
 
 mod options;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::policy::Access;
 use contract::sandbox::{ChannelEnds, Child, Network, SandboxError};
@@ -24,38 +24,57 @@ use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
 use crate::expected::{EXCHANGED, Expected};
 use crate::guard::{After, Linked, Snapshot, Unfinished};
+use crate::held;
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
 use crate::mirror::Mirror;
 use crate::plan::{Plan, Walls};
 use crate::proxy::{self, Proxy};
 use crate::request::Request;
-use crate::running::{End, Running};
+use crate::running::{End, Running, Unsettled};
 use crate::seals::Mounts;
 use crate::stubs::Stubs;
 use crate::system_program::trusted;
 use crate::view;
 use crate::walls;
 use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
-use options::Options;
+use options::{Folders, Knows, Options};
 
 /// The only places where bubblewrap is looked for.
 const PLACES: [&str; 4] =
     ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 
 const INSIDE: &str = "/run/brynhild/confine";
-/// So often it is tried while other processes exchange what is to be mounted.
-const ATTEMPTS: usize = 5;
+/// So often it is tried, each time with a new look, while other processes exchange or remove what is to be
+/// mounted: tests of the person's own may make and remove projects all the time.
+const ATTEMPTS: usize = 25;
+
+/// What one says that mounts by paths alone.
+const NO_FOLDERS: &str = "bwrap: Unknown option --bind-fd";
+
+/// What one says to which the outside is something else, or stays as it is.
+const NOT_CLOSED: &str = "bwrap: Can't remount readonly on /newroot/../oldroot";
 
 /// The rung with what it learned about this machine's bubblewrap.
 #[derive(Debug)]
 pub(crate) struct Bubblewrap {
     /// Versions before 0.8 cannot forbid user namespaces; the system call filter still does.
     knows_disable: AtomicBool,
+    /// Versions before 0.10 mount by paths alone, but for those that were mended.
+    knows_folders: AtomicBool,
+    /// Whether what lies outside can be made read-only while it works.
+    can_close: AtomicBool,
+    /// The folders on the way to what was mounted deeper at the last start, mostly those of the next.
+    way: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Default for Bubblewrap {
     fn default() -> Self {
-        Self { knows_disable: AtomicBool::new(true) }
+        Self {
+            knows_disable: AtomicBool::new(true),
+            knows_folders: AtomicBool::new(true),
+            can_close: AtomicBool::new(true),
+            way: Mutex::default(),
+        }
     }
 }
 
@@ -90,14 +109,34 @@ impl Bubblewrap {
         launcher: &Arc<Launcher>,
     ) -> Result<Result<Child, String>, Failure> {
         let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
-        let call = || Waiting::call(program, door.as_ref(), request, settings, launcher);
-        let mut waiting = call()?;
+        let call = |way: &BTreeSet<PathBuf>| {
+            Waiting::call(program, (door.as_ref(), way), request, settings, launcher)
+        };
+        let last_way = || self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_within =
+            |folder: &PathBuf| request.roots.iter().any(|root| folder.starts_with(root));
+        let guessed = last_way().iter().filter(|folder| is_within(folder)).cloned().collect();
+        let mut waiting = call(&guessed)?;
         let (mut after, barred) = view::while_looking(|| prepare(request, settings))?;
         after.group = group;
+        let way = options::way(request, &after, &barred);
+        if !way.iter().all(|folder| waiting.folders.contains_key(folder)) {
+            // It takes descriptors only when it is called.
+            waiting = call(&way)?;
+        }
+        last_way().clone_from(&way);
         loop {
-            let knows_disable = self.knows_disable.load(Ordering::Relaxed);
-            let seen = (&after, &barred);
-            let options = match Options::of(request, seen, waiting.helper, knows_disable) {
+            let knows = Knows {
+                disable: self.knows_disable.load(Ordering::Relaxed),
+                close: self.can_close.load(Ordering::Relaxed),
+            };
+            let folders = if self.knows_folders.load(Ordering::Relaxed) {
+                Folders::Held(waiting.folders.clone())
+            } else {
+                Folders::ByPath
+            };
+            let (seen, handed) = ((&after, &barred), (waiting.helper, folders));
+            let options = match Options::of(request, seen, handed, knows) {
                 Ok(options) => options,
                 Err(error) => return Ok(Err(error.to_string())),
             };
@@ -118,7 +157,15 @@ impl Bubblewrap {
                     if !self.knows_disable.swap(false, Ordering::Relaxed) {
                         return Err(Failure::Setup(doctor::explain(&words)));
                     }
-                    waiting = call()?;
+                    waiting = call(&way)?;
+                }
+                Attempt::Broke(words) if words.starts_with(NO_FOLDERS) => {
+                    self.knows_folders.store(false, Ordering::Relaxed);
+                    waiting = call(&way)?;
+                }
+                Attempt::Broke(words) if words.starts_with(NOT_CLOSED) => {
+                    self.can_close.store(false, Ordering::Relaxed);
+                    waiting = call(&way)?;
                 }
                 // What lies in a project must not lead to weaker walls.
                 Attempt::Broke(words) if doctor::probe().is_ok() => return Ok(Err(words)),
@@ -208,13 +255,15 @@ struct Waiting {
     proxy: Option<UnixStream>,
     /// The number under which it has the helper.
     helper: RawFd,
+    /// The numbers under which it has folders.
+    folders: BTreeMap<PathBuf, RawFd>,
 }
 
 impl Waiting {
     /// Calls one.
     fn call(
         program: &Path,
-        door: Option<&File>,
+        (door, way): (Option<&File>, &BTreeSet<PathBuf>),
         request: &Request,
         settings: &Settings,
         launcher: &Launcher,
@@ -224,14 +273,14 @@ impl Waiting {
             let path = settings.helper.path().display();
             SandboxError::Refused(format!("the helper {path} cannot be used: {error}"))
         })?;
-        Self::begin(program, helper, door, request, launcher)
+        Self::begin(program, helper, (door, way), request, launcher)
             .map_err(|error| start_error(&request.program, error).into())
     }
 
     fn begin(
         program: &Path,
         helper: OwnedFd,
-        door: Option<&File>,
+        (door, way): (Option<&File>, &BTreeSet<PathBuf>),
         request: &Request,
         launcher: &Launcher,
     ) -> io::Result<Self> {
@@ -259,8 +308,16 @@ impl Waiting {
             .kill_on_drop(true);
         let number = helper.as_raw_fd();
         handed.inherited.extend([OwnedFd::from(awaited), helper]);
+        let mut folders = BTreeMap::new();
+        for path in request.roots.iter().chain(way) {
+            // One that is there no more is missed when it is to be mounted.
+            if let Ok(folder) = held::folder(path) {
+                folders.insert(path.clone(), folder.as_raw_fd());
+                handed.inherited.push(folder);
+            }
+        }
         let started = launcher.begin(command, handed.inherited)?;
-        Ok(Self { started, options, plan, status, channel, proxy, helper: number })
+        Ok(Self { started, options, plan, status, channel, proxy, helper: number, folders })
     }
 
     /// Tells it what to do.
@@ -270,11 +327,14 @@ impl Waiting {
         // It is there before anything that could read it.
         self.plan.write_all(&plan.encode()).map_err(fault)?;
         let mut child = self.started.child().map_err(unusable)?;
+        let unsettled = Unsettled::of(&child);
         launch::send(self.options, &options.bytes).map_err(fault)?;
         match launch::outcome(self.status) {
             Outcome::Running => {
                 let listener = self.proxy.map(|line| proxy::receive(&line)).transpose();
-                Ok(Attempt::Runs(Box::new(child), self.channel, listener.map_err(fault)?))
+                let listener = listener.map_err(fault)?;
+                unsettled.settle();
+                Ok(Attempt::Runs(Box::new(child), self.channel, listener))
             }
             Outcome::NotExecuted(error) => Err(fault(error)),
             Outcome::Failed(words) if words.starts_with(EXCHANGED) => {
@@ -382,21 +442,56 @@ mod tests {
         Request::check(&spawn, &profile, None, &crate::led::Writable::default()).unwrap()
     }
 
-    #[tokio::test]
-    async fn where_the_end_of_its_options_is_missing_bubblewrap_runs_nothing() {
-        let base = tempfile::tempdir().unwrap();
-        let workspace = base.path().join("work");
-        std::fs::create_dir_all(workspace.join(".git")).unwrap();
-        let settings = Settings {
-            // Says what it is told whenever it is run.
-            helper: crate::Helper::file(std::fs::canonicalize("/bin/echo").unwrap()),
-            state: base.path().join("state"),
+    const KNOWS: Knows = Knows { disable: true, close: true };
+
+    fn settings(base: &Path, helper: &str) -> Settings {
+        Settings {
+            helper: crate::Helper::file(std::fs::canonicalize(helper).unwrap()),
+            state: base.join("state"),
             user: crate::User::default(),
             rung: None,
             notice: None,
             egress: None,
             rules: None,
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_made_where_a_link_leads_that_took_the_place_of_a_root() {
+        if doctor::probe().is_err() {
+            return;
+        }
+        for knows_folders in [true, false] {
+            let base = tempfile::tempdir().unwrap();
+            let base = std::fs::canonicalize(base.path()).unwrap();
+            let (work, other) = (base.join("work"), base.join("other"));
+            for folder in ["work/deep/.vscode", "other/deep"] {
+                std::fs::create_dir_all(base.join(folder)).unwrap();
+            }
+            let (settings, request) = (settings(&base, "/bin/true"), request(&work));
+            let (program, launcher) = (find().unwrap(), Launcher::new().unwrap());
+            let (after, barred) = prepare(&request, &settings).unwrap();
+            let door = (None, &options::way(&request, &after, &barred));
+            let waiting = Waiting::call(&program, door, &request, &settings, &launcher).unwrap();
+            let folders = Folders::Held(waiting.folders.clone());
+            let folders = if knows_folders { folders } else { Folders::ByPath };
+            let handed = (waiting.helper, folders);
+            let options = Options::of(&request, (&after, &barred), handed, KNOWS).unwrap();
+            std::fs::rename(&work, base.join("aside")).unwrap();
+            std::os::unix::fs::symlink(&other, &work).unwrap();
+            assert!(!matches!(waiting.tell(options, &request), Ok(Attempt::Runs(..))));
+            let count = |name: &str| std::fs::read_dir(base.join(name)).unwrap().count();
+            assert_eq!((count("other"), count("other/deep")), (1, 0), "{knows_folders}");
+        }
+    }
+
+    #[tokio::test]
+    async fn where_the_end_of_its_options_is_missing_bubblewrap_runs_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let workspace = base.path().join("work");
+        std::fs::create_dir_all(workspace.join(".git")).unwrap();
+        // Says what it is told whenever it is run.
+        let settings = settings(base.path(), "/bin/echo");
         // Not every machine lets it work.
         if doctor::probe().is_err() {
             return;
@@ -406,8 +501,10 @@ mod tests {
         let (after, barred) = prepare(&request, &settings).unwrap();
         let mut left = 0;
         loop {
-            let waiting = Waiting::call(&program, None, &request, &settings, &launcher).unwrap();
-            let options = Options::of(&request, (&after, &barred), waiting.helper, true).unwrap();
+            let door = (None, &BTreeSet::new());
+            let waiting = Waiting::call(&program, door, &request, &settings, &launcher).unwrap();
+            let handed = (waiting.helper, Folders::Held(waiting.folders.clone()));
+            let options = Options::of(&request, (&after, &barred), handed, KNOWS).unwrap();
             let mut words = options.bytes.split_inclusive(|&byte| byte == 0).collect::<Vec<_>>();
             if left > words.len() {
                 break;

@@ -18,6 +18,8 @@ use crate::{Rung, Settings, none, seatbelt};
 pub(crate) struct Ladder {
     settings: Settings,
     kind: Kind,
+    /// Whether it was seen if what runs first runs in a project that was renamed.
+    is_looked_at: OnceLock<()>,
     chosen: OnceLock<Rung>,
     launcher: OnceLock<Arc<Launcher>>,
     #[cfg(target_os = "linux")]
@@ -66,11 +68,12 @@ impl Ladder {
             // What a killed program left in a workspace. What cannot be removed hinders nothing: it
             // is tried again at the next start.
             let _ = crate::stubs::Stubs::new(&settings.state).sweep();
-            crate::guard::finish(&settings);
+            crate::guard::finish(&settings, &[]);
         }
         Self {
             settings,
             kind,
+            is_looked_at: OnceLock::new(),
             chosen: OnceLock::new(),
             launcher: OnceLock::new(),
             #[cfg(target_os = "linux")]
@@ -174,6 +177,8 @@ impl Sandbox for Ladder {
             let request = Request::check(spawn, profile, user.home.as_deref(), &known)?;
             if request.access == Access::Workspace {
                 known.note(state, &request.roots)?;
+                self.is_looked_at
+                    .get_or_init(|| crate::guard::finish(&self.settings, &request.roots));
             }
             return self.climb(&request);
         }

@@ -90,18 +90,38 @@ impl Pointers {
     }
 }
 
-/// Whether `path` would be one of them, or lie in one, if it were there: for the repository of the
-/// workspace, for those in which the path lies, and for others in the workspace.
+/// Whether `path` would be one of them, or lie in one, if it were there as a file.
 pub(crate) fn names(within: &Path, user: Option<&User>, path: &Path) -> bool {
-    let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(within));
-    let above = above.filter(|folder| *folder == within || repository(folder).is_some());
+    named(within, user, &BTreeSet::from([path.to_owned()]), &[]).is_some()
+}
+
+/// The first of `paths` that would be one of them, or lie in one, if all were there: for the repository of
+/// the workspace, for those in which the paths lie, and for others in the workspace. Of those that would be
+/// `links`, the first that lies on the way to one of them, too.
+pub(crate) fn named<'a>(
+    within: &Path,
+    user: Option<&User>,
+    paths: &'a BTreeSet<PathBuf>,
+    links: &[PathBuf],
+) -> Option<&'a PathBuf> {
+    let above = paths.iter().flat_map(|path| path.ancestors().skip(1));
+    let above: BTreeSet<&Path> = above.filter(|folder| folder.starts_with(within)).collect();
+    let above = above.into_iter().filter(|it| *it == within || repository(it).is_some());
     let mut trees: BTreeSet<PathBuf> = above.map(Path::to_owned).collect();
     trees.extend(nested::trees(within));
-    trees.iter().any(|root| {
-        let found = search(Search { missing: Some(path), ..Search::new(within, root, user) });
-        let is_in = |found: &PathBuf| path.starts_with(found) || path.starts_with(real(found));
-        let could_be_named = || found.is_cut && (is_script(path) || could_be_script(path));
-        found.paths.iter().any(is_in) || could_be_named()
+    trees.iter().find_map(|root| {
+        let found =
+            search(Search { missing: Some(paths), links, ..Search::new(within, root, user) });
+        let led: BTreeSet<PathBuf> =
+            found.paths.iter().flat_map(|found| [found.clone(), real(found)]).collect();
+        let could_be_named =
+            |path: &Path| found.is_cut && (is_script(path) || could_be_script(path));
+        let is_on_the_way =
+            |path: &PathBuf| links.contains(path) && led.iter().any(|led| led.starts_with(path));
+        paths.iter().find(|path| {
+            let is_led = path.ancestors().any(|above| led.contains(above));
+            is_led || is_on_the_way(path) || could_be_named(path)
+        })
     })
 }
 
@@ -158,8 +178,10 @@ struct Search<'a> {
     /// Where the files of the repository are.
     root: &'a Path,
     user: Option<&'a User>,
-    /// A file that counts although it is not there.
-    missing: Option<&'a Path>,
+    /// Files that count although they are not there.
+    missing: Option<&'a BTreeSet<PathBuf>>,
+    /// Those of them that are links, behind which may be anything.
+    links: &'a [PathBuf],
     found: BTreeSet<PathBuf>,
     /// How many paths words could have meant so far.
     seen: usize,
@@ -180,6 +202,7 @@ impl<'a> Search<'a> {
             root,
             user,
             missing: None,
+            links: &[],
             found: BTreeSet::new(),
             seen: 0,
             read: BTreeSet::new(),
@@ -364,12 +387,19 @@ impl<'a> Search<'a> {
         paths.iter().map(|value| normalize(&at(value))).collect()
     }
 
-    /// Whether it is the file that counts although it is not there.
+    /// Whether it is a file that counts although it is not there.
     fn is_missing(&self, path: &Path) -> bool {
-        // To follow links costs much, and only a link itself can lead to another name.
-        let may_be = |missing: &Path| missing.file_name() == path.file_name() || path.is_symlink();
-        self.missing
-            .is_some_and(|missing| missing == path || (may_be(missing) && missing == real(path)))
+        let is_one = |missing: &BTreeSet<PathBuf>, path: &Path| {
+            missing.contains(path) || self.links.iter().any(|link| path.starts_with(link))
+        };
+        // To follow links costs much, and few paths have any.
+        let has_link = || {
+            let mut parts = path.ancestors().take_while(|it| *it != self.within);
+            parts.any(Path::is_symlink)
+        };
+        self.missing.is_some_and(|missing| {
+            is_one(missing, path) || (has_link() && is_one(missing, &real(path)))
+        })
     }
 
     /// A path with the home in place of `~`.

@@ -36,7 +36,7 @@ use crate::{Notice, User};
 pub(crate) use linked::{Birth, Linked};
 #[cfg(target_os = "linux")]
 pub(crate) use sentry::Sentry;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{SAVED_BYTES, SAVED_ENTRIES, Snapshot};
 pub(crate) use unfinished::{Unfinished, finish};
 
 /// Where planted files are moved to, at the top of a root.
@@ -119,10 +119,8 @@ impl Drop for After {
         self.holds.clear();
         for (root, before) in &self.nested {
             let Planted { paths, is_cut, opened } = before.planted(root);
-            // With a repository goes what was found in it.
-            let is_there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
             for path in &paths {
-                moved.extend(Some(path).filter(is_there).map(|path| quarantine(root, path)));
+                moved.extend(put_away(root, before, path));
             }
             moved.extend(is_cut.then(|| unsearched(root, before)).flatten().map(Ok));
             drop(opened);
@@ -184,6 +182,22 @@ fn unsearched(root: &Path, before: &Nested) -> Option<String> {
 /// Takes the head off a bare repository at `root`, where there was none before.
 fn quarantine_repository(root: &Path) -> Option<io::Result<String>> {
     is_bare_repository(root).then(|| quarantine(root, &root.join("HEAD")))
+}
+
+/// Moves what was planted at `path` out of effect: what has that name, or a link that leads there.
+fn put_away(root: &Path, before: &Nested, path: &Path) -> Vec<io::Result<String>> {
+    let is_there = || fs::symlink_metadata(path).is_ok();
+    // With a repository goes what was found in it, and with a link what is behind it.
+    if !is_there() {
+        return Vec::new();
+    }
+    let mut moved = vec![quarantine(root, &before.to_move(root, path))];
+    // Another process may exchange the way meanwhile. Whatever leads there then goes instead.
+    if let Some(link) = nested::link_on_the_way(root, path).filter(|_| is_there()) {
+        moved.retain(io::Result::is_ok);
+        moved.push(quarantine(root, &link));
+    }
+    moved
 }
 
 /// Moves `path` out of effect, to a folder in the same file system that nothing looks into.

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use crate::contents;
 
+const PIECE: usize = 64 << 10;
+
 /// A path whose folder is held open, so that nothing can be put in the place of what leads to it. No link
 /// on the way is followed; what has the name itself may be one.
 #[derive(Debug)]
@@ -34,6 +36,22 @@ impl Held {
         file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
         let is_whole = u64::try_from(bytes.len()).is_ok_and(|length| length <= most);
         if is_whole { Ok((found, bytes)) } else { Err(io::ErrorKind::FileTooLarge.into()) }
+    }
+}
+
+impl Held {
+    /// Reads what the file of that name holds piece by piece, with what it was when it was opened. It may be
+    /// larger than what should be in memory.
+    pub(crate) fn read_pieces(&self, mut each: impl FnMut(&[u8])) -> io::Result<Metadata> {
+        let mut file: File = contents::open_plain(&self.path)?;
+        let found = file.metadata()?;
+        let mut piece = Vec::with_capacity(PIECE);
+        // All but the last have the same length, however much the system gives at a time.
+        while file.by_ref().take(PIECE as u64).read_to_end(&mut piece)? > 0 {
+            each(&piece);
+            piece.clear();
+        }
+        Ok(found)
     }
 }
 
@@ -142,6 +160,17 @@ mod tests {
         symlink("b/file", root.join("a/end")).unwrap();
         let held = Held::of(&root.join("a/b/file")).unwrap();
         assert_eq!(held.read(4).unwrap().1, b"mine");
+        let long: Vec<u8> = (0..=250).cycle().take(3 * PIECE + 5).collect();
+        fs::write(root.join("a/b/long"), &long).unwrap();
+        let (mut pieces, mut whole) = (Vec::new(), Vec::new());
+        let long_file = Held::of(&root.join("a/b/long")).unwrap();
+        long_file
+            .read_pieces(|piece| {
+                pieces.push(piece.len());
+                whole.extend_from_slice(piece);
+            })
+            .unwrap();
+        assert!(whole == long && pieces == [PIECE, PIECE, PIECE, 5], "{pieces:?}");
         assert_eq!(held.read(3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         for name in ["link/b/file", "a/b/file/x", "link/end"] {
             let error = Held::of(&root.join(name)).unwrap_err();

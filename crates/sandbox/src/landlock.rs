@@ -88,7 +88,8 @@ pub(crate) fn start(
     let home = request.home.as_deref().map(|home| (home, view::toolchains(home)));
     let scratch = Scratch::new(&settings.state, home.as_ref())
         .and_then(|scratch| {
-            scratch.show(request.home.as_deref(), &request.read)?;
+            let places = request.read.iter().map(|path| (path, path));
+            scratch.show(request.home.as_deref(), places.chain(&request.names))?;
             Ok(scratch)
         })
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
@@ -148,11 +149,14 @@ impl Scratch {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Lets its `home` lead to those of `paths` that lie in the real one, as far as nothing is in the
-    /// way.
-    fn show(&self, home: Option<&Path>, paths: &[PathBuf]) -> io::Result<()> {
+    /// Lets its `home` lead to what has a name in the real one, as far as nothing is in the way.
+    fn show<'a>(
+        &self,
+        home: Option<&Path>,
+        names: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
+    ) -> io::Result<()> {
         let own = self.folder.path().join("home");
-        for path in paths {
+        for (path, real) in names {
             let below = home.and_then(|home| path.strip_prefix(home).ok());
             let Some(below) = below.filter(|below| below.components().next().is_some()) else {
                 continue;
@@ -165,7 +169,7 @@ impl Scratch {
             if let Some(parent) = link.parent() {
                 std::fs::create_dir_all(parent)?;
             }
-            std::os::unix::fs::symlink(path, link)?;
+            std::os::unix::fs::symlink(real, link)?;
         }
         Ok(())
     }
@@ -285,11 +289,15 @@ mod tests {
         fs::create_dir_all(&hooks).unwrap();
         fs::write(hooks.join("gate.sh"), "x").unwrap();
         let scratch = Scratch::new(&state, None).unwrap();
-        let paths = [hooks.clone(), hooks.join("gate.sh"), hooks, home.clone(), "/usr".into()];
-        scratch.show(Some(&home), &paths).unwrap();
+        let paths =
+            [hooks.clone(), hooks.join("gate.sh"), hooks.clone(), home.clone(), "/usr".into()];
+        let (name, gate) = (home.join(".gate"), hooks.join("gate.sh"));
+        let names = paths.iter().map(|path| (path, path)).chain([(&name, &gate)]);
+        scratch.show(Some(&home), names).unwrap();
+        assert_eq!(fs::read(scratch.folder.path().join("home/.gate")).unwrap(), b"x");
         let found = scratch.folder.path().join("home/.config/brynhild/hooks/gate.sh");
         assert_eq!(fs::read(found).unwrap(), b"x");
-        assert_eq!(fs::read_dir(scratch.folder.path().join("home")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(scratch.folder.path().join("home")).unwrap().count(), 2);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
+use crate::running::Unsettled;
+
 /// Held while a descriptor is inheritable, so that no other child of this program gets it.
 static INHERITING: Mutex<()> = Mutex::new(());
 
@@ -120,9 +122,17 @@ impl Launcher {
     }
 }
 
-/// A start that was begun.
+/// A start that was begun. Dropping it ends what was started.
 #[derive(Debug)]
 pub(crate) struct Started(mpsc::Receiver<io::Result<Child>>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Ok(Ok(child)) = self.0.recv() {
+            drop(Unsettled::of(&child));
+        }
+    }
+}
 
 impl Started {
     /// The process, as soon as it runs.
@@ -249,6 +259,20 @@ mod tests {
         let reader = std::thread::spawn(move || heard.read_exact(&mut [0; 10]).unwrap());
         send(told, &bytes).unwrap();
         reader.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_start_that_is_given_up_leaves_nothing_behind() {
+        let (mut heard, told) = io::pipe().unwrap();
+        let mut shell = command(std::path::Path::new("/bin/sh"), Stdin::Null);
+        let script =
+            format!("sh -c 'echo up >/proc/self/fd/{}; exec sleep 1000' & wait", told.as_raw_fd());
+        shell.args(["-c", &script]).kill_on_drop(true);
+        let started = Launcher::new().unwrap().begin(shell, vec![told.into()]).unwrap();
+        heard.read_exact(&mut [0; 3]).unwrap();
+        drop(started);
+        // It ends when nobody is left who could write.
+        assert_eq!(heard.read(&mut [0]).unwrap(), 0);
     }
 
     #[test]

@@ -82,19 +82,20 @@ impl Writable {
     }
 }
 
-/// Where the paths really lie that are granted for work in `workspace`, and why some are not: what a link
-/// leads to that a confined process could have made. Those that are not there yet stay as they are.
+/// The paths that are granted for work in `workspace`, each with where it really lies, and why some are
+/// not: what a link leads to that a confined process could have made. Those that are not there yet stay as
+/// they are.
 pub fn granted_paths(
     paths: &[PathBuf],
     workspace: &Path,
     state: &Path,
-) -> (Vec<PathBuf>, Vec<String>) {
+) -> (Vec<(PathBuf, PathBuf)>, Vec<String>) {
     let workspace = workspace.to_owned();
     let known = Writable::known(state).with([workspace.clone()]);
     let (mut granted, mut refused) = (Vec::new(), Vec::new());
     for path in paths {
         match known.real(path, std::slice::from_ref(&workspace)) {
-            Ok(real) => granted.push(real.unwrap_or_else(|| path.clone())),
+            Ok(real) => granted.push((path.clone(), real.unwrap_or_else(|| path.clone()))),
             Err(SandboxError::Refused(why)) => refused.push(why),
             Err(other) => refused.push(other.to_string()),
         }

@@ -98,6 +98,7 @@ pub use hide::hide_process;
 pub use led::granted_paths;
 pub use program::Helper;
 pub use user::User;
+pub use version_files::leads_to_program;
 
 /// The first argument with which the program starts itself as the helper.
 pub const HELPER_COMMAND: &str = "__confine";

@@ -17,11 +17,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::protected::{OTHERS, protected};
+use contract::text::normalize;
 
 use crate::User;
 use crate::closed::{self, Opened, Shut};
 use crate::contents::{self, Found};
-use crate::discovery::{common, git_directory};
+use crate::discovery::{common, git_directory, real};
 use crate::git_pointers::Pointers;
 use crate::gitlinks;
 use crate::guard::QUARANTINE;
@@ -38,6 +39,8 @@ const DEPTH: [usize; 2] = [5, 64];
 const ENTRIES: [usize; 2] = [3000, 300_000];
 /// So many entries of one name that was not looked at before are compared with the time.
 const HELD: usize = 300_000;
+/// So many links lead on to others, as for the kernel.
+const LINKS: usize = 40;
 /// Clocks of file systems may be a little behind.
 const LAG: Duration = Duration::from_millis(20);
 /// Folders that hold what tools have fetched or made, where no one works.
@@ -63,8 +66,10 @@ pub(crate) struct Nested {
     pub(crate) links: BTreeSet<PathBuf>,
     /// What the settings of the repository, and of those within it, lead to, there or not.
     pub(crate) pointers: BTreeSet<PathBuf>,
-    /// What the settings of repositories within it lead to, there or not.
+    /// What the settings of repositories within it, and links with protected names, lead to, there or not.
     pub(crate) further: BTreeSet<PathBuf>,
+    /// Links with the names of files that choose a version.
+    version_links: BTreeSet<PathBuf>,
     /// Where the files of those repositories are.
     trees: BTreeSet<PathBuf>,
     /// Further repositories, which only a whole look finds, each as it was.
@@ -116,6 +121,7 @@ pub(crate) fn look(root: &Path, user: Option<&User>) -> Nested {
     let mut found = look_at(root, user, Moment::Before);
     found.trees = found.repositories(root);
     found.follow_settings(root, &found.trees.clone());
+    found.follow_names(root);
     if found.is_cut {
         let mut whole = Nested::default();
         whole.walk(root, Moment::Whole);
@@ -137,6 +143,12 @@ pub(crate) fn trees(root: &Path) -> BTreeSet<PathBuf> {
     look_at(root, None, Moment::Before).repositories(root)
 }
 
+/// The links beneath `root` with the names of files that choose a version, as far as a short search finds
+/// them.
+pub(crate) fn version_links(root: &Path) -> BTreeSet<PathBuf> {
+    look_at(root, None, Moment::Before).version_links
+}
+
 fn look_at(root: &Path, user: Option<&User>, moment: Moment<'_>) -> Nested {
     let links = gitlinks::find(root).into_iter().map(|folder| folder.join(".git")).collect();
     let pointers = Pointers::of(root, root, user);
@@ -150,6 +162,13 @@ fn look_at(root: &Path, user: Option<&User>, moment: Moment<'_>) -> Nested {
     found.walk(root, moment);
     found.follow(root);
     found
+}
+
+/// The first link on the way from `root` to a path; the path itself may be one, too.
+pub(crate) fn link_on_the_way(root: &Path, path: &Path) -> Option<PathBuf> {
+    let folders = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    let is_link = |it: &&Path| fs::symlink_metadata(it).is_ok_and(|found| found.is_symlink());
+    folders.filter(is_link).last().map(Path::to_owned)
 }
 
 /// The folder that a link leads to, where no walk from `root` comes to it.
@@ -244,6 +263,10 @@ impl Nested {
     fn note(&mut self, path: PathBuf) {
         // Nobody obeys an empty folder, and those that another sandbox holds are such.
         let target = target(&path).filter(|_| !is_empty_folder(&path));
+        let is_version = path.file_name().is_some_and(version_files::is_name);
+        if is_version && matches!(target, Some(Some(_))) {
+            self.version_links.insert(path.clone());
+        }
         if let Some(target) = target.filter(|_| !version_files::is_harmless(&path)) {
             self.names.insert(path, target);
         }
@@ -300,6 +323,21 @@ impl Nested {
         }
     }
 
+    /// Adds what protected names beneath `root` lead to that are links; of a repository that is known by
+    /// itself.
+    fn follow_names(&mut self, root: &Path) {
+        let links = self.names.iter().filter(|(link, _)| !link.ends_with(".git"));
+        let led = links.filter_map(|(link, target)| {
+            let path = real(&normalize(&link.parent()?.join(target.as_ref()?)));
+            // A folder that holds the link is not what the name is for.
+            (path.starts_with(root) && !link.starts_with(&path)).then_some(path)
+        });
+        for path in led.collect::<Vec<_>>() {
+            self.note(path.clone());
+            self.further.insert(path);
+        }
+    }
+
     /// What a confined process has put beneath `root` since this was found, and the host could obey.
     pub(crate) fn planted(&self, root: &Path) -> Planted {
         let mut later = look_at(root, self.user.as_ref(), Moment::After(self));
@@ -335,6 +373,26 @@ impl Nested {
             }
         }
         Planted { paths: planted, is_cut: later.is_cut, opened: later.opened }
+    }
+
+    /// What has to go so that nothing planted is at `path` any more: a link on the way that came since, or
+    /// what older links beneath `root` lead to.
+    pub(crate) fn to_move(&self, root: &Path, path: &Path) -> PathBuf {
+        let mut place = path.to_owned();
+        for _ in 0..LINKS {
+            let Some(link) = link_on_the_way(root, &place) else { return place };
+            let target = link.parent().zip(fs::read_link(&link).ok());
+            let target = target.map(|(folder, target)| normalize(&folder.join(target)));
+            let target = target.filter(|target| target.starts_with(root) && target != root);
+            // No look opens a link, so its time is its own.
+            match (target, place.strip_prefix(&link)) {
+                (Some(target), Ok(rest)) if !self.is_later(&link, self) => {
+                    place = target.join(rest);
+                }
+                _ => return link,
+            }
+        }
+        link_on_the_way(root, path).unwrap_or(place)
     }
 
     /// Whether a name that was not there, or was not looked at, is one that the host could obey.

@@ -12,6 +12,7 @@ use rustix::fs::{Dir, DirEntry, Mode, OFlags};
 use crate::contents::{self, Found};
 use crate::discovery::real;
 use crate::git_settings::{Setting, guessed, settings};
+use crate::guard::{SAVED_BYTES, SAVED_ENTRIES};
 use crate::nested::Nested;
 use crate::other_repositories;
 
@@ -103,17 +104,39 @@ fn add_module(folder: PathBuf, found: &mut Protected) -> Result<(), SandboxError
     Ok(())
 }
 
-/// Repositories come first, then other names; a link is not protected by itself.
+/// Repositories come first, then what is too large to be saved, then other names; of a link what it leads
+/// to is protected, as what settings lead to is.
 fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
     let is_new = |path: &&PathBuf| !found.present.contains(path) && is_real(root, path);
     let is_git = |path: &PathBuf| path.ends_with(".git") || nested.parts.contains_key(path);
     let names = nested.names.iter().chain(&nested.parts);
     let names = names.filter(|(_, target)| target.is_none()).map(|(path, _)| path);
     let names = names.filter(|path| other_repositories::obeyed(path).is_none());
-    let (mut names, others): (Vec<_>, Vec<_>) = names.filter(is_new).cloned().partition(is_git);
+    let (mut names, mut others): (Vec<_>, Vec<_>) = names.filter(is_new).cloned().partition(is_git);
+    if names.len() + others.len() > MOUNTS {
+        // What has no mount is saved, so what cannot be saved has one.
+        others.sort_by_cached_key(|path| can_be_saved(path, &mut (SAVED_ENTRIES, SAVED_BYTES)));
+    }
     names.extend(others);
     found.more = names.split_off(names.len().min(MOUNTS));
     found.present.extend(names);
+}
+
+/// Whether what lies at a path is within the bounds for what is saved, of which it takes its part.
+fn can_be_saved(path: &Path, left: &mut (usize, u64)) -> bool {
+    let Ok(found) = fs::symlink_metadata(path) else { return false };
+    let size = if found.is_file() { found.len() } else { 0 };
+    let (Some(entries), Some(bytes)) = (left.0.checked_sub(1), left.1.checked_sub(size)) else {
+        return false;
+    };
+    *left = (entries, bytes);
+    if !found.is_dir() {
+        return true;
+    }
+    let listed = fs::read_dir(path);
+    listed.is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| can_be_saved(&entry.path(), left)))
+    })
 }
 
 /// Adds what settings lead to; with a mount where there are fewer than `most`.
@@ -287,17 +310,21 @@ mod tests {
     }
 
     #[test]
-    fn names_further_down_are_protected_where_they_exist_repositories_first() {
+    fn names_further_down_are_protected_where_they_exist_repositories_and_large_ones_first() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         for number in 0..MOUNTS {
             fs::create_dir_all(path(&format!("a/{number}/.vscode/x"))).unwrap();
         }
         fs::create_dir_all(path("b/c/.git/x")).unwrap();
+        fs::create_dir_all(path("z/.claude/worktrees")).unwrap();
+        let large = fs::File::create(path("z/.claude/worktrees/blob")).unwrap();
+        large.set_len(SAVED_BYTES + 1).unwrap();
         std::os::unix::fs::symlink("x", path("b/.mcp.json")).unwrap();
         let found = find(root.path()).unwrap();
         assert_eq!(found.present.len(), MOUNTS);
-        assert_eq!((&found.present[0], found.more.len()), (&path("b/c/.git"), 1));
+        assert_eq!((&found.present[0], found.more.len()), (&path("b/c/.git"), 2));
+        assert_eq!(found.present[1], path("z/.claude"));
         assert!(found.way.contains(&path("b")) && found.way.contains(&path("b/c")));
     }
 }

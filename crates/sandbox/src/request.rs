@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::Access;
 use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
+use contract::text::normalize;
 
 use crate::led::Writable;
 use crate::{Rung, contents, view};
@@ -29,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) fixed: Vec<Fixed>,
     /// Further readable paths, parents before children.
     pub(crate) read: Vec<PathBuf>,
+    /// Names in the home by which the person knows what is readable elsewhere, with where that is.
+    pub(crate) names: BTreeMap<PathBuf, PathBuf>,
     /// Folders of the process' own, parents before children.
     pub(crate) own: Vec<PathBuf>,
     pub(crate) access: Access,
@@ -57,6 +60,7 @@ impl Request {
         home: Option<&Path>,
         known: &Writable,
     ) -> Result<Self, SandboxError> {
+        let given = home;
         let home = home.and_then(|home| fs::canonicalize(home).ok());
         let home = home.filter(|home| home != Path::new("/") && home.is_dir());
         let workspace = known.real(&profile.workspace, &[])?.ok_or_else(|| {
@@ -108,6 +112,15 @@ impl Request {
         // What lies in a root is seen there, whatever is put in its place.
         read.retain(|path| !roots.iter().any(|root| path.starts_with(root)));
         tidy(&mut read);
+        let mut names = BTreeMap::new();
+        for (given, home) in given.iter().zip(&home) {
+            let taken = [roots.as_slice(), &read, &own].concat();
+            let written = profile.read.iter().filter_map(|path| {
+                let name = home.join(path.strip_prefix(given).ok()?);
+                Some((name, known.real(path, &roots).ok()??))
+            });
+            names = free_names(written, home, &taken);
+        }
         let cwd = fs::canonicalize(&spawn.cwd).map_err(|error| {
             let path = spawn.cwd.display();
             SandboxError::Refused(format!("the working directory {path} cannot be used: {error}"))
@@ -118,7 +131,17 @@ impl Request {
                 cwd.display()
             )));
         }
-        Ok(Self { cwd, roots, workspace, read, own, home, ..Self::unchecked(spawn, profile) })
+        let checked = Self {
+            cwd,
+            roots,
+            workspace,
+            read,
+            names,
+            own,
+            home,
+            ..Self::unchecked(spawn, profile)
+        };
+        Ok(checked)
     }
 
     /// Takes `spawn` as it is, for a start without walls.
@@ -136,6 +159,7 @@ impl Request {
             workspace: profile.workspace.clone(),
             fixed: profile.fixed.clone(),
             read: Vec::new(),
+            names: BTreeMap::new(),
             own: Vec::new(),
             access: profile.access,
             network: profile.network.clone(),
@@ -168,6 +192,26 @@ impl Request {
         let mut left = self.fixed.iter().filter(|fixed| !is_placed(fixed));
         left.find(is_changed).map(|fixed| fixed.place.as_path())
     }
+}
+
+/// Of names in the home, with what they lead to, those where a command finds nothing else: links can be put
+/// there. What is `taken` is shown at its own place.
+fn free_names(
+    written: impl Iterator<Item = (PathBuf, PathBuf)>,
+    home: &Path,
+    taken: &[PathBuf],
+) -> BTreeMap<PathBuf, PathBuf> {
+    let toolchains = view::toolchains(home).into_iter().map(|name| home.join(name));
+    let taken: Vec<PathBuf> = toolchains.chain(taken.iter().cloned()).collect();
+    let meets = |name: &Path, other: &Path| name.starts_with(other) || other.starts_with(name);
+    let is_plain = |name: &Path| normalize(name) == name && name != home;
+    let mut names: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+    for (name, real) in written.filter(|(name, real)| name != real && is_plain(name)) {
+        if !taken.iter().chain(names.keys()).any(|other| meets(&name, other)) {
+            names.insert(name, real);
+        }
+    }
+    names
 }
 
 fn tidy(paths: &mut Vec<PathBuf>) {
@@ -252,6 +296,33 @@ mod tests {
         assert!(request.read.is_empty());
         assert_eq!(request.env["A"], "profile");
         assert_eq!(request.env["B"], "spawn");
+    }
+
+    #[test]
+    fn what_is_readable_has_the_names_that_were_written_where_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(folder.path()).unwrap();
+        let work = home.join("work");
+        for name in ["work/in", "dot/cfg/foo", ".cargo/bin"] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        fs::write(home.join("dot/npmrc"), "x").unwrap();
+        for (target, name) in [
+            ("dot/npmrc", ".npmrc"),
+            ("dot/cfg", ".cfgl"),
+            ("../dot", "work/dot"),
+            ("../../dot", ".cargo/bin/dot"),
+        ] {
+            std::os::unix::fs::symlink(target, home.join(name)).unwrap();
+        }
+        let read = [".npmrc", ".cfgl", ".cfgl/foo", "dot/cfg", ".cargo/bin/dot"];
+        let read: Vec<PathBuf> = read.iter().map(|name| home.join(name)).collect();
+        let profile = Profile { read, ..profile(&work) };
+        let request =
+            Request::check(&spawn(&work), &profile, Some(&home), &Writable::default()).unwrap();
+        let names = [(".npmrc", "dot/npmrc"), (".cfgl", "dot/cfg")];
+        let names = names.map(|(name, real)| (home.join(name), home.join(real)));
+        assert_eq!(request.names, BTreeMap::from(names));
     }
 
     #[test]

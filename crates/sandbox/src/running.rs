@@ -118,6 +118,30 @@ impl Running {
     }
 }
 
+/// A child of which nobody has said yet that it runs. Its group ends with this: what it started may wait
+/// for it, and would do so for good.
+#[derive(Debug)]
+pub(crate) struct Unsettled(Option<u32>);
+
+impl Unsettled {
+    pub(crate) fn of(child: &tokio::process::Child) -> Self {
+        Self(child.id())
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn settle(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            kill_group(id);
+        }
+    }
+}
+
 fn kill_group(id: u32) {
     if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(id, Signal::KILL);

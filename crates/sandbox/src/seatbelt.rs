@@ -220,6 +220,7 @@ mod tests {
             workspace: PathBuf::from("/srv/app"),
             fixed: Vec::new(),
             read: vec![PathBuf::from("/srv/\"odd\\name")],
+            names: BTreeMap::new(),
             own: Vec::new(),
             access,
             network,

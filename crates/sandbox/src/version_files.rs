@@ -20,18 +20,35 @@ pub(crate) fn is_name(name: &OsStr) -> bool {
     words(name).is_some()
 }
 
+/// Why such a file at `path` would make programs of the project run once these lines are added, or any where
+/// they are not known.
+pub fn leads_to_program(path: &Path, added: Option<Vec<&str>>) -> Option<String> {
+    let words = path.file_name().and_then(words)?;
+    let leads = added.is_none_or(|lines| lines.iter().any(|line| names_path(line, words)));
+    leads.then(|| "it names a path from which programs of yours would be run".to_owned())
+}
+
 /// Whether it is such a file and names no path.
 pub(crate) fn is_harmless(path: &Path) -> bool {
-    let Some(words) = path.file_name().and_then(words) else { return false };
+    path.file_name().is_some_and(|name| is_harmless_as(name, path))
+}
+
+/// Whether what is at `path` would be such a file, and name no path, if a link of this name led there.
+pub(crate) fn is_harmless_as(name: &OsStr, path: &Path) -> bool {
+    let Some(words) = words(name) else { return false };
     match contents::file(path, MOST_BYTES) {
         Found::Absent => true,
         Found::Unknown => false,
         Found::Read(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
-            let mut lines = text.lines().map(said);
-            !lines.any(|line| words.iter().any(|word| line.contains(word)))
+            !text.lines().any(|line| names_path(line, words))
         }
     }
+}
+
+fn names_path(line: &str, words: &[&str]) -> bool {
+    let said = said(line);
+    words.iter().any(|word| said.contains(word))
 }
 
 /// A line without its comment, where that is certain: a `#` may stand in a text in quotes, which may have
@@ -87,5 +104,31 @@ mod tests {
         assert!(!is_harmless("rust-toolchain", "/w/evil\n"));
         assert!(!is_harmless(".tool-versions", "nodejs path:./evil\n"));
         assert!(!is_harmless("other", "x") && !is_name(OsStr::new("other")));
+    }
+
+    #[test]
+    fn a_change_leads_to_a_program_if_what_it_adds_does_or_is_not_known() {
+        let leads = |name: &str, line: &str| {
+            leads_to_program(&Path::new("/w").join(name), Some(vec!["x", line])).is_some()
+        };
+        for (name, line) in [
+            ("a/Rust-Toolchain.toml", "path = \"evil\""),
+            ("rust-toolchain.toml", "\"\\u0070ath\" = 'evil'"),
+            ("rust-toolchain.toml", "toolchain = { \"#\" = 1, path = 'evil' }"),
+            ("rust-toolchain", "/w/evil"),
+            (".tool-versions", "nodejs path:./evil"),
+        ] {
+            assert!(leads(name, line), "{name}: {line}");
+        }
+        for (name, line) in [
+            ("a/rust-toolchain.toml", "channel = \"1.90\" # no path"),
+            ("rust-toolchain", "nightly"),
+            (".tool-versions", "nodejs 22.1.0"),
+            ("other.toml", "path = \"x\""),
+        ] {
+            assert!(!leads(name, line), "{name}: {line}");
+        }
+        let unknown = |name: &str| leads_to_program(Path::new(name), None).is_some();
+        assert!(unknown("/w/rust-toolchain") && !unknown("/w/other"));
     }
 }

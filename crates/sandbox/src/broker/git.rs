@@ -17,9 +17,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::reach::Reach;
 use super::repository::{Repository, regular};
-use crate::FileRules;
 use crate::launch::{self, Launcher};
 use crate::system_program::trusted;
+use crate::{FileRules, User};
 
 /// The only places where git is looked for.
 const PLACES: [&str; 4] =
@@ -59,6 +59,8 @@ pub(crate) struct Git {
     pub(crate) env: BTreeMap<String, OsString>,
     /// Rules for the files of the working tree.
     pub(crate) rules: Option<Arc<dyn FileRules>>,
+    /// Whose settings the person's own git obeys.
+    pub(crate) user: User,
 }
 
 /// Which index a step works on.
@@ -98,6 +100,7 @@ impl Git {
             settings: Vec::new(),
             env: BTreeMap::new(),
             rules: None,
+            user: User::default(),
         };
         git.write("HEAD", b"ref: refs/heads/broker\n")?;
         git.write("config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;

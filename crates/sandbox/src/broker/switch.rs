@@ -14,7 +14,7 @@ use super::lock::Lock;
 use super::preferences::{Filter, Preferences};
 use super::repository::{Head, Repository};
 use super::tree::{self, Entry};
-use super::{reference, revision, staging, tag};
+use super::{obeyed, reference, revision, staging, tag};
 
 /// Where to go.
 #[derive(Clone, Copy)]
@@ -199,6 +199,7 @@ async fn update(
     let made = entries.iter().filter(|entry| entry.is_file());
     let made: Vec<_> = made.map(|entry| entry.name.as_os_str().as_bytes().to_owned()).collect();
     let made = git.make(&staging::joined(&made)).await?;
+    obeyed::refuse(git, &made, &entries)?;
     tree::change(&git.root, &made, &entries)?;
     let _ = git.run(Index::Kept, &refresh, &[], b"").await;
     Ok(())

@@ -1,6 +1,6 @@
 //! What bubblewrap is told, and what must come of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -23,6 +23,17 @@ use crate::view::{self, System};
 use crate::walls::{self, Strength};
 
 const SMALL: u64 = 16 << 20;
+/// Where bubblewrap keeps what lies outside, from the root that it makes.
+const OUTSIDE: &str = "/../oldroot";
+
+/// What a bubblewrap knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Knows {
+    /// To forbid user namespaces.
+    pub(super) disable: bool,
+    /// To make what lies outside read-only.
+    pub(super) close: bool,
+}
 
 /// Options for bubblewrap, each ended by a zero.
 #[derive(Debug, Default)]
@@ -33,6 +44,33 @@ pub(super) struct Options {
     eyes: Eyes,
     /// Where something is mounted outside, which comes along with the folder it lies in.
     outside: MountPoints,
+    folders: Folders,
+}
+
+/// The folders in which bubblewrap makes a place for what is mounted there and has gone, each with the
+/// number under which it has it. By a path it would do so wherever a link leads that came meanwhile.
+#[derive(Clone, Debug)]
+pub(super) enum Folders {
+    Held(BTreeMap<PathBuf, RawFd>),
+    /// Older ones mount by paths alone.
+    ByPath,
+}
+
+impl Default for Folders {
+    fn default() -> Self {
+        Self::Held(BTreeMap::new())
+    }
+}
+
+/// The folders on the way to what is mounted deeper, without those that are mounted for their own sake.
+pub(super) fn way(request: &Request, after: &After, barred: &Mounts) -> BTreeSet<PathBuf> {
+    // What is covered later need not be there: each mount less is one that cannot go astray.
+    let is_covered = |path: &PathBuf| barred.folders.iter().any(|folder| path.starts_with(folder));
+    let is_mirrored =
+        |path: &PathBuf| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
+    let way = after.holds.iter().flat_map(|hold| &hold.way).chain(&barred.found.way);
+    let is_ours = |path: &PathBuf| is_covered(path) || is_mirrored(path);
+    way.filter(|folder| !is_ours(folder) && !request.roots.contains(folder)).cloned().collect()
 }
 
 /// How something is mounted.
@@ -47,10 +85,10 @@ impl Options {
     pub(super) fn of(
         request: &Request,
         (after, barred): (&After, &Mounts),
-        helper: RawFd,
-        knows_disable: bool,
+        (helper, folders): (RawFd, Folders),
+        knows: Knows,
     ) -> io::Result<Self> {
-        let mut options = Self { outside: MountPoints::here()?, ..Self::default() };
+        let mut options = Self { outside: MountPoints::here()?, folders, ..Self::default() };
         options.flags(&[
             "--unshare-user",
             "--unshare-pid",
@@ -60,7 +98,7 @@ impl Options {
             "--clearenv",
         ]);
         options.add("--cap-drop", ["ALL"]);
-        if knows_disable {
+        if knows.disable {
             options.flags(&["--disable-userns"]);
         }
         if after.group.is_none() {
@@ -75,9 +113,18 @@ impl Options {
         for path in &request.read {
             options.bind_if_there(Bind::ReadOnly, path);
         }
-        options.workspace(request, (after, barred))?;
+        for (name, real) in &request.names {
+            options.add("--symlink", [real, name]);
+        }
+        options.workspace(request, (after, barred), knows)?;
         options.add("--remount-ro", ["/dev"]);
         options.add("--remount-ro", ["/"]);
+        if matches!(options.folders, Folders::ByPath) {
+            // This fails where there is none, and so before one is made elsewhere.
+            for path in after.holds.iter().flat_map(|hold| &hold.absent) {
+                options.add("--chmod", [OsStr::new("0700"), path.as_os_str()]);
+            }
+        }
         // Late, because bubblewrap goes through all mounts whenever it binds or changes one.
         for path in after.holds.iter().flat_map(|hold| &hold.absent) {
             // What the owner of the folder writes here is seen by nobody and gone afterwards.
@@ -100,6 +147,7 @@ impl Options {
         &mut self,
         request: &Request,
         (after, barred): (&After, &Mounts),
+        knows: Knows,
     ) -> io::Result<()> {
         let bind = match request.access {
             Access::Workspace => Bind::Free,
@@ -108,20 +156,29 @@ impl Options {
         for root in &request.roots {
             match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
                 Some(mirror) => self.mirror(mirror, bind)?,
+                None if after.holds.iter().any(|hold| hold.root == *root) => {
+                    self.bind_held(bind, root)?;
+                }
                 None => self.bind(bind, root)?,
             }
         }
-        // What is covered later need not be there: each mount less is one that cannot go astray.
+        let way = way(request, after, barred);
+        for folder in &way {
+            // What is mounted cannot be moved.
+            self.bind_held(Bind::Free, folder)?;
+        }
+        let is_inner =
+            |root: &PathBuf| request.roots.iter().any(|it| it != root && root.starts_with(it));
+        let is_deep = !way.is_empty() || request.roots.iter().any(is_inner);
+        // What is mounted from there later could not be written.
+        if knows.close && is_deep && request.own.is_empty() {
+            self.close_outside(request);
+        }
         let is_covered =
             |path: &PathBuf| barred.folders.iter().any(|folder| path.starts_with(folder));
         let is_mirrored =
             |path: &PathBuf| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
         let is_ours = |path: &&PathBuf| is_covered(path) || is_mirrored(path);
-        let way = after.holds.iter().flat_map(|hold| &hold.way).chain(&barred.found.way);
-        for folder in way.filter(|folder| !is_ours(folder)).collect::<BTreeSet<_>>() {
-            // What is mounted cannot be moved.
-            self.bind(Bind::Free, folder)?;
-        }
         let present = after.holds.iter().flat_map(|hold| hold.present.iter().chain(&hold.empty));
         for path in present.chain(&barred.found.kept).filter(|path| !is_ours(path)) {
             self.bind(Bind::ReadOnly, path)?;
@@ -136,10 +193,39 @@ impl Options {
         Ok(())
     }
 
+    /// Lets nothing be made outside from here on. Where a link takes the place of a folder that is mounted
+    /// already, it can lead to where bubblewrap keeps what lies outside until it is done.
+    fn close_outside(&mut self, request: &Request) {
+        let places: Vec<&PathBuf> = request.roots.iter().chain(&request.home).collect();
+        let holds = |mount: &Path| places.iter().any(|place| place.starts_with(mount));
+        let mounts = self.outside.iter().map(|(mount, _)| mount).filter(|mount| holds(mount));
+        let below = mounts.filter_map(|mount| mount.strip_prefix("/").ok());
+        let closed: Vec<PathBuf> = below.map(|below| Path::new(OUTSIDE).join(below)).collect();
+        for place in closed {
+            self.add("--remount-ro", [place]);
+        }
+    }
+
     /// Mounts what lies at a path there.
     fn bind(&mut self, bind: Bind, path: &Path) -> io::Result<()> {
         let file = self.eyes.look(path).map_err(|error| named(path, &error))?;
         self.mount(bind, path, path, file);
+        Ok(())
+    }
+
+    /// Mounts a folder in which other mounts follow: bubblewrap goes no further if another one is there.
+    fn bind_held(&mut self, bind: Bind, path: &Path) -> io::Result<()> {
+        let number = match &self.folders {
+            Folders::ByPath => return self.bind(bind, path),
+            Folders::Held(folders) => folders.get(path).copied(),
+        };
+        let number = number.ok_or_else(|| named(path, &io::ErrorKind::NotFound.into()))?;
+        let file = self.eyes.look(path).map_err(|error| named(path, &error))?;
+        let is_read_only = bind == Bind::ReadOnly;
+        let flag = if is_read_only { "--ro-bind-fd" } else { "--bind-fd" };
+        self.add(flag, [OsStr::new(&number.to_string()), path.as_os_str()]);
+        self.mounts_at(path, path);
+        self.expected.add(path, Meant::Mounted { file, is_read_only });
         Ok(())
     }
 
@@ -199,6 +285,10 @@ impl Options {
     /// Has something mounted at a path, with what is mounted below it.
     fn put_at(&mut self, flag: &str, from: &Path, to: &Path) {
         self.add(flag, [from, to]);
+        self.mounts_at(from, to);
+    }
+
+    fn mounts_at(&mut self, from: &Path, to: &Path) {
         self.expected.mounts.add(to.to_owned(), 1);
         if from == to {
             self.expected.mounts.add_below(from, &self.outside);

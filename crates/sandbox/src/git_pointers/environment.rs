@@ -4,7 +4,7 @@
 mod shell;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,9 +109,15 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the file that counts although it is not there lies in a folder, or is it.
+    /// Whether a file that counts although it is not there lies in a folder, or is it.
     fn is_missing_in(&self, folder: &Path) -> bool {
-        self.missing.is_some_and(|missing| missing.starts_with(folder))
+        self.missing_in(folder).next().is_some()
+    }
+
+    /// Those that lie in a folder, or are it.
+    fn missing_in(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+        let missing = self.missing.into_iter().flatten().map(PathBuf::as_path);
+        missing.filter(move |missing| missing.starts_with(folder))
     }
 
     /// Adds the files that a text names, and what those lead to that a shell reads.
@@ -187,11 +193,13 @@ impl Search<'_> {
         let names = known.unwrap_or_else(|| {
             let listing = contents::list(folder, MOST_NAMES).known().unwrap_or_default();
             self.is_cut |= listing.is_cut;
-            let missing = self.missing.and_then(|missing| missing.strip_prefix(folder).ok());
-            let missing = missing.and_then(|below| below.iter().next());
-            let missing = missing.filter(|name| !folder.join(name).exists());
+            let missing = self.missing_in(folder).filter_map(|it| it.strip_prefix(folder).ok());
+            let missing = missing.filter_map(|below| below.iter().next());
+            let missing: BTreeSet<&OsStr> =
+                missing.filter(|name| !folder.join(name).exists()).collect();
             let there = listing.entries.iter().map(fs::DirEntry::file_name);
-            let names: Arc<[OsString]> = there.chain(missing.map(OsString::from)).collect();
+            let names: Arc<[OsString]> =
+                there.chain(missing.into_iter().map(OsStr::to_owned)).collect();
             self.names.insert(folder.to_owned(), Arc::clone(&names));
             names
         });

@@ -6,7 +6,7 @@ mod asked;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, Metadata};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -103,11 +103,13 @@ fn sum(path: &Path, birth: &Birth, stamp: Stamp) -> Option<u64> {
     if let Some((_, _, sum)) = known().get(&birth.number).filter(|it| is_same(it)) {
         return Some(*sum);
     }
-    let (found, bytes) = Held::of(path).and_then(|held| held.read(u64::MAX)).ok()?;
+    let mut hasher = KEY.build_hasher();
+    let read = |held: Held| held.read_pieces(|piece| hasher.write(piece));
+    let found = Held::of(path).and_then(read).ok()?;
     if Birth::seen(&found) != *birth || Stamp::seen(&found) != stamp {
         return None;
     }
-    let sum = KEY.hash_one(bytes);
+    let sum = hasher.finish();
     known().insert(birth.number, (birth.clone(), stamp, sum));
     Some(sum)
 }

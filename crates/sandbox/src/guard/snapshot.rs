@@ -18,8 +18,8 @@ use crate::held::Held;
 use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
 
-const SAVED_ENTRIES: usize = 20_000;
-const SAVED_BYTES: u64 = 64 << 20;
+pub(crate) const SAVED_ENTRIES: usize = 20_000;
+pub(crate) const SAVED_BYTES: u64 = 64 << 20;
 /// How many entries are looked at for a folder that was moved.
 const SEARCHED: usize = 100_000;
 
@@ -70,7 +70,13 @@ impl Snapshot {
     /// Saves the protected names under `root`, deeper in which `nested` was found.
     pub(crate) fn take(root: &Path, nested: &Nested) -> Result<Self, SandboxError> {
         let found = protected::find(root, nested)?;
-        Self::of(root, [found.present, found.absent, found.watched, found.more].concat())
+        let names = [found.present, found.absent, found.watched, found.more].concat();
+        Self::of(root, names).map_err(|error| match error {
+            SandboxError::Refused(why) => SandboxError::Refused(format!(
+                "{why}; with bubblewrap it would get one, so install that"
+            )),
+            other => other,
+        })
     }
 
     /// Saves these names under `root`.
@@ -240,8 +246,8 @@ impl Snapshot {
 /// What cannot be brought back must not be touched at all.
 fn unguarded(path: &Path, error: &io::Error) -> SandboxError {
     SandboxError::Refused(format!(
-        "{} cannot be guarded ({error}): without bubblewrap, protected names are saved before a \
-         command; install bubblewrap, make it smaller, or use read-only access",
+        "{} cannot be guarded ({error}): protected names without a mount are saved before a command; \
+         make it smaller, or use read-only access",
         path.display()
     ))
 }

@@ -17,7 +17,8 @@ use contract::sandbox::SandboxError;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
-use super::{After, Birth, quarantine, unsearched};
+use super::{After, Birth, put_away, unsearched};
+use crate::held::Held;
 use crate::nested::{Nested, Planted, When};
 use crate::protected::{is_bare_repository, is_empty_folder};
 use crate::stubs::{FORGOTTEN, private_directory};
@@ -71,6 +72,8 @@ fn write(folder: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 #[derive(Debug)]
 struct Left {
     root: PathBuf,
+    /// What tells it from another folder at the same path.
+    birth: Vec<u8>,
     before: Nested,
     was_bare: bool,
     /// Stubs, by what tells each from another folder.
@@ -91,6 +94,8 @@ fn encode(after: &After) -> Vec<u8> {
     for (root, nested) in &after.nested {
         let was_bare = !after.roots.contains(root);
         put("root", root, if was_bare { b"bare" } else { b"" });
+        let birth = Birth::of(root).map(|birth| birth.words()).unwrap_or_default();
+        put("birth", root, birth.as_bytes());
         nested.encode(&mut put);
         for hold in after.holds.iter().filter(|hold| hold.root == *root) {
             for (path, birth) in hold.stubs() {
@@ -109,34 +114,50 @@ fn encode(after: &After) -> Vec<u8> {
     bytes
 }
 
+/// A root that was renamed: where it was, and where it is.
+type Moved = (PathBuf, PathBuf);
+
 /// Reads roots back; none where something is missing, so that no command can have been started.
-fn decode(bytes: &[u8], user: &User) -> Option<Vec<Left>> {
+fn decode(bytes: &[u8], user: &User, moved: &[Moved]) -> Option<Vec<Left>> {
+    let at = |path: &[u8]| {
+        let path = Path::new(OsStr::from_bytes(path));
+        let below = |(from, to): &Moved| Some(to.join(path.strip_prefix(from).ok()?));
+        moved.iter().find_map(below).unwrap_or_else(|| path.to_owned())
+    };
     let mut found: Vec<Left> = Vec::new();
     let mut fields = bytes.split(|byte| *byte == 0);
     loop {
         let kind = std::str::from_utf8(fields.next()?).ok()?;
-        let (path, more) = (Path::new(OsStr::from_bytes(fields.next()?)), fields.next()?);
+        let (path, more) = (at(fields.next()?), fields.next()?);
         match kind {
             "end" => return Some(found),
             "root" => found.push(Left {
-                root: path.to_owned(),
+                root: path,
+                birth: Vec::new(),
                 before: Nested::read_for(user.clone()),
                 was_bare: more == b"bare",
                 stubs: Vec::new(),
                 open: Vec::new(),
             }),
-            "stub" => found.last_mut()?.stubs.push((path.to_owned(), more.to_vec())),
-            "open" => found.last_mut()?.open.push(path.to_owned()),
-            _ => found.last_mut()?.before.decode(kind, path, more)?,
+            "birth" => found.last_mut()?.birth = more.to_vec(),
+            "stub" => found.last_mut()?.stubs.push((path, more.to_vec())),
+            "open" => found.last_mut()?.open.push(path),
+            // Where a link leads.
+            "name" | "part" => {
+                let target = at(more);
+                found.last_mut()?.before.decode(kind, &path, target.as_os_str().as_bytes())?;
+            }
+            _ => found.last_mut()?.before.decode(kind, &path, more)?,
         }
     }
 }
 
-/// Does the looks that were left undone anywhere.
-pub(crate) fn finish(settings: &Settings) {
+/// Does the looks that were left undone anywhere. Which project was renamed is seen when something is to
+/// run in it: these are the `roots`.
+pub(crate) fn finish(settings: &Settings, roots: &[PathBuf]) {
     for entry in fs::read_dir(folder(&settings.state)).into_iter().flatten().flatten() {
         // What cannot be read or removed is tried again at the next start.
-        let told = finish_one(&entry.path(), &settings.user).unwrap_or_default();
+        let told = finish_one(&entry.path(), &settings.user, roots).unwrap_or_default();
         if let Some(notice) = &settings.notice {
             for words in told {
                 notice(words);
@@ -145,7 +166,7 @@ pub(crate) fn finish(settings: &Settings) {
     }
 }
 
-fn finish_one(record: &Path, user: &User) -> io::Result<Vec<String>> {
+fn finish_one(record: &Path, user: &User, roots: &[PathBuf]) -> io::Result<Vec<String>> {
     let mut file = File::options().read(true).write(true).open(record)?;
     let is_in_use = flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
     if is_in_use || file.metadata()?.nlink() == 0 {
@@ -155,19 +176,48 @@ fn finish_one(record: &Path, user: &User) -> io::Result<Vec<String>> {
     let end = noted + LATE;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    let left = decode(&bytes, user).unwrap_or_default();
+    let mut left = decode(&bytes, user, &[]).unwrap_or_default();
+    let moved: Vec<Moved> = left.iter().filter_map(|left| left.moved(roots)).collect();
+    if !moved.is_empty() {
+        left = decode(&bytes, user, &moved).unwrap_or_default();
+        left.iter().for_each(Left::remove_stubs);
+    }
     // A disk that is not there today may be there tomorrow.
-    let is_away = left.iter().any(|left| !left.root.is_dir());
+    let is_away = left.iter().any(|left| !left.is_at(&left.root));
     if is_away && noted.elapsed().is_ok_and(|age| age < FORGOTTEN) {
         return Ok(Vec::new());
     }
-    let told = left.iter().filter(|left| left.root.is_dir()).flat_map(|left| left.finish(end));
+    let told = left.iter().filter(|left| left.is_at(&left.root)).flat_map(|left| left.finish(end));
     let told = told.collect();
     fs::remove_file(record)?;
     Ok(told)
 }
 
 impl Left {
+    /// Where it is now, if it is one of the `roots` by another name.
+    fn moved(&self, roots: &[PathBuf]) -> Option<Moved> {
+        let now = roots.iter().filter(|_| !self.is_at(&self.root));
+        let now = now.into_iter().find(|root| self.is_at(root))?;
+        Some((self.root.clone(), now.clone()))
+    }
+
+    /// Whether this very folder is at a path, and not another that was put there.
+    fn is_at(&self, path: &Path) -> bool {
+        let is_it = |birth: Birth| birth.words().as_bytes() == self.birth;
+        path.is_dir() && Birth::of(path).is_some_and(is_it)
+    }
+
+    /// Removes the stubs, which the record of stubs knows by their old paths alone.
+    fn remove_stubs(&self) {
+        for (path, birth) in &self.stubs {
+            let is_it = |found: Birth| found.words().as_bytes() == birth.as_slice();
+            if Birth::of(path).is_some_and(is_it) {
+                // Only an empty folder goes: whatever somebody has put there stays.
+                let _ = Held::of(path).and_then(|held| fs::remove_dir(held.path()));
+            }
+        }
+    }
+
     /// Does the look after a command that ended at a time.
     fn finish(&self, end: SystemTime) -> Vec<String> {
         let Planted { paths, is_cut, opened } = self.before.planted(&self.root);
@@ -183,13 +233,13 @@ impl Left {
         let when = |path: &Path| self.before.when((&self.root, path), &opened, end);
         let (mut told, mut unsure) = (Vec::new(), Vec::new());
         for path in paths {
-            // With a repository goes what was found in it.
             match when(&path) {
-                When::During if fs::symlink_metadata(&path).is_ok() => {
-                    told.push(super::said(quarantine(&self.root, &path)));
+                When::During => {
+                    let moved = put_away(&self.root, &self.before, &path);
+                    told.extend(moved.into_iter().map(super::said));
                 }
                 When::Later => unsure.push(path),
-                When::During | When::Before => {}
+                When::Before => {}
             }
         }
         let is_new = |path: &&PathBuf| when(path) != When::Before;
@@ -245,18 +295,23 @@ mod tests {
 
         /// What is told of what happened after a look whose program was killed so long afterwards.
         fn killed(&self, alive: Duration, act: impl FnOnce()) -> Vec<String> {
+            self.killed_in(alive, act, &[])
+        }
+
+        /// The same, as it is told by a start in `roots`.
+        fn killed_in(&self, alive: Duration, act: impl FnOnce(), roots: &[PathBuf]) -> Vec<String> {
             pass_time();
             let after = After::watch(std::slice::from_ref(&self.root), None, None);
             let unfinished = Unfinished::begin(self.base.path(), &after).unwrap();
             act();
             let path = unfinished.record.path();
-            assert!(finish_one(path, &User::default()).unwrap().is_empty(), "it is in use");
+            assert!(finish_one(path, &User::default(), roots).unwrap().is_empty(), "it is in use");
             let begun = unfinished.record.as_file().metadata().unwrap().modified().unwrap();
             let last = (begun + alive).checked_sub(LATE).unwrap();
             unfinished.pulse().unwrap().set_modified(last).unwrap();
             flock(unfinished.record.as_file(), FlockOperation::Unlock).unwrap();
             std::mem::forget(after);
-            let told = finish_one(path, &User::default()).unwrap();
+            let told = finish_one(path, &User::default(), roots).unwrap();
             assert!(!path.exists());
             told
         }
@@ -290,6 +345,37 @@ mod tests {
     }
 
     #[test]
+    fn a_project_that_was_renamed_is_found_by_what_it_is() {
+        let place = Place::new();
+        place.write("old/.envrc");
+        let moved = place.root.with_file_name("moved");
+        let rename = || {
+            place.write("new/.envrc");
+            fs::rename(&place.root, &moved).unwrap();
+        };
+        let other = place.base.path().to_owned();
+        let told = place.killed_in(Duration::from_mins(10), rename, &[other, moved.clone()]);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("moved/new/.envrc"), "{told:?}");
+        assert!(moved.join("old/.envrc").exists() && !moved.join("new/.envrc").exists());
+    }
+
+    #[test]
+    fn another_folder_in_the_place_of_a_renamed_project_is_left_alone() {
+        let place = Place::new();
+        let moved = place.root.with_file_name("moved");
+        let exchange = || {
+            place.write("new/.envrc");
+            fs::rename(&place.root, &moved).unwrap();
+            place.write("theirs/.envrc");
+        };
+        let roots = [place.root.clone(), moved.clone()];
+        let told = place.killed_in(Duration::from_mins(10), exchange, &roots);
+        assert!(told.len() == 1 && told[0].contains("moved/new/.envrc"), "{told:?}");
+        assert!(!moved.join("new/.envrc").exists() && place.root.join("theirs/.envrc").exists());
+    }
+
+    #[test]
     fn what_came_after_the_kill_is_named_and_stays() {
         let place = Place::new();
         place.write("e/l/e/v/e/n/.vscode/settings.json");
@@ -312,9 +398,9 @@ mod tests {
         place.write("a/.envrc");
         let after = After::watch(std::slice::from_ref(&place.root), None, None);
         let bytes = encode(&after);
-        assert!(decode(&bytes, &User::default()).is_some());
+        assert!(decode(&bytes, &User::default(), &[]).is_some());
         for end in 0..bytes.len() - 3 {
-            assert!(decode(&bytes[..end], &User::default()).is_none(), "cut at {end}");
+            assert!(decode(&bytes[..end], &User::default(), &[]).is_none(), "cut at {end}");
         }
     }
 }

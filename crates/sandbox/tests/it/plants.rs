@@ -1,6 +1,7 @@
 //! Attacks through files that the host executes or obeys later.
 
 use std::fs;
+use std::time::Duration;
 
 use contract::sandbox::{Exit, SandboxError};
 use sandbox::Rung;
@@ -346,5 +347,90 @@ async fn folders_that_were_looked_through_have_the_rights_they_had() {
         assert_eq!(found, "311\n311\n0\ndrop/in/repo/.git\n", "{rung}: {output:?}");
         let notices = world.notices.lock().unwrap().join("\n");
         assert!(notices.contains("drop/open/.git"), "{rung}: {notices}");
+    }
+}
+
+/// What the person has, what the command does, what is named there, and what goes.
+const BEHIND_LINKS: [(&str, &str, &str, &str); 6] = [
+    (
+        "hook scripts/check.sh",
+        "mkdir s2; ln -s s2 scripts; echo x > s2/check.sh",
+        "scripts/check.sh",
+        "scripts",
+    ),
+    (
+        "hook scripts/check.sh; mkdir scripts; echo 1 > scripts/other",
+        "mv scripts s2; ln -s s2 scripts; echo x > s2/check.sh",
+        "scripts/check.sh",
+        "scripts",
+    ),
+    // Links that were there stay, and so does what was there before behind others.
+    (
+        "hook scripts/check.sh; mkdir s3; ln -s s3 s2; ln -s s2 scripts",
+        "echo x > s3/check.sh",
+        "scripts/check.sh",
+        "s3/check.sh",
+    ),
+    (
+        "hook scripts/check.sh; mkdir s3; echo x > s3/check.sh; ln -s s2 scripts",
+        "ln -s s3 s2",
+        "scripts/check.sh",
+        "s2",
+    ),
+    (
+        "echo '[ -f local/env.sh ] && . local/env.sh' > .envrc",
+        "mkdir l2; ln -s l2 local; echo x > l2/env.sh",
+        "local/env.sh",
+        "local",
+    ),
+    (
+        "git config core.fsmonitor tools/fsm; mkdir ../outside/t; echo x > ../outside/t/fsm",
+        "ln -s ../outside/t tools",
+        "tools/fsm",
+        "tools",
+    ),
+];
+
+/// Returns once the file system's clock surely tells what comes from what was there.
+fn pass_time() {
+    let now = || tempfile::tempfile().unwrap().metadata().unwrap().modified().unwrap();
+    let begun = now();
+    while now() < begun + Duration::from_millis(40) {
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn what_is_planted_behind_a_link_on_the_way_is_put_away() {
+    const HOOK: &str = "hook() { printf '#!/bin/sh\nsh %s\n' $1 > .git/hooks/pre-commit; }";
+    for rung in rungs() {
+        for (before, change, named, moved) in BEHIND_LINKS {
+            let world = World::with_git();
+            let made = host_shell(&world, &format!("{HOOK}\n{before}"));
+            assert!(made.status.success(), "{before}: {made:?}");
+            pass_time();
+            let output = world.run(Mode::Confined(rung), change).await;
+            let notices = world.notices.lock().unwrap().join("\n");
+            assert!(!world.work.join(named).exists(), "{rung}: {change}: {notices} {output:?}");
+            let is_there = fs::symlink_metadata(world.work.join(moved)).is_ok();
+            assert!(!is_there && notices.contains(&format!("{moved}`")), "{rung}: {notices}");
+            assert!(!notices.contains("could not"), "{rung}: {change}: {notices}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_protected_name_further_down_leads_to_is_kept_too() {
+    const BEFORE: &str = "mkdir sub vs; ln -s ../vs sub/.vscode; echo mine > vs/tasks.json
+        ln -s e sub/.envrc; echo mine > sub/e; ln -s ../m sub/.mcp.json; ln -s .. sub/.claude";
+    // Landlock ends the command as soon as it does what cannot be refused.
+    const CHANGE: &str = "for f in plain vs/tasks.json sub/e m; do echo evil > $f; done";
+    for rung in rungs() {
+        let world = World::with_git();
+        assert!(host_shell(&world, BEFORE).status.success());
+        let output = world.run(Mode::Confined(rung), CHANGE).await;
+        let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap_or_default();
+        let found = ["vs/tasks.json", "sub/e", "m", "plain"].map(read);
+        assert_eq!(found, ["mine\n", "mine\n", "", "evil\n"], "{rung}: {output:?}");
     }
 }

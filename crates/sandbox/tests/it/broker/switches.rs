@@ -208,3 +208,97 @@ async fn what_rules_deny_to_write_no_switch_changes() {
     assert!(error.contains("d/b.txt differs there, and a rule denies it"), "{error}");
     assert_eq!(rig.shell("cat a.txt; ls; git branch --show-current"), "one\na.txt\nmain\n");
 }
+
+#[tokio::test]
+async fn what_programs_would_obey_no_switch_puts_in_place() {
+    let rig = branched();
+    rig.shell("mkdir hk && echo true > hk/pre-commit && git add . && git commit -q -m hooks");
+    rig.shell("git config core.hooksPath hk && git config core.fsmonitor ./new/monitor.sh");
+    let bare = "mkdir -p b/objects b/refs b/w && touch b/objects/x b/refs/x b/w/x && echo 'ref: refs/heads/x' > b/HEAD";
+    for (script, why) in [
+        ("echo \"toolchain = { path = '/w/evil' }\" > rust-toolchain.toml", "names a path"),
+        ("mkdir sub && echo 'nodejs path:./evil' > sub/.tool-versions", "names a path"),
+        (
+            &format!(
+                "{bare} && printf '[core]\\nbare=false\\nworktree=w\\nfsmonitor=x\\n' > b/config"
+            ),
+            "b differs there, and it would be a repository",
+        ),
+        ("echo evil > hk/pre-commit", "make it run this"),
+        ("mkdir new && echo evil > new/monitor.sh", "new/monitor.sh differs there, and settings"),
+    ] {
+        rig.shell(&format!(
+            "git checkout -q -B evil main && {script} && git add -f . && git commit -q -m e --no-verify \
+             && git checkout -q main"
+        ));
+        let error = to(&rig, "evil").await.unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains("use git itself"), "{script}: {error}");
+        assert_eq!(rig.shell("git branch --show-current; git status --porcelain"), "main\n");
+    }
+    for script in ["echo 1.90 > rust-toolchain", "mkdir other && echo x > other/monitor.sh"] {
+        rig.shell(&format!(
+            "git checkout -q -B fine main && {script} && git add -f . && git commit -q -m f --no-verify \
+             && git checkout -q main"
+        ));
+        to(&rig, "fine").await.unwrap();
+        rig.shell("git checkout -q main");
+    }
+}
+
+/// What is on the first branch, and what the other one puts there.
+const BY_LINKS: [(&str, &str); 10] = [
+    ("git config core.hooksPath x/hk", "mkdir -p y/hk && echo evil > y/hk/pre-commit && ln -s y x"),
+    (
+        "git config core.hooksPath x/hk && mkdir -p x/hk && echo true > x/hk/pre-commit",
+        "git mv x y && ln -s y x",
+    ),
+    (
+        "git config core.fsmonitor tools/fsm && mkdir tools && echo true > tools/fsm",
+        "git rm -qr tools && mkdir t2 && echo evil > t2/fsm && ln -s t2 tools",
+    ),
+    ("git config core.fsmonitor tools/fsm", "mkdir t2 && echo evil > t2/fsm && ln -s t2 tools"),
+    ("git config include.path ../gc/cfg", "mkdir g2 && echo evil > g2/cfg && ln -s g2 gc"),
+    (
+        "printf '#!/bin/sh\\nsh scripts/check.sh\\n' > .git/hooks/pre-commit",
+        "mkdir s2 && echo evil > s2/check.sh && ln -s s2 scripts",
+    ),
+    (
+        "echo '. scripts/env.sh' > .envrc && mkdir scripts && echo true > scripts/env.sh",
+        "git rm -qr scripts && mkdir s2 && echo evil > s2/env.sh && ln -s s2 scripts",
+    ),
+    ("ln -s tc rust-toolchain.toml && echo x=1 > tc", "echo 'path = \"/w/evil\"' > tc"),
+    (
+        "ln -s tc rust-toolchain.toml && echo x=1 > tc",
+        "rm tc && ln -s t2 tc && echo 'path = \"/w/evil\"' > t2",
+    ),
+    (
+        "echo 'path = \"/w/evil\"' > tc",
+        "ln -s ../tc sub && mkdir d && ln -s ../tc d/rust-toolchain.toml",
+    ),
+];
+
+#[tokio::test]
+async fn no_switch_puts_links_on_the_way_to_what_programs_obey() {
+    for (first, script) in BY_LINKS {
+        let rig = branched();
+        rig.shell(&format!(
+            "{first} && git add -f . && git commit -q --allow-empty --no-verify -m a && git checkout -q -b evil \
+             && {script} && git add -f . && git commit -q --no-verify -m e && git checkout -q main"
+        ));
+        let error = to(&rig, "evil").await.unwrap_err().to_string();
+        assert!(error.contains("use git itself"), "{script}: {error}");
+        assert_eq!(rig.shell("git branch --show-current"), "main\n", "{script}");
+    }
+    for (first, script) in [
+        ("ln -s tc rust-toolchain.toml && echo x=1 > tc", "echo x=2 > tc && ln -s tc other"),
+        ("echo 1 > tc", "ln -s tc rust-toolchain"),
+        ("git config core.hooksPath x/hk && mkdir y", "echo x > y/z && ln -s y xx"),
+    ] {
+        let rig = branched();
+        rig.shell(&format!(
+            "{first} && git add -f . && git commit -q --allow-empty --no-verify -m a && git checkout -q -b fine \
+             && {script} && git add -f . && git commit -q --no-verify -m e && git checkout -q main"
+        ));
+        to(&rig, "fine").await.unwrap();
+    }
+}
