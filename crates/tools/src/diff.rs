@@ -1,5 +1,6 @@
 //! A change to a text file as people read it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use contract::text;
@@ -20,14 +21,17 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
 }
 
 fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
+    let path = one_line(path);
     let source = if exists { format!("a/{path}") } else { "/dev/null".to_owned() };
     // Without a line there is no hunk, and without a hunk no header.
     if !exists && new.is_empty() {
         return format!("--- /dev/null\n+++ b/{path}\n");
     }
+    let (old, new) = (closed(old), closed(new));
     let unified = TextDiff::configure()
         .timeout(Duration::from_secs(1))
-        .diff_lines(old, new)
+        .newline_terminated(true)
+        .diff_slices(&lines(&old), &lines(&new))
         .unified_diff()
         .context_radius(3)
         .header(&source, &format!("b/{path}"))
@@ -38,6 +42,21 @@ fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
     let shown = text::head(&unified, MAX_BYTES);
     let left_out = unified.len() - shown.len();
     format!("{shown}\n… ({left_out} more bytes of diff)\n")
+}
+
+/// A name as it can stand in the head of a diff: nothing in it ends the line, so that it makes no other.
+fn one_line(name: &str) -> String {
+    text::visible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+}
+
+/// Lines by line feeds alone: a carriage return is a character of its line.
+fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// A text whose last line is ended also where it has a carriage return in the place of a line feed.
+fn closed(text: &str) -> Cow<'_, str> {
+    if text.ends_with('\r') { Cow::Owned(format!("{text}\n")) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]
@@ -57,6 +76,24 @@ mod tests {
     #[test]
     fn a_change_of_line_endings_alone_shows_too() {
         assert!(unified("x", Some("a\r\n"), "a\n").contains("-a\r\n+a\n"));
+    }
+
+    #[test]
+    fn a_name_makes_no_line_of_its_own() {
+        let diff = unified("x\n+++ b/y\n@@ -1 +1 @@\r\u{202e}", None, "a\n");
+        let head = "x\\u{a}+++ b/y\\u{a}@@ -1 +1 @@\\u{d}\\u{202e}";
+        assert_eq!(diff, format!("--- /dev/null\n+++ b/{head}\n@@ -0,0 +1 @@\n+a\n"));
+        assert_eq!(unified("x\ny", None, ""), "--- /dev/null\n+++ b/x\\u{a}y\n");
+    }
+
+    #[test]
+    fn a_carriage_return_alone_ends_no_line() {
+        let diff = unified("x", Some("a\nb\n"), "a\nc\rd\n");
+        assert_eq!(diff, "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\rd\n");
+        let diff = unified("x", Some("a\r"), "b\r");
+        assert_eq!(diff, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\r\n");
+        let diff = unified("x", Some("a\n"), "a");
+        assert!(diff.ends_with("-a\n+a\n\\ No newline at end of file\n"), "{diff}");
     }
 
     #[test]

@@ -83,9 +83,9 @@ impl Tool for Edit {
         let path = self.paths.writable(&args.file_path)?;
         let file = files::load(&path, &args.file_path).ok().flatten();
         let change = file.as_ref().and_then(|file| Change::plan(&args, file).ok());
-        let read = Action::Read { path: path.clone() };
         let diff = change.map(|change| change.unified);
-        Ok(vec![read, self.seen.state(path, file.as_ref(), diff)])
+        let written = self.seen.state(path, file.as_ref(), diff);
+        Ok(self.paths.reads(&args.file_path)?.into_iter().chain([written]).collect())
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -79,8 +79,9 @@ impl Tool for Glob {
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
-        let path = Search::new(&args, &self.paths)?.folder;
-        Ok(vec![Action::Read { path }])
+        let Search { given, .. } = Search::new(&args, &self.paths)?;
+        let start = self.paths.reads(args.path())?.into_iter().skip(1);
+        Ok(self.paths.reads(&given)?.into_iter().chain(start).collect())
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -129,6 +130,8 @@ fn render(files: &[PathBuf], total: usize, root: &Path) -> ToolOutput {
 
 /// A pattern, and the folder from which its first wildcard goes on.
 struct Search {
+    /// The folder as it was given, and where that is.
+    given: String,
     folder: PathBuf,
     matcher: GlobMatcher,
     hidden: bool,
@@ -159,6 +162,7 @@ impl Search {
         };
         Ok(Self {
             folder: paths.readable(&folder)?,
+            given: folder,
             matcher,
             hidden: parts().any(|part| part.starts_with('.')),
             view: View::default(),

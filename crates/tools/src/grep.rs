@@ -134,8 +134,7 @@ impl Tool for Grep {
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
-        let path = self.paths.readable(args.path())?;
-        Ok(vec![Action::Read { path }])
+        Ok(self.paths.reads(args.path())?)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

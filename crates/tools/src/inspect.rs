@@ -112,8 +112,7 @@ impl Tool for Inspect {
         if args.operation == Operation::Cwd {
             return Ok(Vec::new());
         }
-        let path = self.paths.readable(args.path())?;
-        Ok(vec![Action::Read { path }])
+        Ok(self.paths.reads(args.path())?)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

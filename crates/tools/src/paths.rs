@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use contract::policy::Action;
-use contract::protected::protected;
+use contract::protected::{names, protected};
 
 use crate::Settings;
 use crate::outcome::Stop;
@@ -89,11 +89,20 @@ impl Paths {
         }
     }
 
+    /// Reading what `given` means: the file itself, and each link of the project on the way to it, since rules
+    /// and names of secrets speak of both.
+    pub(crate) fn reads(&self, given: &str) -> Result<Vec<Action>, Stop> {
+        let path = self.readable(given)?;
+        let way = self.way(given)?.into_iter().filter(|it| *it != path);
+        let paths = std::iter::once(path.clone()).chain(way);
+        Ok(paths.map(|path| Action::Read { path }).collect())
+    }
+
     /// The file that `given` means, if it may be written.
     pub(crate) fn writable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
         let why = match judge(&path, &self.writable, &self.closed_to_writing) {
-            Verdict::Open(folder) => match path.strip_prefix(folder).ok().and_then(protected) {
+            Verdict::Open(folder) => match self.protection(&path, folder, given)? {
                 None => return Ok(path),
                 Some(name) => format!(
                     "is in a protected location. What is in `{name}` can decide what other \
@@ -128,9 +137,46 @@ impl Paths {
         closed.any(|closed| closed.starts_with(folder))
     }
 
+    /// The protected name by which a file in an open folder is known: its own, that of a link on the way to it,
+    /// or that of one which leads to where it lies.
+    fn protection(
+        &self,
+        path: &Path,
+        folder: &Path,
+        given: &str,
+    ) -> Result<Option<&'static str>, Stop> {
+        let below = |path: &Path| path.strip_prefix(folder).ok().and_then(protected);
+        let way = self.way(given)?;
+        if let Some(name) =
+            std::iter::once(path).chain(way.iter().map(PathBuf::as_path)).find_map(below)
+        {
+            return Ok(Some(name));
+        }
+        let leads_there = |link: &Path| {
+            std::fs::read_link(link).is_ok()
+                && follow_links(link, &mut |_| ())
+                    // One that leads to the folder itself would protect all of it.
+                    .is_ok_and(|end| path.starts_with(&end) && !folder.starts_with(&end))
+        };
+        let mut folders = path.ancestors().skip(1).take_while(|it| it.starts_with(folder));
+        Ok(folders.find_map(|above| names().find(|name| leads_there(&above.join(name)))))
+    }
+
+    /// The links of the project on the way to what `given` means, each with what follows it.
+    fn way(&self, given: &str) -> Result<Vec<PathBuf>, Stop> {
+        let mut way = Vec::new();
+        self.follow(given, &mut |link| way.push(link))?;
+        way.retain(|link| link.starts_with(&self.root));
+        Ok(way)
+    }
+
     /// The path that `given` means: absolute, without `..` and symbolic links. Parts that do not
     /// exist stay as they are.
     pub(crate) fn resolve(&self, given: &str) -> Result<PathBuf, Stop> {
+        self.follow(given, &mut |_| ())
+    }
+
+    fn follow(&self, given: &str, passed: &mut dyn FnMut(PathBuf)) -> Result<PathBuf, Stop> {
         if given.contains('\0') {
             return Err(Stop::Failed("a path cannot hold a NUL byte".to_owned()));
         }
@@ -144,7 +190,7 @@ impl Paths {
             }
             _ => self.root.join(given),
         };
-        resolve_links(&start).map_err(|error| Stop::Failed(format!("{given}: {error}")))
+        follow_links(&start, passed).map_err(|error| Stop::Failed(format!("{given}: {error}")))
     }
 
     fn resolve_all<'a>(&self, given: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
@@ -183,8 +229,9 @@ fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a
     }
 }
 
-/// Follows the path as the system would, but goes on where something is missing.
-fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+/// Follows the path as the system would, but goes on where something is missing. `passed` is told each link on the
+/// way, with what follows it.
+fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::Result<PathBuf> {
     let parts = |path: &Path| -> Vec<OsString> {
         let components = path.components().rev();
         components.map(|part| part.as_os_str().to_owned()).collect()
@@ -206,6 +253,7 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
                         if links > MAX_LINKS {
                             return Err(io::Error::other("too many symbolic links"));
                         }
+                        passed(next.join(ahead.iter().rev().collect::<PathBuf>()));
                         ahead.extend(parts(&target));
                     }
                     Err(_) => resolved = next,

@@ -73,8 +73,7 @@ impl Tool for Read {
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
-        let path = self.paths.readable(&args.file_path)?;
-        Ok(vec![Action::Read { path }])
+        Ok(self.paths.reads(&args.file_path)?)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

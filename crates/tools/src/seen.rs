@@ -1,7 +1,7 @@
 //! What each session last saw of each file, and what each change was judged by, so that a change
 //! behind the session's or the person's back is noticed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +10,9 @@ use contract::policy::Action;
 
 use crate::files::{Identity, Snapshot};
 use crate::outcome::Stop;
+
+/// So many stated changes are kept: those that were denied are never asked for.
+const STATED: usize = 1024;
 
 /// What a file was like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +34,8 @@ impl Fingerprint {
 #[derive(Default)]
 pub(crate) struct Seen {
     files: Mutex<HashMap<(SessionId, PathBuf), Fingerprint>>,
-    /// What the file was like, if it was there, that a stated change was worked out from.
-    stated: Mutex<HashMap<blake3::Hash, Option<Fingerprint>>>,
+    /// What the file was like, if it was there, that a stated change was worked out from; the last ones.
+    stated: Mutex<VecDeque<(blake3::Hash, Option<Fingerprint>)>>,
 }
 
 impl Seen {
@@ -51,7 +54,10 @@ impl Seen {
     ) -> Action {
         let key = key(&path, diff.as_deref());
         let mut stated = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
-        stated.insert(key, before.map(Snapshot::fingerprint));
+        stated.push_back((key, before.map(Snapshot::fingerprint)));
+        if stated.len() > STATED {
+            stated.pop_front();
+        }
         Action::Write { path, diff }
     }
 
@@ -98,7 +104,9 @@ impl Seen {
             return false;
         };
         let stated = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
-        stated.get(&key(path, diff.as_deref())) != Some(&before.map(Snapshot::fingerprint))
+        let key = key(path, diff.as_deref());
+        let last = stated.iter().rev().find(|(known, _)| *known == key);
+        last.is_none_or(|(_, known)| *known != before.map(Snapshot::fingerprint))
     }
 }
 
@@ -110,4 +118,19 @@ fn key(path: &Path, diff: Option<&str>) -> blake3::Hash {
     hasher.update(&[0]);
     hasher.update(diff.unwrap_or_default().as_bytes());
     hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_stated_changes_are_kept() {
+        let seen = Seen::default();
+        let state = |number: usize| seen.state(PathBuf::from(format!("/{number}")), None, None);
+        let actions: Vec<Action> = (0..=STATED).map(state).collect();
+        assert_eq!(seen.stated.lock().unwrap().len(), STATED);
+        assert!(seen.is_outdated(&actions[0], None));
+        assert!(!seen.is_outdated(&actions[1], None) && !seen.is_outdated(&actions[STATED], None));
+    }
 }

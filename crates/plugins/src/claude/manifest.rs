@@ -285,7 +285,17 @@ impl Keys<'_> {
         if Path::new(relative).components().any(leaves) {
             return Err(format!("`{key}` names {path:?}, which leads out of the plugin"));
         }
-        Ok(self.root.join(relative.trim_end_matches('/')))
+        let place = self.root.join(relative.trim_end_matches('/'));
+        // What is trusted is read by these endings as well, so that no other may say what runs.
+        let ending = match key {
+            "commands" | "agents" if place.is_file() => "md",
+            "commands" | "agents" | "skills" => return Ok(place),
+            _ => "json",
+        };
+        if place.extension().is_none_or(|own| own != ending) {
+            return Err(format!("`{key}` names {path:?}, which does not end in `.{ending}`"));
+        }
+        Ok(place)
     }
 
     /// The documents of a key: a file, an object, or a list of either.
@@ -340,6 +350,8 @@ mod tests {
             r#"{"name": "a", "commands": "x"}"#,
             r#"{"name": "a", "agents": "./../x"}"#,
             r#"{"name": "a", "hooks": true}"#,
+            r#"{"name": "a", "hooks": "./h.conf"}"#,
+            r#"{"name": "a", "mcpServers": ["./m"]}"#,
             "[]",
             "{",
         ] {

@@ -72,13 +72,13 @@ async fn what_is_not_text_is_named_as_such() {
 }
 
 #[test]
-fn actions_name_the_resolved_path_and_refuse_closed_ones() {
+fn actions_name_the_resolved_path_and_links_on_the_way_and_refuse_closed_ones() {
     let project = Project::with(&[("real", "x")]);
     symlink("real", project.path("link")).unwrap();
     let tool = tool(&project);
     let actions = tool.actions(&json!({"file_path": "./link"})).unwrap();
-    let path = project.path("real");
-    assert_eq!(actions, [Action::Read { path }]);
+    let paths = ["real", "link"].map(|name| Action::Read { path: project.path(name) });
+    assert_eq!(actions, paths);
     let message = fixture::refusal(&tool, &json!({"file_path": "~/.bashrc"}));
     assert!(message.starts_with("Read access denied: ~/.bashrc is in a protected location. "));
     let message = fixture::refusal(&tool, &json!({"file_path": " "}));
