@@ -328,19 +328,25 @@ impl Loader<'_> {
             paths::place(paths, &self.sources.project_root);
         }
         self.hold("sandbox.allowed_paths", &mut sandbox.allowed_paths);
-        self.hold("sandbox.read_paths", &mut sandbox.read_paths);
+        let links = self.hold("sandbox.read_paths", &mut sandbox.read_paths);
+        // Programs look for them by the names that the person knows them by.
+        sandbox.read_paths.extend(links);
         Some(config)
     }
 
-    /// Leaves out paths on which a command may have put a link to something else.
-    fn hold(&mut self, key: &str, paths: &mut Vec<PathBuf>) {
-        let Some(own) = self.sources.config_dir().filter(|_| !paths.is_empty()) else { return };
+    /// Puts where they really lie in the place of paths, and leaves out those on which a command may have
+    /// put a link to something else. Returns the others that lead elsewhere, as they were.
+    fn hold(&mut self, key: &str, paths: &mut Vec<PathBuf>) -> Vec<PathBuf> {
+        let own = self.sources.config_dir().filter(|_| !paths.is_empty());
+        let Some(own) = own else { return Vec::new() };
         let state = own.join("sandbox");
         let (granted, refused) = sandbox::granted_paths(paths, &self.sources.project_root, &state);
-        *paths = granted;
         for text in refused {
             self.report.warnings.push(Warning { place: key.to_owned(), text, hint: None });
         }
+        *paths = granted.iter().map(|(_, real)| real.clone()).collect();
+        let links = granted.into_iter().filter(|(written, real)| written != real);
+        links.map(|(written, _)| written).collect()
     }
 
     fn read_file(&mut self, file: &LayerFile) {

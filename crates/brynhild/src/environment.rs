@@ -1,8 +1,17 @@
 //! The one place that reads the environment, the home directory and the working directory.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+/// Some folders on the way can be entered and not listed.
+#[cfg(target_os = "linux")]
+const ONLY_ENTERED: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const ONLY_ENTERED: OFlags = OFlags::empty();
 
 /// What the program finds around itself.
 #[derive(Clone, Debug)]
@@ -11,7 +20,7 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
     /// The person's home.
     pub(crate) home: Option<PathBuf>,
-    /// Where the program was started.
+    /// Where the program was started, with no link on the way.
     pub(crate) cwd: PathBuf,
     /// Where temporary files go.
     pub(crate) temp: PathBuf,
@@ -32,7 +41,7 @@ pub(crate) struct Terminal {
 impl Environment {
     /// Reads all of it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
-    pub(crate) fn read() -> std::io::Result<Self> {
+    pub(crate) fn read() -> io::Result<Self> {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -40,17 +49,17 @@ impl Environment {
         // What is kept in a home would lie in whichever project one works in.
         if let Some(home) = home.as_ref().filter(|home| home.is_relative()) {
             let text = format!("HOME is `{}`, and must be an absolute path", home.display());
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(Self {
             home,
-            cwd: std::env::current_dir()?,
+            cwd: here(std::env::current_dir()?)?,
             temp: std::env::temp_dir(),
             executable: std::env::current_exe()?,
             terminal: Terminal {
-                stdin: std::io::stdin().is_terminal(),
-                stdout: std::io::stdout().is_terminal(),
-                stderr: std::io::stderr().is_terminal(),
+                stdin: io::stdin().is_terminal(),
+                stdout: io::stdout().is_terminal(),
+                stderr: io::stderr().is_terminal(),
             },
             variables,
         })
@@ -77,6 +86,32 @@ impl Environment {
     }
 }
 
+/// The path of the folder that the program stands in, if it leads to that very folder without a link. A
+/// confined process of a project above could put another in its place, or a link to one that it must not
+/// enter, and would so choose what is a project.
+fn here(path: PathBuf) -> io::Result<PathBuf> {
+    let (own, found) = (rustix::fs::stat(".")?, held(&path).and_then(rustix::fs::fstat));
+    if found.is_ok_and(|found| (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)) {
+        return Ok(path);
+    }
+    let text = format!(
+        "the folder that you stand in is not the one at {}: something else was put in its place; stop what \
+         does that, and enter the folder again",
+        path.display()
+    );
+    Err(io::Error::other(text))
+}
+
+/// Opens a folder part by part, so that no link is followed.
+fn held(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | ONLY_ENTERED;
+    let mut folder = openat(CWD, "/", flags, Mode::empty())?;
+    for part in path.iter().skip(1) {
+        folder = openat(&folder, part, flags, Mode::empty())?;
+    }
+    Ok(folder)
+}
+
 /// The name of the account with this number, where the machine's own list has one.
 fn account(number: &str) -> Option<String> {
     let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
@@ -85,4 +120,23 @@ fn account(number: &str) -> Option<String> {
         let name = fields.next()?;
         (fields.nth(1)? == number).then(|| name.to_owned())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_held_only_without_links() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("sub/x")).unwrap();
+        symlink("sub", base.join("link")).unwrap();
+        assert!(held(&base.join("sub/x")).is_ok());
+        assert!(held(&base.join("link/x")).is_err() && held(&base.join("link")).is_err());
+        let error = here(base.join("sub")).unwrap_err().to_string();
+        assert!(error.contains("something else was put in its place"), "{error}");
+    }
 }

@@ -1,10 +1,12 @@
 //! How long the policy takes to decide on a long command, for the slowest of many kinds.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use contract::policy::{Action, Mode, Policy};
 use contract::tool::{Recovery, Risk, ToolSpec};
+use policy::ground::{Ground, Look, Sought, Width};
 use policy::rules::{Scope, parse};
 use policy::{Judge, Settings};
 use serde_json::json;
@@ -38,13 +40,21 @@ const KINDS: [(&str, &str, &str); 18] = [
 
 /// Measures decisions.
 pub(crate) fn measure(report: &mut Report) {
-    let (judge, tool) = (judge(), bash());
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let workspace = folder.path().canonicalize().expect("it is there");
+    for name in ["secrets", "src", "tests"] {
+        fs::create_dir(workspace.join(name)).expect("a folder can be made");
+    }
+    for name in [".env", "README.md", "secrets/key", "src/main.rs", "tests/one.rs"] {
+        fs::write(workspace.join(name), "x").expect("a file can be written");
+    }
+    let (judge, tool) = (judge(&workspace), bash());
     for (name, size, aim) in SIZES {
         let mut slowest = (0.0, "");
         for (kind, piece, end) in KINDS {
             let pieces = (0..size / piece.len()).map(|at| piece.replace('#', &at.to_string()));
             let command = pieces.collect::<String>() + end;
-            let action = [Action::Run { command, cwd: PathBuf::from("/w") }];
+            let action = [Action::Run { command, cwd: workspace.clone() }];
             let times = (0..RUNS).map(|_| {
                 let start = Instant::now();
                 let _ = std::hint::black_box(judge.judge(&tool, &action, Mode::Normal));
@@ -65,7 +75,45 @@ pub(crate) fn measure(report: &mut Report) {
     }
 }
 
-fn judge() -> Judge {
+/// The disk, as far as names and links go.
+struct Disk;
+
+impl Look for Disk {
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok()
+    }
+
+    fn names(&self, folder: &Path) -> Option<Vec<String>> {
+        let entries = fs::read_dir(folder).ok()?.flatten();
+        Some(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    }
+
+    fn git_runs(&self, _folder: &Path) -> Option<String> {
+        None
+    }
+
+    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
+        None
+    }
+
+    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        Sought::Nothing
+    }
+
+    fn git_obeys(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    fn is_own(&self, _program: &str) -> bool {
+        true
+    }
+
+    fn seek(&self, _: &Path, _: Width, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        Sought::Nothing
+    }
+}
+
+fn judge(workspace: &Path) -> Judge {
     let rules = json!({
         "allow": ["Bash(cargo test:*)"],
         "deny": [
@@ -75,9 +123,10 @@ fn judge() -> Judge {
     });
     let rules = parse(&rules, Scope::User, str::to_owned).expect("the rules are well-formed");
     policy::policy(Settings {
-        workspace: PathBuf::from("/w"),
+        workspace: workspace.to_owned(),
         home: Some(PathBuf::from("/home/u")),
         rules: rules.rules,
+        ground: Ground::new(Disk),
         ..Settings::default()
     })
 }

@@ -29,7 +29,7 @@ pub(crate) async fn run(world: &World, command: &GitCommand) -> Outcome {
         .hint("`--mode normal` allows it"));
     }
     let broker = assemble::broker(world, root)?;
-    let cwd = world.environment.cwd.canonicalize()?;
+    let cwd = &world.environment.cwd;
     let request = CommitRequest {
         message: message.join("\n\n"),
         paths: paths.iter().map(|path| normalize(&cwd.join(path))).collect(),

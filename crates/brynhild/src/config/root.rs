@@ -39,7 +39,8 @@ pub(crate) struct RootTooWide {
     pub(crate) root: PathBuf,
 }
 
-/// The root of the project that `start` lies in. The person's own `allow_home_directory` is for the
+/// The root of the project that `start` lies in, on the way to which is no link: a confined process could
+/// put one there meanwhile, so none is followed. The person's own `allow_home_directory` is for the
 /// caller, who reads the configuration: the error holds the root.
 pub(crate) fn project_root(
     start: &Path,
@@ -54,9 +55,8 @@ pub(crate) fn project_root(
     let root = if let Some(named) = surroundings.variable("BRYNHILD_PROJECT_ROOT") {
         real(&start.join(surroundings.expand(named)))
     } else {
-        let start = real(start);
         let own = start.ancestors().take_while(|folder| is_own(folder));
-        marked(&own, &is_too_wide).unwrap_or(&start).to_owned()
+        marked(&own, &is_too_wide).unwrap_or(start).to_owned()
     };
     if is_too_wide(&root) && !is_allowed {
         return Err(RootTooWide { root });

@@ -126,7 +126,11 @@ impl Warden<'_> {
             let setting = whole_setting(node, &self.path);
             self.report.held_back.push(HeldBack { file, setting });
         }
-        self.refuse(node, &reason);
+        if is_liftable && self.rights == Rights::Tighten {
+            self.ignore(node, " until you trust the project");
+        } else {
+            self.refuse(node, &reason);
+        }
         false
     }
 
@@ -164,11 +168,15 @@ impl Warden<'_> {
     }
 
     fn refuse(&mut self, node: &Node, reason: &str) {
+        self.ignore(node, &format!(": {reason}"));
+    }
+
+    fn ignore(&mut self, node: &Node, why: &str) {
         let what = match node.content {
             Content::Scalar(_) if node.joining == Joining::Merge => self.shown(node),
             _ => shown_path(&self.path),
         };
-        let text = format!("`{what}` is ignored: {reason}");
+        let text = format!("`{what}` is ignored{why}");
         let hint = self.user_file.map(|file| format!("set it in {} if you want it", shown(file)));
         self.report.warn(&node.origin, text, hint);
     }

@@ -110,6 +110,10 @@ impl Look for Disk {
         sandbox::git_obeys(path, &self.root, Some(&self.user))
     }
 
+    fn leads_to_program(&self, path: &Path, added: Option<Vec<&str>>) -> Option<String> {
+        sandbox::leads_to_program(path, added)
+    }
+
     fn is_own(&self, program: &str) -> bool {
         self.programs.is_own(program)
     }

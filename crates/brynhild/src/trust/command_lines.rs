@@ -19,17 +19,35 @@ const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 /// Something that a file would run or connect to.
 struct Line {
     shown: String,
-    /// What a shell would make of it, with the variables that it is given; none where it is no command.
-    command: Option<String>,
+    /// None where it is no command.
+    run: Option<Run>,
+}
+
+/// A command that a file would run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Run {
+    /// What a shell would make of it, with the variables that it is given.
+    pub(crate) command: String,
+    /// The folder that it is started in, where one is given.
+    pub(crate) folder: Option<String>,
+    /// Words that are given on their own, as they are: each may be the path of a file.
+    pub(crate) paths: Vec<String>,
+    /// What runs, word for word: for a shell, or the path of a script.
+    pub(crate) exact: String,
+    /// Whether that is the path of a script.
+    pub(crate) is_file: bool,
 }
 
 impl Line {
     fn shown(shown: String) -> Self {
-        Self { shown, command: None }
+        Self { shown, run: None }
     }
 
     fn command(command: String) -> Self {
-        Self { shown: command.clone(), command: Some(command) }
+        Self {
+            shown: command.clone(),
+            run: Some(Run { exact: command.clone(), command, ..Run::default() }),
+        }
     }
 }
 
@@ -39,8 +57,8 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
 }
 
 /// Every command in a file, as a shell would read it.
-pub(crate) fn commands(path: &str, bytes: &[u8]) -> Vec<String> {
-    lines(path, bytes).into_iter().filter_map(|line| line.command).collect()
+pub(crate) fn commands(path: &str, bytes: &[u8]) -> Vec<Run> {
+    lines(path, bytes).into_iter().filter_map(|line| line.run).collect()
 }
 
 fn lines(path: &str, bytes: &[u8]) -> Vec<Line> {
@@ -158,6 +176,7 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
         return None;
     }
     let mut line = words(value)?;
+    let mut paths = texts(value);
     // The name of a script needs no sign of a path.
     let is_file = name == "script" && !line.contains(char::is_whitespace);
     let mut command = if is_file { format!(". {line}") } else { line.clone() };
@@ -169,12 +188,15 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
             line.push_str(&more);
             command.push(' ');
             command.push_str(&more);
+            paths.extend(texts(value));
         }
     }
     let folder = ["cwd", "workingDirectory", "working_dir"].iter().find_map(|it| fields.get(*it));
-    if let Some(folder) = folder.and_then(Value::as_str) {
+    let folder = folder.and_then(Value::as_str).map(str::to_owned);
+    if let Some(folder) = &folder {
         let _ = write!(line, " (in {folder})");
     }
+    let mut set = String::new();
     if let Some(Value::Object(env)) = fields.get("env")
         && !env.is_empty()
     {
@@ -184,6 +206,7 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
         let values: Vec<String> =
             values.map(|(name, value)| format!("{name}={} ", quoted(value))).collect();
         command.insert_str(0, &values.concat());
+        set = names.iter().flat_map(|name| [*name, "=x "]).collect();
     }
     let floating = || mcp::config::floating_entry(&Value::Object(fields.clone()), servers::read);
     if runs == Runs::Servers
@@ -191,7 +214,34 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
     {
         let _ = write!(line, " ({})", floating.describe());
     }
-    Some(Line { shown: line, command: Some(command) })
+    let is_list = value.is_array()
+        || runs == Runs::Servers
+        || ARGUMENTS.iter().any(|it| fields.contains_key(*it));
+    let exact = match (name, value, is_list) {
+        ("script", Value::String(path), _) => path.clone(),
+        (_, Value::String(text), false) => format!("{set}{text}"),
+        _ => set + &paths.iter().map(|word| exact(word)).collect::<Vec<_>>().join(" "),
+    };
+    let is_file = name == "script" && value.is_string();
+    Some(Line { shown: line, run: Some(Run { command, folder, paths, exact, is_file }) })
+}
+
+/// A word as a shell takes it for just that; with a variable in it, one that is not known.
+fn exact(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+".contains(c);
+    if word.contains('$') {
+        "\"$_\"".to_owned()
+    } else if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// A text, or the texts of a list, as they are.
+fn texts(value: &Value) -> Vec<String> {
+    let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect()
 }
 
 /// A word of a line, in quotes where there is a space in it.

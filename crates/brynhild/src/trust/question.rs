@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::changes::{Change, changes};
 use super::command_lines::command_lines;
-use super::scripts;
+use super::scripts::{self, Place};
 use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
 use crate::frontends::question::{line, one_line, show};
@@ -21,7 +21,7 @@ pub(crate) struct Brief<'a> {
     /// Settings that trust would let through.
     held_back: &'a [String],
     commands: Vec<(String, String)>,
-    /// Files with what they run that trust cannot cover.
+    /// Files with the first command that may run more than is covered.
     unfollowed: Vec<(String, String)>,
     /// What was decided before, and what is different since.
     past: Option<(Record, Vec<Change>)>,
@@ -50,7 +50,8 @@ impl<'a> Brief<'a> {
             (record, changes)
         });
         let commands = snapshot.entries.iter().flat_map(read).collect();
-        let unfollowed = scripts::unfollowed(&snapshot.entries);
+        let place = if snapshot.is_folder { Place::Folder } else { Place::Project(root) };
+        let unfollowed = scripts::told(place, &snapshot.entries);
         Self { root, snapshot, held_back, commands, unfollowed, past }
     }
 
@@ -104,7 +105,8 @@ impl<'a> Brief<'a> {
         );
         section(
             &mut text,
-            "What these run cannot be found by reading, so a change of it will not be noticed:",
+            "What these commands run cannot be found by reading. They may run files that the list above does not \
+             have: confined like everything else, but a change of such a file is not noticed.",
             self.unfollowed
                 .iter()
                 .map(|(path, line)| format!("{}: {}", one_line(path), one_line(line))),

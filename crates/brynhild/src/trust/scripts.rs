@@ -6,13 +6,11 @@ mod folders;
 mod importable;
 mod inert;
 mod patterns;
-mod place;
 mod reading;
 mod run;
-mod shell;
 #[cfg(test)]
 mod tests;
-mod unfollowed;
+mod told;
 mod words;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -23,14 +21,13 @@ use std::rc::Rc;
 
 use contract::text::normalize;
 
-use super::command_lines::{command_lines, commands};
+use super::command_lines::{Run, command_lines, commands};
 use super::snapshot::{Entry, Kind};
 use super::surfaces::Effect;
 use folders::{Folders, Names, Start};
 use importable::{importable, is_python};
 use reading::{Language, Reading, Word};
-use unfollowed::language;
-pub(crate) use unfollowed::unfollowed;
+pub(crate) use told::{Place, told};
 
 const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 1 << 20;
@@ -93,6 +90,8 @@ pub(crate) struct Text {
     /// The folder that it lies in.
     folder: PathBuf,
     words: String,
+    /// Paths that are given on their own.
+    paths: Vec<String>,
     by: By,
     /// Whether Python runs it, which looks for modules beside it.
     is_python: bool,
@@ -122,20 +121,33 @@ pub(crate) fn texts(root: &Path, entries: &[Entry]) -> Vec<Text> {
         let path = root.join(&entry.part.path);
         let folder = path.parent().unwrap_or(root).to_owned();
         let (name, bytes) = (&entry.part.path, &entry.bytes);
-        let run: BTreeSet<String> = commands(name, bytes).into_iter().collect();
-        let shown = command_lines(name, bytes).into_iter().filter(|line| !run.contains(line));
-        let shown: Vec<String> = shown.collect();
-        let lines = run.into_iter().map(|line| (line, Language::Shell));
-        for (words, language) in lines.chain(shown.into_iter().map(|it| (it, Language::Other))) {
-            let by = By::CommandLine;
-            texts.push(Text { folder: folder.clone(), words, by, is_python: false, language });
+        let line = |folder: PathBuf, words: String, language| Text {
+            folder,
+            words,
+            paths: Vec::new(),
+            by: By::CommandLine,
+            is_python: false,
+            language,
+        };
+        let run: BTreeSet<Run> = commands(name, bytes).into_iter().collect();
+        let is_run = |shown: &String| run.iter().any(|it| it.command == *shown);
+        let shown = command_lines(name, bytes).into_iter().filter(|line| !is_run(line));
+        texts.extend(shown.map(|words| line(folder.clone(), words, Language::Other)));
+        for Run { command, folder: started, paths, .. } in run {
+            let started = started.map(|it| normalize(&root.join(it)));
+            let folders = started.filter(|it| it.starts_with(root)).into_iter();
+            for folder in folders.chain([folder.clone()]) {
+                let text = line(folder, command.clone(), Language::Shell);
+                texts.push(Text { paths: paths.clone(), ..text });
+            }
         }
         let is_script = entry.part.effect() == Effect::Runs && !is_data(&entry.part.path);
         if is_script && entry.bytes.len() as u64 <= MOST_BYTES {
             let words = String::from_utf8_lossy(&entry.bytes).into_owned();
             let is_python = is_hook(&entry.part.path) && is_python(&path, &entry.bytes);
-            let language = language(&entry.part.path, &words);
-            texts.push(Text { folder, words, by: By::Script, is_python, language });
+            let language = Language::of(&entry.part.path, &words);
+            let paths = Vec::new();
+            texts.push(Text { folder, words, paths, by: By::Script, is_python, language });
         }
     }
     texts
@@ -255,7 +267,8 @@ impl<'a> Search<'a> {
     }
 
     /// Looks for names of files in a text.
-    fn take(&mut self, Text { folder, words: text, by, is_python, language }: &Text) {
+    fn take(&mut self, text: &Text) {
+        let Text { folder, words: text, paths, by, is_python, language } = text;
         let read = Reading::of(text, *language);
         self.search(&read.searched, folder);
         let (own, named) = self.bases(&read.words, folder);
@@ -289,6 +302,18 @@ impl<'a> Search<'a> {
             let places = near.iter().map(PathBuf::as_path).chain(above);
             for place in places.filter(|place| place.starts_with(root)) {
                 self.enter(place);
+            }
+        }
+        let is_other = !is_python && *language == Language::Other;
+        for steps in read.steps.iter().filter(|_| is_other) {
+            let place = normalize(&folder.join(steps));
+            if place.starts_with(self.root) {
+                self.enter(&place);
+            }
+        }
+        for (base, path) in own.iter().flat_map(|base| paths.iter().map(move |it| (base, it))) {
+            if let Some(path) = self.within(base, path) {
+                self.note(&path, By::CommandLine);
             }
         }
         let bases: BTreeSet<PathBuf> =
@@ -531,14 +556,15 @@ impl<'a> Search<'a> {
         let folder = path.parent().unwrap_or(self.root).to_owned();
         let is_python = is_python(&path, &bytes);
         let words = String::from_utf8_lossy(&bytes).into_owned();
-        let language = language(&path.to_string_lossy(), &words);
+        let language = Language::of(&path.to_string_lossy(), &words);
         self.found.insert(path);
         if !is_python {
             self.note_package(&folder, &bytes);
         }
         let runs_any = READS_CODE.iter().any(|part| words.contains(part));
         let by = if runs_any { By::CommandLine } else { By::Script };
-        self.left.push_back(Text { folder, words, by, is_python, language });
+        let paths = Vec::new();
+        self.left.push_back(Text { folder, words, paths, by, is_python, language });
     }
 
     /// The nearest `package.json`, where a script of JavaScript is told by it what names mean: those

@@ -67,6 +67,8 @@ pub(crate) struct Snapshot {
     pub(crate) outward: BTreeSet<String>,
     /// The folders that were looked into to find out what command lines lead to.
     pub(crate) looked: BTreeSet<PathBuf>,
+    /// Whether it is of a folder that is used in projects, and not of a project.
+    pub(crate) is_folder: bool,
 }
 
 impl Part {
@@ -225,7 +227,7 @@ impl Snapshot {
         named.packages.clear();
         named.looked.clear();
         entries.extend(read(parent, added(&named, &entries), &mut left)?);
-        Ok(Self::hashed(entries, named))
+        Ok(Self { is_folder: true, ..Self::hashed(entries, named) })
     }
 
     fn hashed(entries: Vec<Entry>, named: Named) -> Self {
@@ -246,7 +248,7 @@ impl Snapshot {
         }
         let hash = hasher.finalize().to_hex().to_string();
         let Named { files, outward, looked, .. } = named;
-        Self { entries, hash, led_to: files, outward, looked }
+        Self { entries, hash, led_to: files, outward, looked, is_folder: false }
     }
 }
 

@@ -262,3 +262,78 @@ fn no_command_prepares_the_next_one_to_pass_the_walls() {
         assert!(!run.stderr.contains("landlock"), "{first}: {run}");
     }
 }
+
+/// What a tool for files is told and says.
+fn used(project: &Project, tool: &str, input: &serde_json::Value) -> String {
+    let input = input.to_string();
+    let run = project.brynhild(&["--mode", "yolo", "tools", "exec", tool, "--input", &input]);
+    format!("{}{}", run.stdout, run.stderr)
+}
+
+#[test]
+fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() {
+    let project = project();
+    project
+        .file("conf/e", "CANARY=1\n")
+        .file("real/k", "CANARY\n")
+        .file("deep/plain", "CANARY\n")
+        .file("src/a", "open\n");
+    for (link, target) in [(".env", "conf/e"), ("secret", "real"), ("src/key.pem", "../deep/plain")]
+    {
+        std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
+    }
+    let all = |project: &Project| {
+        let read = |path: &str| used(project, "Read", &json!({"file_path": path}));
+        let grep = |path: &str| used(project, "Grep", &json!({"pattern": "CANARY", "path": path}));
+        let glob = used(project, "Glob", &json!({"pattern": "secret/*"}));
+        let reads = [".env", "conf/e", "secret/k", "real/k", "src/key.pem"].map(read);
+        (reads, [".env", "secret", "real"].map(grep), glob)
+    };
+    // Without the rules they are read.
+    let (reads, searches, listed) = all(&project);
+    assert!(reads.iter().all(|said| said.contains("CANARY")), "{reads:?}");
+    assert!(searches.iter().all(|said| said.contains("CANARY")), "{searches:?}");
+    assert!(listed.contains("real/k"), "{listed}");
+    project.config(
+        "permissions: {deny: [Read(.env), Write(.env), 'Read(secret/**)', 'Write(secret/**)', \
+         'Read(**/*.pem)']}\n",
+    );
+    let (reads, searches, listed) = all(&project);
+    assert!(reads.iter().all(|said| !said.contains("CANARY")), "{reads:?}");
+    assert!(searches.iter().all(|said| !said.contains("CANARY")), "{searches:?}");
+    assert!(!listed.contains("real/k"), "{listed}");
+    for path in [".env", "conf/e", "secret/n", "real/n"] {
+        let said = used(&project, "Write", &json!({"file_path": path, "content": "x"}));
+        assert!(said.contains("denied"), "{path}: {said}");
+    }
+    assert_eq!(fs::read_to_string(project.path().join("conf/e")).unwrap(), "CANARY=1\n");
+    assert!(!project.path().join("real/n").exists());
+    assert!(used(&project, "Read", &json!({"file_path": "src/a"})).contains("open"));
+}
+
+#[test]
+fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to() {
+    let project = project();
+    project.file("vs/settings.json", "{}").file("env.txt", "").file("b/x", "").file("sub/e", "");
+    for (link, target) in
+        [(".vscode", "vs"), (".envrc", "env.txt"), (".brynhild", "b"), ("sub/.envrc", "e")]
+    {
+        std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
+    }
+    for path in [
+        ".vscode/tasks.json",
+        "vs/tasks.json",
+        ".envrc",
+        "env.txt",
+        ".brynhild/config.yaml",
+        "b/config.yaml",
+        "sub/.envrc",
+        "sub/e",
+    ] {
+        let said = used(&project, "Write", &json!({"file_path": path, "content": "EVIL"}));
+        assert!(said.contains("only a person may change it"), "{path}: {said}");
+    }
+    assert!(!project.path().join("vs/tasks.json").exists());
+    let said = used(&project, "Write", &json!({"file_path": "sub/f", "content": "x"}));
+    assert!(said.contains("Wrote"), "{said}");
+}

@@ -47,6 +47,36 @@ fn a_link_in_the_place_of_a_granted_folder_grants_nothing() {
 }
 
 #[test]
+fn what_a_link_of_the_person_s_own_leads_to_has_the_name_that_was_written() {
+    let project = project();
+    let home = project.home();
+    fs::create_dir_all(home.join("dot/cfg/foo")).unwrap();
+    fs::write(home.join("dot/npmrc"), "rc\n").unwrap();
+    fs::write(home.join("dot/cfg/foo/v"), "v\n").unwrap();
+    symlink("dot/npmrc", home.join(".npmrc")).unwrap();
+    symlink("dot/cfg", home.join(".cfgl")).unwrap();
+    project.config("sandbox: {read_paths: ['~/.npmrc', '~/.cfgl/foo']}\n");
+    let run = confined_in(&project, &project.path(), "cat ~/.npmrc ~/.cfgl/foo/v");
+    assert_eq!(run.success().stdout, "rc\nv\n", "{run}");
+}
+
+#[test]
+fn folders_that_hold_the_project_or_lie_in_it_can_be_granted() {
+    let project = project();
+    let code = project.home().join("code");
+    let app = code.join("app");
+    fs::create_dir_all(app.join("sub/pkg/.vscode")).unwrap();
+    fs::create_dir_all(app.join(".git")).unwrap();
+    fs::write(app.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(app.join("sub/pkg/.vscode/s"), "1").unwrap();
+    for granted in [code, app.clone(), app.join("sub"), app.join("sub/pkg")] {
+        project.config(&format!("sandbox: {{allowed_paths: ['{}']}}\n", granted.display()));
+        let run = confined_in(&project, &app, "echo x > sub/pkg/f; cat sub/pkg/f");
+        assert_eq!(run.success().stdout, "x\n", "{granted:?} {run}");
+    }
+}
+
+#[test]
 fn a_link_of_another_project_opens_nothing_to_this_one() {
     let project = project();
     let keys = with_keys(&project);

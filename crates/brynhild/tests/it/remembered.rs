@@ -346,6 +346,26 @@ fn a_file_name_cannot_pretend_to_be_another_question() {
 }
 
 #[test]
+fn a_file_name_makes_no_lines_in_the_diff_of_a_question() {
+    let name = "x\n+++ b/notes.md\n@@ -1 +1 @@\n-old note\n+new note\n/../build.sh";
+    let server = ModelServer::start([
+        Reply::calls([("Write", json!({"file_path": name, "content": "one\rtwo\n"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    let (terminal, screen) = asked(&project);
+    let begins = |text: &str| {
+        screen.lines().any(|line| line.trim_start_matches(['│', '|', ' ']).starts_with(text))
+    };
+    for forged in ["-old note", "+new note", "+++ b/notes.md", "+two"] {
+        assert!(!begins(forged), "{forged}:\n{screen}");
+    }
+    assert!(begins("+one\\u{d}two"), "{screen}");
+    terminal.send("n\r");
+    terminal.wait_for_end();
+}
+
+#[test]
 fn each_of_two_calls_needs_its_own_answer() {
     let server = ModelServer::start([
         Reply::calls([

@@ -140,6 +140,24 @@ fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
 }
 
 #[test]
+fn a_project_that_was_renamed_after_a_kill_is_tidied_up_by_the_next_command_in_it() {
+    let project = project();
+    let before = names(&project.path());
+    let script = "mkdir .zed; echo x > .zed/tasks.json; echo ready; exec sleep 600";
+    let running = project.command(&["sandbox", "run", "--", "bash", "-c", script]).spawn();
+    running.wait_for_stdout("ready");
+    running.kill();
+    running.wait();
+    let renamed = project.home().join("renamed");
+    fs::rename(project.path(), &renamed).unwrap();
+    let run = project.command(&["sandbox", "run", "--", "true"]).cwd(&renamed).run();
+    assert_eq!(run.success().stderr.matches("moved to").count(), 1, "{run}");
+    let mut found = names(&renamed);
+    found.retain(|name| name != ".brynhild-quarantine");
+    assert_eq!(found, before, "{run}");
+}
+
+#[test]
 fn what_a_command_planted_is_moved_away_though_the_program_was_killed() {
     let project = project();
     project.file("mine/.envrc", "echo mine\n").file("mine/.git/config", "");
@@ -191,6 +209,13 @@ fn a_file_that_chooses_a_version_goes_where_a_command_makes_it_name_a_path() {
     assert_eq!(run.stdout, "refused\n", "{run}");
     let kept = fs::read_to_string(project.path().join("own/rust-toolchain.toml"));
     assert_eq!(kept.unwrap(), own, "{run}");
+    // The tool that writes files asks the same.
+    for (content, is_written) in [("path = '/w/evil'\n", false), ("channel = '1'\n", true)] {
+        let input = format!(r#"{{"file_path": "c/rust-toolchain.toml", "content": {content:?}}}"#);
+        let run =
+            project.brynhild(&["--mode", "yolo", "tools", "exec", "Write", "--input", &input]);
+        assert_eq!(project.path().join("c/rust-toolchain.toml").exists(), is_written, "{run}");
+    }
 }
 
 #[test]
@@ -324,4 +349,22 @@ fn what_protects_one_folder_makes_it_no_project_of_what_lies_in_it() {
     running.kill();
     running.wait();
     assert!(inner.join("own").exists() && !above.join("other/f").exists());
+}
+
+/// Only in a namespace of its own can a test put another folder in the place of one that somebody stands in.
+#[test]
+fn a_folder_is_not_taken_for_another_that_was_put_in_its_place() {
+    let project = project();
+    project.file("sub/package.json", "{}").file("other/secret", "KEY");
+    let binary = env!("CARGO_BIN_EXE_brynhild");
+    let script = format!(
+        "cd sub; unshare -Urm sh -c 'mount --bind ../other ../sub || exit 77; \
+         {binary} sandbox run -- cat secret; echo ended with $?' 2>&1 || echo not possible"
+    );
+    let output = shell(&project, &script);
+    if output.contains("not possible") {
+        return;
+    }
+    assert!(output.contains("something else was put in its place"), "{output}");
+    assert!(!output.contains("KEY") && output.contains("ended with 2"), "{output}");
 }

@@ -151,11 +151,11 @@ fn a_refusal_says_what_why_and_where_to_go() {
     assert_snapshot!(setup.warnings(), @r#"
     T/project/.brynhild/config.yaml:9: `providers.instances.e` is ignored: only your own configuration may add a provider (set it in T/home/.config/brynhild/config.yaml if you want it)
     T/project/.brynhild/config.yaml:2: `sandbox.enabled: false` is ignored: a project may only turn it on (set it in T/home/.config/brynhild/config.yaml if you want it)
-    T/project/.brynhild/config.yaml:3: `sandbox.allowed_paths` is ignored: a project may only narrow it, and "/\u001b[2J" is not in it (set it in T/home/.config/brynhild/config.yaml if you want it)
+    T/project/.brynhild/config.yaml:3: `sandbox.allowed_paths` is ignored until you trust the project (set it in T/home/.config/brynhild/config.yaml if you want it)
     T/project/.brynhild/config.yaml:5: `behavior.mode: "yolo"` is ignored: a project may only make it stricter, and `normal` is in force (set it in T/home/.config/brynhild/config.yaml if you want it)
-    T/project/.brynhild/config.yaml:6: `behavior.max_tokens: 9000` is ignored: a project may only lower it, and 1000 is in force (set it in T/home/.config/brynhild/config.yaml if you want it)
+    T/project/.brynhild/config.yaml:6: `behavior.max_tokens: 9000` is ignored until you trust the project (set it in T/home/.config/brynhild/config.yaml if you want it)
     T/project/.brynhild/config.yaml:7: `openrouter_api_key: [redacted]` is ignored: only your own configuration may set it (set it in T/home/.config/brynhild/config.yaml if you want it)
-    T/project/.brynhild/config.yaml:8: `mcp` is ignored: only your own configuration may set it (set it in T/home/.config/brynhild/config.yaml if you want it)
+    T/project/.brynhild/config.yaml:8: `mcp` is ignored until you trust the project (set it in T/home/.config/brynhild/config.yaml if you want it)
     T/project/.brynhild/config.yaml:10: `tools` is ignored: a project may not remove or replace it (set it in T/home/.config/brynhild/config.yaml if you want it)
     "#);
 }

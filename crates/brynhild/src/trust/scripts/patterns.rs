@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::place::is_coverable;
 use super::{By, MOST_OPEN, Search};
 
 impl Search<'_> {
@@ -50,8 +49,19 @@ impl Search<'_> {
     }
 }
 
+/// Whether the files that fit a pattern are looked for: not all that there is in several folders.
+fn is_coverable(pattern: &str) -> bool {
+    if pattern.contains(['[', '{', '$', '~', '\\']) || pattern.starts_with('/') {
+        return false;
+    }
+    let (folders, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    let has_start = !name.starts_with(['*', '?']);
+    let is_open = |name: &str| name.contains(['*', '?']);
+    has_start || (!["", "."].contains(&folders) && !is_open(folders))
+}
+
 /// Whether a shell takes a name for one that fits. Hidden ones fit only a pattern with the dot.
-pub(super) fn is_fit(name: &OsString, pattern: &str) -> bool {
+fn is_fit(name: &OsString, pattern: &str) -> bool {
     let name: Vec<char> = name.to_string_lossy().chars().collect();
     let pattern: Vec<char> = pattern.chars().collect();
     if name.first() == Some(&'.') && pattern.first() != Some(&'.') {

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use super::folders::Start;
 use super::inert::without_inert;
 use super::run::{gone_through, run, searched};
-use super::words::{goes_through_folders, names_itself, words};
+use super::words::{goes_through_folders, names_itself, steps, words};
 use super::{MOST_WORDS, RUNNERS, dotted};
 
 /// Endings of archives that Python takes modules from.
@@ -22,6 +22,25 @@ pub(super) enum Language {
     /// That of a shell, without doubt.
     Shell,
     Other,
+}
+
+impl Language {
+    /// What a script is written in.
+    pub(super) fn of(path: &str, text: &str) -> Self {
+        let first = text.lines().next().unwrap_or_default();
+        let program =
+            first.strip_prefix("#!").map(|it| it.trim().trim_start_matches("/usr/bin/env"));
+        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let name = program.and_then(|it| it.split_whitespace().next());
+        let is_shell = match (program, name) {
+            (Some(_), Some(name)) => {
+                ["bash", "dash", "sh"].contains(&name.rsplit('/').next().unwrap_or_default())
+            }
+            (Some(_), None) => false,
+            (None, _) => ["sh", "bash"].contains(&ending),
+        };
+        if is_shell { Self::Shell } else { Self::Other }
+    }
 }
 
 /// A word that could be the name of a file.
@@ -65,6 +84,8 @@ pub(super) struct Reading {
     pub(super) starts_python: bool,
     pub(super) goes_through_folders: bool,
     pub(super) names_itself: bool,
+    /// Ways to folders that it would load if it were JavaScript.
+    pub(super) steps: BTreeSet<String>,
 }
 
 impl Reading {
@@ -99,6 +120,7 @@ impl Reading {
             starts_python: text.contains("python") && has([" -m", " -c"]),
             goes_through_folders: goes_through_folders(text),
             names_itself: names_itself(text),
+            steps: steps(text),
         }
     }
 }

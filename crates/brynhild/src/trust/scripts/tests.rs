@@ -212,6 +212,47 @@ fn what_a_script_loads_or_gives_to_an_interpreter_counts_whatever_it_looks_like(
 }
 
 #[test]
+fn a_script_of_javascript_that_loads_its_own_package_leads_to_what_that_names() {
+    for (script, says) in [
+        ("lib/a.js", "require('..')"),
+        ("lib/a.js", "require(\"../\")"),
+        ("lib/a.js", "import x from '..'"),
+        ("lib/b/a.js", "export * from '../..'"),
+        ("a.js", "require('.')"),
+        ("a.js", "require('./')"),
+        ("lib/a.js", "require('./..')"),
+    ] {
+        for (file, text) in [("package.json", r#"{"main": "deep/y.js"}"#), ("index.js", "")] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let hook = format!("hooks: {{a: [{{command: 'node {script}'}}]}}");
+            for (path, text) in [
+                (".brynhild/hooks.yaml", hook.as_str()),
+                (script, says),
+                (file, text),
+                ("deep/y.js", ""),
+            ] {
+                write(&root, path, text);
+            }
+            let found = paths(&root);
+            let wanted = if file == "index.js" { file } else { "deep/y.js" };
+            let has = |path: &str| found.iter().any(|it| it == path);
+            assert!(has(file) && has(wanted), "{script} {says} {file}: {found:?}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for (path, text) in [
+        (".brynhild/hooks.yaml", "hooks: {a: [{command: python3 lib/a.py}]}"),
+        ("lib/a.py", "import sys\nsys.exit('..' in sys.argv[1].split('.'))"),
+        ("package.json", "{}"),
+    ] {
+        write(&root, path, text);
+    }
+    assert_eq!(paths(&root), ["lib/a.py"]);
+}
+
+#[test]
 fn folders_of_modules_that_another_text_names_are_looked_into() {
     let shapes: &[(&str, &[(&str, &str)])] = &[
         ("perl -Ilib x.pl", &[("lib/Foo/Bar.pm", ""), ("x.pl", "use Foo::Bar;")]),

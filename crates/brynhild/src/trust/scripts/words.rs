@@ -62,6 +62,15 @@ pub(super) fn names_itself(text: &str) -> bool {
     text.split_whitespace().any(is_dots) && words.any(|word| runs.contains(&word))
 }
 
+/// Strings of nothing but steps (`..`, `./`, `../..`), by which JavaScript loads what the folder there stands for.
+pub(super) fn steps(text: &str) -> BTreeSet<String> {
+    let loads = ["require", "import", "from", "main"].iter().any(|word| text.contains(word));
+    let is_step = |name: &str| ["", ".", ".."].contains(&name);
+    let is_way = |it: &&str| it.starts_with('.') && it.split('/').all(is_step);
+    let strings = text.split(['"', '\'', '`']).filter(|_| loads);
+    strings.filter(is_way).map(str::to_owned).collect()
+}
+
 /// A text in which every variable is a short one, without signs that would end a word.
 fn with_plain_variables(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

@@ -166,7 +166,7 @@ fn escape_declines_what_a_folder_brings_and_what_was_trusted_is_not_said_to_be_i
         terminal.wait_for("Trust these bytes");
         terminal.send(key);
         let screen = terminal.wait_for("write to the model");
-        assert!(!screen.contains("is ignored"), "{key:?}:\n{screen}");
+        assert_eq!(screen.contains("`permissions.allow`"), key != "y", "{key:?}:\n{screen}");
         terminal.send("\x11");
         assert_eq!(terminal.wait_for_end(), Some(0));
     }

@@ -218,5 +218,5 @@ fn names_of_models_that_a_project_brings_are_told_and_never_beat_what_was_typed(
     project.config("models: {default: mine, aliases: {mine: own}}\n");
     let (model, told) = asked(&project, &[]);
     assert_eq!(model, "own");
-    assert!(told.contains("it means something else already"), "{told}");
+    assert!(told.contains("is ignored until you trust the project"), "{told}");
 }

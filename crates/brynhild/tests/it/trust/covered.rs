@@ -85,3 +85,37 @@ fn prose_and_data_that_nothing_names_may_change() {
     let shown = project.brynhild(&["--plugin-dir", "cl", "plugin", "show", "cl"]);
     assert!(shown.to_string().contains("not trusted"), "{shown}");
 }
+
+#[test]
+fn a_path_that_is_given_on_its_own_counts_as_it_is() {
+    let server = |folder: &str| {
+        let server = json!({"command": "sh", "args": ["server.sh"], "cwd": folder});
+        (".mcp.json", json!({"mcpServers": {"s": server}}), format!("{folder}/server.sh"))
+    };
+    let script = |path: &str| {
+        let hook = json!({"name": "h", "type": "script", "script": path});
+        (".brynhild/hooks.yaml", json!({"hooks": {"pre_tool_use": [hook]}}), path.to_owned())
+    };
+    let argument = |path: &str| {
+        let server = json!({"command": "bash", "args": [path]});
+        (".mcp.json", json!({"mcpServers": {"s": server}}), path.to_owned())
+    };
+    for (file, text, started) in [
+        server("sub dir"),
+        server("s'b"),
+        server("a(b)"),
+        server("$a;b"),
+        script("tools/my x.py"),
+        script("tools/it's (1).py"),
+        script("tools/$x.py"),
+        argument("it's \"x.sh"),
+        argument("a;b.sh"),
+    ] {
+        let project = project();
+        project.file(file, text.to_string()).file(&started, "true\n");
+        trust(&project);
+        assert_eq!(super::list(&project)[0]["state"], "unchanged", "{started}");
+        project.file(&started, "false\n");
+        assert_eq!(super::list(&project)[0]["state"], "changed", "{started}");
+    }
+}

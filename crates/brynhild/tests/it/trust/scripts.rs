@@ -232,6 +232,16 @@ fn a_change_of_what_a_script_loads_asks_again_whatever_it_looks_like() {
             &[("x.pl", "use Foo::Bar;"), ("lib/Foo/Bar.pm", "1;")],
             "lib/Foo/Bar.pm",
         ),
+        (
+            "node test/a.js",
+            &[
+                ("test/a.js", "require('..')"),
+                ("package.json", r#"{"main": "deep/y.js"}"#),
+                ("deep/y.js", "1"),
+            ],
+            "deep/y.js",
+        ),
+        ("node a.js", &[("a.js", "require('./')"), ("index.js", "1")], "index.js"),
     ];
     for (command, files, changed) in shapes {
         let project = trusted(command, files);

@@ -36,15 +36,13 @@ fn a_command_whose_scripts_no_reading_finds_is_named_in_the_question() {
         let named = told(&project);
         assert_eq!(named[0]["file"], ".brynhild/hooks.yaml", "{command}: {named}");
         let shown = project.brynhild(&["trust"]);
-        assert!(shown.stderr.contains("a change of it will not be noticed"), "{shown}");
+        assert!(shown.stderr.contains("a change of such a file is not noticed"), "{shown}");
     }
 }
 
 #[test]
 fn what_runs_nothing_or_just_what_is_covered_is_not_named() {
-    for command in
-        ["exit 1", "sh tools/x.sh", "jq -r .a | grep -q b && exit 2 || true", "sh too*/x.sh"]
-    {
+    for command in ["exit 1", "sh tools/x.sh", "jq -r .a | grep -q b && exit 2 || true"] {
         let project = project();
         with_hook(&project, "session_start", command);
         project.file("tools/x.sh", "echo a\n");
@@ -58,11 +56,10 @@ fn what_runs_nothing_or_just_what_is_covered_is_not_named() {
 }
 
 /// The hook that runs a script of this text, in a project with what it may run.
-fn with_script(name: &str, text: &str) -> Project {
+fn with_script(text: &str) -> Project {
     let project = project();
-    let run = if name == "Makefile" { "make check" } else { "bash run.sh" };
-    with_hook(&project, "session_start", run);
-    project.file(name, text).file("tools/x.sh", "true\n").file("lib/a.sh", "true\n");
+    with_hook(&project, "session_start", "bash run.sh");
+    project.file("run.sh", text).file("tools/x.sh", "true\n").file("lib/a.sh", "true\n");
     project
 }
 
@@ -83,6 +80,8 @@ fn a_hook_that_hides_what_it_runs_is_named_however_it_is_written() {
         "npm test -ws",
         "npm run lint -w a",
         "npm -w a run lint",
+        "export \"$(cat steps)\"; cat /dev/null",
+        "cat steps > lib/json.py; sh tools/x.sh; rm lib/json.py",
     ] {
         let project = project();
         with_hook(&project, "session_start", command);
@@ -98,53 +97,101 @@ fn a_hook_that_hides_what_it_runs_is_named_however_it_is_written() {
         "[[ -v 'a[$(sh $(printf %s to ols/x.sh))0]' ]]",
         "unset 'a[$(sh $(printf %s to ols/x.sh))0]'",
         "cat <<E\n$(sh t[o]ols/x.sh)\nE",
+        "printf 'abc%ln' PATH; cat /dev/null",
+        "read -r x < data; export $x; sh lib/a.sh",
+        "if [ -n \"$NOPE\" ]; then DIR=\"$(dirname \"$0\")\"; fi\n. \"$DIR/lib/a.sh\"",
+        "TERM=\"$(dirname \"$0\")\"\n. \"$TERM/lib/a.sh\"",
+        "GROUPS=\"$(dirname \"$0\")\"\n. \"$GROUPS/lib/a.sh\"",
     ] {
-        let project = with_script("run.sh", text);
+        let project = with_script(text);
         let named = told(&project);
         assert_eq!(named[0]["file"], "run.sh", "{text}: {named}");
     }
-    for text in [
-        "E = ols\nexport BASH_ENV = to$(E)/x.sh\nSHELL=/bin/bash\ncheck:\n\ttrue",
-        "E = ols\ncheck:\n\t. lib/../to$(E)/x.sh",
-        "E = ols\ncheck:\n\t. lib/../to${E}/x.sh",
-        "E = ols\nX = sh to$(E)/x.sh\ncheck:\n\t${X}",
+}
+
+const GUARD: &str = r#"#!/bin/sh
+# Keeps secrets out of commits; it's strict.
+set -eu
+input=$(cat)
+tool=$(printf '%s' "$input" | jq -r '.tool_name // empty')
+file=$(echo "$input" | jq -r .tool_input.file_path)
+[ -n "$file" ] || exit 0
+if [ "$tool" = "Bash" ] && echo "$input" | grep -qE 'rm -rf|sudo (a|b)$'; then
+  echo "blocked: $tool" >&2
+  exit 2
+fi
+case "$file" in
+  *.env | */secrets/*) echo "no: $file" >> .claude/guard.log; exit 2 ;;
+  *) ;;
+esac
+for word in $file; do
+  [ "$word" = "--force" ] && exit 2
+done
+cat <<EOF
+{"decision": "approve", "file": "$file"}
+EOF
+"#;
+
+#[test]
+fn the_usual_guards_are_not_named() {
+    for (command, path, text) in [
+        ("\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/guard.sh", ".claude/hooks/guard.sh", GUARD),
+        ("cd \"$CLAUDE_PROJECT_DIR\" && sh lib/guard.sh", "lib/guard.sh", GUARD),
+        (
+            "python3 .claude/hooks/guard.py",
+            ".claude/hooks/guard.py",
+            "import json, re, sys\ndata = json.load(sys.stdin)\nif re.compile('x').search(str(data)):\n    sys.exit(2)\n",
+        ),
+        (
+            "python3 .claude/hooks/guard.py",
+            ".claude/hooks/guard.py",
+            "import sys\n# evaluate the system prompt; globals are fine\nsys.exit(0)\n",
+        ),
+        (
+            "node $CLAUDE_PROJECT_DIR/hooks/guard.js",
+            "hooks/guard.js",
+            "const fs = require('fs')\nconst data = JSON.parse(fs.readFileSync(0))\nif (/x/.exec(data.a)) process.exit(2)\n",
+        ),
+        (
+            "bash lib/guard.sh \"$CLAUDE_FILE_PATHS\"",
+            "lib/guard.sh",
+            "DIR=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\"\nsource \"$DIR/more.sh\"\n",
+        ),
     ] {
-        let project = with_script("Makefile", text);
-        let named = told(&project);
-        assert_eq!(named[0]["file"], "Makefile", "{text}: {named}");
+        let project = project();
+        let hook = json!({"type": "command", "command": command});
+        let settings = json!({"hooks": {"PreToolUse": [{"matcher": "", "hooks": [hook]}]}});
+        project.file(".claude/settings.json", settings.to_string());
+        project.file(path, text).file("lib/more.sh", "true\n");
+        assert_eq!(told(&project), json!([]), "{command}");
     }
 }
 
 #[test]
-fn the_usual_lines_of_hooks_are_not_named() {
+fn what_runs_scripts_by_rules_of_its_own_is_named() {
     for command in [
-        "cd \"$CLAUDE_PROJECT_DIR\" && sh lib/a.sh",
-        "bash lib/a.sh \"$CLAUDE_FILE_PATHS\"",
-        "bash lib/a.sh $(git diff --name-only)",
-        "git -C . status",
-        "sed -e 's/a/b/' -e 's/c/d/' x",
-        "timeout -k 5 10 bash lib/a.sh",
+        "npm run lint",
+        "make check",
+        "cargo test",
+        "npx tool",
+        "cd lib && sh a.sh",
+        "f() { :; }; f",
     ] {
         let project = project();
         with_hook(&project, "session_start", command);
+        project
+            .file("package.json", r#"{"scripts": {"lint": "true"}}"#)
+            .file("Makefile", "check:\n\ttrue\n");
         project.file("lib/a.sh", "true\n");
-        assert_eq!(told(&project), json!([]), "{command}");
-    }
-    for text in [
-        "DIR=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\"\nsource \"$DIR/lib/a.sh\"\n",
-        "while IFS= read -r line; do echo \"$line\"; done < x\n",
-        "files=(a b)\nfor f in \"${files[@]}\"; do echo \"$f\"; done\n",
-        "n=0\n(( n++ )) || true\nif (( n > 3 )); then exit 1; fi\n",
-        "[[ \"$1\" =~ (a|b) ]] && exit 1\nmsg=$(cat <<'E'\nit's here\nE\n)\necho \"$msg\"\n",
-    ] {
-        let project = with_script("run.sh", text);
-        assert_eq!(told(&project), json!([]), "{text}");
+        let wanted =
+            json!([{"file": ".brynhild/hooks.yaml", "command": command.split(" && ").next()}]);
+        assert_eq!(told(&project), wanted, "{command}");
     }
 }
 
 #[test]
 fn of_a_script_that_is_not_understood_the_line_is_shown() {
-    let project = with_script("run.sh", "echo first\necho ${!name}\necho last\n");
+    let project = with_script("echo first\necho ${!name}\necho last\n");
     assert_eq!(told(&project), json!([{"file": "run.sh", "command": "echo ${!name}"}]));
 }
 
@@ -218,9 +265,8 @@ fn what_a_shell_is_given_is_read_as_what_a_shell_runs_whatever_it_is_called() {
     for (command, file) in [
         ("bash steps", "steps"),
         (". ./lib.py", "lib.py"),
-        ("sh < rules.md", "rules.md"),
+        ("sh rules.md", "rules.md"),
         ("./run", "run"),
-        ("find checks -type f -exec sh {} +", "checks/a"),
     ] {
         let project = project();
         with_hook(&project, "session_start", command);

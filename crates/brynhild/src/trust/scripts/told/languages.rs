@@ -1,0 +1,215 @@
+//! What a script is written in, by its first line, its name or what runs it; and words in other languages than a
+//! shell's by which programs are started, or code is loaded whose name does not stand there.
+
+use super::By;
+
+/// A language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Language {
+    Shell,
+    Python,
+    JavaScript,
+    Perl,
+    Ruby,
+    /// One of which nothing is known but that its bytes are no text.
+    Binary,
+}
+
+/// What the start of a file, or its name, says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum First {
+    Language(Language),
+    /// A first line that is not just the name of a known interpreter.
+    Odd(String),
+}
+
+/// Interpreters that run a script as it is, without options.
+#[rustfmt::skip]
+const INTERPRETERS: [(&str, Language); 9] = [
+    ("bash", Language::Shell), ("dash", Language::Shell), ("node", Language::JavaScript), ("nodejs", Language::JavaScript),
+    ("perl", Language::Perl), ("python", Language::Python), ("python3", Language::Python), ("ruby", Language::Ruby),
+    ("sh", Language::Shell),
+];
+/// Endings of names that say the language.
+#[rustfmt::skip]
+const ENDINGS: [(&str, Language); 17] = [
+    ("bash", Language::Shell), ("sh", Language::Shell), ("py", Language::Python), ("pyw", Language::Python),
+    ("js", Language::JavaScript), ("mjs", Language::JavaScript), ("cjs", Language::JavaScript), ("ts", Language::JavaScript),
+    ("mts", Language::JavaScript), ("cts", Language::JavaScript), ("pl", Language::Perl), ("pm", Language::Perl),
+    ("rb", Language::Ruby), ("pyc", Language::Binary), ("pyd", Language::Binary), ("so", Language::Binary),
+    ("node", Language::Binary),
+];
+/// Where interpreters lie.
+const FOLDERS: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
+
+/// What a script of Python says to start a program, or to load code by a name that is put together.
+#[rustfmt::skip]
+const PYTHON: [&str; 52] = [
+    "__builtins__", "__dict__", "__getattribute__", "__globals__", "__import__", "__loader__", "__spec__", "__subclasses__",
+    "addsitedir", "attrgetter", "builtins", "cProfile", "cffi", "compile", "ctypes", "doctest", "eval", "exec", "execfile",
+    "full_load", "getattr", "globals", "import_module", "importlib", "locals", "marshal", "methodcaller", "multiprocessing",
+    "pdb", "pickle", "pkgutil", "popen", "pty", "runpy", "shelve", "site", "system", "timeit", "unittest", "unsafe_load",
+    "UnsafeLoader", "vars", "webbrowser", "zipimport", "InteractiveConsole", "InteractiveInterpreter", "dictConfig",
+    "enable_load_extension", "fileConfig", "load_extension", "runcode", "runsource",
+];
+/// Modules of Python with usual names that run what they are given.
+const MODULES: [&str; 4] = ["bdb", "code", "codeop", "imp"];
+/// How further ones begin.
+const STARTS: [&str; 6] = ["execl", "execv", "fork", "popen", "posix_spawn", "spawn"];
+/// The same of JavaScript.
+#[rustfmt::skip]
+const JAVASCRIPT: [&str; 17] = [
+    "Bun", "Function", "Worker", "_load", "binding", "child_process", "cluster", "createRequire", "dlopen", "eval", "execa",
+    "global", "globalThis", "loadExtension", "mainModule", "vm", "worker_threads",
+];
+/// The same of Perl and Ruby.
+#[rustfmt::skip]
+const OTHERS: [&str; 28] = [
+    "DynaLoader", "Fiddle", "INC", "LOAD_PATH", "Open3", "PTY", "__send__", "autoload", "class_eval", "class_exec", "eval",
+    "evalbytes", "exec", "instance_eval", "instance_exec", "load", "module_eval", "module_exec", "open", "open2", "open3",
+    "public_send", "qx", "readpipe", "require", "send", "syscall", "system",
+];
+
+/// The language of the program of this name.
+pub(super) fn interpreter(name: &str) -> Option<Language> {
+    INTERPRETERS.iter().find(|(it, _)| *it == name).map(|(_, language)| *language)
+}
+
+/// What a file says of itself, by its first line and its name.
+pub(super) fn by_own(path: &str, bytes: &[u8]) -> Vec<First> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let by_name = ENDINGS.iter().find(|(it, _)| *it == ending).map(|(_, it)| First::Language(*it));
+    first_line(bytes).into_iter().chain(by_name).collect()
+}
+
+/// What it is by what runs it.
+pub(super) fn by_use(by: By, path: &str, bytes: &[u8]) -> Option<First> {
+    let first = first_line(bytes);
+    match by {
+        By::Shell | By::Bash | By::Sourced => Some(First::Language(Language::Shell)),
+        By::Interpreter(language) => Some(First::Language(language)),
+        By::Itself => first.or(Some(First::Language(Language::Shell))),
+        By::Script => {
+            first.or_else(|| by_own(path, bytes).pop()).or(Some(First::Language(Language::Python)))
+        }
+    }
+}
+
+fn first_line(bytes: &[u8]) -> Option<First> {
+    let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split([' ', '\t']).filter(|it| !it.is_empty());
+    let name = match (words.next(), words.next(), words.next()) {
+        (Some("/usr/bin/env"), Some(name), None) => Some(name),
+        (Some(program), None, None) => FOLDERS.iter().find_map(|it| program.strip_prefix(it)),
+        _ => None,
+    };
+    let language = name.and_then(interpreter).map(First::Language);
+    Some(language.unwrap_or_else(|| First::Odd(format!("#!{line}"))))
+}
+
+/// Whether the first line names Bash.
+pub(super) fn says_bash(text: &str) -> bool {
+    text.lines().next().is_some_and(|line| line.starts_with("#!") && line.ends_with("bash"))
+}
+
+/// The first line of a script by which it may start a program, or load code that is not named there.
+pub(super) fn starting(language: Language, text: &str) -> Option<String> {
+    let words: &[&str] = match language {
+        Language::Shell | Language::Binary => &[],
+        Language::Python => &PYTHON,
+        Language::JavaScript => &JAVASCRIPT,
+        Language::Perl | Language::Ruby => &OTHERS,
+    };
+    let is_told = |line: &&str| {
+        let line = if language == Language::Python { without_comment(line) } else { line };
+        let is_start = |name: &str| {
+            STARTS.iter().any(|it| name.starts_with(it)) || name.contains("subprocess")
+        };
+        let has_word = names(line).any(|(at, name)| {
+            (words.contains(&name) || is_start(name)) && !is_other(line, at, name)
+        });
+        let has_name = |word: &str| names(line).any(|(_, name)| name == word);
+        has_word
+            || match language {
+                Language::Python => {
+                    line.contains("sys.path") || line.contains(is_folded) || imports_code(line)
+                }
+                Language::JavaScript => loads_open(line, &["require", "import"]),
+                Language::Perl => line.contains('`') || has_name("do"),
+                Language::Ruby => {
+                    let has_sign = ["`", "%x", "$:"].iter().any(|it| line.contains(it));
+                    has_sign || loads_open(line, &["require_relative"])
+                }
+                Language::Shell | Language::Binary => false,
+            }
+    };
+    text.lines().find(is_told).map(str::to_owned)
+}
+
+/// Names in a line, with where they begin.
+fn names(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_sign = |c: char| !c.is_alphanumeric() && c != '_';
+    let mut next = 0;
+    let pieces = line.split_inclusive(is_sign).map(move |piece| {
+        let start = next;
+        next += piece.len();
+        (start, piece.trim_end_matches(is_sign))
+    });
+    pieces.filter(|(_, name)| !name.is_empty())
+}
+
+/// Whether a name is that of something else, which is usual: expressions are compiled and executed too.
+fn is_other(line: &str, at: usize, name: &str) -> bool {
+    name == "compile" && line[..at].ends_with("re.")
+}
+
+/// A line of Python up to its comment. Where a string could begin or end in it, or code stand in one, what looks
+/// like a comment may be none.
+fn without_comment(line: &str) -> &str {
+    let is_plain = !line.contains(['"', '\'', '{', '\r']);
+    line.split_once('#').filter(|_| is_plain).map_or(line, |(code, _)| code)
+}
+
+/// Whether a line of Python imports what runs texts, or the list of folders that modules come from under a name of
+/// its own.
+fn imports_code(line: &str) -> bool {
+    let names: Vec<&str> = names(line).map(|(_, name)| name).collect();
+    let has = |part: &[&str]| names.windows(part.len()).any(|it| it == part);
+    let is_open = || has(&["path"]) || line.contains(['*', '(']);
+    has(&["sys", "as"])
+        || has(&["from", "sys", "import"]) && is_open()
+        || has(&["import"]) && MODULES.iter().any(|it| has(&[it]))
+}
+
+/// Whether a line loads something by one of these words whose name is no plain text.
+fn loads_open(line: &str, loaders: &[&str]) -> bool {
+    loaders.iter().any(|word| {
+        names(line).filter(|(_, name)| name == word).any(|(at, _)| {
+            let rest = line[at + word.len()..].trim_start();
+            let call = rest.strip_prefix('(').map(str::trim_start);
+            // Ruby needs no brackets, and puts values into texts.
+            let is_ruby = *word == "require_relative";
+            let text = call.or(is_ruby.then_some(rest));
+            let quote = text.and_then(|it| it.chars().next()).filter(|it| ['"', '\''].contains(it));
+            let is_text = text.zip(quote).is_some_and(|(text, quote)| {
+                text[1..].split_once(quote).is_some_and(|(name, after)| {
+                    let after = after.trim_start();
+                    !name.contains('\\')
+                        && (after.starts_with(')')
+                            || is_ruby && after.is_empty() && !name.contains('#'))
+                })
+            });
+            // A statement names what it imports; what loads by another name is given away otherwise.
+            let is_statement = *word == "import" && call.is_none();
+            !is_text && !is_statement
+        })
+    })
+}
+
+/// Whether Python takes a letter for one of ASCII.
+fn is_folded(letter: char) -> bool {
+    matches!(letter, 'ª' | 'º' | 'ſ' | '\u{2b0}'..='\u{2b8}' | '\u{1d2c}'..='\u{1d6a}' | '\u{2070}'..='\u{209c}'
+        | '\u{2100}'..='\u{214f}' | '\u{fb00}'..='\u{fb06}' | '\u{ff00}'..='\u{ffef}' | '\u{1d400}'..='\u{1d7ff}')
+}

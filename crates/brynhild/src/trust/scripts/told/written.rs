@@ -1,0 +1,62 @@
+//! Files that a text writes by a redirection or by `tee`: what is loaded from one of them later is nothing that
+//! anybody looked at.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use policy::script::{Piece, Word};
+
+use super::super::{Entry, is_data};
+use super::Place;
+use super::languages::{First, Language, by_own};
+
+/// Endings of what no interpreter loads unless its whole name is written out.
+const ENDINGS: [&str; 4] = [".json", ".log", ".md", ".txt"];
+/// What Node.js looks into for the name of what it loads.
+const PACKAGE: &str = "package.json";
+
+/// The names with such endings that texts which no shell reads say, in small letters.
+pub(super) fn said<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeSet<String> {
+    let shell = First::Language(Language::Shell);
+    let is_read = |entry: &&Entry| {
+        let path = &entry.part.path;
+        let is_code = !is_data(path) && !by_own(path, &entry.bytes).contains(&shell);
+        is_code || path.ends_with(PACKAGE)
+    };
+    let texts = entries.filter(is_read).map(|it| String::from_utf8_lossy(&it.bytes));
+    let names = texts.flat_map(|text| {
+        let names = text.split(is_sign).map(str::to_ascii_lowercase);
+        names.filter(|it| ENDINGS.iter().any(|ending| it.ends_with(ending))).collect::<Vec<_>>()
+    });
+    names.collect()
+}
+
+/// The name of a file that is written, if nothing loads it by that, whatever folder it lies in.
+pub(super) fn name_unless_loaded<'a>(word: &'a Word, said: &BTreeSet<String>) -> Option<&'a str> {
+    let last = match word.pieces.as_slice() {
+        [Piece::Text(text)] => text,
+        [.., Piece::Text(text)] if text.contains('/') => text,
+        _ => return None,
+    };
+    let last = last.rsplit('/').next().filter(|it| !it.starts_with('-'))?;
+    // Some file systems do not tell letters of different case apart.
+    let small = last.to_ascii_lowercase();
+    let is_said = said.contains(small.rsplit(is_sign).next().unwrap_or_default());
+    let is_data = ENDINGS.iter().any(|it| small.ends_with(it)) && small != PACKAGE;
+    (is_data && !is_said).then_some(last)
+}
+
+/// Whether a file that is written is none that lies in a project.
+pub(super) fn is_elsewhere(word: &Word, place: Place<'_>) -> bool {
+    let Some(path) = word.literal() else { return false };
+    // A project may lie in a folder of this one.
+    let temporary =
+        path.strip_prefix("/tmp/").filter(|_| place != Place::Project(Path::new("/tmp")));
+    let is_temporary =
+        temporary.is_some_and(|it| !it.contains('/') && !["", ".", ".."].contains(&it));
+    ["/dev/null", "/dev/stderr"].contains(&path) || is_temporary
+}
+
+fn is_sign(letter: char) -> bool {
+    !letter.is_alphanumeric() && !['.', '-', '_'].contains(&letter)
+}
