@@ -253,7 +253,7 @@ fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::Result<Path
                         if links > MAX_LINKS {
                             return Err(io::Error::other("too many symbolic links"));
                         }
-                        passed(next.join(ahead.iter().rev().collect::<PathBuf>()));
+                        passed(ahead.iter().rev().fold(next, |path, part| path.join(part)));
                         ahead.extend(parts(&target));
                     }
                     Err(_) => resolved = next,
