@@ -58,16 +58,22 @@ pub trait Look: Send + Sync {
     }
 
     /// What in the repository around `folder` makes git run a program when it only looks.
-    fn git_runs(&self, folder: &Path) -> Option<String>;
+    fn git_runs(&self, _folder: &Path) -> Option<String> {
+        None
+    }
 
     /// Why git may take its files from elsewhere than where the repository around `folder` is.
-    fn git_elsewhere(&self, folder: &Path) -> Option<String>;
+    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
+        None
+    }
 
     /// The first file that is `wanted` among those that the repository around `folder` keeps.
     fn git_keeps(&self, folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought;
 
     /// Why git would obey a file at `path`, once it is written.
-    fn git_obeys(&self, path: &Path) -> Option<String>;
+    fn git_obeys(&self, _path: &Path) -> Option<String> {
+        None
+    }
 
     /// Why a file at `path` would make programs of the project run once these lines are added, or any where
     /// they are not known.

@@ -88,20 +88,8 @@ impl Look for Disk {
         Some(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
     }
 
-    fn git_runs(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
-    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         Sought::Nothing
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn is_own(&self, _program: &str) -> bool {

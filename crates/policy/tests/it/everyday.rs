@@ -66,21 +66,9 @@ impl Look for Disk {
         (!names.is_empty()).then_some(names)
     }
 
-    fn git_runs(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
-    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_keeps(&self, _folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         let mut files = self.0.iter().map(Path::new).filter(|it| !is_hidden(it));
         files.find(|path| wanted(path)).map_or(Sought::Nothing, |path| Sought::Found(path.into()))
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn is_own(&self, _program: &str) -> bool {

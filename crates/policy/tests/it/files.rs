@@ -45,20 +45,12 @@ impl Look for Linked {
         None
     }
 
-    fn git_runs(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_elsewhere(&self, folder: &Path) -> Option<String> {
         folder.starts_with("/w/sub").then(|| String::from("`core.worktree`"))
     }
 
     fn git_keeps(&self, folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         self.seek(folder, Width::Everything, wanted)
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn leads_to_program(&self, path: &Path, added: Option<Vec<&str>>) -> Option<String> {

@@ -40,21 +40,9 @@ impl Look for Ignoring {
         Some(first.map(|name| name.as_os_str().to_string_lossy().into_owned()).collect())
     }
 
-    fn git_runs(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
-    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_keeps(&self, _folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         let mut files = FILES.iter().map(Path::new).filter(|it| !is_ignored(it));
         files.find(|path| wanted(path)).map_or(Sought::Nothing, |path| Sought::Found(path.into()))
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn is_own(&self, _program: &str) -> bool {

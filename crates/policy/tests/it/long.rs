@@ -26,21 +26,9 @@ impl Look for Counted {
         (folder == Path::new("/w")).then(Vec::new)
     }
 
-    fn git_runs(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
-    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         self.0.fetch_add(1, Ordering::Relaxed);
         Sought::Nothing
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn is_own(&self, _program: &str) -> bool {

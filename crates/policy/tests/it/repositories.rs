@@ -39,16 +39,8 @@ impl Look for Brought {
         folder.starts_with("/w/named.git").then(|| String::from("`core.sshcommand`"))
     }
 
-    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         Sought::Nothing
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn is_own(&self, _program: &str) -> bool {

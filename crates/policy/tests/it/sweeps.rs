@@ -51,10 +51,6 @@ impl Look for Fixed {
         None
     }
 
-    fn git_runs(&self, _folder: &Path) -> Option<String> {
-        None
-    }
-
     fn git_elsewhere(&self, folder: &Path) -> Option<String> {
         folder.starts_with("/w/away").then(|| String::from("`core.worktree`"))
     }
@@ -62,10 +58,6 @@ impl Look for Fixed {
     fn git_keeps(&self, _folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         let mut files = KEPT.iter().map(Path::new);
         files.find(|path| wanted(path)).map_or(Sought::Nothing, |path| Sought::Found(path.into()))
-    }
-
-    fn git_obeys(&self, _path: &Path) -> Option<String> {
-        None
     }
 
     fn is_own(&self, program: &str) -> bool {
