@@ -44,6 +44,7 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
         findings.extend(read_only_refusal(call, action));
         findings.extend(steps);
     }
+    findings.extend(by_links(call, actions));
     findings.extend(unconditional(call, actions, granted));
     let access =
         if read_only || call.mode == Mode::ReadOnly { Access::ReadOnly } else { Access::Workspace };
@@ -131,13 +132,42 @@ fn write(call: &Call<'_>, path: &Path, diff: Option<&str>) -> Vec<Finding> {
     let place = (path.as_path(), Reading::Literal);
     let mut steps = call.file_rules(Touch::Write, place, Decision::Deny);
     let obeyed = || call.ground.look().and_then(|look| look.git_obeys(path));
-    let led = || call.ground.look().and_then(|look| look.leads_to_program(path, added(diff)));
+    let led = || led(call, path, diff);
     if let Some(why) = call.places.protection(path).or_else(obeyed).or_else(led) {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
     steps.extend(call.file_rules(Touch::Write, place, Decision::Ask));
     steps.push(verdict(call.may_write(path), &subject));
     steps
+}
+
+/// The steps for links that lead to what is written, by rules about writing them and by what their names make of
+/// it: a call states them as names that it reads.
+fn by_links(call: &Call<'_>, actions: &[Action]) -> Vec<Finding> {
+    let mut steps = Vec::new();
+    for action in actions {
+        let Action::Write { path, diff } = action else { continue };
+        let written = paths::normalize(path);
+        let read = actions.iter().filter_map(|action| {
+            let Action::Read { path } = action else { return None };
+            Some(paths::normalize(path))
+        });
+        for link in read.filter(|it| *it != written && call.ground.leads(it) == written) {
+            if let Some(why) = led(call, &link, diff.as_deref()) {
+                steps.push(deny(&link.display().to_string(), &why, BUILT_IN));
+            }
+            let place = (link.as_path(), Reading::Literal);
+            for decision in [Decision::Deny, Decision::Ask] {
+                steps.extend(call.on_files().file_rules(Touch::Write, place, decision));
+            }
+        }
+    }
+    steps
+}
+
+/// Why what a file of this name holds after a change makes programs of the project run.
+fn led(call: &Call<'_>, path: &Path, diff: Option<&str>) -> Option<String> {
+    call.ground.look().and_then(|look| look.leads_to_program(path, added(diff)))
 }
 
 /// The lines that a change adds; none where they are not known.

@@ -15,6 +15,7 @@ mod sweep;
 mod told;
 mod writes;
 
+use entered::{Entered, entered};
 use globs::Globs;
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
 use named::{Given, Hit, Led, named_file};
@@ -73,12 +74,8 @@ const LISTED: usize = 8;
 /// Judges `command`, run in `cwd`.
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
-    let mut findings = match entered::entered(call, command, cwd) {
-        Some(entered) => {
-            let mut findings = stopped(call, entered.before, cwd, Grammar::Untried);
-            findings.extend(stopped(call, entered.rest, &entered.folder, proof.grammar));
-            findings
-        }
+    let mut findings = match entered(call, command, cwd) {
+        Some(entered) => stopped_within(call, &entered, cwd, proof.grammar),
         None => stopped(call, command, cwd, proof.grammar),
     };
     let parts = match proof.parts {
@@ -107,7 +104,22 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     Outcome { findings, read_only, search_path }
 }
 
-/// What deny rules, the floor and ask rules say of `command`.
+/// What deny rules, the floor and ask rules say of a command that goes to a folder first.
+fn stopped_within(
+    call: &Call<'_>,
+    entered: &Entered<'_>,
+    cwd: &Path,
+    grammar: Grammar,
+) -> Vec<Finding> {
+    let mut findings = stopped(call, entered.before, cwd, Grammar::Untried);
+    findings.extend(stopped(call, entered.rest, &entered.folder, grammar));
+    for folder in entered.elsewhere.iter().filter(|_| !entered.tail.trim().is_empty()) {
+        findings.extend(stopped(call, entered.tail, folder, grammar));
+    }
+    findings
+}
+
+/// The same of one that may run anywhere.
 fn stopped(call: &Call<'_>, command: &str, cwd: &Path, grammar: Grammar) -> Vec<Finding> {
     let places = (cwd, call.places.home.as_deref());
     let reach = if denies_commands(call) { Reach::Sources } else { Reach::Commands };

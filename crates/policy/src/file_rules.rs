@@ -177,14 +177,28 @@ mod tests {
     }
 
     #[test]
+    fn the_home_is_meant_with_all_in_it() {
+        for pattern in ["~", "~/**", "$HOME/**"] {
+            let denied = [format!("Read({pattern})"), format!("Write({pattern})")];
+            let held = rules(&json!({"deny": denied})).unwrap();
+            for path in ["/home/me/app", "/home/me/app/k", "/home/me/.npmrc"].map(Path::new) {
+                assert!(held.hides(path) && held.keeps(path), "{pattern} {path:?}");
+            }
+            assert!(!held.hides(Path::new("/w/k")) && !held.keeps(Path::new("/w/k")), "{pattern}");
+        }
+    }
+
+    #[test]
     fn the_quick_look_leaves_nothing_out() {
         let patterns =
             ["*.pem", "id_*", "s?cret/**", "a[bc]d", "**", "x/**/*.k?y", "{p,q}.env", "*"];
+        let folders = ["~", "~/**", "$HOME", "$HOME/**", "~/*/**", ".", "./**", "/**", "//**"];
         let paths =
             ["k.pem", "ID_RSA", "secret/deep/k", "acd", "x/y/a.key", "q.env", "b/x.KEY", "o"];
-        for pattern in patterns {
+        let paths = paths.into_iter().chain(["", "/v/k", "/home/me", "/home/me/app/k"]);
+        for pattern in patterns.into_iter().chain(folders) {
             let held = rules(&json!({"deny": [format!("Read({pattern})")]})).unwrap();
-            for path in paths.map(|path| Path::new("/w").join(path)) {
+            for path in paths.clone().map(|path| Path::new("/w").join(path)) {
                 let literal = (path.as_path(), Reading::Literal);
                 let means = held.rules[0].pattern.matches(literal, &held.places, Decision::Deny);
                 assert_eq!(held.hides(&path), means, "{pattern} {path:?}");

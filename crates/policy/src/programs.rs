@@ -153,6 +153,45 @@ pub(crate) fn only_looks(words: &[Word]) -> bool {
 
 /// Whether a program of this name has its arguments checked.
 pub(crate) fn is_known(name: &str) -> bool {
-    let word = Word { text: name.to_owned(), range: 0..0, glob: false, quoted: false };
-    !PARTLY.contains(&name) && matches!(check(&[word]), Knowledge::Checked { .. })
+    // Asked of every command of a text.
+    let has_own_check = matches!(
+        name,
+        "git"
+            | "find"
+            | "sed"
+            | "grep"
+            | "egrep"
+            | "fgrep"
+            | "rg"
+            | "jq"
+            | "test"
+            | "["
+            | "[["
+            | "sleep"
+            | "ps"
+            | "xxd"
+            | "printenv"
+            | "printf"
+            | "echo"
+            | "true"
+            | "false"
+            | ":"
+    );
+    has_own_check || (look::is_listed(name) && !PARTLY.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_what_is_checked() {
+        let names = "git find sed grep rg jq test [ [[ sleep ps xxd printenv printf echo true : cat ls head \
+            seq tree stat rm curl tar unzip tee ulimit hostname zcat bash nothing";
+        for name in names.split_whitespace() {
+            let word = Word { text: name.to_owned(), range: 0..0, glob: false, quoted: false };
+            let is_checked = matches!(check(&[word]), Knowledge::Checked { .. });
+            assert_eq!(is_known(name), is_checked && !PARTLY.contains(&name), "{name}");
+        }
+    }
 }

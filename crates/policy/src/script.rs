@@ -3,6 +3,7 @@
 //! more, and nothing but blanks may stand between its pieces, so that text which it takes for data is data to
 //! Bash and to a plain `sh` as well.
 
+mod chain;
 mod document;
 mod word;
 
@@ -10,6 +11,7 @@ use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+pub(crate) use chain::chain;
 pub use word::{Piece, Word};
 
 /// Longer texts are not read.
@@ -30,7 +32,8 @@ const HOLDERS: [&str; 14] = [
     "while_statement", "do_group", "negated_command", "redirected_statement", "case_statement", "case_item",
 ];
 /// What words are to the parser.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 10] = [
+    "arithmetic_expansion",
     "word",
     "number",
     "string",
@@ -43,9 +46,9 @@ const WORDS: [&str; 9] = [
 ];
 /// Signs and words between statements.
 #[rustfmt::skip]
-const BETWEEN: [&str; 26] = [
+const BETWEEN: [&str; 27] = [
     "&&", "||", ";", "\n", "&", "|", "(", ")", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do",
-    "done", "!", "case", "in", "esac", ";;", "$(", "for",
+    "done", "!", "case", "in", "esac", ";;", "$(", "`", "for",
 ];
 /// Words that begin a statement, or go on with one, and are no programs.
 #[rustfmt::skip]
@@ -63,9 +66,9 @@ pub struct Command {
     pub range: Range<usize>,
     /// Variables that are set before its program, with their values.
     pub settings: Vec<(String, Word)>,
-    /// Its program and arguments; of a loop the name that it sets.
+    /// Its program and arguments; of a loop the name that it sets, of a function its own, of a sum those in it.
     pub words: Vec<Word>,
-    /// Files that it reads.
+    /// Files that it reads; of a loop the words that it goes over.
     pub inputs: Vec<Word>,
     /// Files that it writes.
     pub targets: Vec<Word>,
@@ -89,10 +92,19 @@ pub enum Kind {
     Loop,
     /// What a group reads and writes.
     Group,
+    /// A function, whose body is among the commands that follow.
+    Function,
+    /// A sum in a word, with the variables that are worked out in it.
+    Sum,
 }
 
 /// The commands of `text` in order, those within words among them; or where it is not understood.
 pub fn read(text: &str) -> Result<Vec<Command>, usize> {
+    understood(text).map(|(commands, _)| commands)
+}
+
+/// The same, with the structure that they were found in.
+fn understood(text: &str) -> Result<(Vec<Command>, Tree), usize> {
     let is_odd = |c: char| {
         (c.is_control() && !['\n', '\t'].contains(&c))
             || (c.is_whitespace() && ![' ', '\n', '\t'].contains(&c))
@@ -110,7 +122,8 @@ pub fn read(text: &str) -> Result<Vec<Command>, usize> {
     let mut reader = Reader { text, seen, commands: Vec::new(), is_in_word: false, depth: 0 };
     reader.statement(root)?;
     reader.check_rest()?;
-    Ok(reader.commands)
+    let commands = reader.commands;
+    Ok((commands, tree))
 }
 
 /// The text as the parser sees it; none where that takes too much work.
@@ -181,6 +194,7 @@ impl<'a> Reader<'a> {
             kind if HOLDERS.contains(&kind) => self.held(node),
             "for_statement" => self.looped(node),
             "test_command" => self.test(node),
+            "function_definition" => self.function(node),
             "command" | "declaration_command" | "variable_assignment" | "variable_assignments" => {
                 self.command(node)
             }
@@ -325,10 +339,19 @@ impl<'a> Reader<'a> {
     /// A word, with the commands in it.
     fn word(&mut self, node: Node<'_>) -> Result<Word, usize> {
         let inner = substitutions(node);
-        let word = word::read(self.text, node.byte_range(), &ranges(&inner))?;
+        let (word, summed) = word::read(self.text, node.byte_range(), &ranges(&inner))?;
         self.see(node.byte_range());
+        self.sum(node, &summed);
         self.within(&inner)?;
         Ok(word)
+    }
+
+    /// The variables of sums in what `node` says.
+    fn sum(&mut self, node: Node<'_>, names: &[String]) {
+        if !names.is_empty() {
+            let words = names.iter().map(|it| Word::literally(it, node.byte_range())).collect();
+            self.commands.push(Command { words, ..self.new_command(node, Kind::Sum) });
+        }
     }
 
     fn within(&mut self, substitutions: &[Node<'_>]) -> Result<(), usize> {
@@ -336,8 +359,7 @@ impl<'a> Reader<'a> {
         for node in substitutions {
             // What stands between its commands is looked at as anywhere else.
             self.seen[node.byte_range()].fill(false);
-            let is_plain = self.of(*node).starts_with("$(") && self.of(*node).ends_with(')');
-            if !is_plain || self.of(*node).starts_with("$((") || self.depth > DEEPEST {
+            if !is_substitution(self.of(*node)) || self.depth > DEEPEST {
                 return Err(node.start_byte());
             }
             self.depth += 1;
@@ -435,7 +457,7 @@ impl<'a> Reader<'a> {
                     self.sign(child)?;
                 }
                 kind if WORDS.contains(&kind) && is_open => {
-                    self.word(child)?;
+                    command.inputs.push(self.word(child)?);
                 }
                 _ => return Err(child.start_byte()),
             }
@@ -443,6 +465,22 @@ impl<'a> Reader<'a> {
         let head = node.child_by_field_name("body").map_or(node.end_byte(), |it| it.start_byte());
         let words = self.text[node.start_byte()..head].trim_end().trim_end_matches(';');
         if words.replace("\\\n", "").contains('\n') { Err(node.start_byte()) } else { Ok(()) }
+    }
+
+    fn function(&mut self, node: Node<'_>) -> Result<(), usize> {
+        let mut command = self.new_command(node, Kind::Function);
+        for child in children(node) {
+            match child.kind() {
+                "word" => command.words.push(self.word(child)?),
+                "(" | ")" => self.sign(child)?,
+                "compound_statement" => {
+                    self.commands.push(command.clone());
+                    self.statement(child)?;
+                }
+                _ => return Err(child.start_byte()),
+            }
+        }
+        Ok(())
     }
 
     fn test(&mut self, node: Node<'_>) -> Result<(), usize> {
@@ -458,7 +496,8 @@ impl<'a> Reader<'a> {
             match child.kind() {
                 "unary_expression" | "binary_expression" => self.operands(child, command)?,
                 kind if WORDS.contains(&kind) => command.words.push(self.word(child)?),
-                "[" | "]" | "[[" | "]]" | "!" | "=" | "==" | "!=" | "&&" | "||"
+                "regex" => command.words.push(self.pattern(child)?),
+                "[" | "]" | "[[" | "]]" | "!" | "=" | "==" | "!=" | "=~" | "&&" | "||"
                 | "test_operator" => {
                     self.see(child.byte_range());
                     let sign = self.of(child);
@@ -468,6 +507,22 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What a text is compared with behind `=~`, where a plain `sh` takes it for one word, or Bash does and it is
+    /// no word to others.
+    fn pattern(&mut self, node: Node<'_>) -> Result<Word, usize> {
+        let (range, text) = (node.byte_range(), self.of(node));
+        let is_apart = |it: Option<char>| it.is_some_and(|it| [' ', '\t'].contains(&it));
+        let is_alone = is_apart(self.text[..range.start].chars().next_back())
+            && is_apart(self.text[range.end..].chars().next());
+        if !is_alone || !word::is_pattern(text) {
+            return Err(range.start);
+        }
+        self.see(range.clone());
+        let is_word = !text.contains(['(', ')', '|']);
+        let piece = if is_word { Piece::Text(text.to_owned()) } else { Piece::Other };
+        Ok(Word { pieces: vec![piece], range })
     }
 
     /// A command ends with its line: its words hold line ends only in quotes.
@@ -500,6 +555,15 @@ impl<'a> Reader<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a command in a word is read in the same way by every shell. Between backticks signs may mean something
+/// else than elsewhere.
+fn is_substitution(text: &str) -> bool {
+    let inner = text.strip_prefix('`').and_then(|it| it.strip_suffix('`'));
+    let is_plain = |it: &str| !it.contains(['\\', '`', '#']) && !it.contains("<<");
+    inner
+        .map_or(text.starts_with("$(") && text.ends_with(')') && !text.starts_with("$(("), is_plain)
 }
 
 /// Whether nothing follows in its command.

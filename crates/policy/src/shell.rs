@@ -19,8 +19,8 @@ pub(crate) use lower::{Cwd, Simple};
 pub(crate) use settled::settled;
 pub(crate) use strict::{Flow, Word};
 pub(crate) use survey::{
-    Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, reaches_interpreter,
-    resolve, survey, untaken,
+    Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, names_program,
+    reaches_interpreter, resolve, survey, untaken,
 };
 pub(crate) use tolerant::{GAP, Piece};
 

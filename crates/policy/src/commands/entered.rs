@@ -1,74 +1,97 @@
-//! The folder that a text goes to before all else: where it runs nothing unless that has worked, only that
-//! folder counts for what follows. Wherever it is not certain, all folders count.
+//! The folder that a text goes to before all else: what runs only if that has worked runs there and nowhere else,
+//! and what follows may run without the rest. Wherever it is not certain, all folders count.
 
-use std::borrow::Cow;
+mod handed;
+mod programs;
+mod staying;
+
 use std::path::{Path, PathBuf};
 
 use crate::call::Call;
+use crate::ground::Look;
 use crate::paths::normalize;
+use crate::script;
+use staying::stays;
 
 /// A text that is taken apart: what goes to a folder, that folder, and what runs there.
 pub(super) struct Entered<'a> {
     pub(super) before: &'a str,
     pub(super) folder: PathBuf,
     pub(super) rest: &'a str,
+    /// The end of the text, which runs elsewhere where nothing before it has run.
+    pub(super) tail: &'a str,
+    /// The folders in which that may be.
+    pub(super) elsewhere: Vec<PathBuf>,
 }
 
-/// What leads back to a folder of before, or lets `cd` go elsewhere.
-const BACK: &[&str] = &[
-    "OLDPWD",
-    "~-",
-    "~+",
-    "CDPATH",
-    "DIRSTACK",
-    "cdable_vars",
-    "autocd",
-    "chdir",
-    "parent",
-    "dirname",
-    "cwd",
+/// More changes of folder one after the other are not followed, and no more commands before them.
+const FOLLOWED: usize = 4;
+
+/// Programs that change nothing which matters to what comes behind them.
+const BEFORE: &[&str] =
+    &["ls", "pwd", "mkdir", "touch", "echo", "true", ":", "date", "test", "[", "cat", "which"];
+
+/// What ends a text and goes back.
+const ENDINGS: &[&str] = &[
+    "popd",
+    "popd >/dev/null",
+    "popd > /dev/null",
+    "cd ..",
+    "cd -",
+    "cd - >/dev/null",
+    "cd - > /dev/null",
+    "cd ../..",
 ];
-
-/// What leads back in a text that something else runs.
-const WITHIN: &[&str] = &["..", "cd", "pushd", "popd", "eval"];
-
-/// Programs that go elsewhere, or have another folder appear in this one.
-const LEAVING: &[&str] = &["cd", "pushd", "ln", "link", "mount", "symlink", "chroot", "unshare"];
-
-/// Programs of the shell that may go anywhere, or do so later.
-const WAYWARD: &[&str] = &[
-    ".", "alias", "builtin", "command", "coproc", "eval", "exec", "function", "shopt", "source",
-    "time", "trap", "case", "select",
-];
-
-/// Words behind which another command begins.
-const RESERVED: &[&str] = &["!", "do", "then", "else", "elif", "if", "while", "until"];
 
 /// The folder that `text`, run in `cwd`, is in for all that it does once it is there.
 pub(super) fn entered<'a>(call: &Call<'_>, text: &'a str, cwd: &Path) -> Option<Entered<'a>> {
     let ground = call.ground.look()?;
-    let mut rest = strip_parentheses(text);
-    let start = rest;
+    // Nothing else separates words for a shell.
+    if text.contains(|c: char| c.is_whitespace() && ![' ', '\t', '\n'].contains(&c)) {
+        return None;
+    }
+    let start = without_return(strip_parentheses(text));
+    let (mut rest, made) = without_first(start);
     let mut folder = normalize(cwd);
-    while let Some((target, sure, behind)) = goes(rest) {
+    let mut elsewhere = Vec::new();
+    let mut is_gone = false;
+    for _ in 0..FOLLOWED {
+        let Some((target, sure, behind)) = goes(rest) else { break };
         let there = normalize(&folder.join(target));
-        // One that is no link, and is a folder.
-        let is_there = ground.real(&there).is_some_and(|real| real == there)
-            && ground.real(&there.join(".")).is_some();
-        if !is_there || !is_followed(behind, sure) {
+        let is_there = is_folder(ground, &there)
+            || (made.contains(&target) && !is_gone && may_be_made(ground, &there));
+        // Where the folder before was not reached, nothing stops what follows.
+        if !is_there || (sure == Sure::Everywhere && !elsewhere.is_empty()) {
             break;
         }
-        (folder, rest) = (there, behind);
+        let before = std::mem::replace(&mut folder, there);
+        if sure == Sure::Here && !elsewhere.contains(&before) {
+            elsewhere.push(before);
+        }
+        (rest, is_gone) = (behind, true);
     }
-    let back = rest.trim_end().strip_suffix("popd").unwrap_or(rest);
-    let goes_back =
-        back.contains("popd") || BACK.iter().any(|it| rest.contains(it)) || leaves(rest);
+    if !is_gone || rest.trim().is_empty() {
+        return None;
+    }
+    let chain = script::chain(rest).ok()?;
+    let is_split = !elsewhere.is_empty();
+    if (is_split && chain.is_parallel) || !stays(rest, &chain.commands) {
+        return None;
+    }
+    let tail = chain.rest.filter(|_| is_split).map_or("", |at| &rest[at..]);
     let before = &start[..start.len() - rest.len()];
-    (!before.is_empty() && !rest.trim().is_empty() && !goes_back).then_some(Entered {
-        before,
-        folder,
-        rest,
-    })
+    Some(Entered { before, folder, rest, tail, elsewhere })
+}
+
+/// Whether a path is that of a folder, and of no link.
+fn is_folder(ground: &dyn Look, path: &Path) -> bool {
+    ground.real(path).is_some_and(|real| real == path) && ground.real(&path.join(".")).is_some()
+}
+
+/// Whether a folder that is not there yet would be made in its place.
+fn may_be_made(ground: &dyn Look, path: &Path) -> bool {
+    let above = path.ancestors().skip(1).find(|it| ground.real(it).is_some());
+    ground.real(path).is_none() && above.is_some_and(|above| is_folder(ground, above))
 }
 
 /// How far what follows runs only if the folder was gone to.
@@ -86,17 +109,27 @@ fn goes(text: &str) -> Option<(&str, Sure, &str)> {
     let stops = stops_at_failure(text);
     let text = stops.unwrap_or(text);
     let after = ["cd ", "pushd "].into_iter().find_map(|word| text.strip_prefix(word))?;
-    let (target, behind) = literal(after.trim_start_matches(' '))?;
-    let behind = behind.trim_start_matches(' ');
+    let after = after.trim_start_matches(' ');
+    let (target, behind) = literal(after.strip_prefix("-- ").unwrap_or(after))?;
+    let behind = unheard(behind.trim_start_matches(' '));
     if let Some(rest) = behind.strip_prefix("&&") {
         return Some((target, Sure::Here, rest));
     }
     if let Some(rest) = behind.strip_prefix("|| exit") {
-        let code = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
-        return Some((target, Sure::Everywhere, code.strip_prefix([';', '\n'])?));
+        let code = rest.trim_start_matches(' ');
+        let behind = code.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_word = code.len() < rest.len() || behind.len() == code.len();
+        let behind = behind.trim_start_matches(' ').strip_prefix([';', '\n']);
+        return Some((target, Sure::Everywhere, behind.filter(|_| is_word)?));
     }
     let rest = behind.strip_prefix([';', '\n']).filter(|_| stops.is_some())?;
     (!rest.starts_with(';')).then_some((target, Sure::Everywhere, rest))
+}
+
+/// What comes behind a redirection that only keeps `pushd` from saying where it is.
+fn unheard(text: &str) -> &str {
+    let behind = [">/dev/null ", "> /dev/null "].into_iter().find_map(|it| text.strip_prefix(it));
+    behind.map_or(text, |it| it.trim_start_matches(' '))
 }
 
 /// What comes behind `set -e`.
@@ -112,131 +145,54 @@ fn stops_at_failure(text: &str) -> Option<&str> {
     is_known.then(|| rest.trim_start())
 }
 
-/// A word that is a path as it stands, and what comes behind it.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "_./+@-".contains(c)
+}
+
+/// A word that is a path as it stands, from the folder that it is in, and what comes behind it.
 fn literal(text: &str) -> Option<(&str, &str)> {
-    let is_plain = |c: char| c.is_alphanumeric() || "_./+@-".contains(c);
     let quote = text.chars().next().filter(|c| ['\'', '"'].contains(c));
-    let (word, rest) = match quote {
-        Some(quote) => {
-            let (word, rest) = text[1..].split_once(quote)?;
-            (word.chars().all(|c| is_plain(c) || c == ' ').then_some(word)?, rest)
-        }
-        None => text.split_at(text.find(|c| !is_plain(c)).unwrap_or(text.len())),
-    };
+    let inner = quote.map_or(text, |_| &text[1..]);
+    let here = ["$PWD/", "${PWD}/"].into_iter().find_map(|it| inner.strip_prefix(it));
+    let inner = here.filter(|_| quote != Some('\'')).unwrap_or(inner);
+    let is_inner = |c: char| is_plain(c) || (quote.is_some() && c == ' ');
+    let (word, rest) = inner.split_at(inner.find(|c| !is_inner(c)).unwrap_or(inner.len()));
+    let rest = quote.map_or(Some(rest), |quote| rest.strip_prefix(quote))?;
     let ends = rest.starts_with([' ', ';', '&', '|', '\n']);
-    (ends && !word.is_empty() && !word.starts_with('-')).then_some((word, rest))
+    let is_below = here.is_none() || !word.starts_with('/');
+    (ends && is_below && !word.is_empty() && !word.starts_with('-')).then_some((word, rest))
 }
 
 /// What stands between parentheses around the whole text.
 fn strip_parentheses(text: &str) -> &str {
     let inner = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
-    inner.filter(|inner| is_followed(inner, Sure::Here)).unwrap_or(text)
+    inner.filter(|inner| script::read(inner).is_ok()).unwrap_or(text)
 }
 
-/// Whether a text is plain to read, and goes on in the same folder: with `&&` and `|` alone where it is sure only as
-/// far, so that nothing of it runs where its beginning failed.
-fn is_followed(text: &str, sure: Sure) -> bool {
-    let read = without_document(text.trim_end());
-    let (mut rest, mut depth, mut begins) = (read.as_ref(), 0_usize, true);
-    while let Some(c) = rest.chars().next() {
-        if begins && !c.is_whitespace() && c != '(' {
-            let Some((used, goes_on)) = program(rest) else { return false };
-            (rest, begins) = (&rest[used..], goes_on);
-            continue;
-        }
-        let Some(used) = step(rest).filter(|used| *used < 3 || !leads_back(&rest[..*used])) else {
-            return false;
+/// A text without a last command that goes back, behind which nothing runs.
+fn without_return(text: &str) -> &str {
+    let trimmed = text.trim_end();
+    let before = ENDINGS.iter().find_map(|it| trimmed.strip_suffix(it));
+    let before = before.map(|it| it.trim_end_matches([' ', '\t']));
+    let stripped = before.and_then(|it| it.strip_suffix("&&").or(it.strip_suffix([';', '\n'])));
+    stripped.filter(|it| !it.ends_with([';', '&', '\\', '|'])).unwrap_or(text)
+}
+
+/// A text without comments and a few plain commands before all else, and the folders that these make.
+fn without_first(text: &str) -> (&str, Vec<&str>) {
+    let (mut rest, mut made) = (text.trim_start(), Vec::new());
+    for _ in 0..FOLLOWED {
+        let behind = if rest.starts_with('#') {
+            rest.split_once('\n').map(|(_, behind)| behind)
+        } else {
+            let end = rest.find(|c| !is_plain(c) && !" :[]".contains(c)).unwrap_or(rest.len());
+            let mut words = rest[..end].split(' ').filter(|word| !word.is_empty());
+            let program = words.next().filter(|word| BEFORE.contains(word));
+            made.extend(words.filter(|_| program == Some("mkdir")));
+            program.and_then(|_| rest[end..].strip_prefix("&&"))
         };
-        let ends = matches!(&rest[..used], ";" | "&" | "||" | "\n");
-        match c {
-            '(' => depth += 1,
-            ')' if depth == 0 => return false,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        if ends && depth == 0 && sure == Sure::Here {
-            return false;
-        }
-        begins |= ends || matches!(&rest[..used], "(" | "&&" | "|");
-        rest = &rest[used..];
+        let Some(behind) = behind else { break };
+        rest = behind.trim_start();
     }
-    depth == 0
-}
-
-/// The length of the word that begins a command, and whether that begins behind it; none where it could lead
-/// anywhere.
-fn program(text: &str) -> Option<(usize, bool)> {
-    let end = text.find(|c: char| c.is_whitespace() || ";&|()<>".contains(c)).unwrap_or(text.len());
-    let word = &text[..end];
-    let is_plain = word.chars().all(|c| c.is_alphanumeric() || "_./+-[]=:,@%!".contains(c));
-    let is_change = ["cd", "pushd", "chdir"].contains(&word);
-    let is_literal =
-        || literal(&format!("{} ", text[end..].lines().next()?.trim_start())).map(|_| ());
-    if word.is_empty()
-        || !is_plain
-        || WAYWARD.contains(&word)
-        || (is_change && is_literal().is_none())
-    {
-        return None;
-    }
-    Some((end, RESERVED.contains(&word) || word.contains('=')))
-}
-
-/// The length of what stands first in a text: a character, a quoted text or an operator.
-fn step(text: &str) -> Option<usize> {
-    let mut chars = text.chars();
-    let (first, next) = (chars.next()?, chars.next());
-    match first {
-        '\\' => Some(1 + next.map_or(0, char::len_utf8)),
-        '\'' => text[1..].find('\'').map(|end| end + 2),
-        '"' => plain_quoted(&text[1..]).map(|end| end + 2),
-        '$' if matches!(next, Some('\'' | '"' | '{')) => None,
-        '`' | '#' | '{' | '}' => None,
-        '<' if next == Some('<') => None,
-        '&' | '>' | '<' if is_descriptor(text) => Some(2),
-        '&' | '|' if next == Some(first) => Some(2),
-        '|' if next == Some('&') => Some(2),
-        first => Some(first.len_utf8()),
-    }
-}
-
-/// Whether a redirection of descriptors begins a text: `>&2`, `&>file`, `<&3`.
-fn is_descriptor(text: &str) -> bool {
-    [">&", "&>", "<&"].iter().any(|sign| text.starts_with(sign))
-}
-
-/// The length of what stands before the next double quote, where nothing in it is read in another way.
-fn plain_quoted(text: &str) -> Option<usize> {
-    let end = text.find('"')?;
-    let inner = &text[..end];
-    (!inner.contains(['\\', '`']) && !inner.contains("$(") && !inner.contains("${")).then_some(end)
-}
-
-/// Whether a text names a program that leaves the folder, however it is quoted.
-fn leaves(text: &str) -> bool {
-    let bare = text.replace(['\'', '"', '\\'], "");
-    let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
-    bare.split(|c| !is_name(c)).any(|word| LEAVING.contains(&word))
-}
-
-/// Whether a text that is given to something else could lead out of the folder.
-fn leads_back(text: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || "_.".contains(c);
-    text.contains("..") || text.split(|c| !is_name(c)).any(|word| WITHIN.contains(&word))
-}
-
-/// A text without the here-document that its first line opens, where that is quoted, takes all other lines and leads
-/// nowhere.
-fn without_document(text: &str) -> Cow<'_, str> {
-    let opened = || {
-        let (line, body) = text.split_once('\n')?;
-        let (before, opened) = line.split_once("<<'")?;
-        let (name, after) = opened.split_once('\'')?;
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let ends = body.lines().position(|line| line == name)? + 1 == body.lines().count();
-        let is_plain = !before.contains(['\'', '"', '\\', '`', '#', '$', '(', ')']);
-        let is_known = !name.is_empty() && name.bytes().all(is_name) && is_plain;
-        (is_known && ends && !leads_back(body)).then(|| Cow::Owned(format!("{before}{after}")))
-    };
-    opened().unwrap_or(Cow::Borrowed(text))
+    (rest, made)
 }

@@ -173,7 +173,7 @@ fn key(program: &str) -> Cow<'_, str> {
 fn entry<'a, T>(map: &'a mut HashMap<String, Vec<T>>, program: &str) -> &'a mut Vec<T> {
     let key = key(program);
     if !map.contains_key(key.as_ref()) {
-        map.insert(key.clone().into_owned(), Vec::new());
+        return map.entry(key.into_owned()).or_default();
     }
-    map.get_mut(key.as_ref()).expect("the entry was just made")
+    map.get_mut(key.as_ref()).expect("it was just found")
 }

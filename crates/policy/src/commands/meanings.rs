@@ -29,6 +29,15 @@ pub(crate) fn meanings(word: &str) -> impl Iterator<Item = &str> {
     parts.chain(attached(word)).chain(attached(first)).filter(|part| !part.is_empty())
 }
 
+/// Whether a word could be no other path than itself: quick to tell of most words.
+pub(crate) fn is_single(word: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./".contains(&byte);
+    word.bytes().next().is_some_and(|first| !ARCHIVE.contains(&first)) && word.bytes().all(is_plain)
+}
+
+/// Letters of archivers that may stand without a dash.
+const ARCHIVE: &[u8] = b"cxtruvzjJf";
+
 /// What could be a value that is attached to letters of options before it. For archives they may stand
 /// without a dash: `cflocked/x`.
 fn attached(word: &str) -> impl Iterator<Item = &str> {
@@ -37,8 +46,7 @@ fn attached(word: &str) -> impl Iterator<Item = &str> {
     let is_start = move |at: &usize| {
         let letters = &word[..*at];
         let is_bundle = letters.bytes().skip(1).all(|b| b.is_ascii_alphanumeric());
-        let is_archive =
-            letters.ends_with('f') && letters.bytes().all(|b| b"cxtruvzjJf".contains(&b));
+        let is_archive = letters.ends_with('f') && letters.bytes().all(|b| ARCHIVE.contains(&b));
         (is_dashed && is_bundle) || is_archive
     };
     starts.filter(is_start).map(|at| &word[at..])

@@ -90,7 +90,9 @@ fn read_by(found: &Found) -> Vec<&Piece> {
         _ if is_test => Vec::new(),
         "cp" => copied(args),
         // What a file is called, and how large it is; a folder would show what is in it.
-        "ls" => args.iter().filter(|word| word.glob || !is_file_name(&word.text)).collect(),
+        "ls" | "stat" => {
+            args.iter().filter(|word| word.glob || !is_file_name(&word.text)).collect()
+        }
         "git"
             if args.first().is_some_and(|it| matches!(&*it.text, "check-ignore" | "ls-files")) =>
         {
@@ -107,8 +109,10 @@ fn read_by(found: &Found) -> Vec<&Piece> {
             // What is looked for in messages.
             let logs = args.first().is_some_and(|it| matches!(&*it.text, "log" | "shortlog"));
             let is_sought = |at: usize| {
-                let sought = ["--grep=", "--author=", "--committer="];
-                sought.iter().any(|option| args[at].text.starts_with(option))
+                const SOUGHT: &[&str] = &["--grep", "--author", "--committer"];
+                let before = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
+                let attached = args[at].text.split_once('=').map_or("", |(option, _)| option);
+                SOUGHT.contains(&attached) || SOUGHT.contains(&before)
             };
             let is_said = |at: usize| (commits && is_message(at)) || (logs && is_sought(at));
             let words = args.iter().enumerate().filter(|(at, _)| !is_said(*at));
@@ -406,6 +410,10 @@ impl<'a, 'r> Ruled<'a, 'r> {
         words: &mut Words<'a, '_>,
     ) -> Option<String> {
         let is_there = |word: &Piece| {
+            let has_disk = self.call.ground.look().is_some();
+            if has_disk && self.read.led.is_absent(&self.read.ends, word, &found.folders) {
+                return false;
+            }
             let home = self.call.places.home.as_deref();
             let mut paths = found.folders.iter().filter_map(|it| resolve(word, it, home));
             paths.any(|path| self.read.ends.is_there(&path))

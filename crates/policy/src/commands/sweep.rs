@@ -62,6 +62,8 @@ pub(super) fn sweeps_folders(name: &str) -> bool {
 struct Sweep<'a> {
     /// Where it looks; where it runs if nowhere else.
     places: Vec<Piece>,
+    /// The folder that it goes to before.
+    goes_to: Option<Piece>,
     width: Width,
     /// What it does to the files.
     touch: Touch,
@@ -332,6 +334,7 @@ impl Sweep<'_> {
     fn of(places: Vec<Piece>, touch: Touch, reach: Reach) -> Self {
         Self {
             places,
+            goes_to: None,
             width: Width::Everything,
             touch,
             reach,

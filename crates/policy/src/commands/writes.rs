@@ -77,6 +77,11 @@ pub(crate) fn only_reads(words: &[Piece]) -> bool {
     if !programs::is_known(name) && name != "git" {
         return false;
     }
+    // The most usual of them, in long texts very many.
+    let is_operand = |word: &Piece| !word.text.starts_with('-');
+    if matches!(name, "cat" | "ls" | "wc") && args.iter().all(is_operand) {
+        return true;
+    }
     let keeps = |word: &Piece| KEEPING.contains(&word.text.as_str());
     if name == "git" && args.iter().find(|word| !word.text.starts_with('-')).is_some_and(keeps) {
         return true;

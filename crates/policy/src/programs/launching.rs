@@ -2,7 +2,7 @@
 //! does not mean them, unless it spells them out.
 
 use super::git;
-use crate::shell::{Word, base_name, wrappers};
+use crate::shell::{Word, base_name, names_program, wrappers};
 
 /// Programs, and their options whose value is run. A letter may stand among others and have its value
 /// attached; of a long option its beginning is enough.
@@ -15,7 +15,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("ssh scp sftp", "o F"),
     ("scp sftp", "S D"),
     ("fd fdfind", "x X --exec --exec-batch"),
-    ("make gmake", "E --eval"),
+    ("make gmake", "E e --eval --environment-overrides"),
     ("npm pnpm yarn", "--script-shell --node-options"),
     ("cargo", "--config"),
     ("pytest py.test", "p c o --override-ini --config-file"),
@@ -68,7 +68,7 @@ pub(crate) fn starts_nothing(command: &[Word], is_spelled: &dyn Fn(usize) -> boo
         let next = args.get(at + 1).map_or("", |word| word.text.as_str());
         let is_run = match name {
             // Both take words behind `--` as their own.
-            "make" | "gmake" => is_run_by_make(&args[at].text),
+            "make" | "gmake" => is_run_by_make(&args[at].text) || is_fed(&args[at].text, next),
             "npm" | "pnpm" | "yarn" => is_run_by_npm(args, at),
             _ => false,
         };
@@ -152,12 +152,38 @@ fn is_run_by_npm(args: &[Word], at: usize) -> bool {
     (is_first && runs) || (["set", "edit"].contains(&word) && args[..at].iter().any(sets))
 }
 
-/// Whether an argument of make is a setting that is run, or could hold a command.
+/// Whether make is told here to read its rules from what is given to it, a text that nobody has seen.
+fn is_fed(word: &str, next: &str) -> bool {
+    let value =
+        match word.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, next))) {
+            Some((name, value)) => {
+                let is_one = ["file", "makefile"].iter().any(|it| it.starts_with(name));
+                Some(value).filter(|_| is_one && !name.is_empty())
+            }
+            None => word.strip_prefix('-').and_then(|letters| {
+                let (_, value) = letters.split_once('f')?;
+                Some(if value.is_empty() { next } else { value })
+            }),
+        };
+    value.is_some_and(|it| it == "-" || it.starts_with("/dev/") || it.starts_with("/proc/"))
+}
+
+/// Whether an argument of make is a setting that is run, or could hold a command: more than one plain word, but for
+/// options that name no file.
 fn is_run_by_make(word: &str) -> bool {
     let Some((name, value)) = word.split_once('=').filter(|_| !word.starts_with('-')) else {
         return false;
     };
+    let runs = name.ends_with('!');
     let name = name.trim_end_matches([':', '+', '?', '!']);
-    ["SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKE"].contains(&name)
-        || value.contains(['$', '`', ';', '|', '&'])
+    let is_plain =
+        |word: &str| word.chars().all(|c| c.is_alphanumeric() || "_.,:/+@%=-".contains(c));
+    let is_option = |word: &str| word.starts_with('-') && is_plain(word) && !word.contains('/');
+    let are_options = || value.split(' ').all(is_option);
+    let is_word = is_plain(value) && !value.starts_with('-');
+    let is_started = names_program(name) && value.contains('/');
+    ["SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKE", "MAKEFILES"].contains(&name)
+        || runs
+        || is_started
+        || !(is_word || are_options())
 }

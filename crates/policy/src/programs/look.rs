@@ -346,14 +346,20 @@ const PROGRAMS: &[Program] = &[
 
 /// Checks a program of the table; none where it is not there.
 pub(crate) fn check(name: &str, args: &[Word]) -> Option<Result<Looked, Doubt>> {
-    // Asked of every command of a text.
-    static BY_NAME: LazyLock<HashMap<&str, &Program>> = LazyLock::new(|| {
-        let named = |program: &'static Program| program.names.iter().map(move |it| (*it, program));
-        // Of two with the same name the first counts.
-        PROGRAMS.iter().rev().flat_map(named).collect()
-    });
     Some(BY_NAME.get(name)?.check(args))
 }
+
+/// Whether a program is in the table.
+pub(crate) fn is_listed(name: &str) -> bool {
+    BY_NAME.contains_key(name)
+}
+
+/// The table by names: it is asked about every command of a text.
+static BY_NAME: LazyLock<HashMap<&str, &Program>> = LazyLock::new(|| {
+    let named = |program: &'static Program| program.names.iter().map(move |it| (*it, program));
+    // Of two with the same name the first counts.
+    PROGRAMS.iter().rev().flat_map(named).collect()
+});
 
 impl Program {
     fn check(&self, args: &[Word]) -> Result<Looked, Doubt> {

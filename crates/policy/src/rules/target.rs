@@ -177,8 +177,11 @@ impl PathPattern {
     /// The last name in each of its spellings that says something, in lower case: no file is meant
     /// without one on its way that fits.
     pub(crate) fn last_names(&self) -> Vec<String> {
-        let last =
-            |it: &String| it.rsplit('/').find(|name| *name != "**").unwrap_or("*").to_lowercase();
+        // What stands for a folder of another name fits any.
+        let last = |it: &String| match it.rsplit('/').find(|name| *name != "**") {
+            None | Some("~" | ".") => String::from("*"),
+            Some(name) => name.to_lowercase(),
+        };
         self.spellings.iter().map(last).collect()
     }
 

@@ -154,6 +154,8 @@ pub(crate) fn plain(path: &str) -> String {
             "." | ".." if is_open(part) => parts.push(nothing_known),
             "" if !is_open(part) => {}
             "." => {}
+            // Above the folder of a process is another than the one above its path.
+            ".." if is_of_process(&parts) => parts = vec![nothing_known],
             ".." => match parts.last_mut() {
                 Some(last) if is_open(last) => *last = nothing_known,
                 Some(_) | None => drop(parts.pop()),
@@ -161,17 +163,18 @@ pub(crate) fn plain(path: &str) -> String {
             _ => parts.push(part),
         }
     }
-    if matches!(parts.first(), Some(&"proc" | &"dev")) {
-        let is_link = |at: &usize| {
-            matches!(parts[*at], "cwd" | "root") || (*at > 0 && parts[*at - 1] == "fd")
-        };
-        if let Some(last) = (1..parts.len()).rev().find(is_link) {
-            parts.drain(..last);
-            parts[0] = nothing_known;
-        }
+    if let Some(last) = (1..parts.len()).rev().find(|at| is_of_process(&parts[..=*at])) {
+        parts.drain(..last);
+        parts[0] = nothing_known;
     }
     let joined = parts.join("/");
     if joined.starts_with(GAP) { joined } else { format!("/{joined}") }
+}
+
+/// Whether the parts of a path are those of a link to the folder of a process, or to what a descriptor stands for.
+fn is_of_process(parts: &[&str]) -> bool {
+    matches!(parts.first(), Some(&"proc" | &"dev"))
+        && matches!(parts, [_, .., "cwd" | "root"] | [_, .., "fd", _])
 }
 
 #[cfg(test)]
@@ -196,6 +199,7 @@ mod tests {
             "/proc/2/cwd/secret/k",
             "/proc/self/root/w/secret/k",
             "/dev/fd/../cwd/secret/k",
+            "/proc/self/cwd/../secret/k",
             "\0/../../secret/k",
             "\0ret/k",
         ] {

@@ -83,7 +83,10 @@ impl Reader<'_> {
             return Err(range.start + at);
         }
         let inner = body.map(substitutions).unwrap_or_default();
-        word::check_quoted(self.text, range, &ranges(&inner))?;
+        let summed = word::check_quoted(self.text, range, &ranges(&inner))?;
+        if let Some(body) = body {
+            self.sum(body, &summed);
+        }
         self.within(&inner)
     }
 }

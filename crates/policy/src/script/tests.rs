@@ -62,9 +62,19 @@ fn plain_texts_are_understood() {
         ("[[ \"$x\" == *.py ]] || exit 0", "[[ ? == ? ]]|exit 0"),
         ("[ $# -lt 1 ] && exit 1", "[ ? -lt 1 ]|exit 1"),
         ("echo a \\\n  b", "echo a b"),
+        ("find . -exec wc -l {} \\;", "find . -exec wc -l {} ;"),
+        ("grep -r --include=*.{ts,tsx} a .", "grep -r ? a ."),
         ("sleep 1 &\necho ünïcode \"é\"", "sleep 1|echo ünïcode é"),
         ("export A=b", "A=b export"),
         ("cat < x > y", "cat"),
+        ("log() { echo \"$1\" >&2; }\nlog a", "log|echo ?|log a"),
+        ("x=`date`; echo \"a `jq -r .b` c\"", "date|x=?|jq -r .b|echo ?"),
+        ("n=0; n=$((n + 1)); echo $(( 1 + 2 ))", "n=0|n|n=?|echo ?"),
+        ("[ $((n + 1)) -gt \"$((m))\" ]", "n|m|[ ? -gt ? ]"),
+        ("for a in $((n)); do :; done", "n|a|:"),
+        ("[[ \"$f\" =~ ^/etc/ ]] && exit 2", "[[ ? =~ ^/etc/ ]]|exit 2"),
+        ("[[ $f =~ \\.(js|ts)$ ]] || exit 0", "[[ ? =~ ? ]]|exit 0"),
+        ("[[ $f =~ ^[A-Z]+\\.env$ && -n $a ]]", "[[ ? =~ ^[A-Z]+\\.env$ && -n ? ]]"),
     ] {
         assert_eq!(shown(text), Ok(wanted.split('|').map(str::to_owned).collect()), "{text}");
     }
@@ -73,9 +83,21 @@ fn plain_texts_are_understood() {
 #[test]
 fn what_is_not_plain_is_not() {
     for text in [
-        "f() { echo; }",
         "function f { echo; }",
-        "echo $((x))",
+        "echo $((x = 1))",
+        "echo $((x++))",
+        "echo $((a[0]))",
+        "echo $((x, y))",
+        "echo $((sh) )",
+        "echo $((sh x))",
+        "echo $(($x + 1))",
+        "f() { echo; } > x",
+        "f() ( echo )",
+        "echo `date # a`",
+        "echo `echo \\$x`",
+        "echo \"`echo \"a\"`\"",
+        "cat <<E\n$((x++))\nE",
+        "cat <<E\n$((n * 2))\nE",
         "(( x ))",
         "for ((i=0;i<3;i++)); do echo; done",
         "echo ${!x}",
@@ -89,8 +111,6 @@ fn what_is_not_plain_is_not() {
         "a=(x y)",
         "a+=b",
         "cat <(echo)",
-        "echo `date`",
-        "echo \"`date`\"",
         "echo {a,b}",
         "echo $'a'",
         "echo $\"a\"",
@@ -119,7 +139,9 @@ fn what_is_not_plain_is_not() {
         "time echo a",
         "coproc cat",
         "x=$(case a in a) echo;; esac)",
-        "[[ a =~ (b|c) ]]",
+        "[[ a =~ a&b ]]",
+        "[[ a =~ a;b ]]",
+        "[[ a =~ (b c) ]]",
         "[ a -a b > c ]",
         "echo $[1]",
         "unset x",
@@ -146,5 +168,29 @@ fn texts_of_nothing_but_signs_end() {
         ["$(", "`a`", "(", "'", "a|", "<<E\n", "${", "\"$(a)\" ", "a=$b/c ", "! ", "if ", "{ "]
     {
         let _ = read(&text.repeat((1 << 15) / text.len()));
+    }
+}
+
+#[test]
+fn what_runs_though_something_before_has_failed_is_told_from_the_rest() {
+    for (text, rest, is_parallel) in [
+        ("a && b", None, false),
+        ("a && b || c && d", Some(" c && d"), false),
+        ("a || b > x", Some(" b > x"), false),
+        ("a 2>x || b; c", Some(" b; c"), false),
+        ("a | b || c", Some(" c"), false),
+        ("! a; b", Some("b"), false),
+        ("a # x\nb", Some("b"), false),
+        ("\n a\nb || c", Some("b || c"), false),
+        ("for a in b; do c || d; done; e", Some("e"), false),
+        ("if a; then b; fi || c", Some(" c"), false),
+        ("(a || b) && { c; d; }", None, false),
+        ("a <<'E'\nx\nE\nb", Some("b"), false),
+        ("a & b", Some("b"), true),
+        ("a && b &", None, true),
+    ] {
+        let chain = chain(text).unwrap();
+        assert_eq!(chain.rest.map(|at| &text[at..]), rest, "{text}");
+        assert_eq!(chain.is_parallel, is_parallel, "{text}");
     }
 }

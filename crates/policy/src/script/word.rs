@@ -52,9 +52,13 @@ impl Word {
     }
 }
 
-/// Reads the word there, in which commands stand at `inner`.
-pub(super) fn read(text: &str, range: Range<usize>, inner: &[Range<usize>]) -> Result<Word, usize> {
-    let mut scan = Scan { text, at: range.start, end: range.end, inner };
+/// Reads the word there, in which commands stand at `inner`, and the variables of sums in it.
+pub(super) fn read(
+    text: &str,
+    range: Range<usize>,
+    inner: &[Range<usize>],
+) -> Result<(Word, Vec<String>), usize> {
+    let mut scan = Scan { text, at: range.start, end: range.end, inner, summed: Vec::new() };
     let mut word = Word { pieces: Vec::new(), range: range.clone() };
     while let Some(letter) = scan.next() {
         let start = scan.at;
@@ -65,13 +69,18 @@ pub(super) fn read(text: &str, range: Range<usize>, inner: &[Range<usize>]) -> R
                 word.say(&rest[..length]);
                 scan.at += length + 2;
             }
+            '`' => {
+                scan.substitution()?;
+                word.pieces.push(Piece::Bare(String::new()));
+            }
             '"' => {
                 scan.at += 1;
                 scan.quoted(&mut word)?;
             }
             '$' => {
                 let name = scan.expansion()?;
-                let is_number = ["#", "?", "$"].contains(&name.as_str());
+                let is_number =
+                    ["#", "?", "$"].contains(&name.as_str()) || text[start..].starts_with("$((");
                 word.pieces.push(if is_number { Piece::Variable(name) } else { Piece::Bare(name) });
             }
             '\\' => {
@@ -87,6 +96,20 @@ pub(super) fn read(text: &str, range: Range<usize>, inner: &[Range<usize>]) -> R
                 word.say(&text[range.clone()]);
                 scan.at = range.end;
             }
+            // What was found stands here.
+            '{' if &text[range.clone()] == "{}" => {
+                word.say("{}");
+                scan.at = range.end;
+            }
+            // To Bash a list of endings, to others a name.
+            '{' if text[..start].ends_with("*.") => {
+                let (endings, _) = text[start + 1..range.end].split_once('}').ok_or(start)?;
+                if !endings.bytes().all(|it| it.is_ascii_alphanumeric() || it == b',') {
+                    return Err(start);
+                }
+                word.pieces.push(Piece::Other);
+                scan.at += endings.len() + 2;
+            }
             '*' | '?' | '[' | ']' | '~' => {
                 word.pieces.push(Piece::Other);
                 scan.at += 1;
@@ -99,16 +122,16 @@ pub(super) fn read(text: &str, range: Range<usize>, inner: &[Range<usize>]) -> R
         }
     }
     word.pieces.retain(|piece| *piece != Piece::Text(String::new()));
-    Ok(word)
+    Ok((word, scan.summed))
 }
 
-/// Goes through a text that is read like one in double quotes, without their end.
+/// Goes through a text that is read like one in double quotes, without their end, for the variables of sums.
 pub(super) fn check_quoted(
     text: &str,
     range: Range<usize>,
     inner: &[Range<usize>],
-) -> Result<(), usize> {
-    let mut scan = Scan { text, at: range.start, end: range.end, inner };
+) -> Result<Vec<String>, usize> {
+    let mut scan = Scan { text, at: range.start, end: range.end, inner, summed: Vec::new() };
     while let Some(letter) = scan.next() {
         if letter == '$' && !scan.is_bare() {
             scan.expansion()?;
@@ -116,7 +139,25 @@ pub(super) fn check_quoted(
             scan.at += letter.len_utf8();
         }
     }
-    Ok(())
+    Ok(scan.summed)
+}
+
+/// Whether what stands behind `=~` holds nothing that a shell puts something else in for.
+pub(super) fn is_pattern(text: &str) -> bool {
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let is_plain = match letter {
+            '\\' => letters
+                .next()
+                .is_some_and(|it| it.is_ascii_alphanumeric() || ".[]/-+*?^$|(){}".contains(it)),
+            '$' => letters.peek().is_none_or(|it| [')', '|'].contains(it)),
+            _ => letter.is_ascii_alphanumeric() || "^./_*+?-[]{}:,=@%()|".contains(letter),
+        };
+        if !is_plain {
+            return false;
+        }
+    }
+    !text.is_empty()
 }
 
 struct Scan<'a> {
@@ -124,6 +165,8 @@ struct Scan<'a> {
     at: usize,
     end: usize,
     inner: &'a [Range<usize>],
+    /// The variables of sums so far.
+    summed: Vec<String>,
 }
 
 impl Scan<'_> {
@@ -145,7 +188,15 @@ impl Scan<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                '`' => return Err(self.at),
+                '`' => {
+                    let start = self.at;
+                    self.substitution()?;
+                    // Shells differ in what a quote within quotes ends.
+                    if self.text[start..self.at].contains('"') {
+                        return Err(start);
+                    }
+                    word.pieces.push(Piece::Variable(String::new()));
+                }
                 '$' if !self.is_bare() => {
                     let name = self.expansion()?;
                     // All arguments stay as many as they are.
@@ -174,16 +225,27 @@ impl Scan<'_> {
         Err(self.at)
     }
 
+    /// A command that stands here.
+    fn substitution(&mut self) -> Result<(), usize> {
+        let inner = self.inner.iter().find(|it| it.start == self.at).ok_or(self.at)?;
+        self.at = inner.end;
+        Ok(())
+    }
+
     /// The variable behind its sign.
     fn expansion(&mut self) -> Result<String, usize> {
         let start = self.at;
         let rest = &self.text[start + 1..self.end];
         match rest.chars().next() {
-            Some('(') => {
-                let inner = self.inner.iter().find(|it| it.start == start).ok_or(start)?;
-                self.at = inner.end;
+            Some('(')
+                if rest.starts_with("((") && !self.inner.iter().any(|it| it.start == start) =>
+            {
+                let length = rest.find("))").ok_or(start)?;
+                self.summed.extend(sum(&rest[2..length]).ok_or(start)?);
+                self.at += length + 3;
                 Ok(String::new())
             }
+            Some('(') => self.substitution().map(|()| String::new()),
             Some('{') => {
                 let length = rest.find('}').ok_or(start)?;
                 self.at += length + 2;
@@ -201,6 +263,23 @@ impl Scan<'_> {
             _ => Err(start),
         }
     }
+}
+
+/// The variables of a sum of nothing but names and numbers, which sets none of them.
+fn sum(text: &str) -> Option<Vec<String>> {
+    let parts = text.split(['+', '-', '*', '/', '%']).map(|it| it.trim_matches(' '));
+    let mut names = Vec::new();
+    for part in parts {
+        let is_number = part.bytes().all(|it| it.is_ascii_digit());
+        let is_name = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name_length(part) == part.len();
+        match (is_name, is_number && !part.is_empty()) {
+            (true, _) => names.push(part.to_owned()),
+            (false, true) => {}
+            (false, false) => return None,
+        }
+    }
+    Some(names)
 }
 
 fn name_length(text: &str) -> usize {

@@ -1,8 +1,8 @@
 //! What variables a text sets itself, put in where it uses them: the name of a program may be made
 //! of such pieces. Sees too much rather than too little; what it cannot follow stays as it is.
 
+use foldhash::HashMap;
 use std::cell::Cell;
-use std::collections::HashMap;
 
 use super::raw;
 use crate::glob::{Reading, meet};
@@ -20,6 +20,8 @@ const SHORT: usize = 128;
 #[derive(Default)]
 pub(super) struct Constants {
     values: HashMap<String, Vec<String>>,
+    /// How many values there are.
+    count: usize,
 }
 
 impl Constants {
@@ -36,7 +38,13 @@ impl Constants {
         };
         if values.len() < TRIED && !values.contains(&value) {
             values.push(value);
+            self.count += 1;
         }
+    }
+
+    /// How many values are known: there are only ever more of them.
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// The values that a variable may have.

@@ -5,36 +5,33 @@ use super::tolerant::Piece;
 
 /// The words of `text`, split into runs at whatever separates commands.
 pub(crate) fn runs(text: &str) -> Vec<Vec<Piece>> {
-    let mut runs = vec![Vec::new()];
-    let mut word = String::new();
-    let mut rest = text.chars().peekable();
-    let end_word = |word: &mut String, runs: &mut Vec<Vec<Piece>>| {
+    let (mut runs, mut run): (Vec<Vec<Piece>>, Vec<Piece>) = (Vec::new(), Vec::new());
+    let (mut word, mut rest) = (String::new(), text);
+    let end_word = |word: &mut String, run: &mut Vec<Piece>| {
         if !word.is_empty() {
-            runs.last_mut().expect("there is a run").push(piece(std::mem::take(word)));
+            run.push(piece(std::mem::take(word)));
         }
     };
-    while let Some(c) = rest.next() {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./~+-@*?[]%^#".contains(&byte);
+    loop {
+        // Most of a text is plain, and taken at once.
+        let (plain, behind) =
+            rest.split_at(rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len()));
+        word.push_str(plain);
+        let Some(c) = behind.chars().next() else { break };
+        rest = &behind[c.len_utf8()..];
         match c {
-            '\\' => {
-                if rest.peek() == Some(&'\n') {
-                    rest.next();
-                }
-            }
+            '\\' => rest = rest.strip_prefix('\n').unwrap_or(rest),
             ';' | '&' | '|' | '(' | ')' | '`' | '\n' => {
-                end_word(&mut word, &mut runs);
-                if runs.last().is_some_and(|run| !run.is_empty()) {
-                    runs.push(Vec::new());
-                }
-            }
-            '_' | '.' | '/' | '~' | '+' | '-' | '@' | '*' | '?' | '[' | ']' | '%' | '^' | '#' => {
-                word.push(c);
+                end_word(&mut word, &mut run);
+                runs.extend((!run.is_empty()).then(|| std::mem::take(&mut run)));
             }
             c if c.is_alphanumeric() => word.push(c),
-            _ => end_word(&mut word, &mut runs),
+            _ => end_word(&mut word, &mut run),
         }
     }
-    end_word(&mut word, &mut runs);
-    runs.retain(|run| !run.is_empty());
+    end_word(&mut word, &mut run);
+    runs.extend((!run.is_empty()).then_some(run));
     runs
 }
 

@@ -12,6 +12,7 @@ mod loose;
 mod made;
 mod merge;
 mod names;
+mod pathspecs;
 mod put;
 mod reached;
 mod runners;
@@ -43,7 +44,7 @@ use sources::Sources;
 pub(crate) use spoken::Kind;
 pub(crate) use told::NAME;
 pub(crate) use untaken::untaken;
-pub(crate) use variables::sets_variables;
+pub(crate) use variables::{names_program, sets_variables};
 pub(crate) use words::{Reach, base_name, is_reserved, resolve};
 use words::{is_start_file, program_index, stages};
 use written::Scripts;
@@ -56,8 +57,6 @@ const WRAPPED: usize = 16;
 const FEW: usize = 8;
 /// Segments with more words are not expected to come again.
 const REPEATED: usize = 64;
-/// How often values are put in place of variables, and into how many texts.
-const RESOLVED: usize = 4;
 /// So many words of a pipeline are kept for a command that takes them as arguments.
 const GATHERED: usize = 64;
 /// So many words are looked through for commands within commands, and one more for every two bytes: words
@@ -357,28 +356,6 @@ impl Survey {
         }
     }
 
-    /// Adds the commands of the text with its own values in place of its variables.
-    fn with_constants(&mut self, text: &str) {
-        let mut texts: Vec<String> = Vec::new();
-        let mut known = HashSet::new();
-        for _ in 0..RESOLVED {
-            let limit = self.effort;
-            // By what the first reading sets a variable may have another value in the next one.
-            let whole = self.constants.put_into(text, limit);
-            let put = texts.iter().flat_map(|text| self.constants.put_into(text, limit));
-            let put: Vec<String> = put.chain(whole).filter(|it| !known.contains(it)).collect();
-            texts = put.into_iter().take(RESOLVED).collect();
-            known.extend(texts.iter().cloned());
-            for text in &texts {
-                self.part = Part::Whole;
-                self.script(text, 1);
-                if self.loose {
-                    self.words_of_whole(text);
-                }
-            }
-        }
-    }
-
     /// Adds one segment, once for each set of folders; returns whether it runs what it is fed.
     fn segment(&mut self, segment: Segment, depth: usize, known: Option<&mut Known>) -> Listens {
         for target in segment.redirects {
@@ -509,6 +486,9 @@ impl Survey {
             self.evaluated(&words[start..args], depth);
             self.called(&program.text, &words[args..], depth);
             self.embedded(name, &words[args..], depth);
+            if name == "git" {
+                self.pathspecs(words, args);
+            }
             if let Some(listens) = self.special(name, words, args, depth) {
                 return listens;
             }

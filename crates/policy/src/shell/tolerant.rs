@@ -280,17 +280,16 @@ impl Scanner<'_> {
                     .into_iter()
                     .find(|name| self.text[self.at..].starts_with(name));
                 match known {
-                    Some(name) => self.variable(name, name.len()),
+                    Some(name) => self.variable(name.trim_matches(['$', '{', '}']), name.len()),
                     None => self.open(Closer::Brace, 2),
                 }
             }
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
-                let rest = &self.text[self.at + 1..];
-                let length = rest
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                    .unwrap_or(rest.len());
-                let name = format!("${{{}}}", &rest[..length]);
-                self.variable(&name, length + 1);
+                let (text, start) = (self.text, self.at + 1);
+                let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
+                let end = self.bytes[start..].iter().position(is_end);
+                let end = end.map_or(text.len(), |end| start + end);
+                self.variable(&text[start..end], end + 1 - start);
             }
             Some(c) if c.is_ascii_digit() || b"@*#?$!-".contains(&c) => {
                 self.word().leave_out();
@@ -327,14 +326,14 @@ impl Scanner<'_> {
 
     fn variable(&mut self, name: &str, length: usize) {
         self.at += length;
-        self.expands_to(Value::Variable(name.trim_matches(['$', '{', '}']).to_owned()));
+        self.expands_to(Value::Variable(name.to_owned()));
         let word = self.word();
         match name {
-            "${HOME}" if word.text.is_empty() => {
+            "HOME" if word.text.is_empty() => {
                 word.home = true;
                 word.text.push('~');
             }
-            "${PWD}" if word.text.is_empty() || is_option(&word.text) => word.text.push('.'),
+            "PWD" if word.text.is_empty() || is_option(&word.text) => word.text.push('.'),
             _ => word.leave_out(),
         }
     }

@@ -361,15 +361,19 @@ fn cluster(letters: &str, known: &str, wrapper: &str) -> Option<usize> {
 
 /// Whether a word sets a variable.
 pub(crate) fn is_assignment(word: &str) -> bool {
-    // Asked of very many words, most of which end the look here.
-    if !word.bytes().next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_') {
-        return false;
-    }
-    word.split_once('=').is_some_and(|(name, _)| {
-        let name = name.strip_suffix('+').unwrap_or(name);
-        let name = name.split('[').next().unwrap_or_default();
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    })
+    // Asked of very many words: one look at its bytes must do.
+    let bytes = word.as_bytes();
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let Some(end) = bytes.iter().position(|byte| !is_letter(*byte)) else { return false };
+    let is_named = end > 0 && !bytes[0].is_ascii_digit();
+    is_named
+        && match bytes[end] {
+            b'=' => true,
+            b'+' => bytes.get(end + 1) == Some(&b'='),
+            // One element of it.
+            b'[' => bytes[end..].contains(&b'='),
+            _ => false,
+        }
 }
 
 #[cfg(test)]

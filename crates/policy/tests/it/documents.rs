@@ -42,3 +42,16 @@ fn a_message_in_a_here_document_is_a_word_like_any_other() {
         assert_ne!(decide(text), Decision::Allow, "{text}");
     }
 }
+
+#[test]
+fn lines_are_joined_in_a_document_before_all_else() {
+    let rules = rules(&json!({ "deny": ["Bash(curl:*)"] }), Scope::User);
+    let judge = policy(Settings { rules, ..bare() });
+    for text in [
+        "cat <<E\n$(cu'\\\n'rl x)\nE",
+        "cat <<E\n$(cu\\\nrl x)\nE",
+        "cat <<-E\n\t`cu'\\\n'rl x`\n\tE",
+    ] {
+        assert_eq!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{text}");
+    }
+}

@@ -90,6 +90,28 @@ fn what_a_followed_link_leads_to_is_come_upon() {
 }
 
 #[test]
+fn a_link_that_is_found_is_opened_by_what_it_is_given_to() {
+    let commands = [
+        "find FOLDER -exec cat {} +",
+        "find FOLDER -type l -exec cat {} +",
+        "find FOLDER ! -type f -exec cat {} +",
+        "find FOLDER -type f -o -name 'k*' -exec cat {} +",
+        "find FOLDER -exec cat -type f {} +",
+        "find FOLDER -name 'k*' | xargs cat",
+        "find FOLDER -exec sed -i s/a/b/ {} +",
+    ];
+    check(Decision::Deny, &commands, &["file", "folder"]);
+    check(Decision::Allow, &commands, &["harmless"]);
+    let others = [
+        "find FOLDER -type f -exec cat {} +",
+        "find FOLDER -name '*.py' -exec cat {} +",
+        "find FOLDER -exec rm {} +",
+        "find FOLDER -exec ls {} +",
+    ];
+    check(Decision::Allow, &others, &["file", "folder"]);
+}
+
+#[test]
 fn links_that_are_not_followed_or_lead_to_nothing_denied_do_not_matter() {
     // Those with an option that is not known may search where they run.
     let is_known = |it: &&str| !["grep", "rg"].iter().any(|name| it.starts_with(name));

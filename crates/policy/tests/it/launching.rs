@@ -185,29 +185,31 @@ fn what_a_rule_spells_out_is_the_persons_choice() {
     );
 }
 
+/// Rules for programs that start others by their options.
+const PROGRAMS: &[&str] = &[
+    "Bash(tar:*)",
+    "Bash(rsync:*)",
+    "Bash(ssh:*)",
+    "Bash(scp:*)",
+    "Bash(make:*)",
+    "Bash(npm:*)",
+    "Bash(cargo test:*)",
+    "Bash(go test:*)",
+    "Bash(pytest:*)",
+    "Bash(fd:*)",
+    "Bash(find:*)",
+    "Bash(wget:*)",
+    "Bash(zip:*)",
+    "Bash(split:*)",
+    "Bash(pnpm:*)",
+    "Bash(gcc:*)",
+    "Bash(xargs git:*)",
+];
+
 #[test]
 fn a_rule_for_another_program_allows_no_options_that_start_programs() {
-    let rules = [
-        "Bash(tar:*)",
-        "Bash(rsync:*)",
-        "Bash(ssh:*)",
-        "Bash(scp:*)",
-        "Bash(make:*)",
-        "Bash(npm:*)",
-        "Bash(cargo test:*)",
-        "Bash(go test:*)",
-        "Bash(pytest:*)",
-        "Bash(fd:*)",
-        "Bash(find:*)",
-        "Bash(wget:*)",
-        "Bash(zip:*)",
-        "Bash(split:*)",
-        "Bash(pnpm:*)",
-        "Bash(gcc:*)",
-        "Bash(xargs git:*)",
-    ];
     check(
-        &rules,
+        PROGRAMS,
         Decision::Ask,
         r"
         tar xf a.tar --to-command=./x
@@ -247,7 +249,7 @@ fn a_rule_for_another_program_allows_no_options_that_start_programs() {
     ",
     );
     check(
-        &rules,
+        PROGRAMS,
         Decision::Allow,
         r"
         tar czf a.tgz src
@@ -304,6 +306,40 @@ fn a_rule_for_npm_allows_no_subcommands_that_run_what_they_are_given() {
         npm ci
         npm init -y
         npm config get registry
+    ",
+    );
+}
+
+#[test]
+fn settings_of_make_that_could_be_commands_ask() {
+    check(
+        &["Bash(make:*)"],
+        Decision::Ask,
+        r"
+        make CC='sh x'
+        make CC=./x
+        make 'X=a b'
+        make CFLAGS='-O2 -fplugin=./x.so'
+        make CFLAGS=-fplugin=./x.so
+        make -e
+        make -ke all
+        make --environment-overrides
+        make 'X!=./x'
+        make MAKEFILES=x.mk
+        echo 'all:;touch x' | make -f -
+        echo 'all:;touch x' | make -kf-
+        echo 'all:;touch x' | make -f /dev/stdin
+        echo 'all:;touch x' | make --file=-
+        echo 'all:;touch x' | make --makefile -
+        make all -f- <<< 'all:;touch x'
+    ",
+    );
+    check(
+        &["Bash(make:*)"],
+        Decision::Allow,
+        "
+        make install PREFIX=/usr/local V=1
+        make -f build/Makefile -j4
     ",
     );
 }

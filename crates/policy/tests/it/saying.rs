@@ -1,4 +1,5 @@
-//! Texts in other languages that say what is denied, and tools that run nothing they are given.
+//! Texts in other languages that say what is denied, tools that run nothing they are given, and what is only looked
+//! at or for.
 
 use contract::policy::{Decision, Mode};
 
@@ -30,5 +31,45 @@ fn what_another_language_says_may_be_run_by_what_it_is_given_to() {
     ];
     for (command, decision) in decisions(&["Bash(git push:*)"], Mode::Yolo, &run) {
         assert_ne!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_a_file_is_called_or_when_it_changed_is_not_what_it_holds() {
+    let commands = [
+        "stat .env",
+        "stat -c %s .env",
+        "ls -l .env",
+        "test -f .env",
+        "[ -s .env ] && echo there",
+        "git log --grep .env",
+        "git log --oneline --grep=.env --author x",
+    ];
+    for (command, decision) in decisions(&["Read(.env)"], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+    let others = [
+        "cat $(stat -c %n .env)",
+        "stat -c %n .env | xargs cat",
+        "git log -p --grep x .env",
+        "git log --grep x -- .env",
+        "stat x && cat .env",
+    ];
+    for (command, decision) in decisions(&["Read(.env)"], Mode::Yolo, &others) {
+        assert_ne!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn a_label_is_no_command() {
+    let deny = ["Bash(kubectl delete:*)"];
+    let calm = ["kubectl logs -l app=delete", "kubectl get pods -l app=delete"];
+    for (command, decision) in decisions(&deny, Mode::Yolo, &calm) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+    let denied =
+        ["kubectl delete pod x", "kubectl -n x delete pod y", "kubectl --namespace=x delete y"];
+    for (command, decision) in decisions(&deny, Mode::Yolo, &denied) {
+        assert_eq!(decision, Decision::Deny, "{command}");
     }
 }

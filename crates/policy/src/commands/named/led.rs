@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
-use super::super::meanings::{is_cluster, meanings};
+use super::super::meanings::{is_cluster, is_single, meanings};
 use crate::ground::{Ends, Standing, is_wild};
 use crate::shell::Piece;
 
@@ -38,12 +38,23 @@ impl<'a> Led<'a> {
         let leads_from = |(at, folder): (usize, &PathBuf), text: &str| {
             text != "-" && !is_absent(at, text) && (is_wild(text) || leads_on(ends, folder, text))
         };
-        let is_cluster = is_cluster(&word.text);
-        let leads = meanings(&word.text)
-            .filter(|text| text.len() == word.text.len() || !is_cluster)
-            .any(|text| folders.iter().enumerate().any(|folder| leads_from(folder, text)));
+        let leads_by = |text: &str| folders.iter().enumerate().any(|it| leads_from(it, text));
+        let leads = if is_single(&word.text) {
+            leads_by(&word.text)
+        } else {
+            let is_cluster = is_cluster(&word.text);
+            let is_path = |text: &&str| text.len() == word.text.len() || !is_cluster;
+            meanings(&word.text).filter(is_path).any(leads_by)
+        };
         self.known.borrow_mut().insert(key, leads);
         leads
+    }
+
+    /// Whether nothing is where a word says for certain, by the names in these folders: quick to tell of many words.
+    pub(super) fn is_absent(&self, ends: &Ends<'_>, word: &Piece, folders: &[PathBuf]) -> bool {
+        self.known.borrow().len() >= FEW
+            && !word.home
+            && self.standing(ends, folders).iter().all(|it| it.holds_nothing(&word.text))
     }
 
     fn standing(&self, ends: &Ends<'_>, folders: &[PathBuf]) -> Rc<[Standing]> {

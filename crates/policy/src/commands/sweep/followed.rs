@@ -21,6 +21,8 @@ const MOST: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Links {
     Left,
+    /// They are not gone through, but given to what opens them.
+    Opened,
     Followed,
 }
 
@@ -112,7 +114,8 @@ impl Way<'_> {
                 let end = listing.end(ground, path);
                 end.is_some_and(|end| {
                     self.left = self.left.saturating_sub(1);
-                    self.left == 0 || (!self.enters(&end) && is_opened && wanted(&end))
+                    let is_opened = is_opened && (self.is_opened() || !self.enters(&end));
+                    self.left == 0 || (is_opened && wanted(&end))
                 })
             });
             match sought {
@@ -122,6 +125,11 @@ impl Way<'_> {
             }
         }
         Sought::Nothing
+    }
+
+    /// Whether links are opened where they are found, and those to folders not gone through.
+    fn is_opened(&self) -> bool {
+        self.sweep.links == Links::Opened
     }
 
     /// Notes a folder that a link leads to; says whether it is one.

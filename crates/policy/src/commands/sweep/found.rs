@@ -2,7 +2,7 @@
 //! rather than too few.
 
 use super::super::writes::{only_checks, only_reads};
-use super::followed::links;
+use super::followed::{Links, links};
 use super::{Reach, Sweep, expression, fd, few, kept, skipped};
 use crate::ground::Width;
 use crate::rules::Touch;
@@ -37,7 +37,8 @@ pub(super) fn found(args: &[Piece]) -> Option<Sweep<'_>> {
         (true, _) => Touch::Write,
         (false, touch) => touch?,
     };
-    Some(Sweep { touch, ..below(args) })
+    let below = below(args);
+    Some(Sweep { touch, links: opened(below.links, args, touch), ..below })
 }
 
 /// What a program does to the files that it is given, as far as rules speak of it.
@@ -81,6 +82,31 @@ fn below(args: &[Piece]) -> Sweep<'_> {
     Sweep { only, skips, links, ..Sweep::of(places, Touch::Read, reach) }
 }
 
+/// What becomes of links that are found, where something is done to all that is found by these arguments.
+fn opened(links: Links, args: &[Piece], touch: Touch) -> Links {
+    let is_action = |word: &Piece| {
+        ["-exec", "-ok", "-print", "-fprint", "-delete"].iter().any(|it| word.text.starts_with(it))
+    };
+    let is_split = args.iter().any(|word| matches!(word.text.as_str(), "," | "("));
+    // Then only files are left that are no links, wherever something is done.
+    let is_plain = |tests: &[Piece]| {
+        let tests: Vec<&str> = tests.iter().map(|word| word.text.as_str()).collect();
+        let is_type = |it: &[&str]| matches!(it, ["-type", "f"]);
+        let is_negated = |it: &[&str]| matches!(it, ["!" | "-not", "-type", "f"]);
+        tests.windows(2).any(is_type) && !tests.windows(3).any(is_negated)
+    };
+    let parts: Vec<&[Piece]> =
+        args.split(|word| matches!(word.text.as_str(), "-o" | "-or")).collect();
+    let acts = parts.iter().any(|part| part.iter().any(is_action));
+    let is_narrow = !is_split
+        && parts.iter().all(|part| match part.iter().position(is_action) {
+            Some(at) => is_plain(&part[..at]),
+            None => acts || is_plain(part),
+        });
+    let opens = links == Links::Left && touch != Touch::Write && !is_narrow;
+    if opens { Links::Opened } else { links }
+}
+
 /// What a program reads that gets the names of files from another one before it.
 pub(super) fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
     let given = words.get(1..)?;
@@ -91,7 +117,10 @@ pub(super) fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
     let recursive = |word: &Piece| word.text.starts_with('-') && word.text.contains('R');
     let below = |args| Sweep { touch, ..below(args) };
     match base_name(&given[at].text) {
-        "find" | "gfind" => Some(below(args)),
+        "find" | "gfind" => {
+            let found = below(args);
+            Some(Sweep { links: opened(found.links, args, touch), ..found })
+        }
         "ls" => {
             let is_deep = args.iter().any(recursive);
             let dots =

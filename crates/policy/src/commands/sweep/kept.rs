@@ -106,7 +106,8 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
     if let Some(applied) = unpacked::applied(subcommand, rest) {
         let here = Piece { text: String::from("."), ..Piece::default() };
         let places = if applied.places.is_empty() { vec![here] } else { applied.places };
-        return Some(Sweep { places: moved(&args[..at], places), ..applied });
+        let goes_to = gone_to(&args[..at]);
+        return Some(Sweep { places: moved(&args[..at], places), goes_to, ..applied });
     }
     if !shows(subcommand, rest) {
         return None;
@@ -123,7 +124,8 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
     let reach = if rest.iter().any(is_foreign) { Reach::Searched } else { Reach::Kept };
     let is_bare = has(rest, &["--no-exclude-standard", "--no-index"]);
     let width = if is_bare { Width::Everything } else { Width::Unignored };
-    Some(Sweep { width, ..Sweep::of(places, Touch::Read, reach) })
+    let goes_to = gone_to(&args[..at]);
+    Some(Sweep { goes_to, width, ..Sweep::of(places, Touch::Read, reach) })
 }
 
 /// Where the subcommand stands.
@@ -178,22 +180,24 @@ fn places(subcommand: &str, rest: &[Piece]) -> Vec<Piece> {
     operands().cloned().collect()
 }
 
+/// The folder where git itself goes first, by the options before its subcommand.
+pub(super) fn gone_to(options: &[Piece]) -> Option<Piece> {
+    let folders = options.iter().zip(options.iter().skip(1)).filter(|(it, _)| it.text == "-C");
+    folders.fold(None, |folder: Option<Piece>, (_, next)| match folder {
+        Some(before) if before.dynamic => Some(before),
+        Some(before) if !next.dynamic && !next.home && !next.text.starts_with('/') => {
+            Some(Piece { text: format!("{}/{}", before.text, next.text), ..before })
+        }
+        Some(_) | None => Some(next.clone()),
+    })
+}
+
 /// The places as they are from the folder where git itself goes first; none where that is not known.
 pub(super) fn moved(options: &[Piece], places: Vec<Piece>) -> Vec<Piece> {
-    let folders = options.iter().zip(options.iter().skip(1)).filter(|(it, _)| it.text == "-C");
-    let mut folder: Option<Piece> = None;
-    for (_, next) in folders {
-        if next.dynamic {
-            return Vec::new();
-        }
-        folder = Some(match folder {
-            Some(before) if !next.home && !next.text.starts_with('/') => {
-                Piece { text: format!("{}/{}", before.text, next.text), ..before }
-            }
-            Some(_) | None => next.clone(),
-        });
+    let Some(folder) = gone_to(options) else { return places };
+    if folder.dynamic {
+        return Vec::new();
     }
-    let Some(folder) = folder else { return places };
     let within = |place: Piece| {
         if place.home || place.text.starts_with('/') {
             return place;
@@ -356,8 +360,11 @@ fn is_hash(text: &str) -> bool {
 /// Whether git reads a word as more than one path: a pattern that no shell has seen, or one with
 /// words of its own before it, which may also mean all other files.
 pub(super) fn is_pattern(word: &Piece) -> bool {
-    let is_magic = [":(", ":!", ":^", ":/"].iter().any(|mark| word.text.starts_with(mark));
-    is_magic || (!word.glob && word.text.contains(['*', '?', '[']))
+    let marks = [":(", ":!", ":^", ":/", "::"];
+    let is_magic = word.text == ":" || marks.iter().any(|mark| word.text.starts_with(mark));
+    // A backslash that a shell has left there is a pattern to git, whatever the shell makes of the rest.
+    let is_wild = word.text.contains('\\') || (!word.glob && word.text.contains(['*', '?', '[']));
+    is_magic || is_wild
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What git writes into the working tree by itself: files of another revision, or those that were put aside. Sees
 //! too many rather than too few.
 
-use super::kept::{is_pattern, moved, split};
+use super::kept::{gone_to, is_pattern, moved, split};
 use super::unpacked::{has, has_letter};
 use super::{Reach, Sweep};
 use crate::rules::Touch;
@@ -34,7 +34,8 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'static>> {
     let places: Vec<Piece> = places.into_iter().filter(is_known).collect();
     let is_wide = places.iter().any(is_pattern);
     let places = moved(&args[..at], places);
-    Some(Sweep { is_wide, ..Sweep::of(places, Touch::Write, reach) })
+    let goes_to = gone_to(&args[..at]);
+    Some(Sweep { goes_to, is_wide, ..Sweep::of(places, Touch::Write, reach) })
 }
 
 fn written(subcommand: &str, rest: &[Piece]) -> Option<Written> {

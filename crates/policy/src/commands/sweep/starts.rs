@@ -136,7 +136,7 @@ pub(super) fn folders(
         }
     }
     let mut others = Vec::new();
-    if sweep.is_wide {
+    if sweep.is_wide || is_of_process(folder) || sweep.places.iter().any(leads_to_process) {
         others.push(call.places.workspace.clone());
     }
     let is_bound = sweep.is_narrow() || sweep.reach == Reach::Given;
@@ -153,11 +153,26 @@ pub(super) fn folders(
     starts
 }
 
+/// Whether a folder is one in which those of processes stand, which may be any.
+fn is_of_process(folder: &Path) -> bool {
+    folder.starts_with("/proc/self") || folder.starts_with("/dev/fd")
+}
+
+/// Whether a path goes through the folder of a process, or what a descriptor stands for.
+fn leads_to_process(place: &Piece) -> bool {
+    let mut parts = place.text.split('/').skip_while(|part| matches!(*part, "" | "." | ".."));
+    let is_begun =
+        place.text.starts_with(['/', '.']) && matches!(parts.next(), Some("proc" | "dev"));
+    let is_wild = |part: &str| place.glob && part.contains(['*', '?', '[']);
+    is_begun && parts.any(|part| matches!(part, "cwd" | "root" | "fd") || is_wild(part))
+}
+
 /// The top of the repository that git works on, where that is another one than the project's.
 fn elsewhere(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Option<PathBuf> {
     let ground = call.ground.look()?;
     let workspace = &call.places.workspace;
-    let here = Piece { text: String::from("."), ..Piece::default() };
+    let here = || Piece { text: String::from("."), ..Piece::default() };
+    let here = sweep.goes_to.clone().unwrap_or_else(here);
     let places = if sweep.places.is_empty() { std::slice::from_ref(&here) } else { &sweep.places };
     let mut tops = places.iter().map(|place| {
         let path = resolve(place, folder, None).filter(|_| !place.dynamic && !place.glob)?;

@@ -1,6 +1,7 @@
 //! What patches, archives and copies of folders write: files whose names stand in them, and which nobody has
 //! seen. Sees too many rather than too few.
 
+use super::kept::is_pattern;
 use super::{Reach, Sweep};
 use crate::rules::Touch;
 use crate::shell::{Piece, base_name};
@@ -84,7 +85,8 @@ pub(super) fn applied<'a>(subcommand: &str, rest: &'a [Piece]) -> Option<Sweep<'
         }
         "rm" if !has(rest, &["--cached", "-n", "--dry-run"]) => {
             let operands = rest.iter().filter(|word| !word.text.starts_with('-'));
-            Some(below(operands.cloned().collect(), false))
+            let is_wide = operands.clone().any(is_pattern);
+            Some(below(operands.cloned().collect(), is_wide))
         }
         // These are named from the top of the repository.
         "am" if !has(rest, &["--show-current-patch"]) => Some(below(Vec::new(), true)),

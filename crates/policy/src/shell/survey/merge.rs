@@ -32,7 +32,7 @@ impl Survey {
     /// the last of them runs in all that the others do.
     pub(super) fn merge(&mut self) {
         if self.commands.len() > FEW {
-            let mut known: HashMap<Said, usize> = HashMap::new();
+            let mut known: HashMap<Said, usize> = HashMap::with_capacity(self.commands.len());
             let mut kept: Vec<Found> = Vec::new();
             for found in self.commands.drain(..) {
                 // Long runs are seldom repeated, and slow to compare.

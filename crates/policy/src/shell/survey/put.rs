@@ -1,12 +1,49 @@
-//! Text that was put somewhere before it is run: behind a descriptor, into the shell's history, into a
+//! Text that was put somewhere before it is run: into a variable, behind a descriptor, into the shell's history, into a
 //! setting for one run. Sees too much rather than too little.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::{Survey, runners};
+use super::{Part, Survey, runners};
 use crate::shell::tolerant::Piece;
 
+/// How often values are put in place of variables, and into how many texts.
+const RESOLVED: usize = 4;
+
 impl Survey {
+    /// Adds the commands of the text with its own values in place of its variables.
+    pub(super) fn with_constants(&mut self, text: &str) {
+        let mut texts: Vec<String> = Vec::new();
+        let mut known = HashSet::new();
+        // How many values there were when all that they make of the text was read.
+        let mut values = None;
+        for _ in 0..RESOLVED {
+            let limit = self.effort;
+            let put = texts.iter().flat_map(|text| self.constants.put_into(text, limit));
+            let mut put: Vec<String> = put.collect();
+            // By what the first reading sets a variable may have another value in the next one.
+            let count = self.constants.count();
+            if values != Some(count) {
+                put.extend(self.constants.put_into(text, limit));
+            }
+            put.retain(|it| !known.contains(it));
+            values = (put.len() <= RESOLVED).then_some(count);
+            texts = put.into_iter().take(RESOLVED).collect();
+            // Without another text nothing is set to another value.
+            if texts.is_empty() {
+                return;
+            }
+            known.extend(texts.iter().cloned());
+            for text in &texts {
+                self.part = Part::Whole;
+                self.script(text, 1);
+                if self.loose {
+                    self.words_of_whole(text);
+                }
+            }
+        }
+    }
+
     /// Shell text behind a descriptor, which something else in the text has opened.
     pub(super) fn behind_descriptor(&mut self, args: &[Piece]) {
         let is_descriptor = |word: &Piece| {

@@ -11,8 +11,8 @@ use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
 
-/// Those of `docker` that run nothing.
-const CALM: &[&str] = &["stop", "kill", "rm", "rmi", "restart", "pause", "inspect", "ps", "logs"];
+/// Those of `docker` and `kubectl` that run nothing.
+const CALM: &str = "stop kill rm rmi restart pause inspect ps logs get describe";
 
 /// Their options whose value is a program.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -595,6 +595,6 @@ pub(super) fn is_input(word: &Piece) -> bool {
 
 /// Whether a program that hands commands on is told to do something else.
 fn is_calm(name: &str, args: &[Piece]) -> bool {
-    let is_known = |word: &Piece| CALM.contains(&word.text.as_str());
-    matches!(name, "docker" | "podman") && args.first().is_some_and(is_known)
+    let is_known = |word: &Piece| CALM.split(' ').any(|it| it == word.text);
+    matches!(name, "docker" | "podman" | "kubectl") && args.first().is_some_and(is_known)
 }

@@ -59,8 +59,10 @@ pub(super) fn only_said(
 ) -> HashSet<usize> {
     let says = |segment: &Segment| {
         let is_test = segment.words.iter().any(|word| word.text == "[[");
-        let saying =
-            ["echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "test", "[", "cp", "ls"];
+        let saying = [
+            "echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "test", "[", "cp", "ls",
+            "stat",
+        ];
         is_test || saying.contains(&name_of(segment))
     };
     let length: usize = segments.iter().map(|it| 1 + it.words.len() + it.redirects.len()).sum();

@@ -40,10 +40,14 @@ const TEXTS: &str = "MAKEFLAGS GNUMAKEFLAGS MFLAGS PERL5DB PERL5OPT RUBYOPT NODE
     GVIMINIT EXINIT FZF_DEFAULT_OPTS FZF_DEFAULT_COMMAND PYTHONBREAKPOINT";
 
 /// Whether programs take a variable's value for something to run.
-pub(super) fn names_program(variable: &str) -> bool {
+pub(crate) fn names_program(variable: &str) -> bool {
     static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| PROGRAMS.split(' ').collect());
     if NAMES.contains(variable) {
         return true;
+    }
+    // Asked of every variable that is set: all other names are made of parts.
+    if !variable.contains('_') {
+        return false;
     }
     // The settings of npm are read in either case, and several name a program.
     let upper = variable.to_ascii_uppercase();
@@ -52,7 +56,8 @@ pub(super) fn names_program(variable: &str) -> bool {
 
 /// Whether any word of a variable's value may be run.
 pub(super) fn holds_text(variable: &str) -> bool {
-    TEXTS.split(' ').any(|name| name == variable)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| TEXTS.split(' ').collect());
+    variable.starts_with(|c: char| c.is_ascii_uppercase()) && NAMES.contains(variable)
 }
 
 /// Builtins that set variables, or run what may.

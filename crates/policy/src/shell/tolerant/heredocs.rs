@@ -26,6 +26,10 @@ impl Scanner<'_> {
             self.scan.fed.push((pipeline, body.to_owned()));
             if !quoted && self.depth < NESTING {
                 run(self.scan, body, Start::Quoted, self.depth + 1);
+                // Bash joins lines before all else, also where a substitution has quotes.
+                if body.contains("\\\n") {
+                    run(self.scan, &body.replace("\\\n", ""), Start::Quoted, self.depth + 1);
+                }
             } else if !quoted {
                 self.scan.torn = true;
             }
