@@ -11,7 +11,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use contract::policy::Access;
 use contract::sandbox::SandboxError;
 use contract::text::normalize;
 
@@ -19,7 +18,7 @@ use crate::closed;
 use crate::listings::{Clock, Seen};
 use crate::nested::SKIPPED;
 use crate::request::Request;
-use crate::view::{self, System};
+use crate::view;
 use crate::{Notice, Settings};
 
 /// So many entries are looked at.
@@ -44,6 +43,25 @@ pub trait FileRules: Send + Sync + std::fmt::Debug {
     fn may_mean_below(&self, folder: &Path) -> bool;
     /// The paths that they spell out, each up to its first wildcard.
     fn starts(&self) -> Vec<PathBuf>;
+}
+
+/// Whether rules hide what really lies at a path, by its own name or by one that leads there.
+pub fn is_hidden(rules: &dyn FileRules, real: &Path) -> bool {
+    let by_start = |start: PathBuf| {
+        let led = fs::canonicalize(&start).ok()?;
+        let below = real.strip_prefix(led).ok()?;
+        let is_itself = below.as_os_str().is_empty();
+        Some(if is_itself { start } else { start.join(below) })
+    };
+    rules.hides(real) || rules.starts().into_iter().filter_map(by_start).any(|it| rules.hides(&it))
+}
+
+/// The refusal of a start in a folder that may not be read.
+pub(crate) fn nowhere_to_work(path: &Path) -> SandboxError {
+    SandboxError::Refused(format!(
+        "a rule denies reading {}, so nothing can work there; start in another folder",
+        path.display()
+    ))
 }
 
 /// What a process must not reach, parents before children.
@@ -71,7 +89,7 @@ impl Barred {
                 search.barred.hidden.insert(root.clone());
                 continue;
             }
-            if rules.keeps(root) && request.access == Access::Workspace {
+            if rules.keeps(root) && search.writable.contains(root) {
                 search.barred.kept.insert(root.clone());
             }
             search.walk(root, root);
@@ -92,10 +110,7 @@ impl Barred {
         barred.kept.retain(|path| !fixed.contains(path.as_path()));
         match barred.hidden.iter().find(|path| request.cwd.starts_with(path)) {
             None => Ok(barred),
-            Some(path) => Err(SandboxError::Refused(format!(
-                "a rule denies reading {}, so nothing can work there; start in another folder",
-                path.display()
-            ))),
+            Some(path) => Err(nowhere_to_work(path)),
         }
     }
 
@@ -180,6 +195,8 @@ struct Search<'a> {
     request: &'a Request,
     rules: &'a Arc<dyn FileRules>,
     starts: Vec<PathBuf>,
+    /// The roots that may be written.
+    writable: Vec<PathBuf>,
     left: usize,
     is_cut: bool,
     barred: Barred,
@@ -188,13 +205,14 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(request: &'a Request, rules: &'a Arc<dyn FileRules>) -> Self {
         let (starts, barred) = (rules.starts(), Barred::default());
-        Self { request, rules, starts, left: ENTRIES, is_cut: false, barred }
+        let writable = request.writable();
+        Self { request, rules, starts, writable, left: ENTRIES, is_cut: false, barred }
     }
 
     /// Looks at a path that rules spell out, which a walk from the roots may not come to.
     fn begin(&mut self, start: &Path) {
         let Ok(real) = fs::canonicalize(start) else { return };
-        if is_of_system(&real) {
+        if view::is_of_system(&real) {
             // Of the system's own only files that are spelled out: programs need the rest.
             if real.is_file() && self.rules.hides(start) {
                 self.barred.hidden.insert(real);
@@ -212,7 +230,7 @@ impl<'a> Search<'a> {
     fn take(&mut self, named: &Path, real: &Path) {
         if self.rules.hides(named) {
             self.barred.hidden.insert(real.to_owned());
-        } else if self.rules.keeps(named) && self.request.access == Access::Workspace {
+        } else if self.rules.keeps(named) && self.is_writable(real) {
             self.barred.kept.insert(real.to_owned());
         } else {
             return;
@@ -222,12 +240,18 @@ impl<'a> Search<'a> {
             self.barred.bound.insert(real.to_owned());
         }
         // Where nothing can be written nothing can be moved.
-        let is_movable = is_bound && self.request.access == Access::Workspace;
-        let root = self.request.roots.iter().rfind(|root| real.starts_with(root));
-        if let Some(root) = root.filter(|_| is_movable) {
-            let above = real.ancestors().skip(1).take_while(|folder| folder != root);
+        let root = self.writable.iter().rfind(|root| real.starts_with(root));
+        if let Some(root) = root.filter(|_| is_bound) {
+            // A root itself has no way within it.
+            let is_within = |folder: &&Path| *folder != root && folder.starts_with(root);
+            let above = real.ancestors().skip(1).take_while(is_within);
             self.barred.way.extend(above.map(Path::to_owned));
         }
+    }
+
+    /// Whether a process may write what really lies at a path.
+    fn is_writable(&self, real: &Path) -> bool {
+        self.writable.iter().any(|root| real.starts_with(root))
     }
 
     /// Looks below a folder, which rules know by the name of `named`.
@@ -269,7 +293,7 @@ impl<'a> Search<'a> {
         self.note_links(real);
         if let Ok(target) = fs::canonicalize(real)
             && is_shown(self.request, &target)
-            && !is_of_system(&target)
+            && !view::is_of_system(&target)
             && !self.request.roots.iter().any(|root| root.starts_with(&target))
         {
             self.take(named, &target);
@@ -352,14 +376,6 @@ impl<'a> Search<'a> {
             }
         }
     }
-}
-
-/// Whether a path lies among the system's programs and settings.
-fn is_of_system(path: &Path) -> bool {
-    view::system().iter().any(|entry| match entry {
-        System::Folder(folder) => path.starts_with(folder),
-        System::Link { .. } => false,
-    })
 }
 
 /// Whether a process is shown what lies at a path, apart from the system's own.

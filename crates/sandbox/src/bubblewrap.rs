@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use contract::policy::Access;
 use contract::sandbox::{ChannelEnds, Child, Network, SandboxError};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -37,7 +36,7 @@ use crate::system_program::trusted;
 use crate::view;
 use crate::walls;
 use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
-use options::{Folders, Knows, Options};
+use options::{Knows, Options};
 
 /// The only places where bubblewrap is looked for.
 const PLACES: [&str; 4] =
@@ -49,10 +48,16 @@ const INSIDE: &str = "/run/brynhild/confine";
 const ATTEMPTS: usize = 25;
 
 /// What one says that mounts by paths alone.
-const NO_FOLDERS: &str = "bwrap: Unknown option --bind-fd";
+const NO_FOLDERS: [&str; 2] =
+    ["bwrap: Unknown option --bind-fd", "bwrap: Unknown option --ro-bind-fd"];
 
-/// What one says to which the outside is something else, or stays as it is.
-const NOT_CLOSED: &str = "bwrap: Can't remount readonly on /newroot/../oldroot";
+/// What one says to which a part of the outside stays as it is.
+const NOT_CLOSED: &str = "bwrap: Can't remount readonly on /newroot";
+/// What one says to which the outside is something else.
+const NOT_OUTSIDE: [&str; 2] = [
+    "bwrap: Can't mkdir /../oldroot/proc/driver:",
+    "bwrap: Can't mount tmpfs on /newroot/../oldroot/proc/driver:",
+];
 
 /// The rung with what it learned about this machine's bubblewrap.
 #[derive(Debug)]
@@ -63,8 +68,8 @@ pub(crate) struct Bubblewrap {
     knows_folders: AtomicBool,
     /// Whether what lies outside can be made read-only while it works.
     can_close: AtomicBool,
-    /// The folders on the way to what was mounted deeper at the last start, mostly those of the next.
-    way: Mutex<BTreeSet<PathBuf>>,
+    /// What of it cannot.
+    open: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Default for Bubblewrap {
@@ -73,7 +78,7 @@ impl Default for Bubblewrap {
             knows_disable: AtomicBool::new(true),
             knows_folders: AtomicBool::new(true),
             can_close: AtomicBool::new(true),
-            way: Mutex::default(),
+            open: Mutex::default(),
         }
     }
 }
@@ -109,36 +114,31 @@ impl Bubblewrap {
         launcher: &Arc<Launcher>,
     ) -> Result<Result<Child, String>, Failure> {
         let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
-        let call = |way: &BTreeSet<PathBuf>| {
-            Waiting::call(program, (door.as_ref(), way), request, settings, launcher)
+        let call = || Waiting::call(program, door.as_ref(), request, settings, launcher);
+        let mut waiting = call()?;
+        let (mut after, barred) = match view::while_looking(|| prepare(request, settings)) {
+            Err(Failure::Exchanged(words)) => return Ok(Err(words)),
+            prepared => prepared?,
         };
-        let last_way = || self.way.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_within =
-            |folder: &PathBuf| request.roots.iter().any(|root| folder.starts_with(root));
-        let guessed = last_way().iter().filter(|folder| is_within(folder)).cloned().collect();
-        let mut waiting = call(&guessed)?;
-        let (mut after, barred) = view::while_looking(|| prepare(request, settings))?;
         after.group = group;
-        let way = options::way(request, &after, &barred);
-        if !way.iter().all(|folder| waiting.folders.contains_key(folder)) {
-            // It takes descriptors only when it is called.
-            waiting = call(&way)?;
-        }
-        last_way().clone_from(&way);
+        let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let knows = Knows {
                 disable: self.knows_disable.load(Ordering::Relaxed),
                 close: self.can_close.load(Ordering::Relaxed),
+                open: open().clone(),
             };
-            let folders = if self.knows_folders.load(Ordering::Relaxed) {
-                Folders::Held(waiting.folders.clone())
-            } else {
-                Folders::ByPath
-            };
-            let (seen, handed) = ((&after, &barred), (waiting.helper, folders));
-            let options = match Options::of(request, seen, handed, knows) {
+            let is_held = self.knows_folders.load(Ordering::Relaxed);
+            let held = if is_held { waiting.roots.clone() } else { BTreeMap::new() };
+            let (seen, handed) = ((&after, &barred), (waiting.helper, held));
+            let options = match Options::of(request, seen, handed, &knows) {
                 Ok(options) => options,
                 Err(error) => return Ok(Err(error.to_string())),
+            };
+            let closed = options.closed.clone();
+            let stays = |words: &str| {
+                let said = |place: &PathBuf| format!("{NOT_CLOSED}{}: ", place.display());
+                closed.iter().find(|place| words.starts_with(&said(place))).cloned()
             };
             match waiting.tell(options, request)? {
                 Attempt::Runs(child, channel, listener) => {
@@ -157,15 +157,19 @@ impl Bubblewrap {
                     if !self.knows_disable.swap(false, Ordering::Relaxed) {
                         return Err(Failure::Setup(doctor::explain(&words)));
                     }
-                    waiting = call(&way)?;
+                    waiting = call()?;
                 }
-                Attempt::Broke(words) if words.starts_with(NO_FOLDERS) => {
+                Attempt::Broke(words) if NO_FOLDERS.iter().any(|it| words.starts_with(it)) => {
                     self.knows_folders.store(false, Ordering::Relaxed);
-                    waiting = call(&way)?;
+                    waiting = call()?;
                 }
-                Attempt::Broke(words) if words.starts_with(NOT_CLOSED) => {
+                Attempt::Broke(words) if NOT_OUTSIDE.iter().any(|it| words.starts_with(it)) => {
                     self.can_close.store(false, Ordering::Relaxed);
-                    waiting = call(&way)?;
+                    waiting = call()?;
+                }
+                Attempt::Broke(words) if let Some(place) = stays(&words) => {
+                    open().insert(place);
+                    waiting = call()?;
                 }
                 // What lies in a project must not lead to weaker walls.
                 Attempt::Broke(words) if doctor::probe().is_ok() => return Ok(Err(words)),
@@ -179,9 +183,10 @@ impl Bubblewrap {
 fn prepare(request: &Request, settings: &Settings) -> Result<(After, Mounts), Failure> {
     let barred = Mounts::find(request, settings)?;
     let mut after = After::default();
-    if request.access == Access::Workspace {
+    let writable = request.writable();
+    if !writable.is_empty() {
         let user = settings.user.at(request.home.as_deref());
-        after = After::watch(&request.roots, Some(&user), settings.notice.clone());
+        after = After::watch(&writable, Some(&user), settings.notice.clone());
         let stubs = Stubs::new(&settings.state);
         for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
             let hold = stubs.hold(root, nested)?;
@@ -201,7 +206,7 @@ fn prepare(request: &Request, settings: &Settings) -> Result<(After, Mounts), Fa
     }
     // The stubs that protect names are among what it shows.
     after.mirror = Mirror::of(request, &settings.state, &after.holds, &barred.found.kept)?;
-    after.disks.extend(request.own.clone());
+    after.disks.extend(request.private());
     after.memory = Some(request.limits.memory);
     after.notice.clone_from(&settings.notice);
     Ok((after, barred))
@@ -255,15 +260,15 @@ struct Waiting {
     proxy: Option<UnixStream>,
     /// The number under which it has the helper.
     helper: RawFd,
-    /// The numbers under which it has folders.
-    folders: BTreeMap<PathBuf, RawFd>,
+    /// The numbers under which it has the roots.
+    roots: BTreeMap<PathBuf, RawFd>,
 }
 
 impl Waiting {
     /// Calls one.
     fn call(
         program: &Path,
-        (door, way): (Option<&File>, &BTreeSet<PathBuf>),
+        door: Option<&File>,
         request: &Request,
         settings: &Settings,
         launcher: &Launcher,
@@ -273,14 +278,14 @@ impl Waiting {
             let path = settings.helper.path().display();
             SandboxError::Refused(format!("the helper {path} cannot be used: {error}"))
         })?;
-        Self::begin(program, helper, (door, way), request, launcher)
+        Self::begin(program, helper, door, request, launcher)
             .map_err(|error| start_error(&request.program, error).into())
     }
 
     fn begin(
         program: &Path,
         helper: OwnedFd,
-        (door, way): (Option<&File>, &BTreeSet<PathBuf>),
+        door: Option<&File>,
         request: &Request,
         launcher: &Launcher,
     ) -> io::Result<Self> {
@@ -308,16 +313,16 @@ impl Waiting {
             .kill_on_drop(true);
         let number = helper.as_raw_fd();
         handed.inherited.extend([OwnedFd::from(awaited), helper]);
-        let mut folders = BTreeMap::new();
-        for path in request.roots.iter().chain(way) {
+        let mut roots = BTreeMap::new();
+        for path in &request.roots {
             // One that is there no more is missed when it is to be mounted.
             if let Ok(folder) = held::folder(path) {
-                folders.insert(path.clone(), folder.as_raw_fd());
+                roots.insert(path.clone(), folder.as_raw_fd());
                 handed.inherited.push(folder);
             }
         }
         let started = launcher.begin(command, handed.inherited)?;
-        Ok(Self { started, options, plan, status, channel, proxy, helper: number, folders })
+        Ok(Self { started, options, plan, status, channel, proxy, helper: number, roots })
     }
 
     /// Tells it what to do.
@@ -390,10 +395,8 @@ fn plan(request: &Request, expected: Expected) -> Result<Plan, String> {
     let mut write: Vec<PathBuf> =
         ["/tmp", "/run", "/var", "/dev", "/proc/self"].map(PathBuf::from).into();
     write.extend(request.home.clone());
-    write.extend(request.own.clone());
-    if request.access == Access::Workspace {
-        write.extend(request.roots.clone());
-    }
+    write.extend(request.private());
+    write.extend(request.writable());
     Ok(Plan {
         program: request.program.clone().into(),
         args: request.args.clone(),
@@ -413,7 +416,9 @@ fn plan(request: &Request, expected: Expected) -> Result<Plan, String> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::os::unix::ffi::OsStrExt;
 
+    use contract::policy::Access;
     use contract::sandbox::{Channel, Limits, Profile, Spawn, Stdin};
 
     use super::*;
@@ -442,7 +447,7 @@ mod tests {
         Request::check(&spawn, &profile, None, &crate::led::Writable::default()).unwrap()
     }
 
-    const KNOWS: Knows = Knows { disable: true, close: true };
+    const KNOWS: Knows = Knows { disable: true, close: true, open: BTreeSet::new() };
 
     fn settings(base: &Path, helper: &str) -> Settings {
         Settings {
@@ -471,17 +476,51 @@ mod tests {
             let (settings, request) = (settings(&base, "/bin/true"), request(&work));
             let (program, launcher) = (find().unwrap(), Launcher::new().unwrap());
             let (after, barred) = prepare(&request, &settings).unwrap();
-            let door = (None, &options::way(&request, &after, &barred));
-            let waiting = Waiting::call(&program, door, &request, &settings, &launcher).unwrap();
-            let folders = Folders::Held(waiting.folders.clone());
-            let folders = if knows_folders { folders } else { Folders::ByPath };
-            let handed = (waiting.helper, folders);
-            let options = Options::of(&request, (&after, &barred), handed, KNOWS).unwrap();
+            let waiting = Waiting::call(&program, None, &request, &settings, &launcher).unwrap();
+            let held = if knows_folders { waiting.roots.clone() } else { BTreeMap::new() };
+            let handed = (waiting.helper, held);
+            let options = Options::of(&request, (&after, &barred), handed, &KNOWS).unwrap();
             std::fs::rename(&work, base.join("aside")).unwrap();
             std::os::unix::fs::symlink(&other, &work).unwrap();
             assert!(!matches!(waiting.tell(options, &request), Ok(Attempt::Runs(..))));
             let count = |name: &str| std::fs::read_dir(base.join(name)).unwrap().count();
             assert_eq!((count("other"), count("other/deep")), (1, 0), "{knows_folders}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_mounted_in_a_root_before_the_outside_is_closed() {
+        let base = tempfile::tempdir().unwrap();
+        let base = std::fs::canonicalize(base.path()).unwrap();
+        let work = base.join("work");
+        for folder in ["work/a/b/.vscode", "work/inner/own", "apart"] {
+            std::fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        std::fs::write(work.join("a/b/.vscode/tasks.json"), "{}").unwrap();
+        let mut request = request(&work);
+        request.roots.push(work.join("inner"));
+        request.own = vec![base.join("apart"), work.join("inner/own")];
+        let (after, barred) = prepare(&request, &settings(&base, "/bin/true")).unwrap();
+        let held = request.roots.iter().cloned().zip(7..).collect();
+        let options = Options::of(&request, (&after, &barred), (3, held), &KNOWS).unwrap();
+        let words: Vec<&[u8]> = options.bytes.split(|&byte| byte == 0).collect();
+        let closed = words.iter().rposition(|word| word.starts_with(b"/../oldroot")).unwrap();
+        assert_eq!(words[closed - 1], b"--remount-ro");
+        // Where something is mounted follows what is.
+        let within = [work.as_os_str().as_bytes(), b"/"].concat();
+        let is_deep =
+            |words: &[&[u8]]| words[0].starts_with(b"--") && words[2].starts_with(&within);
+        let mounted: Vec<&[u8]> = words
+            .windows(3)
+            .enumerate()
+            .filter(|(_, it)| is_deep(it))
+            .map(|(at, it)| {
+                assert!(closed < at, "{}", String::from_utf8_lossy(it[2]));
+                it[2]
+            })
+            .collect();
+        for path in ["a", "a/b", "a/b/.vscode", "inner", "inner/own"] {
+            assert!(mounted.contains(&work.join(path).as_os_str().as_bytes()), "{path}");
         }
     }
 
@@ -501,10 +540,9 @@ mod tests {
         let (after, barred) = prepare(&request, &settings).unwrap();
         let mut left = 0;
         loop {
-            let door = (None, &BTreeSet::new());
-            let waiting = Waiting::call(&program, door, &request, &settings, &launcher).unwrap();
-            let handed = (waiting.helper, Folders::Held(waiting.folders.clone()));
-            let options = Options::of(&request, (&after, &barred), handed, KNOWS).unwrap();
+            let waiting = Waiting::call(&program, None, &request, &settings, &launcher).unwrap();
+            let handed = (waiting.helper, waiting.roots.clone());
+            let options = Options::of(&request, (&after, &barred), handed, &KNOWS).unwrap();
             let mut words = options.bytes.split_inclusive(|&byte| byte == 0).collect::<Vec<_>>();
             if left > words.len() {
                 break;

@@ -55,6 +55,19 @@ const INTERPRETERS: [&str; 19] = [
     "zsh",
 ];
 
+/// What git runs in a folder of hooks.
+#[rustfmt::skip]
+const HOOKS: [&str; 28] = [
+    "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit",
+    "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge",
+    "pre-push", "pre-receive", "update", "proc-receive", "post-receive", "post-update",
+    "reference-transaction", "push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate",
+    "fsmonitor-watchman", "p4-changelist", "p4-prepare-changelist", "p4-post-changelist",
+    "p4-pre-submit", "post-index-change",
+];
+/// What git takes from a template that decides what it runs.
+const TEMPLATE: [&str; 2] = ["config", "hooks"];
+
 /// Sections whose settings lead to no file.
 const DATA: [&str; 11] = [
     "author",
@@ -158,8 +171,11 @@ fn search(mut search: Search<'_>) -> Pointers {
         search.links(directory);
         search.hooks(&directory.join("hooks"));
     }
-    for folder in search.found.clone() {
-        search.hooks(&folder);
+    for path in search.found.clone() {
+        search.hooks(&path);
+        if path.file_name().is_some_and(|name| HOOKS.iter().any(|hook| name == *hook)) {
+            search.hook(&path);
+        }
     }
     search.environment();
     // Where the workspace holds them, the user's own settings are no less than the repository's.
@@ -286,16 +302,22 @@ impl<'a> Search<'a> {
         self.is_cut |= listing.is_cut || hooks.len() > MOST_HOOKS;
         hooks.truncate(MOST_HOOKS);
         for path in hooks {
-            self.link(&path);
-            let text = contents::file(&path, MOST_BYTES);
-            // What else lies there runs nothing.
-            self.is_cut |= text == Found::Unknown && is_script(&path) && is_text(&path);
-            let text = text.known().unwrap_or_default();
-            let mut scripts = self.meant(&String::from_utf8_lossy(&text), folder);
-            let is_missing = |path: &Path| could_be_script(path) && self.is_missing(path);
-            scripts.retain(|path| is_script(path) || is_missing(path));
-            self.found.extend(scripts);
+            self.hook(&path);
         }
+    }
+
+    /// What one hook leads to.
+    fn hook(&mut self, path: &Path) {
+        self.link(path);
+        let text = contents::file(path, MOST_BYTES);
+        // What else lies there runs nothing.
+        self.is_cut |= text == Found::Unknown && is_script(path) && is_text(path);
+        let text = text.known().unwrap_or_default();
+        let folder = path.parent().unwrap_or(self.root);
+        let mut scripts = self.meant(&String::from_utf8_lossy(&text), folder);
+        let is_missing = |path: &Path| could_be_script(path) && self.is_missing(path);
+        scripts.retain(|path| is_script(path) || is_missing(path));
+        self.found.extend(scripts);
     }
 
     /// The paths beneath the root that the words of a text could mean to a shell in `folder`: those
@@ -356,18 +378,38 @@ impl<'a> Search<'a> {
 
     /// What a setting names: as a whole where it is a path, otherwise the file of each word.
     fn named(&mut self, setting: &Setting) -> BTreeSet<PathBuf> {
-        if matches!(setting.key.as_str(), "hookspath" | "templatedir") {
+        let obeyed: &[&str] = match setting.key.as_str() {
+            "hookspath" => &HOOKS,
+            "templatedir" => &TEMPLATE,
+            _ => &[],
+        };
+        if !obeyed.is_empty() {
+            // Nothing is no folder to git.
+            if setting.bytes().is_empty() {
+                return BTreeSet::new();
+            }
             let paths = self.paths(setting, self.root);
-            // What makes hooks itself keeps those that people write in the folder above its own.
-            let folders = paths.iter().map(|path| match path.parent() {
-                Some(above) if path.ends_with("_") => above,
-                _ => path.as_path(),
-            });
-            return folders.filter_map(|path| self.beneath(path)).collect();
+            return paths.iter().flat_map(|path| self.obeyed_in(path, obeyed)).collect();
         }
         let mut paths = self.meant(&setting.text(), self.root);
         paths.retain(|path| is_file(path) || self.is_missing(path));
         paths
+    }
+
+    /// What counts of a folder in which git obeys these names: all of it, or only they where it holds the
+    /// files of the repository, in which people work.
+    fn obeyed_in(&self, path: &Path, names: &[&str]) -> Vec<PathBuf> {
+        // What makes hooks itself keeps those that people write in the folder above its own.
+        let folder = path.parent().filter(|_| path.ends_with("_")).unwrap_or(path);
+        if let Some(folder) = self.beneath(folder) {
+            return vec![folder];
+        }
+        let place = real(folder);
+        if !place.starts_with(self.within) || !self.root.starts_with(&place) {
+            return Vec::new();
+        }
+        let names = names.iter().map(|name| place.join(name));
+        names.chain(self.beneath(path)).collect()
     }
 
     /// The paths that a value could mean which is one, in a folder.

@@ -4,9 +4,11 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-#[cfg(target_os = "linux")]
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 
 use crate::contents;
 
@@ -55,16 +57,54 @@ impl Held {
     }
 }
 
+/// Some folders can be entered and not listed.
+#[cfg(target_os = "linux")]
+const ONLY_ENTERED: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const ONLY_ENTERED: OFlags = OFlags::empty();
+
+/// What the folder at a path is, if no link leads there.
+pub fn folder_at(path: &Path) -> io::Result<Metadata> {
+    File::from(folder(path)?).metadata()
+}
+
+/// Opens a folder part by part: older kernels know no other way that follows no link. It may be one that
+/// can be entered and not listed.
+pub(crate) fn folder(path: &Path) -> io::Result<OwnedFd> {
+    let mut parts = path.components();
+    if parts.next() != Some(Component::RootDir) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut folder = folder_in(&CWD, Path::new("/"))?;
+    for part in parts {
+        let Component::Normal(name) = part else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        folder = folder_in(&folder, Path::new(name))?;
+    }
+    Ok(folder)
+}
+
+/// Opens the folder that has a name in another one; a link is none.
+pub(crate) fn folder_in(above: &impl AsFd, name: &Path) -> io::Result<OwnedFd> {
+    let flags = ONLY_ENTERED | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(above, name, flags, Mode::empty()).map_err(|errno| match errno {
+        Errno::NOTDIR => {
+            let words = format!("`{}` on the way is a link, or no folder", name.display());
+            io::Error::new(io::ErrorKind::NotADirectory, words)
+        }
+        other => other.into(),
+    })
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
     use std::os::fd::{AsFd, AsRawFd};
-    use std::path::Component;
 
-    use rustix::fs::{CWD, Mode, OFlags, openat};
     use rustix::io::Errno;
 
-    use super::{Held, OwnedFd, Path, PathBuf, io};
+    use super::{Held, Path, PathBuf, folder, io};
 
     impl Held {
         /// Holds the folder of a path, which is absolute and has no `..`.
@@ -86,35 +126,6 @@ mod linux {
         }
     }
 
-    /// Opens a folder part by part: older kernels know no other way that follows no link. It may be one that
-    /// can be entered and not listed.
-    pub(crate) fn folder(path: &Path) -> io::Result<OwnedFd> {
-        let mut parts = path.components();
-        if parts.next() != Some(Component::RootDir) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut folder = folder_in(&CWD, Path::new("/"))?;
-        for part in parts {
-            let Component::Normal(name) = part else {
-                return Err(io::ErrorKind::InvalidInput.into());
-            };
-            folder = folder_in(&folder, Path::new(name))?;
-        }
-        Ok(folder)
-    }
-
-    /// Opens the folder that has a name in another one; a link is none.
-    pub(crate) fn folder_in(above: &impl AsFd, name: &Path) -> io::Result<OwnedFd> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        openat(above, name, flags, Mode::empty()).map_err(|errno| match errno {
-            Errno::NOTDIR => {
-                let words = format!("`{}` on the way is a link, or no folder", name.display());
-                io::Error::new(io::ErrorKind::NotADirectory, words)
-            }
-            other => other.into(),
-        })
-    }
-
     /// A path of a folder that is open, which nothing can be put in the place of.
     pub(crate) fn place(folder: &impl AsFd) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()))
@@ -131,7 +142,7 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{folder, folder_in, place};
+pub(crate) use linux::place;
 
 /// Other systems have no path of an open folder, so that it is the path itself, and a process that is fast
 /// enough can exchange what leads to it.
@@ -146,7 +157,7 @@ impl Held {
 #[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -186,6 +197,17 @@ mod tests {
         }
         assert!(Held::of(Path::new("a/b")).is_err() && Held::of(Path::new("/")).is_err());
         assert!(Held::of(Path::new("/tmp")).unwrap().path().is_dir());
+    }
+
+    #[test]
+    fn only_a_folder_that_no_link_leads_to_is_found() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("sub/x")).unwrap();
+        symlink("sub", base.join("link")).unwrap();
+        let found = folder_at(&base.join("sub/x")).unwrap();
+        assert_eq!(found.ino(), fs::metadata(base.join("sub/x")).unwrap().ino());
+        assert!(folder_at(&base.join("link/x")).is_err() && folder_at(&base.join("link")).is_err());
     }
 
     #[test]

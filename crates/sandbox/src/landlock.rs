@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::policy::Access;
 use contract::sandbox::{Child, SandboxError};
 use rustix::fs::{FlockOperation, flock};
 
@@ -94,9 +93,10 @@ pub(crate) fn start(
         })
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
     let mut after = After::default();
-    if request.access == Access::Workspace {
+    let writable = request.writable();
+    if !writable.is_empty() {
         let user = settings.user.at(request.home.as_deref());
-        after = After::watch(&request.roots, Some(&user), settings.notice.clone());
+        after = After::watch(&writable, Some(&user), settings.notice.clone());
         for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
             after.snapshots.push(Snapshot::take(root, nested)?);
         }
@@ -110,7 +110,7 @@ pub(crate) fn start(
     let plan = plan(request, scratch.folder.path(), toolchains.collect());
     let plan = plan.map_err(SandboxError::Refused)?;
     after.disks.push(scratch.folder.path().to_owned());
-    after.disks.extend(request.own.clone());
+    after.disks.extend(request.private());
     after.memory = Some(request.limits.memory);
     after.notice.clone_from(&settings.notice);
     after.scratch = Some(scratch);
@@ -210,10 +210,8 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     read.extend(request.read.clone());
     read.extend(outermost(&request.roots));
     let mut write = vec![scratch.to_owned()];
-    write.extend(request.own.clone());
-    if request.access == Access::Workspace {
-        write.extend(outermost(&request.roots));
-    }
+    write.extend(request.private());
+    write.extend(outermost(&request.writable()));
     // Another confined process could put a link to anything there before the rights are given.
     let (mut expected, mut eyes) = (Expected::default(), Eyes::default());
     for path in request.roots.iter().chain(&request.own).chain(&request.read) {

@@ -63,23 +63,44 @@ impl Writable {
         path: &Path,
         open: &[PathBuf],
     ) -> Result<Option<PathBuf>, SandboxError> {
+        self.lead(path, open).map_err(|Astray { link, real }| {
+            SandboxError::Refused(format!(
+                "{0} is granted, but {1} is a link by which it leads to {2}: a command could have \
+                 made it; if it is yours, name {2} instead",
+                path.display(),
+                link.display(),
+                real.display()
+            ))
+        })
+    }
+
+    fn lead(&self, path: &Path, open: &[PathBuf]) -> Result<Option<PathBuf>, Astray> {
         let Some((real, links)) = followed(path) else { return Ok(None) };
         let is_below = |link: &Path, root: &Path| link != root && link.starts_with(root);
         let is_astray = |link: &PathBuf| {
             self.0.iter().any(|root| is_below(link, root) && !real.starts_with(root))
         };
         let is_open = open.iter().any(|root| real.starts_with(root));
-        match links.iter().find(|link| !is_open && is_astray(link)) {
+        match links.into_iter().find(|link| !is_open && is_astray(link)) {
             None => Ok(Some(real)),
-            Some(link) => Err(SandboxError::Refused(format!(
-                "{0} is granted, but {1} is a link by which it leads to {2}: a command could have \
-                 made it; if it is yours, name {2} instead",
-                path.display(),
-                link.display(),
-                real.display()
-            ))),
+            Some(link) => Err(Astray { link, real }),
         }
     }
+}
+
+/// A link that a confined process could have made, and where a path leads by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Astray {
+    /// The link.
+    pub link: PathBuf,
+    /// Where the path ends.
+    pub real: PathBuf,
+}
+
+/// Where a path leads by which the person enters or names a project, if it is there: a link on the way that
+/// a confined process could have made must not choose the project.
+pub fn project_at(path: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
+    Writable::known(state).lead(path, &[])
 }
 
 /// The paths that are granted for work in `workspace`, each with where it really lies, and why some are
@@ -114,7 +135,12 @@ fn append(state: &Path, lines: &[u8]) -> io::Result<()> {
 }
 
 /// Where an absolute path leads, and the links by which it does; none where nothing is there.
-fn followed(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+pub(crate) fn followed(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+    way(path).filter(|(real, _)| fs::symlink_metadata(real).is_ok())
+}
+
+/// The same whether or not something is there; none where links lead in a circle.
+pub(crate) fn way(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     let (mut real, mut links) = (PathBuf::from("/"), Vec::new());
     let mut rest: VecDeque<OsString> = parts(path).collect();
     while let Some(part) = rest.pop_front() {
@@ -138,7 +164,7 @@ fn followed(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
             return None;
         }
     }
-    fs::symlink_metadata(&real).is_ok().then_some((real, links))
+    Some((real, links))
 }
 
 fn parts(path: &Path) -> impl Iterator<Item = OsString> {

@@ -85,7 +85,7 @@ use contract::broker::Broker;
 use contract::sandbox::Sandbox;
 
 pub use alive::running;
-pub use barred::FileRules;
+pub use barred::{FileRules, is_hidden};
 pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
 pub use foreground::{feed, foreground};
@@ -94,11 +94,13 @@ pub use git_plants::{git_obeys, git_plants};
 pub use git_pointers::git_pointers;
 pub use git_programs::{git_elsewhere, git_runs};
 pub use gitlinks::git_keeps;
+pub use held::folder_at;
 pub use hide::hide_process;
-pub use led::granted_paths;
+pub use led::{Astray, granted_paths, project_at};
 pub use program::Helper;
 pub use user::User;
 pub use version_files::leads_to_program;
+pub use view::secrets_around;
 
 /// The first argument with which the program starts itself as the helper.
 pub const HELPER_COMMAND: &str = "__confine";

@@ -1,12 +1,14 @@
 //! Where something is mounted, and how often that was meant. A mount that another confined process led
 //! astray lies where none was meant, whatever lies on top of the place it was meant for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxAttributes, StatxFlags, statx};
 
 /// What bubblewrap always mounts by itself. What it mounts where it can are parts of `/proc` over
 /// themselves, and the terminal.
@@ -76,6 +78,35 @@ impl MountPoints {
     }
 }
 
+/// What is no disk and lets nothing be made in it.
+const UNMADE: [&[u8]; 6] = [b"proc", b"sysfs", b"devpts", b"debugfs", b"tracefs", b"securityfs"];
+
+/// The folders that are mounted so that something could be made in them, as far as this process reaches them.
+pub(crate) fn writable() -> io::Result<BTreeSet<PathBuf>> {
+    let list = fs::read("/proc/self/mountinfo")?;
+    let lines = list.split(|&byte| byte == b'\n');
+    Ok(lines.filter_map(writable_by).filter(|path| is_mounted_folder(path)).collect())
+}
+
+/// Where a line of the kernel's list says that something is mounted which may be written.
+fn writable_by(line: &[u8]) -> Option<PathBuf> {
+    let mut fields = line.split(|&byte| byte == b' ').skip(4);
+    let (place, options) = (unescaped(fields.next()?), fields.next()?);
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    (options.split(|&byte| byte == b',').any(|it| it == b"rw") && !UNMADE.contains(&kind))
+        .then_some(place)
+}
+
+/// Whether a path leads to the top of what is mounted there, and not to what was mounted over it. No server is asked.
+fn is_mounted_folder(path: &Path) -> bool {
+    let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let found = statx(CWD, path, flags, StatxFlags::TYPE);
+    found.is_ok_and(|found| {
+        let is_folder = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory;
+        is_folder && found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+    })
+}
+
 /// A path of the kernel's list, in which some bytes stand as three digits behind a backslash.
 fn unescaped(text: &[u8]) -> PathBuf {
     let (mut bytes, mut rest) = (Vec::new(), text);
@@ -131,6 +162,21 @@ mod tests {
             found.take(line.as_bytes());
         }
         assert_eq!(found, points(&[("/proc", 1), ("/proc/irq", 1)]));
+    }
+
+    #[test]
+    fn what_is_writable_is_told_from_what_is_not() {
+        for (line, place) in [
+            ("25 24 0:23 / /dev/shm rw,relatime - tmpfs tmpfs rw", Some("/dev/shm")),
+            ("26 24 8:1 /a\\040b /m\\040n rw shared:1 - ext4 /dev/sda rw", Some("/m n")),
+            ("27 24 8:1 / /cd ro,relatime - iso9660 /dev/sr0 ro", None),
+            ("22 27 0:21 / /proc rw,relatime - proc proc rw", None),
+            ("", None),
+        ] {
+            assert_eq!(writable_by(line.as_bytes()), place.map(PathBuf::from), "{line}");
+        }
+        let found = writable().unwrap();
+        assert!(found.contains(Path::new("/")) && !found.contains(Path::new("/proc")), "{found:?}");
     }
 
     #[test]

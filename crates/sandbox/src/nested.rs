@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use contract::protected::{OTHERS, protected};
+use contract::protected::{FOREMOST, OTHERS, protected};
 use contract::text::normalize;
 
 use crate::User;
@@ -95,6 +95,14 @@ pub(crate) struct Nested {
     pub(crate) user: Option<User>,
 }
 
+/// Links with names that programs look for.
+pub(crate) struct Links {
+    /// Protected names.
+    pub(crate) protected: BTreeSet<PathBuf>,
+    /// Names of files that choose a version.
+    pub(crate) versions: BTreeSet<PathBuf>,
+}
+
 /// What was put there meanwhile.
 #[derive(Debug)]
 pub(crate) struct Planted {
@@ -147,6 +155,18 @@ pub(crate) fn trees(root: &Path) -> BTreeSet<PathBuf> {
 /// them.
 pub(crate) fn version_links(root: &Path) -> BTreeSet<PathBuf> {
     look_at(root, None, Moment::Before).version_links
+}
+
+/// Every link beneath `root` by whose name programs obey what it leads to: a whole look, for what is seldom
+/// asked.
+pub(crate) fn obeyed_links(root: &Path) -> Links {
+    let found = look_at(root, None, Moment::Whole);
+    let foremost = FOREMOST.map(|name| root.join(name)).into_iter().filter(|it| it.is_symlink());
+    let is_link = |(path, target): &(&PathBuf, &Option<PathBuf>)| {
+        target.is_some() && !found.version_links.contains(*path)
+    };
+    let names = found.names.iter().filter(is_link).map(|(path, _)| path.clone());
+    Links { protected: names.chain(foremost).collect(), versions: found.version_links }
 }
 
 fn look_at(root: &Path, user: Option<&User>, moment: Moment<'_>) -> Nested {

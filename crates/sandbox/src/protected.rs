@@ -104,22 +104,37 @@ fn add_module(folder: PathBuf, found: &mut Protected) -> Result<(), SandboxError
     Ok(())
 }
 
-/// Repositories come first, then what is too large to be saved, then other names; of a link what it leads
-/// to is protected, as what settings lead to is.
+/// What is too large to be saved comes first, then repositories, of which little is saved, then other names;
+/// of a link what it leads to is protected, as what settings lead to is.
 fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
     let is_new = |path: &&PathBuf| !found.present.contains(path) && is_real(root, path);
     let is_git = |path: &PathBuf| path.ends_with(".git") || nested.parts.contains_key(path);
     let names = nested.names.iter().chain(&nested.parts);
     let names = names.filter(|(_, target)| target.is_none()).map(|(path, _)| path);
     let names = names.filter(|path| other_repositories::obeyed(path).is_none());
-    let (mut names, mut others): (Vec<_>, Vec<_>) = names.filter(is_new).cloned().partition(is_git);
-    if names.len() + others.len() > MOUNTS {
+    let mut names: Vec<PathBuf> = names.filter(is_new).cloned().collect();
+    if names.len() > MOUNTS {
         // What has no mount is saved, so what cannot be saved has one.
-        others.sort_by_cached_key(|path| can_be_saved(path, &mut (SAVED_ENTRIES, SAVED_BYTES)));
+        names.sort_by_cached_key(|path| {
+            if is_git(path) {
+                Kind::Repository
+            } else if can_be_saved(path, &mut (SAVED_ENTRIES, SAVED_BYTES)) {
+                Kind::Other
+            } else {
+                Kind::Large
+            }
+        });
     }
-    names.extend(others);
     found.more = names.split_off(names.len().min(MOUNTS));
     found.present.extend(names);
+}
+
+/// What needs a mount more comes first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Large,
+    Repository,
+    Other,
 }
 
 /// Whether what lies at a path is within the bounds for what is saved, of which it takes its part.
@@ -310,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn names_further_down_are_protected_where_they_exist_repositories_and_large_ones_first() {
+    fn names_further_down_are_protected_where_they_exist_large_ones_and_repositories_first() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         for number in 0..MOUNTS {
@@ -323,8 +338,14 @@ mod tests {
         std::os::unix::fs::symlink("x", path("b/.mcp.json")).unwrap();
         let found = find(root.path()).unwrap();
         assert_eq!(found.present.len(), MOUNTS);
-        assert_eq!((&found.present[0], found.more.len()), (&path("b/c/.git"), 2));
-        assert_eq!(found.present[1], path("z/.claude"));
+        assert_eq!((&found.present[0], found.more.len()), (&path("z/.claude"), 2));
+        assert_eq!(found.present[1], path("b/c/.git"));
         assert!(found.way.contains(&path("b")) && found.way.contains(&path("b/c")));
+        for number in 0..MOUNTS {
+            fs::create_dir_all(path(&format!("r/{number}/.git/objects"))).unwrap();
+        }
+        let found = find(root.path()).unwrap();
+        assert_eq!((&found.present[0], found.present.len()), (&path("z/.claude"), MOUNTS));
+        assert!(found.present[1..].iter().all(|path| path.ends_with(".git")));
     }
 }

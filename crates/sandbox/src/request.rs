@@ -7,10 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::policy::Access;
+use contract::protected::protected;
 use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
 use contract::text::normalize;
 
-use crate::led::Writable;
+use crate::barred::{FileRules, is_hidden, nowhere_to_work};
+use crate::led::{Writable, followed};
 use crate::{Rung, contents, view};
 
 /// What to start, and what it may touch.
@@ -22,7 +24,8 @@ pub(crate) struct Request {
     pub(crate) stdin: Stdin,
     pub(crate) channel: Channel,
     pub(crate) env: BTreeMap<String, String>,
-    /// The workspace and the further writable paths, parents before children.
+    /// The workspace, the further writable paths and the folders that the person grants, parents before
+    /// children.
     pub(crate) roots: Vec<PathBuf>,
     /// The workspace, where there are roots.
     pub(crate) workspace: PathBuf,
@@ -30,9 +33,10 @@ pub(crate) struct Request {
     pub(crate) fixed: Vec<Fixed>,
     /// Further readable paths, parents before children.
     pub(crate) read: Vec<PathBuf>,
-    /// Names in the home by which the person knows what is readable elsewhere, with where that is.
+    /// Names in the home by which the person knows what lies elsewhere, and of the home itself, with where
+    /// that is.
     pub(crate) names: BTreeMap<PathBuf, PathBuf>,
-    /// Folders of the process' own, parents before children.
+    /// What may be written whatever the access, parents before children.
     pub(crate) own: Vec<PathBuf>,
     pub(crate) access: Access,
     pub(crate) network: Network,
@@ -51,6 +55,9 @@ const SYSTEM: [&str; 15] = [
 
 /// Folders of which every process has its own.
 const UNSHOWN: [&str; 4] = ["/", "/dev", "/proc", "/run"];
+
+/// The folders among ours that hold one for each plugin or server.
+const DATA: [&str; 2] = ["plugin-data", "mcp-data"];
 
 impl Request {
     /// Checks `spawn` against `profile`; links in what is `known` to be writable grant nothing.
@@ -85,17 +92,9 @@ impl Request {
             let real = paths.iter().map(|path| known.real(path, &roots));
             Ok(real.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         };
-        let mut own = existing(&profile.own)?;
-        tidy(&mut own);
+        let own = own_folders(&profile.own, &known, &roots, &workspace)?;
         for folder in &own {
             refuse_too_wide(folder, home.as_deref())?;
-            if let Some(root) = roots.iter().find(|root| root.starts_with(folder)) {
-                return Err(SandboxError::Refused(format!(
-                    "{} cannot be a folder of the process' own, because {} lies in it",
-                    folder.display(),
-                    root.display()
-                )));
-            }
         }
         let mut read = existing(&profile.read)?;
         if let Some(path) = read.iter().find(|path| UNSHOWN.iter().any(|it| *path == Path::new(it)))
@@ -112,15 +111,11 @@ impl Request {
         // What lies in a root is seen there, whatever is put in its place.
         read.retain(|path| !roots.iter().any(|root| path.starts_with(root)));
         tidy(&mut read);
-        let mut names = BTreeMap::new();
-        for (given, home) in given.iter().zip(&home) {
-            let taken = [roots.as_slice(), &read, &own].concat();
-            let written = profile.read.iter().filter_map(|path| {
-                let name = home.join(path.strip_prefix(given).ok()?);
-                Some((name, known.real(path, &roots).ok()??))
-            });
-            names = free_names(written, home, &taken);
-        }
+        let taken = [roots.as_slice(), &read, &own].concat();
+        let place = |path: &Path| known.real(path, &roots).ok().flatten();
+        let names = given.zip(home.as_deref());
+        let names = names.map(|homes| names_of(&profile.read, homes, &taken, place));
+        let names = names.unwrap_or_default();
         let cwd = fs::canonicalize(&spawn.cwd).map_err(|error| {
             let path = spawn.cwd.display();
             SandboxError::Refused(format!("the working directory {path} cannot be used: {error}"))
@@ -142,6 +137,59 @@ impl Request {
             ..Self::unchecked(spawn, profile)
         };
         Ok(checked)
+    }
+
+    /// The same with protected names in the folders that the person grants as in every other root. Only in
+    /// those for data below ours, which we keep records beside in `state`, a process does as it likes. A
+    /// protected name that is granted itself stays so.
+    pub(crate) fn with_grants_guarded(mut self, state: &Path) -> Self {
+        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let ours = [Some(state), state.parent()].map(|folder| folder.map(real));
+        let is_data = |folder: &Path| {
+            folder.parent().is_some_and(|all| {
+                DATA.iter().any(|name| all.ends_with(name))
+                    && ours.iter().flatten().any(|ours| all.parent() == Some(ours))
+            })
+        };
+        let is_named = |folder: &Path| {
+            let name = folder.file_name().map(Path::new);
+            folder.strip_prefix(&self.workspace).ok().or(name).and_then(protected).is_some()
+        };
+        let is_guarded = |path: &&PathBuf| path.is_dir() && !is_data(path) && !is_named(path);
+        self.roots.extend(self.own.iter().filter(is_guarded).cloned());
+        tidy(&mut self.roots);
+        self
+    }
+
+    /// The roots that may be written.
+    pub(crate) fn writable(&self) -> Vec<PathBuf> {
+        let is_writable =
+            |root: &&PathBuf| self.access == Access::Workspace || self.own.contains(root);
+        self.roots.iter().filter(is_writable).cloned().collect()
+    }
+
+    /// What is the process' own, with no protected names.
+    pub(crate) fn private(&self) -> Vec<PathBuf> {
+        self.own.iter().filter(|path| !self.roots.contains(path)).cloned().collect()
+    }
+
+    /// The same without what is granted and yet denied by rules: deny wins. The workspace stays, with nothing
+    /// to be read in it.
+    pub(crate) fn without_denied(
+        mut self,
+        rules: Option<&dyn FileRules>,
+    ) -> Result<Self, SandboxError> {
+        let Some(rules) = rules else { return Ok(self) };
+        let granted = self.roots.iter().chain(&self.read).filter(|path| **path != self.workspace);
+        let denied: Vec<PathBuf> = granted.filter(|path| is_hidden(rules, path)).cloned().collect();
+        self.roots.retain(|path| !denied.contains(path));
+        self.own.retain(|path| !denied.contains(path));
+        self.read.retain(|path| !denied.contains(path));
+        self.names.retain(|_, real| !denied.contains(real));
+        match denied.iter().find(|path| self.cwd.starts_with(path)) {
+            None => Ok(self),
+            Some(path) => Err(nowhere_to_work(path)),
+        }
     }
 
     /// Takes `spawn` as it is, for a start without walls.
@@ -194,6 +242,21 @@ impl Request {
     }
 }
 
+/// The names by which the person knows what is granted, and the home, where it is `given` as a link.
+fn names_of(
+    granted: &[PathBuf],
+    (given, home): (&Path, &Path),
+    taken: &[PathBuf],
+    real: impl Fn(&Path) -> Option<PathBuf>,
+) -> BTreeMap<PathBuf, PathBuf> {
+    let written = granted.iter().filter_map(|path| {
+        let below = path.strip_prefix(given).or_else(|_| path.strip_prefix(home)).ok()?;
+        Some((home.join(below), real(path)?))
+    });
+    let names = free_names(written, home, taken).into_iter();
+    names.chain(links_to_home(given, taken)).collect()
+}
+
 /// Of names in the home, with what they lead to, those where a command finds nothing else: links can be put
 /// there. What is `taken` is shown at its own place.
 fn free_names(
@@ -214,9 +277,63 @@ fn free_names(
     names
 }
 
+/// The links on the way to the home as it is called, each with where it leads: variables and settings name the
+/// home by them. Those at the root of the file system are repeated anyway, as all of them are.
+fn links_to_home(given: &Path, taken: &[PathBuf]) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+    let is_shown = |link: &Path| {
+        link.parent() == Some(Path::new("/"))
+            || view::is_of_system(link)
+            || taken.iter().any(|path| link.starts_with(path))
+    };
+    let links = followed(given).map(|(_, links)| links).unwrap_or_default();
+    links.into_iter().filter(move |link| !is_shown(link)).filter_map(|link| {
+        let real = fs::canonicalize(&link).ok()?;
+        Some((link, real))
+    })
+}
+
 fn tidy(paths: &mut Vec<PathBuf>) {
     paths.sort_by_key(|path| (path.components().count(), path.clone()));
     paths.dedup();
+}
+
+/// Where the folders of a process' own lie, as far as they are there.
+fn own_folders(
+    written: &[PathBuf],
+    known: &Writable,
+    roots: &[PathBuf],
+    workspace: &Path,
+) -> Result<Vec<PathBuf>, SandboxError> {
+    let mut own = Vec::new();
+    for path in written {
+        let Some(folder) = known.real(path, roots)? else { continue };
+        refuse_protected(path, &folder, workspace)?;
+        if let Some(root) = roots.iter().find(|root| root.starts_with(&folder)) {
+            return Err(SandboxError::Refused(format!(
+                "{} cannot be a folder of the process' own, because {} lies in it",
+                folder.display(),
+                root.display()
+            )));
+        }
+        own.push(folder);
+    }
+    tidy(&mut own);
+    Ok(own)
+}
+
+/// Refuses a folder of the process' own to which a link leads that makes more of it than was written: what
+/// commands must not write in a workspace.
+fn refuse_protected(written: &Path, real: &Path, workspace: &Path) -> Result<(), SandboxError> {
+    let name = real.strip_prefix(workspace).ok().and_then(protected);
+    let is_written = protected(written.strip_prefix(workspace).unwrap_or(written)).is_some();
+    match name.filter(|_| !is_written) {
+        None => Ok(()),
+        Some(name) => Err(SandboxError::Refused(format!(
+            "{} is granted, but leads to {}: `{name}` in a workspace stays read-only",
+            written.display(),
+            real.display()
+        ))),
+    }
 }
 
 fn refuse_too_wide(root: &Path, home: Option<&Path>) -> Result<(), SandboxError> {
@@ -323,6 +440,24 @@ mod tests {
         let names = [(".npmrc", "dot/npmrc"), (".cfgl", "dot/cfg")];
         let names = names.map(|(name, real)| (home.join(name), home.join(real)));
         assert_eq!(request.names, BTreeMap::from(names));
+    }
+
+    #[test]
+    fn a_home_behind_links_has_the_name_that_it_is_called_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap();
+        for name in ["disk/me/work", "homes"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("../disk/me", base.join("homes/me")).unwrap();
+        std::os::unix::fs::symlink("homes", base.join("h")).unwrap();
+        let work = base.join("disk/me/work");
+        let home = base.join("h/me");
+        let request =
+            Request::check(&spawn(&work), &profile(&work), Some(&home), &Writable::default());
+        let names = [("h", "homes"), ("homes/me", "disk/me")];
+        let names = names.map(|(name, real)| (base.join(name), base.join(real)));
+        assert_eq!(request.unwrap().names, BTreeMap::from(names));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::policy::Access;
 use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 
 use crate::barred::Barred;
@@ -84,9 +83,10 @@ pub(crate) fn start(
     let mut after = After::default();
     let barred = Barred::find(request, settings)?;
     let mut kept = Vec::new();
-    if request.access == Access::Workspace {
+    let writable = request.writable();
+    if !writable.is_empty() {
         let user = settings.user.at(request.home.as_deref());
-        after = After::watch(&request.roots, Some(&user), settings.notice.clone());
+        after = After::watch(&writable, Some(&user), settings.notice.clone());
         for (root, nested) in &after.nested {
             let found = protected::find(root, nested)?;
             let linked = Linked::find(root, &found.present)?;
@@ -145,12 +145,13 @@ fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &P
     read.extend(request.roots.clone());
     rule(&mut text, "allow file-read*", "subpath", &read);
     rule(&mut text, "allow file-read* file-write*", "subpath", &[scratch.to_owned()]);
-    rule(&mut text, "allow file-read* file-write*", "subpath", &request.own);
-    if request.access == Access::Workspace {
-        rule(&mut text, "allow file-write*", "subpath", &request.roots);
-        rule(&mut text, "deny file-write-unlink", "literal", &request.roots);
+    rule(&mut text, "allow file-read* file-write*", "subpath", &request.private());
+    let writable = request.writable();
+    if !writable.is_empty() {
+        rule(&mut text, "allow file-write*", "subpath", &writable);
+        rule(&mut text, "deny file-write-unlink", "literal", &writable);
         rule(&mut text, "deny file-write*", "subpath", kept);
-        rule(&mut text, "deny file-write-unlink", "literal", &folders_above(kept, &request.roots));
+        rule(&mut text, "deny file-write-unlink", "literal", &folders_above(kept, &writable));
         rule(&mut text, "deny file-write*", "subpath", &barred.kept);
         rule(&mut text, "deny file-write-unlink", "literal", &barred.way);
     }
@@ -204,6 +205,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use contract::policy::Access;
     use contract::sandbox::{Channel, Limits, Stdin};
 
     use super::*;

@@ -16,6 +16,7 @@ use std::time::Duration;
 use contract::sandbox::SandboxError;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
+use crate::choose::Failure;
 use crate::guard::Birth;
 use crate::held::Held;
 use crate::nested::Nested;
@@ -61,12 +62,19 @@ impl Stubs {
 
     /// Finds the protected paths under `root`, deeper in which `nested` was found, and makes an empty
     /// folder at each absent one.
-    pub(crate) fn hold(&self, root: &Path, nested: &Nested) -> Result<Hold, SandboxError> {
-        private_directory(&self.directory).map_err(|error| self.fault(&error))?;
-        let _mutex = self.lock().map_err(|error| self.fault(&error))?;
+    pub(crate) fn hold(&self, root: &Path, nested: &Nested) -> Result<Hold, Failure> {
+        let refused = |error| Failure::Fatal(SandboxError::Refused(self.fault(&error)));
+        private_directory(&self.directory).map_err(refused)?;
+        let _mutex = self.lock().map_err(refused)?;
         // Under the lock: another sandbox must not remove a stub between the look and the hold.
         let found = protected::find(root, nested)?;
-        self.make(root, found).map_err(|error| self.fault(&error))
+        self.make(root, found).map_err(|error| match error.kind() {
+            // Something else is by now in the place of the root, of a folder in it, or of a name.
+            io::ErrorKind::NotADirectory
+            | io::ErrorKind::NotFound
+            | io::ErrorKind::AlreadyExists => Failure::Exchanged(self.fault(&error)),
+            _ => refused(error),
+        })
     }
 
     fn make(&self, root: &Path, found: Protected) -> io::Result<Hold> {
@@ -106,11 +114,11 @@ impl Stubs {
         Ok(Hold { present, absent, empty, way, more, root, births, stubs, record, file })
     }
 
-    fn fault(&self, error: &io::Error) -> SandboxError {
-        SandboxError::Refused(format!(
+    fn fault(&self, error: &io::Error) -> String {
+        format!(
             "cannot protect the names that do not exist yet: {error} (records are kept in {})",
             self.directory.display()
-        ))
+        )
     }
 
     /// Removes the stubs that a killed process left anywhere.
@@ -293,6 +301,16 @@ mod tests {
         fn hold(&self, root: &Path) -> Hold {
             self.stubs.hold(root, &crate::nested::look(root, None)).unwrap()
         }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_root_is_a_reason_to_look_again() {
+        let place = place();
+        let link = place.root.with_file_name("link");
+        std::os::unix::fs::symlink(&place.root, &link).unwrap();
+        let held = place.stubs.hold(&link, &Nested::default());
+        assert!(matches!(held, Err(Failure::Exchanged(_))), "{held:?}");
+        assert_eq!(fs::read_dir(&place.root).unwrap().count(), 0);
     }
 
     fn place() -> Place {

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::contents::{self, Found};
+use crate::{led, nested};
 
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -20,12 +21,21 @@ pub(crate) fn is_name(name: &OsStr) -> bool {
     words(name).is_some()
 }
 
-/// Why such a file at `path` would make programs of the project run once these lines are added, or any where
-/// they are not known.
-pub fn leads_to_program(path: &Path, added: Option<Vec<&str>>) -> Option<String> {
-    let words = path.file_name().and_then(words)?;
-    let leads = added.is_none_or(|lines| lines.iter().any(|line| names_path(line, words)));
-    leads.then(|| "it names a path from which programs of yours would be run".to_owned())
+/// Why such a file at `path` would make programs of the project at `root` run once these lines are added, or any
+/// where they are not known. What a link of such a name leads to is such a file.
+pub fn leads_to_program(path: &Path, root: &Path, added: Option<&[&str]>) -> Option<String> {
+    let leads = |name: &OsStr| {
+        let is_led = |words| added.is_none_or(|it| it.iter().any(|line| names_path(line, words)));
+        words(name).is_some_and(is_led)
+    };
+    let is_linked = || {
+        let links = nested::version_links(root).into_iter();
+        let mut links = links.filter(|link| link.file_name().is_some_and(leads));
+        links.any(|link| led::way(&link).is_some_and(|(end, _)| end == path))
+    };
+    let may_lead = FILES.iter().any(|(name, _)| leads(OsStr::new(name)));
+    let does_lead = may_lead && (path.file_name().is_some_and(leads) || is_linked());
+    does_lead.then(|| "it names a path from which programs of yours would be run".to_owned())
 }
 
 /// Whether it is such a file and names no path.
@@ -108,8 +118,13 @@ mod tests {
 
     #[test]
     fn a_change_leads_to_a_program_if_what_it_adds_does_or_is_not_known() {
+        let base = tempfile::tempdir().unwrap();
+        for (link, target) in [("rust-toolchain", "tc"), (".tool-versions", "rust-toolchain")] {
+            std::os::unix::fs::symlink(target, base.path().join(link)).unwrap();
+        }
         let leads = |name: &str, line: &str| {
-            leads_to_program(&Path::new("/w").join(name), Some(vec!["x", line])).is_some()
+            let path = base.path().join(name);
+            leads_to_program(&path, base.path(), Some(&["x", line])).is_some()
         };
         for (name, line) in [
             ("a/Rust-Toolchain.toml", "path = \"evil\""),
@@ -117,6 +132,7 @@ mod tests {
             ("rust-toolchain.toml", "toolchain = { \"#\" = 1, path = 'evil' }"),
             ("rust-toolchain", "/w/evil"),
             (".tool-versions", "nodejs path:./evil"),
+            ("tc", "/w/evil"),
         ] {
             assert!(leads(name, line), "{name}: {line}");
         }
@@ -125,10 +141,12 @@ mod tests {
             ("rust-toolchain", "nightly"),
             (".tool-versions", "nodejs 22.1.0"),
             ("other.toml", "path = \"x\""),
+            ("tc", "nightly"),
         ] {
             assert!(!leads(name, line), "{name}: {line}");
         }
-        let unknown = |name: &str| leads_to_program(Path::new(name), None).is_some();
-        assert!(unknown("/w/rust-toolchain") && !unknown("/w/other"));
+        let unknown =
+            |name: &str| leads_to_program(&base.path().join(name), base.path(), None).is_some();
+        assert!(unknown("a/rust-toolchain") && unknown("tc") && !unknown("other"));
     }
 }

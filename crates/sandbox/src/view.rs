@@ -105,6 +105,8 @@ const SECRETS: [&str; 13] = [
 /// Folders of settings of the system, where programs keep further ones.
 const SETTINGS: [&str; 2] = ["/etc", "/usr/local/etc"];
 
+/// The program's own folder.
+const OWN: &str = ".config/brynhild";
 /// Places in a home where secrets lie.
 const PRIVATE: [&str; 16] = [
     "",
@@ -117,7 +119,7 @@ const PRIVATE: [&str; 16] = [
     ".password-store",
     ".config/gh",
     ".config/gcloud",
-    ".config/brynhild",
+    OWN,
     ".cargo/credentials.toml",
     ".git-credentials",
     ".netrc",
@@ -127,6 +129,14 @@ const PRIVATE: [&str; 16] = [
 const PRIVATE_ENTRIES: usize = 500;
 /// Settings of git that are longer show nothing.
 const MOST_BYTES: u64 = 1 << 20;
+
+/// The place of secrets in `home` that a folder is, or lies in. Plugins are written in the program's own, of which
+/// the sandbox has its own opinion.
+pub fn secrets_around(folder: &Path, home: &Path) -> Option<PathBuf> {
+    let named = PRIVATE.into_iter().filter(|name| !["", OWN].contains(name));
+    let places = named.filter_map(|name| fs::canonicalize(home.join(name)).ok());
+    places.into_iter().find(|place| folder.starts_with(place))
+}
 
 /// Secrets in `home`, with what lies directly in their folders.
 pub(crate) fn private(home: &Path) -> Vec<PathBuf> {
@@ -185,6 +195,14 @@ fn find_system() -> Vec<System> {
         }
     }
     found
+}
+
+/// Whether a path lies among the system's programs and settings.
+pub(crate) fn is_of_system(path: &Path) -> bool {
+    system().iter().any(|entry| match entry {
+        System::Folder(folder) => path.starts_with(folder),
+        System::Link { .. } => false,
+    })
 }
 
 /// The toolchains that exist in `home`, relative to it.

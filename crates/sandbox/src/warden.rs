@@ -6,7 +6,6 @@ use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use contract::policy::Access;
 use contract::sandbox::{ChannelEnds, Child, SandboxError};
 
 use crate::channel::Line;
@@ -62,7 +61,7 @@ impl Warden {
         let (channel, theirs) = Line::split(Line::open(request.channel)?);
         handed.add_channel(theirs);
         let is_alone = walls == Walls::Alone;
-        let is_guarded = is_alone && request.access == Access::Workspace;
+        let is_guarded = is_alone && !request.writable().is_empty();
         let saved = is_guarded.then(|| handed.add_empty(helper::SAVED)).transpose()?;
         let group = is_alone.then(|| process_limit::group(Rung::Landlock, &request.limits));
         let (group, door) = group.flatten().unzip();

@@ -12,7 +12,8 @@ use super::git::Git;
 use super::tree::Entry;
 use crate::discovery::real;
 use crate::harmless::is_harmless_directory;
-use crate::nested::{self, OBEYED};
+use crate::led;
+use crate::nested::{self, Links, OBEYED};
 use crate::protected::is_bare_repository;
 use crate::{git_pointers, version_files};
 
@@ -24,7 +25,11 @@ pub(super) fn refuse(git: &Git, made: &Path, entries: &[Entry]) -> Result<(), Br
         let name = name.display();
         Err(BrokerError::Refused(format!("{name} differs there, and {why}; use git itself")))
     };
-    if let Some(name) = version(git, made, &names) {
+    let links = nested::obeyed_links(&git.root);
+    if let Some(name) = entries.iter().find_map(|entry| led_to(git, &links, &entry.name)) {
+        return refused(name, "a link with a protected name leads there");
+    }
+    if let Some(name) = version(git, made, &names, &links) {
         return refused(&name, "it names a path from which programs of yours would be run");
     }
     let folders: BTreeSet<&Path> = names.iter().flat_map(|it| it.ancestors().skip(1)).collect();
@@ -43,17 +48,36 @@ pub(super) fn refuse(git: &Git, made: &Path, entries: &[Entry]) -> Result<(), Br
     }
 }
 
+/// The name, if what a link with a protected name leads to is it, lies in it or holds it, or if it is a link on
+/// the way there.
+fn led_to<'a>(git: &Git, links: &Links, name: &'a Path) -> Option<&'a Path> {
+    let path = git.root.join(name);
+    let is_led = |link: &PathBuf| {
+        let Some((end, way)) = led::way(link) else { return false };
+        // A folder that holds the link is not what the name is for.
+        let is_there = path.starts_with(&end) && !link.starts_with(&end);
+        is_there || way.iter().chain([&end]).any(|place| place.starts_with(&path))
+    };
+    links.protected.iter().any(is_led).then_some(name)
+}
+
 /// The first of `names` by which a file that chooses a version would name a path: it is that file, or what a
 /// link of such a name leads to or through.
-fn version(git: &Git, made: &Path, names: &BTreeSet<&Path>) -> Option<PathBuf> {
+fn version(git: &Git, made: &Path, names: &BTreeSet<&Path>, links: &Links) -> Option<PathBuf> {
     let is_version = |name: &&&Path| name.file_name().is_some_and(version_files::is_name);
     let new = names.iter().filter(is_version).map(|name| name.to_path_buf());
     let new = new.map(|name| (leads_to(git, made, &name), name));
-    let old = nested::version_links(&git.root).into_iter();
-    let old = old.filter_map(|link| Some((real(&link), link.strip_prefix(&git.root).ok()?.into())));
+    let changed = |place: &Path| {
+        let below = place.strip_prefix(&git.root).ok()?;
+        below.ancestors().find_map(|above| names.get(above).copied())
+    };
+    let old = links.versions.iter().filter_map(|link| Some((link, led::way(link)?)));
+    let old = old.flat_map(|(link, (end, way))| {
+        let places = way.into_iter().chain([end]).filter(|place| changed(place).is_some());
+        places.map(|place| (place, link.clone()))
+    });
     new.chain(old).find_map(|(place, version): (PathBuf, PathBuf)| {
-        let below = place.strip_prefix(&git.root).ok();
-        let changed = below.and_then(|it| it.ancestors().find(|above| names.contains(above)));
+        let changed = changed(&place);
         let name = changed.or_else(|| names.get(version.as_path()).copied())?;
         let file = changed.map_or_else(|| place.clone(), |name| made.join(name));
         let is_harmless = version_files::is_harmless_as(version.file_name()?, &file);

@@ -9,14 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use contract::policy::Access;
 use contract::sandbox::Network;
 
 use super::{INSIDE, sockets};
 use crate::expected::{Expected, Eyes, Meant, Number};
 use crate::guard::After;
 use crate::mirror::Mirror;
-use crate::mount_points::MountPoints;
+use crate::mount_points::{self, MountPoints};
 use crate::request::Request;
 use crate::seals::Mounts;
 use crate::view::{self, System};
@@ -25,14 +24,19 @@ use crate::walls::{self, Strength};
 const SMALL: u64 = 16 << 20;
 /// Where bubblewrap keeps what lies outside, from the root that it makes.
 const OUTSIDE: &str = "/../oldroot";
+/// A folder out there that every machine has, where no project lies and no other process reaches what is put
+/// over it: it is gone with the rest of the outside.
+const ASIDE: &str = "/proc/driver";
 
 /// What a bubblewrap knows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Knows {
     /// To forbid user namespaces.
     pub(super) disable: bool,
     /// To make what lies outside read-only.
     pub(super) close: bool,
+    /// What of it stays as it is all the same.
+    pub(super) open: BTreeSet<PathBuf>,
 }
 
 /// Options for bubblewrap, each ended by a zero.
@@ -44,33 +48,37 @@ pub(super) struct Options {
     eyes: Eyes,
     /// Where something is mounted outside, which comes along with the folder it lies in.
     outside: MountPoints,
-    folders: Folders,
-}
-
-/// The folders in which bubblewrap makes a place for what is mounted there and has gone, each with the
-/// number under which it has it. By a path it would do so wherever a link leads that came meanwhile.
-#[derive(Clone, Debug)]
-pub(super) enum Folders {
-    Held(BTreeMap<PathBuf, RawFd>),
-    /// Older ones mount by paths alone.
-    ByPath,
-}
-
-impl Default for Folders {
-    fn default() -> Self {
-        Self::Held(BTreeMap::new())
-    }
+    /// The roots that bubblewrap has under a number, as far as they are not mounted yet.
+    held: BTreeMap<PathBuf, RawFd>,
+    /// What was mounted aside, and where.
+    aside: BTreeMap<PathBuf, PathBuf>,
+    /// Whether bubblewrap could make what it misses outside, while it mounts within a root.
+    is_open: bool,
+    /// What of the outside is made read-only, as bubblewrap has it.
+    pub(super) closed: Vec<PathBuf>,
 }
 
 /// The folders on the way to what is mounted deeper, without those that are mounted for their own sake.
-pub(super) fn way(request: &Request, after: &After, barred: &Mounts) -> BTreeSet<PathBuf> {
+fn way(request: &Request, after: &After, barred: &Mounts) -> BTreeSet<PathBuf> {
     // What is covered later need not be there: each mount less is one that cannot go astray.
     let is_covered = |path: &PathBuf| barred.folders.iter().any(|folder| path.starts_with(folder));
     let is_mirrored =
         |path: &PathBuf| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
     let way = after.holds.iter().flat_map(|hold| &hold.way).chain(&barred.found.way);
     let is_ours = |path: &PathBuf| is_covered(path) || is_mirrored(path);
-    way.filter(|folder| !is_ours(folder) && !request.roots.contains(folder)).cloned().collect()
+    // Whatever else is wrong, nothing above a root is mounted.
+    let is_way = |path: &&PathBuf| is_within(path, &request.roots) && !request.roots.contains(path);
+    way.filter(|path| is_way(path) && !is_ours(path)).cloned().collect()
+}
+
+/// Where bubblewrap has what lies at a path outside.
+fn outside(path: &Path) -> PathBuf {
+    Path::new(OUTSIDE).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Whether a folder lies in another of these.
+fn is_within(folder: &Path, others: &[PathBuf]) -> bool {
+    others.iter().any(|other| other != folder && folder.starts_with(other))
 }
 
 /// How something is mounted.
@@ -85,10 +93,10 @@ impl Options {
     pub(super) fn of(
         request: &Request,
         (after, barred): (&After, &Mounts),
-        (helper, folders): (RawFd, Folders),
-        knows: Knows,
+        (helper, held): (RawFd, BTreeMap<PathBuf, RawFd>),
+        knows: &Knows,
     ) -> io::Result<Self> {
-        let mut options = Self { outside: MountPoints::here()?, folders, ..Self::default() };
+        let mut options = Self { outside: MountPoints::here()?, held, ..Self::default() };
         options.flags(&[
             "--unshare-user",
             "--unshare-pid",
@@ -119,7 +127,7 @@ impl Options {
         options.workspace(request, (after, barred), knows)?;
         options.add("--remount-ro", ["/dev"]);
         options.add("--remount-ro", ["/"]);
-        if matches!(options.folders, Folders::ByPath) {
+        if options.is_open {
             // This fails where there is none, and so before one is made elsewhere.
             for path in after.holds.iter().flat_map(|hold| &hold.absent) {
                 options.add("--chmod", [OsStr::new("0700"), path.as_os_str()]);
@@ -147,32 +155,47 @@ impl Options {
         &mut self,
         request: &Request,
         (after, barred): (&After, &Mounts),
-        knows: Knows,
+        knows: &Knows,
     ) -> io::Result<()> {
-        let bind = match request.access {
-            Access::Workspace => Bind::Free,
-            Access::ReadOnly => Bind::ReadOnly,
+        let writable = request.writable();
+        let bind = |root: &PathBuf| {
+            if writable.contains(root) { Bind::Free } else { Bind::ReadOnly }
         };
-        for root in &request.roots {
-            match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
-                Some(mirror) => self.mirror(mirror, bind)?,
-                None if after.holds.iter().any(|hold| hold.root == *root) => {
-                    self.bind_held(bind, root)?;
-                }
-                None => self.bind(bind, root)?,
-            }
-        }
+        let apart = |paths: &[PathBuf]| -> (Vec<PathBuf>, Vec<PathBuf>) {
+            paths.iter().cloned().partition(|path| !is_within(path, &request.roots))
+        };
+        let ((outer, inner), (beside, inside)) = (apart(&request.roots), apart(&request.private()));
         let way = way(request, after, barred);
+        let deep: Vec<&PathBuf> = inner.iter().chain(&inside).chain(&way).collect();
+        let is_held = |path: &&PathBuf| self.held.keys().any(|root| path.starts_with(root));
+        // A mirror is put together from what lies outside.
+        let is_mirror = |root: &PathBuf| after.mirror.as_ref().is_some_and(|it| it.root == *root);
+        let can_close = knows.close && deep.iter().all(is_held) && !inner.iter().any(is_mirror);
+        let is_aside = can_close && !deep.is_empty();
+        let is_plain = deep.is_empty() && outer.iter().all(|root| is_held(&root));
+        self.is_open = !(is_aside || is_plain);
+        if is_aside {
+            self.put_aside(&outer);
+        }
+        for root in &outer {
+            self.root(bind(root), root, after)?;
+        }
+        for folder in &beside {
+            self.bind(Bind::Free, folder)?;
+        }
+        if is_aside {
+            self.close_outside(knows)?;
+        }
+        for root in &inner {
+            self.root(bind(root), root, after)?;
+        }
         for folder in &way {
             // What is mounted cannot be moved.
-            self.bind_held(Bind::Free, folder)?;
+            self.bind(Bind::Free, folder)?;
         }
-        let is_inner =
-            |root: &PathBuf| request.roots.iter().any(|it| it != root && root.starts_with(it));
-        let is_deep = !way.is_empty() || request.roots.iter().any(is_inner);
         // What is mounted from there later could not be written.
-        if knows.close && is_deep && request.own.is_empty() {
-            self.close_outside(request);
+        if knows.close && !is_aside && !deep.is_empty() && inside.is_empty() {
+            self.close_outside(knows)?;
         }
         let is_covered =
             |path: &PathBuf| barred.folders.iter().any(|folder| path.starts_with(folder));
@@ -183,7 +206,7 @@ impl Options {
         for path in present.chain(&barred.found.kept).filter(|path| !is_ours(path)) {
             self.bind(Bind::ReadOnly, path)?;
         }
-        for folder in &request.own {
+        for folder in &inside {
             self.bind(Bind::Free, folder)?;
         }
         for socket in sockets(request, after) {
@@ -193,37 +216,63 @@ impl Options {
         Ok(())
     }
 
-    /// Lets nothing be made outside from here on. Where a link takes the place of a folder that is mounted
-    /// already, it can lead to where bubblewrap keeps what lies outside until it is done.
-    fn close_outside(&mut self, request: &Request) {
-        let places: Vec<&PathBuf> = request.roots.iter().chain(&request.home).collect();
-        let holds = |mount: &Path| places.iter().any(|place| place.starts_with(mount));
-        let mounts = self.outside.iter().map(|(mount, _)| mount).filter(|mount| holds(mount));
-        let below = mounts.filter_map(|mount| mount.strip_prefix("/").ok());
-        let closed: Vec<PathBuf> = below.map(|below| Path::new(OUTSIDE).join(below)).collect();
-        for place in closed {
+    /// A folder that may be written as a whole.
+    fn root(&mut self, bind: Bind, root: &Path, after: &After) -> io::Result<()> {
+        match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
+            Some(mirror) => self.mirror(mirror, bind),
+            None => self.bind(bind, root),
+        }
+    }
+
+    /// Mounts roots where no other process reaches them. Mounted from the outside, once that is closed, what lies
+    /// in them could not be written.
+    fn put_aside(&mut self, roots: &[PathBuf]) {
+        self.add("--tmpfs", [outside(Path::new(ASIDE))]);
+        for root in roots {
+            let Some(number) = self.held.remove(root) else { continue };
+            let place = Path::new(ASIDE).join(number.to_string());
+            self.add("--bind-fd", [PathBuf::from(number.to_string()), outside(&place)]);
+            self.aside.insert(root.clone(), place);
+        }
+    }
+
+    /// Lets nothing be made outside from here on. Bubblewrap makes what it misses on the way to what it mounts,
+    /// and where a link takes the place of a folder meanwhile, that can lead to what lies outside.
+    fn close_outside(&mut self, knows: &Knows) -> io::Result<()> {
+        self.closed = mount_points::writable()?.iter().map(|mount| outside(mount)).collect();
+        self.closed.retain(|place| !knows.open.contains(place));
+        for place in self.closed.clone() {
             self.add("--remount-ro", [place]);
         }
+        Ok(())
     }
 
     /// Mounts what lies at a path there.
     fn bind(&mut self, bind: Bind, path: &Path) -> io::Result<()> {
         let file = self.eyes.look(path).map_err(|error| named(path, &error))?;
-        self.mount(bind, path, path, file);
-        Ok(())
-    }
-
-    /// Mounts a folder in which other mounts follow: bubblewrap goes no further if another one is there.
-    fn bind_held(&mut self, bind: Bind, path: &Path) -> io::Result<()> {
-        let number = match &self.folders {
-            Folders::ByPath => return self.bind(bind, path),
-            Folders::Held(folders) => folders.get(path).copied(),
-        };
-        let number = number.ok_or_else(|| named(path, &io::ErrorKind::NotFound.into()))?;
-        let file = self.eyes.look(path).map_err(|error| named(path, &error))?;
         let is_read_only = bind == Bind::ReadOnly;
-        let flag = if is_read_only { "--ro-bind-fd" } else { "--bind-fd" };
-        self.add(flag, [OsStr::new(&number.to_string()), path.as_os_str()]);
+        let aside = self.aside.iter().find_map(|(root, place)| {
+            Some(
+                place
+                    .components()
+                    .chain(path.strip_prefix(root).ok()?.components())
+                    .collect::<PathBuf>(),
+            )
+        });
+        match (aside, self.held.remove(path)) {
+            (Some(place), _) => {
+                // It is not there yet when bubblewrap reads this.
+                let flag = if is_read_only { "--ro-bind-try" } else { "--bind-try" };
+                self.add(flag, [&place, path]);
+            }
+            (None, Some(number)) => {
+                let flag = if is_read_only { "--ro-bind-fd" } else { "--bind-fd" };
+                self.add(flag, [OsStr::new(&number.to_string()), path.as_os_str()]);
+            }
+            (None, None) => {
+                self.add(if is_read_only { "--ro-bind" } else { "--bind" }, [path, path]);
+            }
+        }
         self.mounts_at(path, path);
         self.expected.add(path, Meant::Mounted { file, is_read_only });
         Ok(())

@@ -71,12 +71,17 @@ async fn a_process_among_fixed_files_works_in_the_workspace_as_ever() {
         let script = "./h.sh && echo made > made && mkdir -p deep/er && echo x > deep/er/file && \
                       sed -i s/before/after/ old src/main && rm gone && echo more >> a.txt && \
                       git status --short && ! echo evil > .brynhild/hooks/k.sh";
-        let output = world.run(Mode::Confined(rung), script).await;
         let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap();
-        assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");
         if rung == Rung::Landlock {
+            // Where the file is changed before it was compared, the start is refused.
+            if let Ok(child) = world.start(Mode::Confined(rung), script) {
+                collect(child).await;
+                assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");
+            }
             continue;
         }
+        let output = world.run(Mode::Confined(rung), script).await;
+        assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");
         assert_eq!(output.exit, Exit::Code(0), "{rung}: {output:?}");
         assert!(output.stdout.starts_with("good\n"), "{rung}: {output:?}");
         assert_eq!((read("made"), read("old")), ("made\n".to_owned(), "after\n".to_owned()));

@@ -49,12 +49,17 @@ fn without_user_namespaces_the_ladder_falls_back_and_says_why() {
         return skip("no user namespace can be made to switch them off in");
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+    let is_run = text.contains("1 passed") && !errors.contains("SKIPPED");
+    assert!(output.status.success() && is_run, "{text}\n{errors}");
 }
 
 #[tokio::test]
 #[ignore = "started by another test, in a place that fits"]
 async fn a_place_without_user_namespaces() {
+    let most = std::fs::read_to_string("/proc/sys/user/max_user_namespaces");
+    if !most.is_ok_and(|it| it.trim() == "0") {
+        return skip("what another test starts in such a place, which this is not");
+    }
     let world = World::new();
     let reports = sandbox::doctor(&world.settings(None));
     let cause = reports[0].usable.clone().unwrap_err();

@@ -77,9 +77,8 @@ async fn a_process_without_a_channel_has_none() {
 async fn folders_of_its_own_are_writable_when_the_workspace_is_not() {
     for mode in modes() {
         let mut world = World::new();
-        let (own, read) = (world.base().join("own"), world.base().join("tools"));
-        fs::create_dir(&own).unwrap();
-        fs::create_dir(own.join(".vscode")).unwrap();
+        let (own, read) = (world.base().join("plugin-data/own"), world.base().join("tools"));
+        fs::create_dir_all(own.join(".vscode")).unwrap();
         world.profile.access = Access::ReadOnly;
         world.profile.own = vec![own.clone()];
         let script = format!(
@@ -91,6 +90,40 @@ async fn folders_of_its_own_are_writable_when_the_workspace_is_not() {
         assert!(own.join("state").exists() && own.join(".vscode/x").exists(), "{mode:?}");
         if mode != crate::rig::Mode::Open {
             assert!(!read.join("y").exists() && !world.work.join("z").exists(), "{mode:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn protected_names_are_kept_in_granted_folders_as_in_the_workspace() {
+    for mode in modes().into_iter().filter(|mode| *mode != crate::rig::Mode::Open) {
+        for access in [Access::ReadOnly, Access::Workspace] {
+            let mut world = World::new();
+            let (notes, sub) = (world.base().join("notes"), world.work.join("sub"));
+            for folder in [&notes, &sub] {
+                for name in ["deep/.vscode", ".git/hooks"] {
+                    fs::create_dir_all(folder.join(name)).unwrap();
+                }
+                fs::write(folder.join("deep/.vscode/mine"), "mine").unwrap();
+            }
+            world.profile.access = access;
+            world.profile.own = vec![notes.clone(), sub.clone()];
+            for name in ["deep/.vscode/mine", ".git/hooks/pre-commit", ".envrc", "new/.claude"] {
+                // A warden may end it as soon as it touches a name.
+                let script = format!(
+                    "for it in {0} sub; do touch $it/free; mkdir $it/new; done; \
+                     for it in {0} sub; do echo x > $it/{name}; done",
+                    notes.display()
+                );
+                world.run(mode, &script).await;
+                for folder in [&notes, &sub] {
+                    assert!(folder.join("free").exists(), "{mode:?} {access:?} {folder:?}");
+                    let left = fs::read_to_string(folder.join(name)).unwrap_or_default();
+                    let before = if name.ends_with("mine") { "mine" } else { "" };
+                    assert_eq!(left, before, "{mode:?} {access:?} {folder:?} {name}");
+                    fs::remove_file(folder.join("free")).unwrap();
+                }
+            }
         }
     }
 }

@@ -246,7 +246,16 @@ async fn what_programs_would_obey_no_switch_puts_in_place() {
 }
 
 /// What is on the first branch, and what the other one puts there.
-const BY_LINKS: [(&str, &str); 10] = [
+const BY_LINKS: [(&str, &str); 16] = [
+    (
+        "mkdir vs sub && echo {} > vs/tasks.json && ln -s ../vs sub/.vscode",
+        "echo evil > vs/tasks.json",
+    ),
+    ("mkdir sub && echo true > sub/e && ln -s e sub/.envrc", "echo evil > sub/e"),
+    ("echo true > env.txt && ln -s env.txt .envrc", "echo evil > env.txt"),
+    ("mkdir sub && ln -s ../a sub/.envrc && ln -s b a && echo 1 > b", "echo evil > c; ln -sf c a"),
+    ("git config core.hooksPath \"$PWD\"", "echo evil > pre-commit"),
+    ("ln -s tc rust-toolchain.toml", "echo 'path = \"/w/evil\"' > tc"),
     ("git config core.hooksPath x/hk", "mkdir -p y/hk && echo evil > y/hk/pre-commit && ln -s y x"),
     (
         "git config core.hooksPath x/hk && mkdir -p x/hk && echo true > x/hk/pre-commit",
