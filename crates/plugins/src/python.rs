@@ -115,7 +115,7 @@ impl Surroundings {
             let search_path = self.variables.get("PATH").or(self.env.get("PATH"));
             interpreter::on_path(name, search_path, &self.workspace)
         };
-        found.and_then(|path| path.canonicalize().ok())
+        found.filter(|path| path.exists())
     }
 
     /// The folder that workers start in.

@@ -27,21 +27,30 @@ fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
     if !exists && new.is_empty() {
         return format!("--- /dev/null\n+++ b/{path}\n");
     }
-    let (old, new) = (closed(old), closed(new));
-    let unified = TextDiff::configure()
-        .timeout(Duration::from_secs(1))
-        .newline_terminated(true)
-        .diff_slices(&lines(&old), &lines(&new))
-        .unified_diff()
-        .context_radius(3)
-        .header(&source, &format!("b/{path}"))
-        .to_string();
+    let unified = between(old, new, 3, Some((&source, &format!("b/{path}"))));
     if unified.len() <= MAX_BYTES {
         return unified;
     }
     let shown = text::head(&unified, MAX_BYTES);
     let left_out = unified.len() - shown.len();
     format!("{shown}\n… ({left_out} more bytes of diff)\n")
+}
+
+/// The unified diff between two texts, with `context` lines around each change, under the names of both.
+#[must_use]
+pub fn between(old: &str, new: &str, context: usize, names: Option<(&str, &str)>) -> String {
+    let (old, new) = (closed(old), closed(new));
+    let (old, new) = (lines(&old), lines(&new));
+    let diff = TextDiff::configure()
+        .timeout(Duration::from_secs(1))
+        .newline_terminated(true)
+        .diff_slices(&old, &new);
+    let mut unified = diff.unified_diff();
+    unified.context_radius(context);
+    if let Some((before, after)) = names {
+        unified.header(before, after);
+    }
+    unified.to_string()
 }
 
 /// A name as it can stand in the head of a diff: nothing in it ends the line, so that it makes no other.

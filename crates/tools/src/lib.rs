@@ -8,7 +8,7 @@
 mod arguments;
 mod bash;
 mod describe;
-mod diff;
+pub mod diff;
 mod edit;
 mod files;
 mod finish;

@@ -93,9 +93,14 @@ impl Paths {
     /// and names of secrets speak of both.
     pub(crate) fn reads(&self, given: &str) -> Result<Vec<Action>, Stop> {
         let path = self.readable(given)?;
-        let way = self.way(given)?.into_iter().filter(|it| *it != path);
-        let paths = std::iter::once(path.clone()).chain(way);
-        Ok(paths.map(|path| Action::Read { path }).collect())
+        let links = self.links(given, &path)?;
+        Ok(std::iter::once(Action::Read { path }).chain(links).collect())
+    }
+
+    /// Reading each link of the project on the way from what is `given` to `path`.
+    pub(crate) fn links(&self, given: &str, path: &Path) -> Result<Vec<Action>, Stop> {
+        let way = self.way(given)?.into_iter().filter(|it| it != path);
+        Ok(way.map(|path| Action::Read { path }).collect())
     }
 
     /// The file that `given` means, if it may be written.

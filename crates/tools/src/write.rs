@@ -65,11 +65,16 @@ impl Tool for Write {
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
         let path = self.paths.writable(&args.file_path)?;
-        let Ok(before) = files::load(&path, &args.file_path) else {
-            return Ok(vec![Action::Write { path, diff: None }]);
-        };
-        let diff = change(&args, before.as_ref());
-        Ok(vec![self.seen.state(path, before.as_ref(), diff)])
+        // Rules speak of links on the way as well.
+        let mut actions = self.paths.links(&args.file_path, &path)?;
+        actions.push(match files::load(&path, &args.file_path) {
+            Ok(before) => {
+                let diff = change(&args, before.as_ref());
+                self.seen.state(path, before.as_ref(), diff)
+            }
+            Err(_) => Action::Write { path, diff: None },
+        });
+        Ok(actions)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -143,7 +143,7 @@ fn grant(profile: &mut Profile, plugin: &Plugin, settings: &Settings, mode: Mode
     }
     profile.network = grants.network.granted(plugin.name());
     for path in grants.write.iter().map(path) {
-        if let Err(why) = allow_write(profile, &path) {
+        if let Err(why) = allow_write(profile, &path, home) {
             tell(plugin, settings, &why);
         }
     }
@@ -181,8 +181,8 @@ fn program(name: &str, search_path: &str, home: Option<&Path>) -> Option<PathBuf
     if path.is_absolute() || path.starts_with("~") {
         return Some(expanded(path, Path::new("/"), home));
     }
-    let files = search_path.split(':').map(|folder| Path::new(folder).join(name));
-    files.filter_map(|file| file.canonicalize().ok()).find(|file| file.is_file())
+    let mut files = search_path.split(':').map(|folder| Path::new(folder).join(name));
+    files.find(|file| file.is_absolute() && file.is_file())
 }
 
 /// A command in which `./x` names the file of the hook's own folder where there is one, so that no

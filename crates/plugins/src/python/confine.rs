@@ -2,12 +2,15 @@
 //! manifest wishes for counts for nothing here.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use contract::policy::{Access, Mode};
 use contract::protected::protected;
 use contract::sandbox::{Network, Profile};
+use contract::text::normalize;
+use rustix::fs::{self as system, OFlags};
+use rustix::io::Errno;
 
 use super::Surroundings;
 use super::interpreter::Interpreter;
@@ -85,8 +88,9 @@ pub(crate) fn granted(
     if mode == Mode::ReadOnly {
         return (profile, problems);
     }
+    let home = surroundings.home.as_deref();
     for path in &grants.write {
-        if let Err(why) = allow_write(&mut profile, &surroundings.resolve(path)) {
+        if let Err(why) = allow_write(&mut profile, &surroundings.resolve(path), home) {
             refuse(why, "grant another folder");
         }
     }
@@ -115,10 +119,11 @@ fn own(plugin: &Plugin, surroundings: &Surroundings) -> Vec<PathBuf> {
     }
 }
 
-/// Makes a program visible and its folder part of the search path.
+/// Makes a program visible and its folder part of the search path. What a link on the way to it shows is for the
+/// sandbox to judge.
 pub(crate) fn allow_program(profile: &mut Profile, program: &Path) {
     profile.read.push(program.to_owned());
-    if let Some(folder) = program.parent() {
+    if let Some(folder) = fs::canonicalize(program).ok().as_deref().and_then(Path::parent) {
         let path = profile.env.entry("PATH".to_owned()).or_default();
         let folder = folder.to_string_lossy();
         if !path.split(':').any(|known| known == folder) {
@@ -128,29 +133,54 @@ pub(crate) fn allow_program(profile: &mut Profile, program: &Path) {
     }
 }
 
-/// Makes a folder or file writable. The workspace as a whole opens with its protected names shut.
-pub(crate) fn allow_write(profile: &mut Profile, path: &Path) -> Result<(), String> {
+/// Makes a folder or file writable. The workspace as a whole opens with its protected names shut. The sandbox is
+/// told the path as it is written, and judges the links on the way: commands could have made them.
+pub(crate) fn allow_write(
+    profile: &mut Profile,
+    path: &Path,
+    home: Option<&Path>,
+) -> Result<(), String> {
+    let path = normalize(path);
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let workspace = real(&profile.workspace);
+    // The outermost that is the workspace: a link in it may lead to its top.
+    match path.ancestors().filter(|folder| real(folder) == workspace).last() {
+        Some(top) if top == path => {
+            profile.access = Access::Workspace;
+            return Ok(());
+        }
+        Some(top) => {
+            if let Some(name) = path.strip_prefix(top).ok().and_then(protected) {
+                return Err(format!("`{name}` in a workspace stays read-only"));
+            }
+        }
+        None if workspace.starts_with(real(&path)) => {
+            return Err(format!("{} contains the workspace and stays read-only", shown(&path)));
+        }
+        None => {}
+    }
     if !path.exists() {
-        fs::create_dir_all(path)
-            .map_err(|error| format!("cannot make {}: {error}", shown(path)))?;
-    }
-    let path = fs::canonicalize(path)
-        .map_err(|error| format!("{} cannot be used: {error}", shown(path)))?;
-    let workspace =
-        fs::canonicalize(&profile.workspace).unwrap_or_else(|_| profile.workspace.clone());
-    if path == workspace {
-        profile.access = Access::Workspace;
-        return Ok(());
-    }
-    if workspace.starts_with(&path) {
-        return Err(format!("{} contains the workspace and stays read-only", shown(&path)));
-    }
-    if let Ok(inside) = path.strip_prefix(&workspace)
-        && let Some(name) = protected(inside)
-    {
-        return Err(format!("`{name}` in a workspace stays read-only"));
+        make(&path, [Some(profile.workspace.as_path()), home])
+            .map_err(|error| format!("cannot make {}: {error}", shown(&path)))?;
     }
     profile.own.push(path);
+    Ok(())
+}
+
+/// Makes a folder and those above it that are missing. Only on the way to the innermost of `bases` links are
+/// followed.
+fn make(path: &Path, bases: [Option<&Path>; 2]) -> io::Result<()> {
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    let around = bases.into_iter().flatten().filter(|base| path.starts_with(base));
+    let base = around.max_by_key(|base| base.components().count()).unwrap_or(Path::new("/"));
+    let mut folder = system::open(base, FOLDER, system::Mode::empty())?;
+    for name in path.strip_prefix(base).unwrap_or(path) {
+        match system::mkdirat(&folder, name, system::Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        folder = system::openat(&folder, name, FOLDER | OFlags::NOFOLLOW, system::Mode::empty())?;
+    }
     Ok(())
 }
 
