@@ -39,7 +39,7 @@ use crate::trust::Trusted;
 
 pub(crate) use node::{Layer, Origin};
 pub(crate) use redact::{is_secret, without_keys, without_login};
-pub(crate) use root::{RootTooWide, passed_over, project_root};
+pub(crate) use root::{NoProject, passed_over, project_root};
 pub(crate) use settings::{
     Approval, Binding, Config, Editing, Favorite, Instance, OutputFormat, RegisteredModel, Tool,
 };
@@ -327,10 +327,11 @@ impl Loader<'_> {
         for paths in tools.chain([&mut sandbox.allowed_paths, &mut sandbox.read_paths]) {
             paths::place(paths, &self.sources.project_root);
         }
-        self.hold("sandbox.allowed_paths", &mut sandbox.allowed_paths);
-        let links = self.hold("sandbox.read_paths", &mut sandbox.read_paths);
+        let mut names = self.hold("sandbox.allowed_paths", &mut sandbox.allowed_paths);
+        names.extend(self.hold("sandbox.read_paths", &mut sandbox.read_paths));
+        names.extend(root::entered_by(&self.sources.project_root, &self.sources.env));
         // Programs look for them by the names that the person knows them by.
-        sandbox.read_paths.extend(links);
+        sandbox.read_paths.extend(names);
         Some(config)
     }
 

@@ -2,16 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-
-use rustix::fs::{CWD, Mode, OFlags, openat};
-
-/// Some folders on the way can be entered and not listed.
-#[cfg(target_os = "linux")]
-const ONLY_ENTERED: OFlags = OFlags::PATH;
-#[cfg(not(target_os = "linux"))]
-const ONLY_ENTERED: OFlags = OFlags::empty();
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 /// What the program finds around itself.
 #[derive(Clone, Debug)]
@@ -90,8 +82,8 @@ impl Environment {
 /// confined process of a project above could put another in its place, or a link to one that it must not
 /// enter, and would so choose what is a project.
 fn here(path: PathBuf) -> io::Result<PathBuf> {
-    let (own, found) = (rustix::fs::stat(".")?, held(&path).and_then(rustix::fs::fstat));
-    if found.is_ok_and(|found| (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)) {
+    let (own, found) = (std::fs::metadata(".")?, sandbox::folder_at(&path));
+    if found.is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
         return Ok(path);
     }
     let text = format!(
@@ -100,16 +92,6 @@ fn here(path: PathBuf) -> io::Result<PathBuf> {
         path.display()
     );
     Err(io::Error::other(text))
-}
-
-/// Opens a folder part by part, so that no link is followed.
-fn held(path: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | ONLY_ENTERED;
-    let mut folder = openat(CWD, "/", flags, Mode::empty())?;
-    for part in path.iter().skip(1) {
-        folder = openat(&folder, part, flags, Mode::empty())?;
-    }
-    Ok(folder)
 }
 
 /// The name of the account with this number, where the machine's own list has one.
@@ -124,19 +106,12 @@ fn account(number: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     #[test]
-    fn a_path_is_held_only_without_links() {
+    fn another_folder_is_not_the_one_that_the_program_stands_in() {
         let base = tempfile::tempdir().unwrap();
-        let base = base.path().canonicalize().unwrap();
-        std::fs::create_dir_all(base.join("sub/x")).unwrap();
-        symlink("sub", base.join("link")).unwrap();
-        assert!(held(&base.join("sub/x")).is_ok());
-        assert!(held(&base.join("link/x")).is_err() && held(&base.join("link")).is_err());
-        let error = here(base.join("sub")).unwrap_err().to_string();
+        let error = here(base.path().canonicalize().unwrap()).unwrap_err().to_string();
         assert!(error.contains("something else was put in its place"), "{error}");
     }
 }

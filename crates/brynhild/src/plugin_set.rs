@@ -226,8 +226,8 @@ fn places(world: &World) -> Places {
     }
 }
 
-/// A path with `~` replaced, which a shell leaves alone in the middle of a list.
-fn home_relative(world: &World, path: &Path) -> PathBuf {
+/// A path with `~` replaced, which a shell leaves alone in quotes and in the middle of a list.
+pub(crate) fn home_relative(world: &World, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), &world.environment.home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_path_buf(),

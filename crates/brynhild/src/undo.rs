@@ -266,13 +266,8 @@ fn difference(view: &FileView) -> String {
         Content::Absent => "/dev/null".to_owned(),
         _ => format!("{side}/{}", one_line(&view.path)),
     };
-    let unified = TextDiff::configure()
-        .timeout(Duration::from_secs(1))
-        .diff_lines(before, after)
-        .unified_diff()
-        .context_radius(3)
-        .header(&name(&view.before, "a"), &name(&view.after, "b"))
-        .to_string();
+    let names = (name(&view.before, "a"), name(&view.after, "b"));
+    let unified = tools::diff::between(before, after, 3, Some((&names.0, &names.1)));
     if unified.len() <= SHOWN {
         return unified;
     }

@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 use tui::theme::{Depth, Theme};
 
 use crate::args::{Global, ModeName, OutputFormat};
-use crate::config::{self, Config, Layer, LayerFile, Loaded, Mistakes, RootTooWide, Sources};
+use crate::config::{self, Config, Layer, LayerFile, Loaded, Mistakes, NoProject, Sources};
 use crate::dialects::claude::ClaudeSet;
 use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
@@ -41,7 +41,7 @@ pub(crate) struct World {
     pub(crate) loaded: Loaded,
     /// How the person stands to what the project brings.
     pub(crate) trust: Standing,
-    root: Result<PathBuf, RootTooWide>,
+    root: Result<PathBuf, NoProject>,
     occasion: Occasion,
     /// What is made when something needs it first.
     pub(crate) made: Made,
@@ -227,7 +227,7 @@ impl World {
         mut global: Global,
         environment: Environment,
         sources: &mut Sources,
-        found: Result<PathBuf, RootTooWide>,
+        found: Result<PathBuf, NoProject>,
     ) -> Result<Self, Problem> {
         if global.safe {
             global.plugin_dir.clear();
@@ -244,8 +244,9 @@ impl World {
             error: error.into(),
             hint: Some("`brynhild config path` lists the files that are read".to_owned()),
         })?;
-        let root = found.or_else(|wide| {
-            if loaded.config.allow_home_directory { Ok(wide.root) } else { Err(wide) }
+        let root = found.or_else(|none| match none {
+            NoProject::TooWide { root } if loaded.config.allow_home_directory => Ok(root),
+            other => Err(other),
         });
         let occasion = Occasion::default();
         Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
@@ -336,7 +337,7 @@ impl World {
     pub(crate) fn root(&self) -> Result<&Path, Problem> {
         match &self.root {
             Ok(root) => Ok(root),
-            Err(wide) => Err(Problem::misuse(wide.to_string())),
+            Err(none) => Err(Problem::misuse(none.to_string())),
         }
     }
 
@@ -530,13 +531,13 @@ fn surroundings() -> Result<Environment, Problem> {
 }
 
 /// What the configuration is made from, with the project's root.
-fn sources(global: &Global, environment: &Environment) -> (Sources, Result<PathBuf, RootTooWide>) {
+fn sources(global: &Global, environment: &Environment) -> (Sources, Result<PathBuf, NoProject>) {
     let found =
         config::project_root(&environment.cwd, environment.home.as_deref(), &environment.variables);
     let sources = Sources {
         env: environment.variables.clone(),
         home: environment.home.clone(),
-        project_root: found.as_ref().map_or_else(|wide| wide.root.clone(), Clone::clone),
+        project_root: found.as_ref().map_or_else(|none| none.root().to_owned(), Clone::clone),
         flags: flags(global),
         read_project: found.is_ok() && !global.safe,
         trusted: None,

@@ -22,6 +22,7 @@ use crate::frontends::Signals;
 use crate::mcp::backend::Guarded;
 use crate::mcp::{self, Mcp, command_lines, files, pairs, problem};
 use crate::output;
+use crate::plugin_set;
 use crate::world::World;
 
 /// Runs an `mcp` command.
@@ -91,7 +92,10 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
 
 /// What the flags grant a program.
 fn grants(world: &World, args: &McpAddArgs) -> Map<String, Value> {
-    let full = |path: &std::path::PathBuf| world.environment.cwd.join(path);
+    // A shell leaves `~` alone in quotes.
+    let full = |path: &std::path::PathBuf| {
+        world.environment.cwd.join(plugin_set::home_relative(world, path))
+    };
     let paths = |paths: &[std::path::PathBuf]| paths.iter().map(full).collect::<Vec<_>>();
     let mut grants = Map::new();
     if args.allow_network {

@@ -174,7 +174,7 @@ fn root(world: &World, path: Option<&Path>) -> Result<PathBuf, Problem> {
         .map_err(|error| Problem::misuse(format!("cannot find {}: {error}", path.display())))?;
     let home = world.environment.home.as_deref();
     config::project_root(&start, home, &BTreeMap::new())
-        .map_err(|wide| Problem::misuse(wide.to_string()))
+        .map_err(|none| Problem::misuse(none.to_string()))
 }
 
 fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {

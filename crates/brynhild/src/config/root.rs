@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use sandbox::Astray;
+
 use super::check::switch;
 use super::node::shown;
 use super::paths::Surroundings;
@@ -26,17 +28,44 @@ const TOO_WIDE: &[&str] = &[
     "/private/var/tmp",
 ];
 
-/// A root that holds more than a project.
+/// Why a folder is no project.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the project root {} is too wide: everything below it would be open to the model; start in a \
-     project's folder, name one with BRYNHILD_PROJECT_ROOT, or set \
-     BRYNHILD_ALLOW_HOME_DIRECTORY=true",
-    shown(root)
-)]
-pub(crate) struct RootTooWide {
-    /// The root that was found.
-    pub(crate) root: PathBuf,
+pub(crate) enum NoProject {
+    /// It holds more than a project.
+    #[error(
+        "the project root {} is too wide: everything below it would be open to the model; start in a \
+         project's folder, name one with BRYNHILD_PROJECT_ROOT, or set \
+         BRYNHILD_ALLOW_HOME_DIRECTORY=true",
+        shown(root)
+    )]
+    TooWide { root: PathBuf },
+    /// It holds secrets.
+    #[error(
+        "the project root {place} lies in {around}, where secrets are kept; start in a project's folder, or, \
+         if the model is to work there, set BRYNHILD_PROJECT_ROOT={place}",
+        place = shown(root),
+        around = shown(secrets)
+    )]
+    Secrets { root: PathBuf, secrets: PathBuf },
+    /// A link leads there that is perhaps not the person's.
+    #[error(
+        "{way} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
+         where it leads (`cd {place}`), or set BRYNHILD_PROJECT_ROOT={place}",
+        way = shown(named),
+        place = shown(&astray.real),
+        link = shown(&astray.link)
+    )]
+    Led { named: PathBuf, astray: Astray },
+}
+
+impl NoProject {
+    /// The folder that is none.
+    pub(crate) fn root(&self) -> &Path {
+        match self {
+            Self::TooWide { root } | Self::Secrets { root, .. } => root,
+            Self::Led { astray, .. } => &astray.real,
+        }
+    }
 }
 
 /// The root of the project that `start` lies in, on the way to which is no link: a confined process could
@@ -46,22 +75,67 @@ pub(crate) fn project_root(
     start: &Path,
     home: Option<&Path>,
     env: &BTreeMap<String, String>,
-) -> Result<PathBuf, RootTooWide> {
+) -> Result<PathBuf, NoProject> {
     let surroundings = Surroundings { env, home };
     let is_allowed = surroundings
         .variable("BRYNHILD_ALLOW_HOME_DIRECTORY")
         .is_some_and(|value| switch(&value.into()) == Some(true));
     let is_too_wide = too_wide(home);
-    let root = if let Some(named) = surroundings.variable("BRYNHILD_PROJECT_ROOT") {
-        real(&start.join(surroundings.expand(named)))
+    let named = surroundings.variable("BRYNHILD_PROJECT_ROOT");
+    let root = if let Some(named) = named {
+        let named = way_to(start, &surroundings).join(surroundings.expand(named));
+        led_to(&named, &surroundings)?.unwrap_or(named)
     } else {
+        check_way(start, &surroundings)?;
         let own = start.ancestors().take_while(|folder| is_own(folder));
         marked(&own, &is_too_wide).unwrap_or(start).to_owned()
     };
+    // Who writes a path from where one stands has not said which place that is.
+    let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
+    let secrets = home.and_then(|home| sandbox::secrets_around(&root, home));
+    if let Some(secrets) = secrets.filter(|_| !is_in_full) {
+        return Err(NoProject::Secrets { root, secrets });
+    }
     if is_too_wide(&root) && !is_allowed {
-        return Err(RootTooWide { root });
+        return Err(NoProject::TooWide { root });
     }
     Ok(root)
+}
+
+/// Where a path leads, if it is there and no link on the way may be a command's.
+fn led_to(path: &Path, surroundings: &Surroundings) -> Result<Option<PathBuf>, NoProject> {
+    let state = surroundings.config_dir().unwrap_or_default().join("sandbox");
+    sandbox::project_at(path, &state)
+        .map_err(|astray| NoProject::Led { named: path.to_owned(), astray })
+}
+
+/// Looks at the way by which a shell came to `start`. It need not be known, and who starts a program
+/// elsewhere may have left the variable as it was.
+fn check_way(start: &Path, surroundings: &Surroundings) -> Result<(), NoProject> {
+    let way = surroundings.variable("PWD").map(Path::new).filter(|way| way.is_absolute());
+    match way.map(|way| led_to(way, surroundings)) {
+        Some(Err(led)) if is_same(led.root(), start) => Err(led),
+        Some(Ok(_) | Err(_)) | None => Ok(()),
+    }
+}
+
+/// The way by which a shell came to `start`, else `start` itself.
+fn way_to<'a>(start: &'a Path, surroundings: &'a Surroundings) -> &'a Path {
+    let way = surroundings.variable("PWD").map(Path::new);
+    way.filter(|way| way.is_absolute() && is_same(way, start)).unwrap_or(start)
+}
+
+fn is_same(folder: &Path, other: &Path) -> bool {
+    let number = |folder: &Path| folder.metadata().map(|found| (found.dev(), found.ino())).ok();
+    number(folder).is_some_and(|found| Some(found) == number(other))
+}
+
+/// The name of the project by which a shell entered it, if links lead there.
+pub(crate) fn entered_by(root: &Path, env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let way = Path::new(env.get("PWD")?);
+    let below = way.canonicalize().ok()?.strip_prefix(root).ok()?.to_owned();
+    let name = way.ancestors().nth(below.components().count())?;
+    (name.is_absolute() && name != root && is_same(name, root)).then(|| name.to_owned())
 }
 
 /// The folder above `root` that would be the project, had not another user a hand in it.
@@ -92,17 +166,18 @@ fn marked<'a>(
     with(&[REPOSITORY]).or_else(|| with(MARKERS))
 }
 
-/// Whether a name marks a project. While a command runs the sandbox holds empty folders in the places of
-/// `.git` and `.brynhild` where these are missing; an empty `.git` is no repository either.
+/// Whether a name marks a project; a folder is no `package.json`. While a command runs the sandbox holds empty
+/// folders in the places of `.git` and `.brynhild` where these are missing; an empty `.git` is no repository
+/// either.
 fn is_mark(folder: &Path, marker: &str) -> bool {
     let is_empty =
         |name: &str| folder.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none());
-    let is_stub = match marker {
-        REPOSITORY => is_empty(REPOSITORY),
-        OWN => is_empty(OWN) && is_empty(REPOSITORY),
-        _ => false,
-    };
-    folder.join(marker).exists() && !is_stub
+    let mark = folder.join(marker);
+    match marker {
+        REPOSITORY => mark.exists() && !is_empty(REPOSITORY),
+        OWN => mark.exists() && !(is_empty(OWN) && is_empty(REPOSITORY)),
+        _ => mark.is_file(),
+    }
 }
 
 /// Whether only the person and the system decide that a folder is a project: it is theirs, so are
@@ -146,7 +221,7 @@ mod tests {
         tree
     }
 
-    fn find(tree: &Path, start: &str, env: &[(&str, &str)]) -> Result<PathBuf, RootTooWide> {
+    fn find(tree: &Path, start: &str, env: &[(&str, &str)]) -> Result<PathBuf, NoProject> {
         let tree = tree.canonicalize().unwrap();
         let env = env.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         project_root(&tree.join(start), Some(&tree.join("home")), &env)
@@ -166,6 +241,52 @@ mod tests {
         assert_eq!(root("above/project/src"), base.join("above/project"));
         fs::write(base.join("above/.git/HEAD"), "ref: refs/heads/main").unwrap();
         assert_eq!(root("above/project/src"), base.join("above"));
+    }
+
+    #[test]
+    fn a_folder_with_the_name_of_a_file_marks_nothing() {
+        let tree = tree();
+        for name in MARKERS.iter().filter(|name| **name != OWN) {
+            fs::create_dir_all(tree.path().join("home/bare").join(name).join("x")).unwrap();
+        }
+        assert_eq!(find(tree.path(), "home/bare/x", &[]), Ok("home/bare/x".into()));
+    }
+
+    #[test]
+    fn a_project_has_the_name_by_which_it_was_entered() {
+        let tree = tree();
+        let base = tree.path().canonicalize().unwrap();
+        let root = base.join("home/code/repo");
+        std::os::unix::fs::symlink(&root, base.join("home/r")).unwrap();
+        std::os::unix::fs::symlink(root.join("a/b"), base.join("home/b")).unwrap();
+        for (way, name) in [
+            ("home/r", Some("home/r")),
+            ("home/r/a/b", Some("home/r")),
+            ("home/code/repo/a", None),
+            ("home/b", None),
+            ("home/py", None),
+            ("nowhere", None),
+        ] {
+            let env = [("PWD".to_owned(), base.join(way).display().to_string())].into();
+            assert_eq!(entered_by(&root, &env), name.map(|name| base.join(name)), "{way}");
+        }
+    }
+
+    #[test]
+    fn places_of_secrets_are_no_project_unless_they_are_named() {
+        let tree = tree();
+        fs::create_dir_all(tree.path().join("home/.aws/cli/cache")).unwrap();
+        fs::create_dir_all(tree.path().join("home/.awsome")).unwrap();
+        for start in ["home/.aws", "home/.aws/cli/cache"] {
+            let error = find(tree.path(), start, &[]).unwrap_err().to_string();
+            assert!(
+                error.contains("where secrets are kept") && error.contains("home/.aws"),
+                "{error}"
+            );
+        }
+        let named = [("BRYNHILD_PROJECT_ROOT", "~/.aws")];
+        assert_eq!(find(tree.path(), "home/.aws", &named), Ok("home/.aws".into()));
+        assert_eq!(find(tree.path(), "home/.awsome", &[]), Ok("home/.awsome".into()));
     }
 
     #[test]

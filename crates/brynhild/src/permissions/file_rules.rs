@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use policy::rules::Rule;
+
 use crate::exit::Problem;
 use crate::world::World;
 
@@ -17,9 +19,38 @@ pub(crate) fn file_rules(world: &World) -> Result<Option<Arc<dyn sandbox::FileRu
             Err(problem) => return Err(problem),
         }
     }
+    tell_of_denied_grants(world, &rules);
+    Ok(held(world, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
+}
+
+fn held(world: &World, rules: &[Rule]) -> Option<Held> {
     let home = world.environment.home.as_deref();
-    let held = policy::FileRules::of(&rules, world.place(), home);
-    Ok(held.map(|held| Arc::new(Held(held)) as Arc<dyn sandbox::FileRules>))
+    policy::FileRules::of(rules, world.place(), home).map(Held)
+}
+
+/// Says what is granted for nothing, since a rule denies it: the sandbox does not show it.
+fn tell_of_denied_grants(world: &World, rules: &[Rule]) {
+    let sandbox = &world.config().sandbox;
+    let keys = [
+        ("sandbox.allowed_paths", &sandbox.allowed_paths),
+        ("sandbox.read_paths", &sandbox.read_paths),
+    ];
+    for rule in rules.iter().filter(|_| !world.is_unconfined()) {
+        let Some(held) = held(world, std::slice::from_ref(rule)) else { continue };
+        for (key, paths) in keys {
+            // Further names of the same, which are links, need no word of their own.
+            let is_real = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
+            let denied = |path: &&PathBuf| sandbox::is_hidden(&held, path);
+            for path in paths.iter().filter(is_real).filter(denied) {
+                world.warn_once(&format!(
+                    "`{key}` grants {}, but the rule `{}` denies reading it: it is not shown to commands; \
+                     remove it from one of the two",
+                    path.display(),
+                    rule.text
+                ));
+            }
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -111,7 +111,7 @@ impl Look for Disk {
     }
 
     fn leads_to_program(&self, path: &Path, added: Option<Vec<&str>>) -> Option<String> {
-        sandbox::leads_to_program(path, added)
+        sandbox::leads_to_program(path, &self.root, added.as_deref())
     }
 
     fn is_own(&self, program: &str) -> bool {

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
-
-use similar::TextDiff;
 
 use super::snapshot::{Kind, Snapshot};
 use super::store::{Known, Store, is_private};
@@ -53,12 +50,7 @@ pub(crate) fn changes(store: &Store, before: &[Known], after: &Snapshot) -> Vec<
 
 fn diff(before: &[u8], after: &[u8]) -> Option<String> {
     let (before, after) = (std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?);
-    let diff = TextDiff::configure()
-        .timeout(Duration::from_secs(1))
-        .diff_lines(before, after)
-        .unified_diff()
-        .context_radius(2)
-        .to_string();
+    let diff = tools::diff::between(before, after, 2, None);
     let lines: Vec<&str> = diff.split_inclusive('\n').collect();
     let mut shown: String = lines.iter().take(MOST_LINES).copied().collect();
     if let Some(more) = lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::changes::{Change, changes};
 use super::command_lines::command_lines;
-use super::scripts::{self, Place};
+use super::scripts::{self, Place, Told};
 use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
 use crate::frontends::question::{line, one_line, show};
@@ -21,8 +21,8 @@ pub(crate) struct Brief<'a> {
     /// Settings that trust would let through.
     held_back: &'a [String],
     commands: Vec<(String, String)>,
-    /// Files with the first command that may run more than is covered.
-    unfollowed: Vec<(String, String)>,
+    /// Files with commands that may run more than is covered.
+    unfollowed: Vec<Told>,
     /// What was decided before, and what is different since.
     past: Option<(Record, Vec<Change>)>,
 }
@@ -67,6 +67,17 @@ impl<'a> Brief<'a> {
             })
         };
         let command = |(path, line): &(String, String)| json!({"file": path, "command": line});
+        let unfollowed = |told: &Told| {
+            let last = told.lines.len().saturating_sub(1);
+            let lines = told.lines.iter().enumerate().map(|(number, line)| {
+                let mut told_of = json!({"file": told.path, "command": line});
+                if told.more > 0 && number == last {
+                    told_of["more"] = json!(told.more);
+                }
+                told_of
+            });
+            lines.collect::<Vec<_>>()
+        };
         let change = |change: &Change| json!({"what": change.what, "path": change.path});
         let changed = self.past.iter().flat_map(|(_, changes)| changes).map(change);
         json!({
@@ -74,7 +85,7 @@ impl<'a> Brief<'a> {
             "hash": self.snapshot.hash,
             "files": self.snapshot.entries.iter().map(file).collect::<Vec<_>>(),
             "commands": self.commands.iter().map(command).collect::<Vec<_>>(),
-            "unfollowed": self.unfollowed.iter().map(command).collect::<Vec<_>>(),
+            "unfollowed": self.unfollowed.iter().flat_map(unfollowed).collect::<Vec<_>>(),
             "settings": self.held_back,
             "changes": changed.collect::<Vec<_>>(),
         })
@@ -107,9 +118,12 @@ impl<'a> Brief<'a> {
             &mut text,
             "What these commands run cannot be found by reading. They may run files that the list above does not \
              have: confined like everything else, but a change of such a file is not noticed.",
-            self.unfollowed
-                .iter()
-                .map(|(path, line)| format!("{}: {}", one_line(path), one_line(line))),
+            self.unfollowed.iter().flat_map(|told| {
+                let path = one_line(&told.path);
+                let more = (told.more > 0).then(|| format!("{path}: and {} more", told.more));
+                let lines = told.lines.iter().map(|line| format!("{path}: {}", one_line(line)));
+                lines.chain(more).collect::<Vec<_>>()
+            }),
         );
         let settings = self.held_back.iter().map(|setting| one_line(setting));
         section(&mut text, "Trust lets these settings through:", settings);

@@ -5,6 +5,7 @@
 mod folders;
 mod importable;
 mod inert;
+mod packages;
 mod patterns;
 mod reading;
 mod run;
@@ -12,6 +13,7 @@ mod run;
 mod tests;
 mod told;
 mod words;
+mod written;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs;
@@ -27,7 +29,7 @@ use super::surfaces::Effect;
 use folders::{Folders, Names, Start};
 use importable::{importable, is_python};
 use reading::{Language, Reading, Word};
-pub(crate) use told::{Place, told};
+pub(crate) use told::{Place, Told, told};
 
 const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 1 << 20;
@@ -107,6 +109,8 @@ pub(crate) struct Named {
     pub(crate) packages: BTreeSet<String>,
     /// The links beneath it that lead out of it, or nowhere.
     pub(crate) outward: BTreeSet<String>,
+    /// The links beneath it that something writes through.
+    pub(crate) written: BTreeSet<String>,
     /// The folders that were looked into, be they there or not, and the files that do not count for what
     /// they are: as long as no name comes to those, and these stay as they are, the same search finds
     /// the same.
@@ -174,6 +178,7 @@ pub(crate) fn named((root, home): (&Path, &Path), texts: &[Text]) -> Result<Name
         files: from_root(search.found),
         packages: from_root(search.packages),
         outward: from_root(search.outward),
+        written: from_root(search.written),
         looked: listed.collect(),
     })
 }
@@ -181,7 +186,7 @@ pub(crate) fn named((root, home): (&Path, &Path), texts: &[Text]) -> Result<Name
 impl Named {
     /// All that is there for a script to find.
     pub(crate) fn all(&self) -> impl Iterator<Item = &String> {
-        self.files.iter().chain(&self.packages).chain(&self.outward)
+        self.files.iter().chain(&self.packages).chain(&self.outward).chain(&self.written)
     }
 }
 
@@ -190,19 +195,13 @@ pub(crate) fn is_hook(path: &str) -> bool {
     ["/hooks/", "/hooks.yaml"].iter().any(|part| path.contains(part))
 }
 
-/// A folder of packages, that of the programs which come with them, and the names in both.
-struct Packages {
-    folder: PathBuf,
-    programs: PathBuf,
-    names: [Rc<Names>; 2],
-}
-
 struct Search<'a> {
     root: &'a Path,
     home: &'a Path,
     found: BTreeSet<PathBuf>,
     packages: BTreeSet<PathBuf>,
     outward: BTreeSet<PathBuf>,
+    written: BTreeSet<PathBuf>,
     /// Texts that are still to be looked at.
     left: VecDeque<Text>,
     /// Folders where Python looks for modules, which are added when all texts were looked at.
@@ -229,6 +228,7 @@ impl<'a> Search<'a> {
             found: BTreeSet::new(),
             packages: BTreeSet::new(),
             outward: BTreeSet::new(),
+            written: BTreeSet::new(),
             left: VecDeque::new(),
             modules: BTreeSet::new(),
             folders: Folders::default(),
@@ -272,6 +272,7 @@ impl<'a> Search<'a> {
         let read = Reading::of(text, *language);
         self.search(&read.searched, folder);
         let (own, named) = self.bases(&read.words, folder);
+        self.note_written(&read.written, &own);
         if read.says_module_path {
             self.modules.extend(named.iter().cloned());
         }
@@ -452,37 +453,6 @@ impl<'a> Search<'a> {
         self.note_module(base, word);
     }
 
-    /// The folders of packages that a script in `base` would look into.
-    fn package_folders(&mut self, base: &Path) -> Vec<Packages> {
-        let bases: BTreeSet<&Path> = [base, self.root].into();
-        let mut packages = Vec::new();
-        for base in bases {
-            if self.names(base).contains("node_modules") {
-                let folder = base.join("node_modules");
-                let programs = folder.join(".bin");
-                let names = [self.names(&folder), self.names(&programs)];
-                packages.push(Packages { folder, programs, names });
-            }
-        }
-        packages
-    }
-
-    /// What a word means as the name of a package, or of a program that comes with one.
-    fn note_in_packages(&mut self, base: &Path, packages: &Packages, word: &Word) {
-        let Packages { folder, programs, names: [inner, started] } = packages;
-        let [start, _] = &word.starts;
-        let (is_package, is_program) = (inner.could_lead(start), started.could_lead(start));
-        if !(is_package || is_program) || self.within(base, &word.text).is_none() {
-            return;
-        }
-        let path = folder.join(&word.text);
-        if is_package && self.begins(&path) {
-            self.note(&path.join("package.json"), By::CommandLine);
-            self.note_module(folder, word);
-        }
-        self.note(&programs.join(&word.text), By::CommandLine);
-    }
-
     /// What a language takes a name without an ending for, with the packages that it lies in.
     fn note_module(&mut self, base: &Path, word: &Word) {
         let packages = Path::new(&word.dotted).ancestors().skip(1).map(|it| it.join("__init__.py"));
@@ -565,23 +535,6 @@ impl<'a> Search<'a> {
         let by = if runs_any { By::CommandLine } else { By::Script };
         let paths = Vec::new();
         self.left.push_back(Text { folder, words, paths, by, is_python, language });
-    }
-
-    /// The nearest `package.json`, where a script of JavaScript is told by it what names mean: those
-    /// with a `#`, and that of the package itself.
-    fn note_package(&mut self, folder: &Path, script: &[u8]) {
-        let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
-        let file = above.map(|above| above.join("package.json")).find(|file| file.is_file());
-        let Some(file) = file else { return };
-        self.looked.insert(file.clone());
-        let script = String::from_utf8_lossy(script);
-        let package: Option<serde_json::Value> =
-            fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let name = package.as_ref().and_then(|package| package["name"].as_str());
-        let names_itself = name.is_some_and(|name| !name.is_empty() && script.contains(name));
-        if names_itself || ["'#", "\"#"].iter().any(|sign| script.contains(sign)) {
-            self.note(&file, By::CommandLine);
-        }
     }
 }
 

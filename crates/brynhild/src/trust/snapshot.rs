@@ -176,7 +176,8 @@ fn added(named: &Named, entries: &[Entry]) -> Vec<Part> {
     let known: BTreeSet<&str> = entries.iter().map(|entry| entry.part.path.as_str()).collect();
     let files = named.files.iter().map(|path| (path, Kind::File));
     let packages = named.packages.iter().map(|path| (path, Kind::Package));
-    let new = files.chain(packages).filter(|(path, _)| !known.contains(path.as_str()));
+    let links = named.written.iter().map(|path| (path, Kind::Link));
+    let new = files.chain(packages).chain(links).filter(|(path, _)| !known.contains(path.as_str()));
     new.map(|(path, kind)| Part { path: path.clone(), kind, is_named: true }).collect()
 }
 
@@ -225,6 +226,7 @@ impl Snapshot {
         named.files.retain(|path| parent.join(path).starts_with(folder));
         // All of the folder is looked at in any case.
         named.packages.clear();
+        named.written.clear();
         named.looked.clear();
         entries.extend(read(parent, added(&named, &entries), &mut left)?);
         Ok(Self { is_folder: true, ..Self::hashed(entries, named) })

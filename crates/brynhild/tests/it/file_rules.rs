@@ -2,7 +2,8 @@
 //! reach them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use serde_json::json;
 use testkit::{Project, Run};
@@ -37,6 +38,90 @@ const EVERYTHING: &str = "import os, sys\nfor folder, _, names in os.walk('.'):\
                           for name in names:\n        try:\n            \
                           sys.stdout.write(open(os.path.join(folder, name)).read())\n        \
                           except OSError as error:\n            print(error.strerror)\n";
+
+#[test]
+fn rules_for_the_whole_home_hold_for_a_project_in_it() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let app = project.home().join("app");
+    fs::create_dir_all(app.join(".brynhild")).unwrap();
+    fs::write(app.join("f"), "CANARY\n").unwrap();
+    let script = ["sandbox", "run", "--", "sh", "-c", "cat f; echo PWN > f; echo PWN > new"];
+    for (rule, is_seen) in
+        [("Read(~/**)", false), ("Read(~)", false), ("Write(~/**)", true), ("Write(~)", true)]
+    {
+        project.config(&format!("permissions: {{deny: ['{rule}']}}\n"));
+        let run = project.command(&script).cwd(&app).run();
+        if is_seen {
+            assert_eq!(run.stdout, "CANARY\n", "{rule} {run}");
+            assert_eq!(fs::read_to_string(app.join("f")).unwrap(), "CANARY\n", "{rule}");
+            assert!(!app.join("new").exists(), "{rule} {run}");
+        } else {
+            assert!(!run.stdout.contains("CANARY"), "{rule} {run}");
+            assert!(run.stderr.contains("a rule denies reading"), "{rule} {run}");
+        }
+    }
+}
+
+#[test]
+fn what_is_granted_in_a_denied_folder_is_not_shown_and_told_once() {
+    let project = project();
+    let home = project.home();
+    fs::create_dir_all(home.join("dot/d")).unwrap();
+    fs::write(home.join("dot/d/f"), "CANARY\n").unwrap();
+    symlink("dot/d", home.join(".dlink")).unwrap();
+    symlink("dot/d/f", home.join(".flink")).unwrap();
+    for (rule, key, path) in [
+        ("Read(~/dot/**)", "read_paths", "~/dot/d"),
+        ("Read(~/dot/**)", "allowed_paths", "~/dot/d"),
+        ("Read(~/.dlink/**)", "read_paths", "~/.dlink"),
+        ("Read(~/.flink)", "read_paths", "~/.flink"),
+    ] {
+        project.config(&format!(
+            "permissions: {{deny: ['{rule}']}}\nsandbox: {{{key}: ['{path}']}}\n"
+        ));
+        let run = confined(&project, "cat ~/dot/d/f ~/.dlink/f ~/.flink; echo on");
+        assert_eq!(run.success().stdout, "on\n", "{run}");
+        let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("grants")).collect();
+        let [told] = told[..] else { panic!("{run}") };
+        assert!(told.starts_with(&format!("warning: `sandbox.{key}` grants ")), "{run}");
+        assert!(told.contains(&format!("the rule `{rule}` denies reading it")), "{run}");
+    }
+}
+
+#[test]
+fn a_rule_for_the_project_as_a_whole_opens_nothing_above_it() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let (root, home) = (project.path(), project.home());
+    fs::write(home.join("secret"), "CANARY\n").unwrap();
+    let given = format!("Write({}/**)", root.display());
+    // Whoever brings a project brings this rule, since it only denies.
+    for (rule, is_theirs) in [("Write(/**)", true), ("Write(/)", true), (&given, false)] {
+        let rules = format!("permissions: {{deny: ['{rule}']}}\n");
+        project.config(if is_theirs { "{}\n" } else { &rules });
+        project.file(".brynhild/config.yaml", if is_theirs { &rules } else { "{}\n" });
+        let run = confined(&project, "cat ~/secret; echo x > ~/made; echo x > new; echo on");
+        assert_eq!(run.success().stdout, "on\n", "{rule}: {run}");
+        assert!(run.stderr.contains("Read-only file system"), "{rule}: {run}");
+        assert!(!home.join("made").exists() && !root.join("new").exists(), "{rule}: {run}");
+        let mounts =
+            confined(&project, "cut -d ' ' -f 5 /proc/self/mountinfo").success().stdout.clone();
+        let above: Vec<&Path> = mounts
+            .lines()
+            .map(Path::new)
+            .filter(|it| root.starts_with(it) && root != **it)
+            .collect();
+        // What is made for the command alone: the root itself, scratch space and an empty home.
+        let own = |it: &&Path| ["/", "/tmp"].contains(&it.to_str().unwrap()) || home == **it;
+        let is_once = |it: &&Path| above.iter().filter(|other| *other == it).count() == 1;
+        assert!(above.iter().all(|it| own(it) && is_once(it)), "{rule}: {above:?}");
+    }
+}
 
 #[test]
 fn a_program_that_reads_everything_reads_no_denied_file() {
@@ -278,8 +363,12 @@ fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() 
         .file("real/k", "CANARY\n")
         .file("deep/plain", "CANARY\n")
         .file("src/a", "open\n");
-    for (link, target) in [(".env", "conf/e"), ("secret", "real"), ("src/key.pem", "../deep/plain")]
-    {
+    for (link, target) in [
+        (".env", "conf/e"),
+        ("secret", "real"),
+        ("src/key.pem", "../deep/plain"),
+        ("src/a.key", "a"),
+    ] {
         std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
     }
     let all = |project: &Project| {
@@ -296,17 +385,25 @@ fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() 
     assert!(listed.contains("real/k"), "{listed}");
     project.config(
         "permissions: {deny: [Read(.env), Write(.env), 'Read(secret/**)', 'Write(secret/**)', \
-         'Read(**/*.pem)']}\n",
+         'Read(**/*.pem)', 'Write(**/*.key)']}\n",
     );
     let (reads, searches, listed) = all(&project);
     assert!(reads.iter().all(|said| !said.contains("CANARY")), "{reads:?}");
     assert!(searches.iter().all(|said| !said.contains("CANARY")), "{searches:?}");
     assert!(!listed.contains("real/k"), "{listed}");
-    for path in [".env", "conf/e", "secret/n", "real/n"] {
+    let edit = json!({"file_path": "src/a.key", "old_string": "open", "new_string": "x"});
+    assert!(used(&project, "Edit", &edit).contains("denied"));
+    for path in [".env", "conf/e", "secret/n", "real/n", "src/a.key"] {
         let said = used(&project, "Write", &json!({"file_path": path, "content": "x"}));
         assert!(said.contains("denied"), "{path}: {said}");
     }
+    for path in [".env", "conf/e", "secret/k", "real/k"] {
+        let edit = json!({"file_path": path, "old_string": "CANARY", "new_string": "x"});
+        let said = used(&project, "Edit", &edit);
+        assert!(said.contains("denied") && !said.contains("CANARY"), "{path}: {said}");
+    }
     assert_eq!(fs::read_to_string(project.path().join("conf/e")).unwrap(), "CANARY=1\n");
+    assert_eq!(fs::read_to_string(project.path().join("real/k")).unwrap(), "CANARY\n");
     assert!(!project.path().join("real/n").exists());
     assert!(used(&project, "Read", &json!({"file_path": "src/a"})).contains("open"));
 }
@@ -314,7 +411,11 @@ fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() 
 #[test]
 fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to() {
     let project = project();
-    project.file("vs/settings.json", "{}").file("env.txt", "").file("b/x", "").file("sub/e", "");
+    project
+        .file("vs/settings.json", "as it was")
+        .file("env.txt", "")
+        .file("b/x", "as it was")
+        .file("sub/e", "");
     for (link, target) in
         [(".vscode", "vs"), (".envrc", "env.txt"), (".brynhild", "b"), ("sub/.envrc", "e")]
     {
@@ -331,6 +432,11 @@ fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to()
         "sub/e",
     ] {
         let said = used(&project, "Write", &json!({"file_path": path, "content": "EVIL"}));
+        assert!(said.contains("only a person may change it"), "{path}: {said}");
+    }
+    for path in [".vscode/settings.json", "vs/settings.json", ".brynhild/x", "b/x"] {
+        let edit = json!({"file_path": path, "old_string": "as it was", "new_string": "EVIL"});
+        let said = used(&project, "Edit", &edit);
         assert!(said.contains("only a person may change it"), "{path}: {said}");
     }
     assert!(!project.path().join("vs/tasks.json").exists());

@@ -1,13 +1,16 @@
 //! What is granted is what the person meant: no link that a command could have made, or that a project
 //! brings, decides what the next command is shown.
 
+mod guarded;
+
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply, Run};
 
+use crate::python_plugins::{plugin, tool};
 use crate::{has_bubblewrap, project, project_with};
 
 /// A home with keys in it; the project lies beside them.
@@ -58,6 +61,46 @@ fn what_a_link_of_the_person_s_own_leads_to_has_the_name_that_was_written() {
     project.config("sandbox: {read_paths: ['~/.npmrc', '~/.cfgl/foo']}\n");
     let run = confined_in(&project, &project.path(), "cat ~/.npmrc ~/.cfgl/foo/v");
     assert_eq!(run.success().stdout, "rc\nv\n", "{run}");
+}
+
+#[test]
+fn what_may_be_written_and_the_project_itself_have_the_names_of_links_too() {
+    let project = project();
+    let (home, data) = (project.home(), project.home().with_file_name("data"));
+    fs::create_dir_all(data.join("work")).unwrap();
+    symlink(data.join("work"), home.join("work")).unwrap();
+    symlink(project.path(), home.join("proj")).unwrap();
+    project.file("sub/a.txt", "a\n").config("sandbox: {allowed_paths: ['~/work']}\n");
+    let script = "cat ~/proj/sub/a.txt; echo x > ~/work/new; cat ~/work/new";
+    for below in ["", "sub"] {
+        let run = project
+            .command(&["sandbox", "run", "--", "sh", "-c", script])
+            .cwd(project.path().join(below))
+            .env("PWD", home.join("proj").join(below))
+            .run();
+        assert_eq!(run.success().stdout, "a\nx\n", "{run}");
+        assert_eq!(fs::read_to_string(data.join("work/new")).unwrap(), "x\n");
+    }
+}
+
+#[test]
+fn a_home_behind_a_link_is_found_by_its_name() {
+    let project = project();
+    let home = project.home().with_file_name("linked");
+    symlink("home", &home).unwrap();
+    let tool = home.join(".cargo/bin/mytool");
+    fs::create_dir_all(tool.parent().unwrap()).unwrap();
+    fs::write(&tool, "#!/bin/sh\necho it runs\n").unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(home.join("rc"), "rc\n").unwrap();
+    symlink("rc", home.join(".npmrc")).unwrap();
+    project.config("sandbox: {read_paths: ['~/.npmrc']}\n");
+    let run = project
+        .command(&["sandbox", "run", "--", "sh", "-c", "mkdir ~/.x && cat ~/.npmrc && mytool"])
+        .env("HOME", &home)
+        .env("PATH", format!("{}/.cargo/bin:/usr/bin:/bin", home.display()))
+        .run();
+    assert_eq!(run.success().stdout, "rc\nit runs\n", "{run}");
 }
 
 #[test]
@@ -145,6 +188,74 @@ fn a_conversation_stays_in_its_folder_whatever_is_put_in_its_place() {
 }
 
 #[test]
+fn no_link_that_a_command_made_leads_to_a_project() {
+    let project = project();
+    let keys = with_keys(&project);
+    let (top, inner) = (project.path(), project.path().join("sub"));
+    fs::create_dir(&inner).unwrap();
+    fs::create_dir(keys.join("deep")).unwrap();
+    let exchange = format!("mv sub sub2; ln -s sub2 own; ln -s {} sub", keys.display());
+    confined_in(&project, &top, &exchange).success();
+    if !inner.is_symlink() {
+        // Where the link is moved away there is nothing to enter.
+        return;
+    }
+    let there = |folder: &Path, variables: &[(&str, &Path)]| {
+        let command = project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(folder);
+        variables.iter().fold(command, |command, (name, value)| command.env(name, value)).run()
+    };
+    let root = "BRYNHILD_PROJECT_ROOT";
+    for run in [
+        there(&inner, &[("PWD", &inner)]),
+        there(&top, &[(root, &inner)]),
+        there(&top, &[(root, Path::new("sub"))]),
+        there(&inner, &[("PWD", &inner), (root, &inner)]),
+        there(&inner, &[("PWD", &inner), (root, Path::new("."))]),
+        there(&inner.join("deep"), &[("PWD", &inner.join("deep")), (root, Path::new(".."))]),
+    ] {
+        assert_eq!(run.code(2).stdout, "", "{run}");
+        let keys = keys.canonicalize().unwrap();
+        let remedy = format!(
+            "a command could have made it; if it is yours, enter where it leads (`cd {}`)",
+            keys.display()
+        );
+        assert!(run.stderr.contains(&remedy), "{run}");
+    }
+    for run in [
+        there(&keys, &[("PWD", &keys)]),
+        there(&inner, &[("PWD", &inner), (root, &keys)]),
+        // Who started it has not said where.
+        there(&keys, &[("PWD", &top)]),
+    ] {
+        assert_eq!(run.success().stdout, "CANARY\n", "{run}");
+    }
+    project.file("sub2/k", "own\n");
+    let own = top.join("own");
+    assert_eq!(there(&own, &[("PWD", &own)]).success().stdout, "own\n");
+}
+
+#[test]
+fn where_secrets_are_kept_nothing_works_unless_it_is_named() {
+    let project = project();
+    let keys = project.home().join(".ssh");
+    fs::create_dir_all(keys.join("deep")).unwrap();
+    fs::write(keys.join("deep/k"), "CANARY\n").unwrap();
+    let command = || project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(keys.join("deep"));
+    for run in [
+        command().run(),
+        command().env("BRYNHILD_PROJECT_ROOT", ".").run(),
+        command().env("BRYNHILD_PROJECT_ROOT", "..").run(),
+    ] {
+        assert_eq!(run.code(2).stdout, "", "{run}");
+        assert!(run.stderr.contains(".ssh, where secrets are kept"), "{run}");
+    }
+    for named in [keys.as_path(), Path::new("~/.ssh")] {
+        let run = command().env("BRYNHILD_PROJECT_ROOT", named).run();
+        assert_eq!(run.success().stdout, "CANARY\n", "{run}");
+    }
+}
+
+#[test]
 fn a_rule_that_hides_a_file_opens_nothing_that_is_read_only() {
     if !has_bubblewrap() {
         return;
@@ -158,4 +269,95 @@ fn a_rule_that_hides_a_file_opens_nothing_that_is_read_only() {
     let run = project.brynhild(&words);
     assert_eq!(run.success().stdout, "as it was\n", "{run}");
     assert!(!project.path().join("sub/deep/new").exists());
+}
+
+/// A plugin whose tool runs a command, with what the person grants it.
+fn with_runner(project: &Project, grants: &str) {
+    let body = "done = subprocess.run(['sh', '-c', input['c']], capture_output=True, text=True)\n\
+                return ToolResult(True, done.stdout + done.stderr)";
+    plugin(project, "runner", &[("tools/runs.py", &tool("runs", body))]);
+    project.config(&format!("plugins: {{runner: {{sandbox: {{{grants}}}}}}}\n"));
+}
+
+fn run_by_plugin(project: &Project, folder: &Path, script: &str) -> Run {
+    let input = json!({"c": script}).to_string();
+    let words = ["--mode", "yolo", "tools", "exec", "runs", "--input", &input];
+    project.command(&words).cwd(folder).run()
+}
+
+#[test]
+fn no_link_decides_what_a_plugin_may_write() {
+    let project = project();
+    let keys = with_keys(&project);
+    let top = project.path();
+    for folder in ["out", "within", ".git/hooks"] {
+        fs::create_dir_all(top.join(folder)).unwrap();
+    }
+    with_runner(&project, "write: [out, new/deep]");
+    let run = run_by_plugin(&project, &top, "touch out/a new/deep/a && echo written");
+    assert!(run.success().stdout.contains("written"), "{run}");
+    fs::rename(top.join("out"), top.join("before")).unwrap();
+    let script = "cat out/k; echo PWN > out/planted; echo PWN > planted";
+    for (target, words) in [
+        (keys.clone(), "a command could have made it"),
+        (PathBuf::from("../home/keys"), "a command could have made it"),
+        (PathBuf::from(".git/hooks"), "`.git` in a workspace stays read-only"),
+        (PathBuf::from("."), "cannot be a folder of the process' own"),
+    ] {
+        symlink(&target, top.join("out")).unwrap();
+        let run = run_by_plugin(&project, &top, script);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(words) && !said.contains("CANARY"), "{target:?} {run}");
+        for folder in [&keys, &top, &top.join(".git/hooks")] {
+            assert!(!folder.join("planted").exists(), "{target:?} {folder:?}");
+        }
+        fs::remove_file(top.join("out")).unwrap();
+    }
+    symlink("within", top.join("out")).unwrap();
+    run_by_plugin(&project, &top, "touch out/a").success();
+    assert!(top.join("within/a").exists());
+}
+
+#[test]
+fn folders_that_are_granted_and_missing_are_made_through_no_link() {
+    let project = project();
+    let keys = with_keys(&project);
+    symlink(&keys, project.path().join("out")).unwrap();
+    symlink(keys.join("new"), project.path().join("dangling")).unwrap();
+    with_runner(&project, "write: [out/deep, dangling, '~/made/deep']");
+    let run = run_by_plugin(&project, &project.path(), "touch ~/made/deep/a");
+    assert!(run.stderr.contains("cannot make"), "{run}");
+    assert!(!keys.join("deep").exists() && !keys.join("new").exists());
+    assert!(project.home().join("made/deep").is_dir());
+}
+
+#[test]
+fn no_link_decides_which_program_a_plugin_sees() {
+    let project = project();
+    let keys = with_keys(&project);
+    symlink(keys.join("k"), project.path().join("program")).unwrap();
+    with_runner(&project, "exec: [./program]");
+    let script = format!("cat {}/k program", keys.display());
+    let run = run_by_plugin(&project, &project.path(), &script);
+    assert!(!format!("{}{}", run.stdout, run.stderr).contains("CANARY"), "{run}");
+}
+
+#[test]
+fn what_plugins_may_write_is_remembered_as_what_commands_may() {
+    let project = project();
+    let keys = with_keys(&project);
+    let data = project.home().join("data");
+    fs::create_dir(&data).unwrap();
+    with_runner(&project, "write: ['~/data']");
+    let script = format!("ln -s {} {}/led", keys.display(), data.display());
+    run_by_plugin(&project, &project.path(), &script).success();
+    let led = data.join("led");
+    assert!(led.is_symlink());
+    let run =
+        project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(&led).env("PWD", &led).run();
+    assert!(run.code(2).stderr.contains("a command could have made it"), "{run}");
+    project.config("sandbox: {allowed_paths: ['~/data/led']}\n");
+    let run = confined_in(&project, &project.path(), &format!("cat {}/k; echo on", keys.display()));
+    assert_eq!(run.success().stdout, "on\n", "{run}");
+    assert!(run.stderr.contains("a command could have made it"), "{run}");
 }

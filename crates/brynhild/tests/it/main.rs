@@ -20,6 +20,7 @@ mod hooks;
 mod initrunner;
 mod initrunner_python;
 mod interactive;
+mod launching;
 mod lmao;
 mod mcp;
 mod permissions;

@@ -264,6 +264,22 @@ fn a_bubblewrap_that_cannot_be_started_makes_room_for_landlock() {
     }
 }
 
+#[test]
+fn a_bubblewrap_that_mounts_by_paths_alone_starts_what_only_reads() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("another file in the place of bubblewrap: only root can mount one");
+    }
+    let older = "bwrap=$(readlink -f /usr/bin/bwrap) && sed s/bind-fd/bind-xx/g $bwrap > f && \
+                 chmod 755 f && mount --bind f $bwrap";
+    for user in users().into_iter().filter(|it| has(Rung::Bubblewrap, *it)) {
+        let world = World::new(user);
+        let words = ["sandbox", "run", "--profile", "read-only", "--", "echo", "ran"];
+        let command = world.program(Rung::Bubblewrap, &words.map(str::to_owned));
+        let output = world.mounted(older, &command);
+        assert_eq!(text(&output), "ran\n", "{user:?} {output:?}");
+    }
+}
+
 /// Runs all attacks by both doors of a rung.
 fn attack(user: User, rung: Rung) {
     if !has(rung, user) {

@@ -1,5 +1,7 @@
 //! Searches of whole folders: what a rule denies and what looks like a secret is not in them.
 
+mod left_out;
+
 use serde_json::json;
 use testkit::{Project, Run};
 
@@ -133,6 +135,45 @@ fn what_git_keeps_is_asked_about_by_whatever_way_it_is_shown() {
     }
     for command in ["git log", "git grep needle -- src", "git status"] {
         project.brynhild(&["policy", "check", "--", command]).success();
+    }
+}
+
+#[test]
+fn what_follows_a_change_of_folder_counts_where_it_runs() {
+    let project = closed();
+    project.config("permissions: {deny: ['Read(secret/**)', Read(.env), 'Write(secret/**)']}\n");
+    project.file("src/deep/b.txt", "").file("led/x", "");
+    std::os::unix::fs::symlink("../secret/k", project.path().join("led/k")).unwrap();
+    shell(&project, "git init -q . && git add secret src");
+    let check = |command: &str| {
+        project.brynhild(&["--mode", "yolo", "policy", "check", "--", command]).status.code()
+    };
+    for command in [
+        "cd src && grep -rn 'cd foo' . || true",
+        "cd src && for f in *; do wc -l \"$f\"; done; echo done",
+        "cd \"$PWD/src\" && find . -type f -exec sed -i s/a/b/ {} +",
+        "mkdir -p build && cd build && rm -f *; cd ..",
+        "git rm -r src",
+        "find led -type f -exec cat {} +",
+        "stat .env",
+    ] {
+        assert_eq!(check(command), Some(0), "{command}");
+    }
+    for command in [
+        "cd src && ls; cat .env",
+        "cd src/deep && cd .. && ls || cat ../.env",
+        "cd src/deep && until [ -d .git ]; do cd ..; done; grep -rn needle .",
+        "cd src/deep && ln -s ../.. up && grep -rn needle up/",
+        "cd src && git rm -r :/secret",
+        "git rm -r ':(top)secret'",
+        "find led -exec cat {} +",
+    ] {
+        assert_eq!(check(command), Some(1), "{command}");
+    }
+    for command in
+        ["cd src/deep && grep -rn needle $(git rev-parse --show-toplevel)", "git rm -r ':!src'"]
+    {
+        assert_ne!(check(command), Some(0), "{command}");
     }
 }
 

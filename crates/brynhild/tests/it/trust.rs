@@ -368,7 +368,7 @@ fn any_changed_byte_asks_again_and_shows_the_change() {
     project
         .file(".brynhild/config.yaml", YIELDING)
         .file(".brynhild/hooks/check.sh", "#!/bin/sh\necho fine\n")
-        .file(".brynhild/plugins/p/helper.py", "x = 1\n")
+        .file(".brynhild/plugins/p/helper.py", "# a\rx = 1\n")
         .file(".env", "SECRET=one\n");
     let changes: [Change; 6] = [
         (
@@ -383,8 +383,12 @@ fn any_changed_byte_asks_again_and_shows_the_change() {
         ),
         (
             "imported",
-            &|| fs::write(project.path().join(".brynhild/plugins/p/helper.py"), "x = 2\n").unwrap(),
-            &["changed .brynhild/plugins/p/helper.py", "+x = 2"],
+            // No part of a line passes for one that stayed as it was.
+            &|| {
+                let helper = project.path().join(".brynhild/plugins/p/helper.py");
+                fs::write(helper, "# a\rx = 2\n").unwrap();
+            },
+            &["changed .brynhild/plugins/p/helper.py", "-# a\\u{d}x = 1", "+# a\\u{d}x = 2"],
         ),
         (
             "added",

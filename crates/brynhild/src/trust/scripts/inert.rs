@@ -16,14 +16,15 @@ pub(super) fn without_inert(text: &str) -> String {
         command.settings.iter().any(|(name, _)| ["PATH", "path"].contains(&name.as_str()))
     };
     let is_other = |command: &Command| program(command).is_some_and(|it| OTHERS.contains(&it));
-    if commands.iter().any(|it| sets_path(it) || is_other(it)) {
+    let is_function = |command: &Command| command.kind == Kind::Function;
+    if commands.iter().any(|it| sets_path(it) || is_other(it) || is_function(it)) {
         return text.to_owned();
     }
     for command in commands.iter().filter(|it| is_unheard(&commands, it)) {
         let args = command.words.iter().skip(1);
         for word in args.chain(&command.inputs).chain(&command.targets) {
             // A command in a word may be another program.
-            if !text[word.range.clone()].contains("$(") {
+            if !text[word.range.clone()].contains("$(") && !text[word.range.clone()].contains('`') {
                 bytes[word.range.clone()].fill(b' ');
             }
         }
@@ -31,7 +32,7 @@ pub(super) fn without_inert(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-fn program(command: &Command) -> Option<&str> {
+pub(super) fn program(command: &Command) -> Option<&str> {
     let name = command.words.first().and_then(Word::literal)?;
     let own = ["/usr/bin/", "/bin/"].iter().find_map(|it| name.strip_prefix(it));
     Some(own.unwrap_or(name))
@@ -40,14 +41,15 @@ fn program(command: &Command) -> Option<&str> {
 /// Whether a command is such a program, and nothing else reads what it prints.
 fn is_unheard(commands: &[Command], command: &Command) -> bool {
     let is_known = |it: &Command| match it.kind {
-        Kind::Test | Kind::Group => true,
+        Kind::Test | Kind::Group | Kind::Sum => true,
         Kind::Simple => {
             program(it).is_some_and(|name| name == "tee" || runs_nothing(name, &it.words[1..]))
         }
-        Kind::Loop => false,
+        Kind::Loop | Kind::Function => false,
     };
     let mut readers = command.readers.iter().flat_map(|range| &commands[range.clone()]);
-    is_known(command) && command.kind != Kind::Group && !command.is_in_word && readers.all(is_known)
+    let is_said = ![Kind::Group, Kind::Sum].contains(&command.kind);
+    is_known(command) && is_said && !command.is_in_word && readers.all(is_known)
 }
 
 #[cfg(test)]
@@ -80,6 +82,7 @@ mod tests {
             ("touch() { sh $1; }; touch x", true),
             ("PATH=b touch x", true),
             ("touch $(sh x)", true),
+            ("touch `sh x`", true),
             ("sh \\\n touch x", true),
             ("./touch x", true),
             ("touch 'x", true),

@@ -8,6 +8,7 @@ use super::folders::Start;
 use super::inert::without_inert;
 use super::run::{gone_through, run, searched};
 use super::words::{goes_through_folders, names_itself, steps, words};
+use super::written::written;
 use super::{MOST_WORDS, RUNNERS, dotted};
 
 /// Endings of archives that Python takes modules from.
@@ -86,6 +87,8 @@ pub(super) struct Reading {
     pub(super) names_itself: bool,
     /// Ways to folders that it would load if it were JavaScript.
     pub(super) steps: BTreeSet<String>,
+    /// Paths that it writes to as a text for a shell.
+    pub(super) written: BTreeSet<String>,
 }
 
 impl Reading {
@@ -96,7 +99,7 @@ impl Reading {
             return Arc::clone(known);
         }
         let read = Arc::new(match language {
-            Language::Shell => Self::new(&without_inert(text)),
+            Language::Shell => Self { written: written(text), ..Self::new(&without_inert(text)) },
             Language::Other => Self::new(text),
         });
         lock().keep(key, text.len(), &read);
@@ -121,6 +124,7 @@ impl Reading {
             goes_through_folders: goes_through_folders(text),
             names_itself: names_itself(text),
             steps: steps(text),
+            written: BTreeSet::new(),
         }
     }
 }

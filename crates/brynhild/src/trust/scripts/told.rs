@@ -4,6 +4,7 @@
 
 mod languages;
 mod programs;
+mod rewriting;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ use shapes::{Line, Parsed, Shapes};
 
 /// The longest part of a line that is shown for the whole.
 const LONGEST: usize = 200;
+/// The most lines that are named of a file.
+const MOST_LINES: usize = 3;
 
 /// How a covered file is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,12 +43,14 @@ enum By {
 }
 
 /// What is known of all texts together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Facts {
     /// The covered files that are run, from the root.
     ran: BTreeMap<String, BTreeSet<By>>,
     /// How often each variable is set.
     settings: BTreeMap<String, usize>,
+    /// How often each is set to a number or a sum.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl Facts {
@@ -63,8 +68,47 @@ pub(crate) enum Place<'a> {
     Folder,
 }
 
-/// Of each entry with a command that may run more than is covered, its path and the first such command.
-pub(crate) fn told(place: Place<'_>, entries: &[Entry]) -> Vec<(String, String)> {
+/// How much a line says of what is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// It runs something.
+    Runs,
+    /// It is of a form that could not be read, or sets what others go by.
+    Form,
+}
+
+/// Lines that are told of, each with its weight.
+type Lines = Vec<(Weight, String)>;
+
+/// What is told of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Its path from the root.
+    pub(crate) path: String,
+    /// Commands that may run more than is covered, those that run something first.
+    pub(crate) lines: Vec<String>,
+    /// How many more there are.
+    pub(crate) more: usize,
+}
+
+impl Told {
+    fn new(path: &str, mut found: Lines) -> Self {
+        found.sort_by_key(|(weight, _)| *weight);
+        let mut lines: Vec<String> = Vec::new();
+        for (_, line) in found {
+            let line = head(line.trim(), LONGEST).to_owned();
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        let more = lines.len().saturating_sub(MOST_LINES);
+        lines.truncate(MOST_LINES);
+        Self { path: path.to_owned(), lines, more }
+    }
+}
+
+/// Each entry with a command that may run more than is covered.
+pub(crate) fn told(place: Place<'_>, entries: &[Entry]) -> Vec<Told> {
     let mut facts = Facts::default();
     let parsed = Parsed::default();
     // What one text runs may be read as another language, and set what others rely on.
@@ -72,55 +116,59 @@ pub(crate) fn told(place: Place<'_>, entries: &[Entry]) -> Vec<(String, String)>
         let mut shapes = Shapes::new(place, entries, (&facts, &parsed));
         let files = entries.iter().filter(|entry| entry.part.kind == Kind::File);
         let found = files.filter_map(|entry| {
-            let told = in_entry(entry, &mut shapes)?;
-            Some((entry.part.path.clone(), head(told.trim(), LONGEST).to_owned()))
+            let lines = in_entry(entry, &mut shapes);
+            (!lines.is_empty()).then(|| Told::new(&entry.part.path, lines))
         });
         let found = found.collect();
         let mut next = shapes.into_facts();
         for (path, by) in &facts.ran {
             next.ran.entry(path.clone()).or_default().extend(by);
         }
-        if next.ran == facts.ran && next.settings == facts.settings {
+        if next == facts {
             return found;
         }
         facts = next;
     }
 }
 
-/// The first such thing in a file.
-fn in_entry(entry: &Entry, shapes: &mut Shapes<'_>) -> Option<String> {
+/// All such things in a file.
+fn in_entry(entry: &Entry, shapes: &mut Shapes<'_>) -> Lines {
     let path = &entry.part.path;
-    let mut found = None;
+    let mut found = Lines::new();
     if is_data(path) {
         for run in commands(path, &entry.bytes) {
-            let told = in_line(path, &run, shapes);
-            found = found.or(told);
+            found.extend(in_line(path, &run, shapes));
         }
     } else if entry.part.effect() != Effect::Runs && !entry.part.is_named {
-        return None;
+        return found;
     }
     let mut read: BTreeSet<First> = languages::by_own(path, &entry.bytes).into_iter().collect();
     for by in shapes.facts.ran.get(path).into_iter().flatten() {
         read.extend(languages::by_use(*by, path, &entry.bytes));
     }
     for first in read {
-        let told = match first {
-            First::Odd(line) => Some(line),
+        found.extend(match first {
+            First::Odd(line) => vec![(Weight::Runs, line)],
             First::Language(language) => in_text(entry, language, shapes),
-        };
-        found = found.or(told);
+        });
     }
     found
 }
 
-/// The first such thing in a command of a file.
-fn in_line(path: &str, run: &Run, shapes: &mut Shapes<'_>) -> Option<String> {
+/// All such things in a command of a file.
+fn in_line(path: &str, run: &Run, shapes: &mut Shapes<'_>) -> Lines {
     let line = Line { path, folder: run.folder.as_deref(), is_bash: false, is_script: false };
     if run.is_file {
-        return shapes.in_file(&line, &run.exact);
+        return shapes
+            .in_file(&line, &run.exact)
+            .map(|it| (Weight::Runs, it))
+            .into_iter()
+            .collect();
     }
-    let is_long = is_long(&run.command);
-    is_long.then(|| run.command.clone()).or_else(|| shapes.in_shell(&line, &run.exact))
+    if is_long(&run.command) {
+        return vec![(Weight::Runs, run.command.clone())];
+    }
+    shapes.in_shell(&line, &run.exact)
 }
 
 /// Whether not all that a text names is looked for.
@@ -128,18 +176,21 @@ fn is_long(text: &str) -> bool {
     text.len() as u64 > MOST_BYTES || words(text).len() > MOST_WORDS
 }
 
-fn in_text(entry: &Entry, language: Language, shapes: &mut Shapes<'_>) -> Option<String> {
+fn in_text(entry: &Entry, language: Language, shapes: &mut Shapes<'_>) -> Lines {
+    let odd = |words: &str| vec![(Weight::Runs, words.to_owned())];
     let text = std::str::from_utf8(&entry.bytes).ok().filter(|it| !it.contains('\0'));
     let Some(text) = text.filter(|it| !it.starts_with('\u{feff}')) else {
-        return Some(String::from("(it is no plain text)"));
+        return odd("(it is no plain text)");
     };
     if is_long(text) {
-        return Some(String::from("(it is too long to be looked through)"));
-    }
-    if language != Language::Shell {
-        return languages::starting(language, text);
+        return odd("(it is too long to be looked through)");
     }
     let path = &entry.part.path;
+    if language != Language::Shell {
+        let mut lines = languages::starting(language, text);
+        lines.extend(rewriting::rewriting(language, text, &shapes.others(path)));
+        return lines.into_iter().map(|it| (Weight::Runs, it)).collect();
+    }
     let others = [By::Shell, By::Sourced];
     let is_bash = languages::says_bash(text)
         && !others.iter().any(|by| shapes.facts.is_run(path, *by))

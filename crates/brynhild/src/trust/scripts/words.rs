@@ -114,13 +114,14 @@ fn joined(text: &str) -> BTreeSet<String> {
 }
 
 /// What a word holds behind a sign, which may be that of a variable's default, or behind an option's
-/// letter.
+/// letter; and before the signs that end the path in an address.
 fn attached(word: &str) -> Vec<String> {
     let signs = ["#!", "!", "@", "-", "+", "?"];
     let behind = signs.iter().filter_map(|sign| word.strip_prefix(sign)).map(plain);
     let option = word.strip_prefix('-');
     let value = option.and_then(|it| it.strip_prefix(|c: char| c.is_ascii_alphabetic()));
-    behind.chain(value.map(plain)).collect()
+    let path = word.split_once(['?', '#']).map(|(path, _)| plain(path));
+    behind.chain(value.map(plain)).chain(path).collect()
 }
 
 /// Words in which a backslash takes the meaning of what follows, such as a blank.

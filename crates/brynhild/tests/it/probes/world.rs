@@ -197,8 +197,12 @@ impl World {
 
     /// Runs `script` through the program after mounts that only it sees. Only root can.
     pub(super) fn after_mounting(&self, mounts: &str, place: Place, script: &str) -> Output {
+        self.mounted(mounts, &self.command(place, script))
+    }
+
+    /// Runs a command after such mounts.
+    pub(super) fn mounted(&self, mounts: &str, command: &Command) -> Output {
         let mounts = format!("{mounts} && exec \"$@\"");
-        let command = self.command(place, script);
         let mut words: Vec<String> =
             ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", &mounts, "sh"]
                 .map(str::to_owned)

@@ -102,6 +102,7 @@ fn a_hook_that_hides_what_it_runs_is_named_however_it_is_written() {
         "if [ -n \"$NOPE\" ]; then DIR=\"$(dirname \"$0\")\"; fi\n. \"$DIR/lib/a.sh\"",
         "TERM=\"$(dirname \"$0\")\"\n. \"$TERM/lib/a.sh\"",
         "GROUPS=\"$(dirname \"$0\")\"\n. \"$GROUPS/lib/a.sh\"",
+        "read -r data < data.txt\nn=$(echo data \\| wc -l)\necho $((n + 1))",
     ] {
         let project = with_script(text);
         let named = told(&project);
@@ -132,11 +133,35 @@ cat <<EOF
 EOF
 "#;
 
+/// The same with what Bash has for it.
+const BASH_GUARD: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+log() { echo "guard: $1" >&2; }
+is_secret() {
+  [[ "$1" =~ \.(env|pem)$ ]] && return 0
+  return 1
+}
+t=$(mktemp)
+trap 'rm -f "$t"' EXIT
+cat > "$t"
+file=`jq -r .tool_input.file_path "$t"`
+if [[ "$file" =~ ^/etc/ ]] || is_secret "$file"; then
+  log "not $file"
+  exit 2
+fi
+n=0
+while IFS= read -r line; do n=$((n + 1)); done < "$file"
+[ $((n + 1)) -gt 500 ] && log "long"
+sed -n 's/a/b/p' README.md
+"#;
+
 #[test]
 fn the_usual_guards_are_not_named() {
     for (command, path, text) in [
         ("\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/guard.sh", ".claude/hooks/guard.sh", GUARD),
         ("cd \"$CLAUDE_PROJECT_DIR\" && sh lib/guard.sh", "lib/guard.sh", GUARD),
+        ("\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/guard.sh", ".claude/hooks/guard.sh", BASH_GUARD),
+        ("bash lib/guard.sh", "lib/guard.sh", BASH_GUARD),
         (
             "python3 .claude/hooks/guard.py",
             ".claude/hooks/guard.py",
@@ -168,24 +193,147 @@ fn the_usual_guards_are_not_named() {
 }
 
 #[test]
-fn what_runs_scripts_by_rules_of_its_own_is_named() {
-    for command in [
-        "npm run lint",
-        "make check",
-        "cargo test",
-        "npx tool",
-        "cd lib && sh a.sh",
-        "f() { :; }; f",
+fn of_a_file_three_lines_are_named_those_that_run_something_first() {
+    let project = with_script("x+=(a)\nPATH=$x\nnpm test\nsh \"$x\"\nexport \"$x\"\n");
+    let named: Vec<String> =
+        told(&project).as_array().unwrap().iter().map(|it| it["command"].to_string()).collect();
+    assert_eq!(named, [r#""npm test""#, r#""sh \"$x\"""#, r#""x+=(a)""#]);
+    assert_eq!(told(&project)[2]["more"], 2);
+    let shown = project.brynhild(&["trust"]).stderr;
+    assert!(
+        shown.contains("  run.sh: npm test\n") && shown.contains("  run.sh: and 2 more\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_a_hook_writes_by_the_name_of_data_and_runs_is_named_or_covered() {
+    let with_link = |name: &str| {
+        let project = project();
+        with_hook(&project, "pre_tool_use", "cat data > x.log; sh lib/b.sh");
+        project.file("lib/b.sh", "true\n").file("data", "true\n");
+        std::os::unix::fs::symlink("lib/b.sh", project.path().join(name)).unwrap();
+        project
+    };
+    assert_eq!(told(&with_link("other.log")), json!([]));
+    let project = with_link("x.log");
+    assert_eq!(told(&project)[0]["command"], "cat data > x.log");
+    assert!(project.brynhild(&["trust"]).stderr.contains("x.log (a link, never followed)"));
+    // One that comes later is noticed.
+    let project = with_link("other.log");
+    trust(&project);
+    assert_eq!(list(&project)[0]["state"], "unchanged");
+    std::os::unix::fs::symlink("lib/json.py", project.path().join("x.log")).unwrap();
+    assert_eq!(list(&project)[0]["state"], "changed");
+}
+
+#[test]
+fn scripts_that_write_what_is_run_are_named() {
+    for (command, file, line) in [
+        ("ruff check -o lib/json.py src", "", ""),
+        ("sort -o lib/b.sh data", "", ""),
+        ("sed -i s/a/b/ lib/b.sh", "", ""),
+        ("sed 's/a/b/w lib/b.sh' data", "", ""),
+        ("python3 lib/a.py", "lib/a.py", "open('lib/b.sh', 'w').write(open('data').read())"),
+        ("python3 lib/a.py", "lib/a.py", "# coding: utf-7"),
+        ("node lib/a.js", "lib/a.js", "fs.copyFileSync('data', 'lib/b.sh')"),
+        ("node lib/a.mjs", "lib/a.mjs", "import x from '\\x2e./y.js'"),
     ] {
+        let project = project();
+        with_hook(&project, "session_start", &format!("{command}; sh lib/b.sh"));
+        project.file("lib/b.sh", "true\n").file("data", "true\n");
+        if !file.is_empty() {
+            project.file(file, line);
+        }
+        let (file, line) =
+            if file.is_empty() { (".brynhild/hooks.yaml", command) } else { (file, line) };
+        assert_eq!(told(&project), json!([{"file": file, "command": line}]), "{command}");
+    }
+}
+
+#[test]
+fn a_written_file_that_is_loaded_is_named_whatever_its_ending() {
+    for (package, loaded) in [
+        (r#"{"name": "p", "exports": {"./*": "./out/*.txt"}}"#, "p/x"),
+        (r##"{"name": "p", "imports": {"#x": "./out/x.txt"}}"##, "#x"),
+        (r#"{"name": "other"}"#, "../out/x.txt"),
+    ] {
+        let project = project();
+        with_hook(&project, "session_start", "cat data > out/x.txt; node lib/a.js");
+        project.file("data", "1\n").file("out/x.txt", "1\n").file("package.json", package);
+        project.file("lib/a.js", format!("require('{loaded}')\n"));
+        let wanted = json!([{"file": ".brynhild/hooks.yaml", "command": "cat data > out/x.txt"}]);
+        assert_eq!(told(&project), wanted, "{package}");
+    }
+}
+
+#[test]
+fn modules_are_covered_whatever_follows_their_path_in_an_address() {
+    for name in ["./b.mjs#v", "./b.mjs?v", "./b.mjs?a/b", "./b.mjs?a#b/c", "../deep/b.mjs#v/w"] {
+        let project = project();
+        let path = if name.contains("deep") { "deep/b.mjs" } else { "lib/b.mjs" };
+        with_hook(&project, "session_start", "node lib/a.mjs");
+        project.file("lib/a.mjs", format!("import '{name}'\n")).file(path, "1\n");
+        assert_eq!(told(&project), json!([]), "{name}");
+        trust(&project);
+        assert_eq!(list(&project)[0]["state"], "unchanged", "{name}");
+        project.file(path, "2\n");
+        assert_eq!(list(&project)[0]["state"], "changed", "{name}");
+    }
+}
+
+/// Words of other languages that start programs, or run texts that do not stand there.
+#[test]
+fn scripts_of_other_languages_are_named_by_their_words() {
+    for (interpreter, file, line) in [
+        ("perl", "a.pl", "print readpipe(\"sh t[o]ols/x.sh\");"),
+        ("perl", "a.pl", "BEGIN { push @INC, 'pe' . 'rl' } use Foo;"),
+        ("perl", "a.pl", "do \"./$x\";"),
+        ("python3", "a.py", "from sys import path; path.insert(0, 'p' + 'y'); import zz"),
+        (
+            "python3",
+            "a.py",
+            "import code; code.InteractiveInterpreter().runsource(open('c').read())",
+        ),
+        ("python3", "a.py", "logging.config.fileConfig('log.ini')"),
+        ("python3", "a.py", "import imp; imp.load_source('x', 'to' + 'ols/x')"),
+        ("python3", "a.py", "base.enable_load_extension(True)"),
+        ("node", "a.js", "require('./to' + 'ols/x')"),
+        ("python3", "a.py", "import yaml; yaml.load(open('d.yaml'), Loader=yaml.Loader)"),
+        ("python3", "a.py", "import profile; profile.run(open('d.txt').read())"),
+        ("python3", "a.py", "import trace; trace.Trace().run(open('d.txt').read())"),
+        ("python3", "a.py", "typing.get_type_hints(made)"),
+        ("python3", "a.py", "pandas.read_pickle('d.bin')"),
+        ("python3", "a.py", "joblib.load('d.bin')"),
+        ("python3", "a.py", "dill.load(open('d.bin', 'rb'))"),
+        ("node", "a.js", "const r = require"),
+        ("node", "a.js", "const session = new (require('inspector').Session)()"),
+        ("node", "a.js", "require('repl').start()"),
+        ("node", "a.mjs", "import '../d%65ep/c.mjs'"),
+        ("node", "a.mjs", "import '../de\tep/c.mjs'"),
+        ("ruby", "a.rb", "require_relative name"),
+        ("ruby", "a.rb", "autoload :A, 'to' + 'ols/x'"),
+    ] {
+        let project = project();
+        with_hook(&project, "session_start", &format!("{interpreter} lib/{file}"));
+        project.file(format!("lib/{file}"), format!("# nothing yet\n{line}\n"));
+        let wanted = json!([{"file": format!("lib/{file}"), "command": line}]);
+        assert_eq!(told(&project), wanted, "{line}");
+    }
+}
+
+#[test]
+fn what_runs_scripts_by_rules_of_its_own_is_named() {
+    for command in ["npm run lint", "make check", "cargo test", "npx tool", "f() { sh x; }"] {
         let project = project();
         with_hook(&project, "session_start", command);
         project
             .file("package.json", r#"{"scripts": {"lint": "true"}}"#)
             .file("Makefile", "check:\n\ttrue\n");
         project.file("lib/a.sh", "true\n");
-        let wanted =
-            json!([{"file": ".brynhild/hooks.yaml", "command": command.split(" && ").next()}]);
-        assert_eq!(told(&project), wanted, "{command}");
+        let first = told(&project)[0].clone();
+        assert_eq!(first["file"], ".brynhild/hooks.yaml", "{command}: {first}");
+        assert!(command.contains(first["command"].as_str().unwrap()), "{command}: {first}");
     }
 }
 

@@ -44,23 +44,32 @@ const FOLDERS: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homeb
 
 /// What a script of Python says to start a program, or to load code by a name that is put together.
 #[rustfmt::skip]
-const PYTHON: [&str; 52] = [
-    "__builtins__", "__dict__", "__getattribute__", "__globals__", "__import__", "__loader__", "__spec__", "__subclasses__",
+const PYTHON: [&str; 65] = [
+    "CFullLoader", "CLoader", "CUnsafeLoader", "FullLoader", "Loader", "cloudpickle", "dill", "full_load_all",
+    "get_type_hints", "joblib", "read_pickle", "unsafe_load_all", "eval_str", "__builtins__", "__dict__", "__getattribute__", "__globals__", "__import__", "__loader__", "__spec__", "__subclasses__",
     "addsitedir", "attrgetter", "builtins", "cProfile", "cffi", "compile", "ctypes", "doctest", "eval", "exec", "execfile",
     "full_load", "getattr", "globals", "import_module", "importlib", "locals", "marshal", "methodcaller", "multiprocessing",
     "pdb", "pickle", "pkgutil", "popen", "pty", "runpy", "shelve", "site", "system", "timeit", "unittest", "unsafe_load",
     "UnsafeLoader", "vars", "webbrowser", "zipimport", "InteractiveConsole", "InteractiveInterpreter", "dictConfig",
     "enable_load_extension", "fileConfig", "load_extension", "runcode", "runsource",
 ];
+/// The letters that Python may be told to read a script in.
+#[rustfmt::skip]
+const CODINGS: [&str; 8] =
+    ["ascii", "iso-8859-1", "iso8859-1", "latin-1", "latin1", "us-ascii", "utf-8", "utf8"];
 /// Modules of Python with usual names that run what they are given.
-const MODULES: [&str; 4] = ["bdb", "code", "codeop", "imp"];
+const MODULES: [&str; 6] = ["bdb", "code", "codeop", "imp", "profile", "trace"];
+/// What names what is usual by itself, but not together.
+const TOGETHER: [&str; 3] = ["profile.run", "sys.path", "trace.Trace"];
+/// What of YAML makes no objects but plain ones.
+const SAFE: [&str; 4] = ["BaseLoader", "CBaseLoader", "CSafeLoader", "SafeLoader"];
 /// How further ones begin.
 const STARTS: [&str; 6] = ["execl", "execv", "fork", "popen", "posix_spawn", "spawn"];
 /// The same of JavaScript.
 #[rustfmt::skip]
-const JAVASCRIPT: [&str; 17] = [
+const JAVASCRIPT: [&str; 19] = [
     "Bun", "Function", "Worker", "_load", "binding", "child_process", "cluster", "createRequire", "dlopen", "eval", "execa",
-    "global", "globalThis", "loadExtension", "mainModule", "vm", "worker_threads",
+    "global", "globalThis", "inspector", "loadExtension", "mainModule", "repl", "vm", "worker_threads",
 ];
 /// The same of Perl and Ruby.
 #[rustfmt::skip]
@@ -114,8 +123,8 @@ pub(super) fn says_bash(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.starts_with("#!") && line.ends_with("bash"))
 }
 
-/// The first line of a script by which it may start a program, or load code that is not named there.
-pub(super) fn starting(language: Language, text: &str) -> Option<String> {
+/// The lines of a script by which it may start a program, or load code that is not named there.
+pub(super) fn starting(language: Language, text: &str) -> Vec<String> {
     let words: &[&str] = match language {
         Language::Shell | Language::Binary => &[],
         Language::Python => &PYTHON,
@@ -134,9 +143,15 @@ pub(super) fn starting(language: Language, text: &str) -> Option<String> {
         has_word
             || match language {
                 Language::Python => {
-                    line.contains("sys.path") || line.contains(is_folded) || imports_code(line)
+                    TOGETHER.iter().any(|it| line.contains(it))
+                        || line.contains(is_folded)
+                        || imports_code(line)
+                        || loads_objects(line)
                 }
-                Language::JavaScript => loads_open(line, &["require", "import"]),
+                Language::JavaScript => {
+                    loads_open(line, &["require", "import"])
+                        || line.contains("\\u") && spells_out(line)
+                }
                 Language::Perl => line.contains('`') || has_name("do"),
                 Language::Ruby => {
                     let has_sign = ["`", "%x", "$:"].iter().any(|it| line.contains(it));
@@ -145,11 +160,65 @@ pub(super) fn starting(language: Language, text: &str) -> Option<String> {
                 Language::Shell | Language::Binary => false,
             }
     };
-    text.lines().find(is_told).map(str::to_owned)
+    let odd = match language {
+        Language::Python => codings(text),
+        Language::JavaScript => escaped(text),
+        Language::Shell | Language::Perl | Language::Ruby | Language::Binary => Vec::new(),
+    };
+    odd.into_iter().chain(text.lines().filter(is_told)).map(str::to_owned).collect()
 }
 
-/// Names in a line, with where they begin.
-fn names(line: &str) -> impl Iterator<Item = (usize, &str)> {
+/// Comments at the start of a script of Python by which it is read in other letters than these.
+fn codings(text: &str) -> Vec<&str> {
+    let lines = text.split('\n').take(2).flat_map(|line| line.split('\r'));
+    let is_known =
+        |name: &str| CODINGS.contains(&name.to_ascii_lowercase().replace('_', "-").as_str());
+    let is_odd = |line: &&str| {
+        let names = line.split("coding").skip(1).filter_map(|it| {
+            let rest = it.strip_prefix([':', '='])?.trim_start_matches([' ', '\t']);
+            rest.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)).next()
+        });
+        line.trim_start().starts_with('#') && !names.filter(|it| !it.is_empty()).all(is_known)
+    };
+    lines.filter(is_odd).collect()
+}
+
+/// Lines of JavaScript that import something whose name is not spelled out.
+fn escaped(text: &str) -> Vec<&str> {
+    let places = names(text).filter(|(_, name)| ["from", "import"].contains(name));
+    let is_odd = |rest: &str| {
+        let rest = rest.trim_start();
+        let quote = rest.chars().next().filter(|it| ['"', '\''].contains(it));
+        let name = quote.and_then(|quote| rest[1..].split(quote).next());
+        name.is_some_and(is_spelled) || rest.starts_with("/*") || rest.starts_with("//")
+    };
+    let odd = places.filter(|(at, name)| is_odd(&text[at + name.len()..]));
+    odd.map(|(at, _)| {
+        let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
+        text[start..].lines().next().unwrap_or_default()
+    })
+    .collect()
+}
+
+/// Whether a name is not that of the file as it stands there: in addresses letters may be written as their numbers,
+/// and ends of lines and tabs are dropped.
+fn is_spelled(name: &str) -> bool {
+    name.contains(|c: char| ['\\', '%'].contains(&c) || c.is_control())
+}
+
+/// Whether a letter of a name is written as its number, which makes another word of the name.
+fn spells_out(line: &str) -> bool {
+    let numbers = line.split("\\u").skip(1).map(|it| {
+        let digits = it.strip_prefix('{').unwrap_or(it);
+        let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let end = if it.starts_with('{') { end } else { end.min(4) };
+        u32::from_str_radix(&digits[..end], 16).ok().and_then(char::from_u32)
+    });
+    numbers.flatten().any(|letter| letter.is_ascii_alphanumeric() || ['_', '$'].contains(&letter))
+}
+
+/// Names in a text, with where they begin.
+pub(super) fn names(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_sign = |c: char| !c.is_alphanumeric() && c != '_';
     let mut next = 0;
     let pieces = line.split_inclusive(is_sign).map(move |piece| {
@@ -162,7 +231,9 @@ fn names(line: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Whether a name is that of something else, which is usual: expressions are compiled and executed too.
 fn is_other(line: &str, at: usize, name: &str) -> bool {
+    let after = line[at + name.len()..].trim_start();
     name == "compile" && line[..at].ends_with("re.")
+        || name == "Loader" && after.starts_with('=') && !after.starts_with("==")
 }
 
 /// A line of Python up to its comment. Where a string could begin or end in it, or code stand in one, what looks
@@ -180,7 +251,23 @@ fn imports_code(line: &str) -> bool {
     let is_open = || has(&["path"]) || line.contains(['*', '(']);
     has(&["sys", "as"])
         || has(&["from", "sys", "import"]) && is_open()
+        || has(&["from", "yaml", "import"]) && has(&["load"])
         || has(&["import"]) && MODULES.iter().any(|it| has(&[it]))
+}
+
+/// Whether a line of Python reads YAML that may say which objects are made.
+fn loads_objects(line: &str) -> bool {
+    let is_safe = |call: &str| {
+        let loader = call.split_once("Loader").map_or("", |(_, it)| it.trim_start());
+        let loader = loader.strip_prefix('=').map_or("", str::trim_start);
+        names(loader.strip_prefix("yaml.").unwrap_or(loader))
+            .next()
+            .is_some_and(|(at, name)| at == 0 && SAFE.contains(&name))
+    };
+    names(line).any(|(at, name)| {
+        let is_call = ["load", "load_all"].contains(&name) && line[..at].ends_with("yaml.");
+        is_call && !is_safe(&line[at..])
+    })
 }
 
 /// Whether a line loads something by one of these words whose name is no plain text.
@@ -196,7 +283,7 @@ fn loads_open(line: &str, loaders: &[&str]) -> bool {
             let is_text = text.zip(quote).is_some_and(|(text, quote)| {
                 text[1..].split_once(quote).is_some_and(|(name, after)| {
                     let after = after.trim_start();
-                    !name.contains('\\')
+                    !is_spelled(name)
                         && (after.starts_with(')')
                             || is_ruby && after.is_empty() && !name.contains('#'))
                 })

@@ -7,14 +7,27 @@ use super::variables::loads;
 
 /// Those that run nothing, load nothing and write no file but what they are for, whatever they are given.
 #[rustfmt::skip]
-const INERT: [&str; 84] = [
-    ":", "afplay", "aplay", "base64", "basename", "black", "break", "cat", "chmod", "cksum", "clang-format", "cmp", "column",
-    "comm", "continue", "cut", "date", "df", "dirname", "du", "echo", "egrep", "envsubst", "exit", "expr", "false", "fgrep",
-    "fold", "free", "getent", "gofmt", "grep", "groups", "hadolint", "head", "hostname", "id", "isort", "join", "jq", "kill",
-    "logger", "ls", "md5sum", "mkdir", "mktemp", "nl", "notify-send", "nproc", "od", "paplay", "paste", "pgrep", "printenv",
-    "ps", "pwd", "readlink", "realpath", "return", "rev", "rm", "rmdir", "ruff", "seq", "sha1sum", "sha256sum", "shellcheck",
-    "shift", "sleep", "stat", "sum", "sync", "tac", "tail", "taplo", "touch", "tr", "true", "tty", "type", "uname", "wc",
+const INERT: [&str; 79] = [
+    ":", "afplay", "basename", "black", "break", "cat", "chmod", "cksum", "clang-format", "cmp", "column", "comm",
+    "continue", "cut", "date", "df", "dirname", "du", "echo", "egrep", "envsubst", "exit", "expr", "false", "fgrep",
+    "fold", "free", "getent", "grep", "groups", "hadolint", "head", "hostname", "id", "isort", "join", "jq", "kill",
+    "logger", "ls", "md5sum", "mkdir", "mktemp", "nl", "notify-send", "nproc", "od", "paste", "pgrep", "printenv", "ps",
+    "pwd", "readlink", "realpath", "return", "rev", "rm", "rmdir", "seq", "sha1sum", "sha256sum", "shellcheck", "shift",
+    "sleep", "stat", "sum", "sync", "tac", "tail", "taplo", "touch", "tr", "true", "tty", "type", "uname", "wc",
     "which", "whoami",
+];
+/// Those that could write a file or load something if an option says so, with the options that do not.
+#[rustfmt::skip]
+const OPTIONS: [(&str, &[&str]); 5] = [
+    ("aplay", &["-q"]),
+    ("base64", &["-d", "-D", "--decode", "-w", "-w0", "--wrap", "-i"]),
+    ("gofmt", &["-d", "-e", "-l", "-s", "-w"]),
+    ("paplay", &[]),
+    ("ruff", &[
+        "-e", "-n", "-q", "-s", "--check", "--diff", "--exit-zero", "--extend-select", "--fix", "--fix-only",
+        "--force-exclude", "--ignore", "--line-length", "--no-cache", "--output-format", "--quiet", "--select", "--silent",
+        "--unsafe-fixes",
+    ]),
 ];
 /// What git does without reading more of the project than its own folder.
 const GIT: [&str; 2] = ["rev-parse --show-toplevel", "branch --show-current"];
@@ -51,8 +64,18 @@ pub(in super::super) fn runs_nothing(name: &str, args: &[Word]) -> bool {
         "[" => {
             args.split_last().is_some_and(|(end, args)| end.literal() == Some("]") && is_test(args))
         }
-        _ => false,
+        _ => {
+            let known = OPTIONS.iter().find(|(it, _)| *it == name);
+            known.is_some_and(|(_, options)| args.iter().all(|it| is_known(it, options)))
+        }
     }
+}
+
+/// Whether a word is no option, or one of these.
+fn is_known(word: &Word, options: &[&str]) -> bool {
+    let Some(Piece::Text(text)) = word.pieces.first() else { return true };
+    let option = text.split('=').next().unwrap_or_default();
+    !text.starts_with('-') || ["-", "--"].contains(&text.as_str()) || options.contains(&option)
 }
 
 fn is_option(text: &str, letters: &str) -> bool {
@@ -90,7 +113,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether `sed` is given nothing but one substitution, with flags that neither run nor write.
+/// Whether `sed` is given nothing but one substitution, with flags that neither run nor write, and files to read.
 fn is_sed(texts: &[&str]) -> bool {
     let mut texts = texts;
     while let [option, rest @ ..] = texts
@@ -98,7 +121,10 @@ fn is_sed(texts: &[&str]) -> bool {
     {
         texts = rest;
     }
-    let [script] = texts else { return false };
+    let [script, files @ ..] = texts else { return false };
+    if files.iter().any(|it| it.starts_with('-')) {
+        return false;
+    }
     let Some(sign) = script.strip_prefix('s').and_then(|it| it.chars().next()) else {
         return false;
     };
@@ -166,6 +192,8 @@ const UNARY: [&str; 16] = [
     "-b", "-c", "-d", "-e", "-f", "-h", "-L", "-n", "-p", "-r", "-S", "-s", "-t", "-w", "-x", "-z",
 ];
 const BINARY: [&str; 6] = ["=", "==", "!=", "-nt", "-ot", "-ef"];
+/// What Bash alone compares a text with a pattern by.
+const FITS: &str = "=~";
 const NUMBERS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 /// The same for the words between `[[` and `]]`, which only Bash takes for a test: to another shell what follows
@@ -188,7 +216,10 @@ pub(super) fn is_double_test(words: &[Word], is_bash: bool) -> bool {
             [sign, _] => sign.literal().is_some_and(|it| UNARY.contains(&it)),
             [one, sign, other] => {
                 let sign = sign.literal().unwrap_or_default();
+                // To another shell a pattern may be more than one word.
+                let is_pattern = sign == FITS && (is_bash || other.is_one());
                 BINARY.contains(&sign)
+                    || is_pattern
                     || (NUMBERS.contains(&sign) && is_number(one) && is_number(other))
             }
             _ => false,

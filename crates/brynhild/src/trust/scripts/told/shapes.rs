@@ -9,12 +9,13 @@ use std::rc::Rc;
 
 use policy::script::{self, Command, Kind as Of, Piece, Word};
 
+use super::super::written::targets;
 use super::super::{Entry, Kind};
 use super::languages::{Language, interpreter};
 use super::programs::{is_double_test, name, runs_nothing};
 use super::variables::{could_load, is_plain, loads};
 use super::written::{is_elsewhere, name_unless_loaded, said};
-use super::{By, Facts, Place};
+use super::{By, Facts, Lines, Place, Weight};
 
 /// Variables that hold the project's folder, and that of a plugin.
 const PROJECT: [&str; 2] = ["CLAUDE_PROJECT_DIR", "PWD"];
@@ -23,6 +24,25 @@ const PLUGIN: [&str; 3] = ["CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT", "BRYNHILD_PLUGIN
 const OWN: [&str; 7] = ["BASEDIR", "BASE_DIR", "DIR", "HERE", "ROOT", "SCRIPTDIR", "SCRIPT_DIR"];
 /// How a script says which folder it lies in.
 const HERE: [&str; 2] = ["$(dirname \"$0\")", "$(cd \"$(dirname \"$0\")\" && pwd)"];
+
+/// Names of functions that are usual, and no programs.
+#[rustfmt::skip]
+const FUNCTIONS: [&str; 21] = [
+    "allow", "approve", "ask", "block", "cleanup", "debug", "deny", "die", "err", "error", "fail", "info", "log", "main",
+    "msg", "note", "pass", "say", "usage", "warn", "warning",
+];
+/// What a text may be kept for by `trap`.
+const SIGNALS: [&str; 11] = ["EXIT", "ERR", "HUP", "INT", "QUIT", "TERM", "0", "1", "2", "3", "15"];
+/// What prints nothing but a number, of what it reads.
+const COUNTS: [[&str; 2]; 4] = [["date", "+%s"], ["wc", "-c"], ["wc", "-l"], ["wc", "-w"]];
+/// Words of a shell that start no program by themselves.
+#[rustfmt::skip]
+const FORMS: [&str; 16] = [
+    "[", "[[", "alias", "cd", "declare", "export", "getopts", "local", "printf", "pushd", "read", "readonly", "set", "shift",
+    "test", "unset",
+];
+/// Pieces of a text that are gone through where it is not understood as a whole.
+const MOST_PARTS: usize = 8;
 
 /// Where a text stands.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +57,18 @@ pub(super) struct Line<'a> {
     pub(super) is_script: bool,
 }
 
+/// What is certain where a command stands.
+#[derive(Clone, Debug, Default)]
+struct Known<'a> {
+    /// Variables that hold the folder of the script.
+    folders: Vec<&'a str>,
+    functions: Vec<&'a str>,
+    /// Variables that were set to a number.
+    numbers: Vec<&'a str>,
+    /// Variables that hold the path of a file with a name of chance.
+    temporary: Vec<&'a str>,
+}
+
 /// The commands of texts, by the hash of these: most are asked for more than once.
 pub(super) type Parsed = RefCell<HashMap<blake3::Hash, Rc<Result<Vec<Command>, usize>>>>;
 
@@ -44,6 +76,10 @@ pub(super) struct Shapes<'a> {
     place: Place<'a>,
     parsed: &'a Parsed,
     covered: BTreeSet<&'a str>,
+    /// Those of them that count because something leads to them.
+    scripts: BTreeSet<&'a str>,
+    /// Links, which are never read through, but may be written through.
+    links: BTreeSet<&'a str>,
     /// Names of files in scripts of other languages than a shell's.
     said: BTreeSet<String>,
     /// What was known before.
@@ -58,9 +94,13 @@ impl<'a> Shapes<'a> {
         (facts, parsed): (&'a Facts, &'a Parsed),
     ) -> Self {
         let files = entries.iter().filter(|entry| entry.part.kind == Kind::File);
-        let covered = files.clone().map(|entry| entry.part.path.as_str()).collect();
+        let path = |entry: &'a Entry| entry.part.path.as_str();
+        let covered = files.clone().map(path).collect();
+        let scripts = files.clone().filter(|entry| entry.part.is_named).map(path).collect();
+        let links =
+            entries.iter().filter(|entry| entry.part.kind == Kind::Link).map(path).collect();
         let said = said(files);
-        Self { place, parsed, covered, said, facts, next: Facts::default() }
+        Self { place, parsed, covered, scripts, links, said, facts, next: Facts::default() }
     }
 
     pub(super) fn into_facts(self) -> Facts {
@@ -82,19 +122,43 @@ impl<'a> Shapes<'a> {
         (!is_covered).then(|| path.to_owned())
     }
 
-    /// The first command of a text for a shell that has none of the shapes.
-    pub(super) fn in_shell(&mut self, line: &Line<'_>, text: &str) -> Option<String> {
-        let read = Rc::clone(
-            self.parsed
-                .borrow_mut()
-                .entry(blake3::hash(text.as_bytes()))
-                .or_insert_with(|| Rc::new(script::read(text))),
-        );
-        let commands = match read.as_ref() {
-            Ok(commands) => commands,
-            Err(at) => return Some(line_at(text, *at).to_owned()),
-        };
+    /// Other files than this one that are covered as scripts.
+    pub(super) fn others(&self, path: &str) -> BTreeSet<&'a str> {
+        self.scripts.iter().copied().filter(|it| *it != path).collect()
+    }
+
+    /// The commands of a text for a shell that have none of the shapes.
+    pub(super) fn in_shell(&mut self, line: &Line<'_>, text: &str) -> Lines {
+        let mut found = Lines::new();
+        let mut rest = text;
+        // What is not understood makes all of it told of; the rest is gone through for what to name.
+        for _ in 0..MOST_PARTS {
+            found.extend(self.in_commands(line, rest, &Known::default()));
+            let Err(at) = *self.read(rest) else { break };
+            let (before, odd, after) = around(rest, at);
+            found.extend(self.in_commands(line, before, &Known::default()));
+            found.push((Weight::Form, odd.to_owned()));
+            rest = after;
+        }
+        found
+    }
+
+    fn read(&self, text: &str) -> Rc<Result<Vec<Command>, usize>> {
+        let mut parsed = self.parsed.borrow_mut();
+        let key = blake3::hash(text.as_bytes());
+        Rc::clone(parsed.entry(key).or_insert_with(|| Rc::new(script::read(text))))
+    }
+
+    /// The same of a text that is understood, where `known` is said before it.
+    fn in_commands(&mut self, line: &Line<'_>, text: &str, known: &Known<'_>) -> Lines {
+        let read = self.read(text);
+        let Ok(commands) = read.as_ref() else { return Lines::new() };
+        let numbers = numbers(commands, text);
         for command in commands {
+            for (name, value) in &command.settings {
+                let count = usize::from(numbers.contains(&value.range.start));
+                *self.next.numbers.entry(name.clone()).or_default() += count;
+            }
             for name in command.settings.iter().map(|(name, _)| name.as_str()).chain(set(command)) {
                 *self.next.settings.entry(name.to_owned()).or_default() += 1;
             }
@@ -106,13 +170,28 @@ impl<'a> Shapes<'a> {
                 .any(|it| it.range.start < command.range.start && command.range.end <= it.range.end)
         };
         // All are looked at, since each may say what is run.
-        let mut found = None;
+        let mut found = Lines::new();
         for command in commands.iter().filter(|it| !is_in_here(it)) {
-            let before = here.iter().filter(|it| it.range.end <= command.range.start);
-            let folders: Vec<&str> = before.map(|it| it.settings[0].0.as_str()).collect();
-            if !self.is_silent(line, &folders, command) && found.is_none() {
-                found =
-                    Some(text[command.range.clone()].lines().next().unwrap_or_default().to_owned());
+            let before = commands
+                .iter()
+                .filter(|it| it.is_own && it.range.end <= command.range.start)
+                .collect::<Vec<_>>();
+            let folders = before.iter().filter(|it| here.iter().any(|here| here.range == it.range));
+            let alone = before.iter().filter(|it| it.words.is_empty());
+            let functions = before.iter().filter(|it| it.kind == Of::Function);
+            let mut known = known.clone();
+            known.folders.extend(folders.map(|it| it.settings[0].0.as_str()));
+            known.functions.extend(functions.filter_map(|it| it.words.first()?.literal()));
+            for (name, value) in alone.flat_map(|it| &it.settings) {
+                let said = text[value.range.clone()].trim_matches('"');
+                let is_number = numbers.contains(&value.range.start);
+                known.numbers.extend(is_number.then_some(name.as_str()));
+                let is_temporary = said == "$(mktemp)" && self.facts.settings.get(name) == Some(&1);
+                known.temporary.extend(is_temporary.then_some(name.as_str()));
+            }
+            if !self.is_silent(line, &known, command) {
+                let first = text[command.range.clone()].lines().next().unwrap_or_default();
+                found.push((weight(command), first.to_owned()));
             }
         }
         found
@@ -136,7 +215,7 @@ impl<'a> Shapes<'a> {
             && self.facts.settings.get(name) == Some(&1)
     }
 
-    fn is_silent(&mut self, line: &Line<'_>, folders: &[&str], command: &Command) -> bool {
+    fn is_silent(&mut self, line: &Line<'_>, known: &Known<'_>, command: &Command) -> bool {
         let program = command.words.first().and_then(Word::literal);
         let is_given = |name: &str| {
             (loads(name) || could_load(name)) && (name != "IFS" || program != Some("read"))
@@ -150,15 +229,13 @@ impl<'a> Shapes<'a> {
             (false, Some("export")) => names.next().is_none(),
             (false, _) => !names.any(is_given),
         };
-        let mut written: Vec<&Word> = command.targets.iter().collect();
-        if program.map(name) == Some("tee") {
-            written.extend(command.words[1..].iter().filter(|it| it.literal() != Some("-a")));
-        }
-        if !is_set || !written.iter().all(|it| self.is_target(it)) {
+        if !is_set || !targets(command).iter().all(|it| self.is_target(known, it)) {
             return false;
         }
         match command.kind {
             Of::Group => true,
+            Of::Function => program.is_some_and(is_function),
+            Of::Sum => command.words.iter().all(|it| self.is_summed(known, it)),
             Of::Loop => program.is_some_and(|name| !loads(name)),
             Of::Test => match command.words.as_slice() {
                 [open, test @ .., _] if open.literal() == Some("[[") => {
@@ -168,26 +245,54 @@ impl<'a> Shapes<'a> {
                 [] => false,
             },
             Of::Simple => {
-                command.words.is_empty() || self.is_run_known(line, folders, &command.words)
+                command.words.is_empty() || self.is_run_known(line, known, &command.words)
             }
         }
     }
 
-    /// Whether a file that is written is none of those that are run or could be loaded.
-    fn is_target(&self, word: &Word) -> bool {
-        let is_unrun = |name: &str| {
-            let mut ran = self.facts.ran.keys().filter_map(|it| it.rsplit('/').next());
-            !ran.any(|it| it.eq_ignore_ascii_case(name))
+    /// Whether a variable holds a number for certain: the text of another would be worked out, and so may run
+    /// something.
+    fn is_summed(&self, known: &Known<'_>, name: &Word) -> bool {
+        let Some(name) = name.literal() else { return false };
+        let (settings, numbers) = (self.facts.settings.get(name), self.facts.numbers.get(name));
+        known.numbers.contains(&name) && settings == numbers && !loads(name)
+    }
+
+    /// Whether `trap` is given a text of these shapes for the end of the script.
+    fn is_trap(&mut self, line: &Line<'_>, known: &Known<'_>, args: &[Word]) -> bool {
+        let [text, signals @ ..] = args else { return false };
+        let is_signal = |it: &Word| it.literal().is_some_and(|it| SIGNALS.contains(&it));
+        let Some(text) = text.literal().filter(|_| signals.iter().all(is_signal)) else {
+            return false;
         };
-        is_elsewhere(word, self.place) || name_unless_loaded(word, &self.said).is_some_and(is_unrun)
+        let is_read = self.read(text).is_ok();
+        text == "-" || is_read && self.in_commands(line, text, known).is_empty()
+    }
+
+    /// Whether a file that is written is none of those that are run or could be loaded.
+    fn is_target(&self, known: &Known<'_>, word: &Word) -> bool {
+        let is_temporary = match word.pieces.as_slice() {
+            [Piece::Variable(name)] => known.temporary.contains(&name.as_str()),
+            _ => false,
+        };
+        // What is covered is loaded or run by something, whatever its ending.
+        let is_unrun = |name: &str| {
+            let ran = self.facts.ran.keys().map(String::as_str);
+            let covered = self.scripts.iter().chain(&self.links).copied();
+            let mut names = ran.chain(covered).filter_map(|it| it.rsplit('/').next());
+            !names.any(|it| it.eq_ignore_ascii_case(name))
+        };
+        let name = name_unless_loaded(word, &self.said);
+        is_temporary || is_elsewhere(word, self.place) || name.is_some_and(is_unrun)
     }
 
     /// Whether the words are a program that runs nothing, or one file that is covered.
-    fn is_run_known(&mut self, line: &Line<'_>, folders: &[&str], words: &[Word]) -> bool {
+    fn is_run_known(&mut self, line: &Line<'_>, known: &Known<'_>, words: &[Word]) -> bool {
         let [program, args @ ..] = words else { return true };
-        let known = program.literal().map(name);
-        let by = match known {
+        let by = match program.literal().map(name) {
             Some("tee") => return true,
+            Some("trap") => return self.is_trap(line, known, args),
+            Some(name) if known.functions.contains(&name) => return is_function(name),
             // Names in words, which are put together elsewhere, would be set without a look at them.
             Some("export") => return args.is_empty(),
             Some("cd") => {
@@ -208,7 +313,7 @@ impl<'a> Shapes<'a> {
         let is_name =
             |it: &&Word| by == By::Sourced && it.literal().is_some_and(|it| !it.contains('/'));
         let Some(file) = file.filter(|it| !is_name(it)) else { return false };
-        let found = self.files(line, folders, file);
+        let found = self.files(line, &known.folders, file);
         let is_covered = !found.is_empty();
         for path in found {
             self.runs(path, by);
@@ -273,11 +378,70 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// The line of a text that is not understood there.
-fn line_at(text: &str, at: usize) -> &str {
+/// A text in which something is not understood: what stands before that line, it, and what follows.
+fn around(text: &str, at: usize) -> (&str, &str, &str) {
     let at = text.floor_char_boundary(at);
     let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
-    text[start..].trim_start().lines().next().unwrap_or_default()
+    let (before, rest) = text.split_at(start);
+    let blank = rest.len() - rest.trim_start().len();
+    let (line, after) = rest[blank..].split_once('\n').unwrap_or((&rest[blank..], ""));
+    (before, line, after)
+}
+
+/// How much a command says of what is run.
+fn weight(command: &Command) -> Weight {
+    let program = command.words.first().and_then(Word::literal);
+    let is_form = command.kind != Of::Simple
+        || command.words.is_empty()
+        || program.is_some_and(|it| FORMS.contains(&it));
+    if is_form { Weight::Form } else { Weight::Runs }
+}
+
+/// Whether a function of this name hides no program, and no word of a shell.
+fn is_function(name: &str) -> bool {
+    let is_plain =
+        name.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_');
+    FUNCTIONS.contains(&name) || is_plain && name.contains('_')
+}
+
+fn is_digits(text: &str) -> bool {
+    (1..=15).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// Where the values begin that are numbers for certain.
+fn numbers(commands: &[Command], text: &str) -> BTreeSet<usize> {
+    let values = commands.iter().enumerate().flat_map(|(at, command)| {
+        command.settings.iter().map(move |(_, value)| (&commands[..at], value))
+    });
+    let numbers = values.filter(|(before, value)| is_number(before, value, text));
+    numbers.map(|(_, value)| value.range.start).collect()
+}
+
+/// Whether a value is a number, or nothing but a sum or a count. The commands in it are the last of those `before`.
+fn is_number(before: &[Command], value: &Word, text: &str) -> bool {
+    let said = text[value.range.clone()].trim_matches('"');
+    let is_one = value.pieces.len() == 1 && said.ends_with(')');
+    let is_sum = is_one && said.starts_with("$((") && said.ends_with("))");
+    // What is written plainly is left to no reading of quotes, and nothing else comes into what is counted.
+    let is_plain = said.starts_with("$(") && !said.contains(['\\', '\'', '"', '&']);
+    let is_made = is_one && is_plain && is_count(before, value);
+    is_sum || is_made || value.literal().is_some_and(is_digits)
+}
+
+/// Whether of the commands in a value only the last prints what it becomes, and that nothing but a number.
+fn is_count(before: &[Command], value: &Word) -> bool {
+    let near = before.iter().enumerate().rev();
+    let mut inner = near
+        .take_while(|(_, it)| it.range.start > value.range.start)
+        .filter(|(_, it)| it.range.end < value.range.end && it.kind != Of::Group);
+    let Some((at, last)) = inner.next() else { return false };
+    let words: Vec<Option<&str>> = last.words.iter().map(Word::literal).collect();
+    let is_known = COUNTS.iter().any(|it| words == it.map(Some));
+    let is_read = |command: &Command| command.readers.iter().any(|it| it.contains(&at));
+    last.kind == Of::Simple
+        && last.settings.is_empty()
+        && is_known
+        && inner.all(|(_, it)| it.kind == Of::Simple && is_read(it))
 }
 
 fn parent(path: &str) -> &str {

@@ -20,7 +20,13 @@ fn told_of(files: &[(&str, &[u8])]) -> Vec<(String, String)> {
         ["lib/a.sh", "lib/b.sh", "t/x.sh"].iter().map(|it| entry(it, b"true\n")).collect();
     entries.retain(|it| files.iter().all(|(path, _)| *path != it.part.path));
     entries.extend(files.iter().map(|(path, text)| entry(path, text)));
-    told(Place::Project(Path::new("/w")), &entries)
+    flat(told(Place::Project(Path::new("/w")), &entries))
+}
+
+/// Each line that is told with its file.
+fn flat(told: Vec<Told>) -> Vec<(String, String)> {
+    let lines = |told: Told| told.lines.into_iter().map(move |line| (told.path.clone(), line));
+    told.into_iter().flat_map(lines).collect()
 }
 
 fn in_hook(command: &str) -> Vec<(String, String)> {
@@ -97,6 +103,25 @@ fn programs_that_run_nothing_and_single_covered_files_are_not_told() {
         "LC_ALL=C sort -u; export LC_ALL=C",
         "printf '%s: %d%%\\n' a 1",
         "while IFS= read -r line; do echo \"$line\"; done < x",
+        "[[ \"$file\" =~ ^/etc/ ]] && exit 2",
+        "[[ $file =~ \\.env$ ]] || exit 0",
+        "log() { echo \"$1\" >&2; }\nlog \"blocked: $x\"; exit 2",
+        "log() { echo \"$1\" >> x.log; }; die() { log \"$1\"; exit 2; }; [ -f x ] || die \"no x\"",
+        "is_code() { case \"$1\" in *.rs) return 0 ;; esac; return 1; }; if is_code \"$f\"; then exit 2; fi",
+        "log() { sh lib/a.sh \"$1\"; }; log x",
+        "n=0; while read -r line; do n=$((n + 1)); done < x; [ \"$n\" -gt 500 ] && exit 2",
+        "n=3; m=\"$((n * 2))\"; [ $((m + 1)) -gt 500 ] || echo \"$((m - n))\"",
+        "echo $(( 1 + 2 ))",
+        "n=$(wc -l < README.md); if [ $((n + 1)) -gt 500 ]; then exit 2; fi",
+        "n=$(jq -r .a | sort -u | wc -l); t=\"$(date +%s)\"; echo $((n + t))",
+        "n=$(cat x 2>/dev/null | wc -w); m=$(wc -c < x 2>/dev/null); echo $((n + m))",
+        "t=$(mktemp); trap 'rm -f \"$t\"' EXIT; cat > \"$t\"; jq . \"$t\" | tee \"$t\"",
+        "x=`date`; echo \"a `jq -r .x` b\"",
+        "trap 'rm -f \"$t\"' EXIT INT TERM",
+        "cleanup() { rm -f \"$t\"; }; trap cleanup EXIT; trap - INT; trap '' HUP",
+        "sed -n 's/a/b/p' README.md",
+        "ruff check --fix --select=E,F \"$f\"; ruff format -q src",
+        "gofmt -l -w x.go; base64 -d < x; aplay -q x.wav",
     ] {
         assert_eq!(in_hook(text), [], "{text}");
         assert_eq!(in_script(text), [], "{text}");
@@ -108,6 +133,9 @@ fn what_only_bash_takes_for_a_test_is_silent_where_only_bash_reads_it() {
     let text = "[[ \"$a\" == x || -z \"$b\" ]] && exit 0";
     assert_eq!(in_script(text), []);
     assert!(!in_hook(text).is_empty());
+    let pattern = "[[ \"$f\" =~ \\.(js|ts)$ ]] || exit 0";
+    assert_eq!(in_script(pattern), []);
+    assert!(!in_hook(pattern).is_empty());
     let script = format!("#!/bin/bash\n{text}\n");
     for (hook, is_told) in [("./run.sh", false), ("sh run.sh", true), (". ./run.sh", true)] {
         let hooks = format!("hooks: {{a: [{{command: {hook}}}]}}");
@@ -189,6 +217,83 @@ fn a_file_that_is_written_and_run_is_told() {
     assert_eq!(with_files(&[run, ("a.js", "require('./z.txt')")]), []);
     assert!(!with_files(&[run, ("a.js", "require('./y.txt')")]).is_empty());
     assert!(!with_files(&[run, ("package.json", "{\"main\": \"lib/Y.txt\"}")]).is_empty());
+    assert!(!with_files(&[run, ("lib/y.txt", "1\n")]).is_empty(), "it is covered");
+    for (pattern, is_told) in
+        [("lib/*.txt", true), ("lib/*y.txt", true), ("lib/*", false), ("lib/*.js", false)]
+    {
+        let package = format!("{{\"exports\": {{\"./*\": \"./{pattern}\"}}}}");
+        let found = with_files(&[run, ("package.json", &package)]);
+        assert_eq!(!found.is_empty(), is_told, "{pattern}");
+    }
+}
+
+#[test]
+fn a_link_that_is_written_through_is_told() {
+    let hooks: (&str, &[u8]) = (".brynhild/hooks.yaml", b"hooks: {a: [{command: bash run.sh}]}");
+    for (text, is_told) in [
+        ("cat data > x.log", true),
+        ("cat data >> \"$CLAUDE_PROJECT_DIR/x.log\"", true),
+        ("cat data | tee -a ./X.log", true),
+        ("cat data > y.log", false),
+        ("cat x.log", false),
+    ] {
+        let part = Part { path: String::from("x.log"), kind: Kind::Link, is_named: true };
+        let link = Entry { part, mode: 0, hash: String::new(), bytes: b"lib/b.sh".to_vec() };
+        let entries = [entry(hooks.0, hooks.1), entry("run.sh", text.as_bytes()), link];
+        let found = told(Place::Project(Path::new("/w")), &entries);
+        assert_eq!(!found.is_empty(), is_told, "{text}");
+    }
+}
+
+#[test]
+fn a_script_of_another_language_that_writes_what_is_run_is_told() {
+    for (path, text) in [
+        ("a.py", "open('lib/b.sh', 'w').write(x)"),
+        ("a.py", "with open(p / 'b.sh', mode=m) as f: pass"),
+        ("a.py", "Path('lib', 'B.sh').write_text(x)"),
+        ("a.py", "shutil.copy('data', 'lib/b.sh')"),
+        ("a.py", "os.replace('data', 'lib/b.sh')"),
+        ("a.py", "open('lib/json.py', 'a').write(x)"),
+        ("a.js", "fs.writeFileSync('lib/b.sh', x)"),
+        ("a.js", "fs.renameSync('data', './b.sh')"),
+        ("a.js", "fs.writeFileSync(__dirname + '/y.mjs', x)"),
+        ("a.rb", "File.write('lib/b.sh', x)"),
+        ("a.pl", "rename 'data', 'lib/b.sh';"),
+    ] {
+        let wanted = [(path.to_owned(), text.to_owned())];
+        assert_eq!(with_files(&[("run.sh", "sh lib/b.sh"), (path, text)]), wanted);
+    }
+    let apart = "name = 'lib/b.sh'\nopen(name, 'w')\n";
+    assert_eq!(with_files(&[("run.sh", "sh lib/b.sh"), ("a.py", apart)])[0].1, "open(name, 'w')");
+    for (path, text) in [
+        ("a.py", "open('x.log', 'a').write(file.replace('x', 'b'))"),
+        ("a.py", "if name.endswith('.py'): open('hook.log', 'a')"),
+        (
+            "a.js",
+            "const b = require('./b.sh')\nfs.appendFileSync('hook.log', x)\nif (f === 'z.ts') process.exit(2)",
+        ),
+    ] {
+        assert_eq!(with_files(&[("run.sh", "sh lib/b.sh"), (path, text)]), [], "{text}");
+    }
+}
+
+#[test]
+fn what_runs_something_is_named_before_what_is_only_a_form() {
+    let told_of = |text: &str| {
+        let hooks = b"hooks: {a: [{command: bash run.sh}]}";
+        let entries = [entry(".brynhild/hooks.yaml", hooks), entry("run.sh", text.as_bytes())];
+        told(Place::Project(Path::new("/w")), &entries)
+    };
+    for (text, lines, more) in [
+        ("x+=(a)\nsh \"$y\"\n", &["sh \"$y\"", "x+=(a)"][..], 0),
+        ("sh \"$y\"\nx+=(a)\nnpm test\n", &["sh \"$y\"", "npm test", "x+=(a)"], 0),
+        ("f() { :; }\nPATH=x\nmake\nf\n", &["make", "f", "f() { :; }"], 1),
+        ("a1\na2\na3\na4\na4\na5\n", &["a1", "a2", "a3"], 2),
+    ] {
+        let path = String::from("run.sh");
+        let lines = lines.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(told_of(text), [Told { path, lines, more }], "{text}");
+    }
 }
 
 #[test]
@@ -271,12 +376,49 @@ fn scripts_of_other_languages_are_told_by_words() {
         ("a.py", "# \"\"\"; os.system(a)"),
         ("a.py", "# {os.system(a)}"),
         ("a.py", "os.system(a) # b"),
+        ("a.py", "# -*- coding: utf-7 -*-"),
+        ("a.py", "# vim: set fileencoding=rot13 :"),
+        ("a.py", "#coding:cp037"),
+        ("a.py", "# coding: utf-8 coding: utf-7"),
+        ("a.mjs", "import x from '\\x2e./y'"),
+        ("a.mjs", "import '\\u002e./y'"),
+        ("a.mjs", "export * from \"\\x2e./y\""),
+        ("a.mjs", "import x from /* */ '\\x2e./y'"),
+        ("a.js", "ev\\u0061l(x)"),
+        ("a.js", "requir\\u{65}(x)"),
+        ("a.mjs", "import './%62.mjs'"),
+        ("a.mjs", "export * from'../d%65ep/c.mjs'"),
+        ("a.mjs", "import '../de\tep/c.mjs'"),
+        ("a.mjs", "await import('./%62.mjs')"),
+        ("a.mjs", "await import('./de\tep/c.mjs')"),
+        ("a.js", "new (require('inspector').Session)()"),
+        ("a.mjs", "import { Session } from 'node:inspector/promises'"),
+        ("a.js", "require('repl').start()"),
+        ("a.py", "yaml.load(f)"),
+        ("a.py", "yaml.load(f, Loader=yaml.Loader)"),
+        ("a.py", "yaml.load_all(f, loader)"),
+        ("a.py", "load(f, Loader = Loader)"),
+        ("a.py", "x = y.FullLoader"),
+        ("a.py", "from yaml import load"),
+        ("a.py", "import json, profile"),
+        ("a.py", "profile.run(x)"),
+        ("a.py", "profile.runctx(x, {}, {})"),
+        ("a.py", "import trace"),
+        ("a.py", "trace.Trace().run(x)"),
+        ("a.py", "typing.get_type_hints(x)"),
+        ("a.py", "pandas.read_pickle('x')"),
+        ("a.py", "import joblib"),
+        ("a.py", "import dill"),
     ] {
         assert_eq!(
             with_files(&[("run.sh", "true"), (path, text)]),
             [(path.to_owned(), text.to_owned())]
         );
     }
+}
+
+#[test]
+fn what_only_looks_like_such_a_word_is_not_told() {
     for (path, text) in [
         ("a.py", "import json, re, sys\npattern = re.compile('x')\nsys.exit(2)"),
         ("a.py", "# evaluate the system prompt; globals are fine\nx = 1 # exec"),
@@ -285,7 +427,16 @@ fn scripts_of_other_languages_are_told_by_words() {
             "from sys import argv, stdin\nfrom os import path\ncode = sys.argv\nimport sys, os",
         ),
         ("a.rb", "require_relative 'b'\nputs 1"),
+        ("a.py", "#!/usr/bin/env python3\n# -*- coding: UTF-8 -*-\nx = 1\n# coding: utf-7"),
+        ("a.py", "# coding: latin_1\nencoding = 'utf-7'"),
+        ("a.mjs", "import {\n  a,\n} from './y'\nx = Array.from('\\n')\ny = '\\u2014 \\x1b[31m'"),
         ("a.js", "const fs = require('fs')\nimport path from 'path'\n/x/.exec(a)"),
+        ("a.mjs", "import './b.mjs#v'\nimport './b.mjs?v'\nconst x = '100%'"),
+        (
+            "a.py",
+            "import yaml\nyaml.load(f, Loader=yaml.SafeLoader)\nyaml.load(f, Loader = CSafeLoader)\nyaml.safe_load(f)",
+        ),
+        ("a.py", "profile = user.profile\nprofile.name = 'x'\ntrace = [1]"),
     ] {
         assert_eq!(with_files(&[("run.sh", "true"), (path, text)]), [], "{text}");
     }
@@ -326,7 +477,7 @@ fn a_plugin_s_scripts_are_found_from_its_own_folder_only() {
             entry("tools/hooks/hooks.json", hooks(command).as_bytes()),
             entry("tools/x.sh", b"true\n"),
         ];
-        told(Place::Folder, &entries)
+        flat(told(Place::Folder, &entries))
     };
     assert_eq!(of("sh ${CLAUDE_PLUGIN_ROOT}/x.sh"), []);
     assert!(!of("sh tools/x.sh").is_empty());

@@ -2,11 +2,11 @@
 
 /// How the names of such variables begin.
 #[rustfmt::skip]
-const LOADING: [&str; 65] = [
-    "AWK", "BASH", "BC_ENV", "BRYNHILD_", "BROWSER", "BUN_", "BUNDLE", "CDPATH", "CLASSPATH", "CLAUDE_", "CURL_",
+const LOADING: [&str; 69] = [
+    "ALSA_", "AWK", "BASH", "BC_ENV", "BLACK_", "BRYNHILD_", "BROWSER", "BUN_", "BUNDLE", "CDPATH", "CLASSPATH", "CLAUDE_", "CURL_",
     "DENO_", "DYLD_", "EDITOR", "ENV", "FPATH", "GCONV_", "GEM_", "GIT_", "GLIBC_", "GREP_", "HOME", "IFS", "INPUTRC",
     "JAVA", "JDK_", "KRB5", "LANG", "LC_", "LD_", "LESS", "LOCPATH", "LUA_", "MAKE", "NLSPATH", "NODE_", "NPM_", "OLDPWD", "OPENSSL",
-    "PAGER", "PATH", "PERL", "PHP", "PNPM_", "PROMPT", "PS", "PWD", "PYTHON", "READLINE_", "RIPGREP_", "RUBY", "R_",
+    "PAGER", "PATH", "PERL", "PHP", "PNPM_", "PROMPT", "PS", "PULSE_", "PWD", "PYTHON", "READLINE_", "RIPGREP_", "RUBY", "RUFF_", "R_",
     "SASL_", "SHELL", "SSH_", "SSL_", "TCL", "TERMINFO", "TSX_", "VISUAL", "WGET", "XDG_", "YARN_", "ZDOTDIR", "_JAVA",
 ];
 /// Further variables that Bash gives a meaning: some are numbers, which are worked out and so may run something,

@@ -15,7 +15,8 @@ const ENDINGS: [&str; 4] = [".json", ".log", ".md", ".txt"];
 /// What Node.js looks into for the name of what it loads.
 const PACKAGE: &str = "package.json";
 
-/// The names with such endings that texts which no shell reads say, in small letters.
+/// The names with such endings that texts which no shell reads say, in small letters. Of a pattern it is what follows
+/// the star, with that before it.
 pub(super) fn said<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeSet<String> {
     let shell = First::Language(Language::Shell);
     let is_read = |entry: &&Entry| {
@@ -23,10 +24,13 @@ pub(super) fn said<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeSet<Str
         let is_code = !is_data(path) && !by_own(path, &entry.bytes).contains(&shell);
         is_code || path.ends_with(PACKAGE)
     };
-    let texts = entries.filter(is_read).map(|it| String::from_utf8_lossy(&it.bytes));
-    let names = texts.flat_map(|text| {
-        let names = text.split(is_sign).map(str::to_ascii_lowercase);
-        names.filter(|it| ENDINGS.iter().any(|ending| it.ends_with(ending))).collect::<Vec<_>>()
+    let names = entries.filter(is_read).flat_map(|entry| {
+        let text = String::from_utf8_lossy(&entry.bytes).to_ascii_lowercase();
+        let names = text.split(is_sign).filter(|it| has_ending(it)).map(str::to_owned);
+        // Node.js takes names for patterns only there.
+        let patterns = text.split('*').skip(1).filter(|_| entry.part.path.ends_with(PACKAGE));
+        let ends = patterns.filter_map(|it| it.split(is_sign).next()).filter(|it| !it.is_empty());
+        names.chain(ends.map(|end| format!("*{end}"))).collect::<Vec<_>>()
     });
     names.collect()
 }
@@ -41,8 +45,10 @@ pub(super) fn name_unless_loaded<'a>(word: &'a Word, said: &BTreeSet<String>) ->
     let last = last.rsplit('/').next().filter(|it| !it.starts_with('-'))?;
     // Some file systems do not tell letters of different case apart.
     let small = last.to_ascii_lowercase();
-    let is_said = said.contains(small.rsplit(is_sign).next().unwrap_or_default());
-    let is_data = ENDINGS.iter().any(|it| small.ends_with(it)) && small != PACKAGE;
+    let fits = |it: &String| it.strip_prefix('*').is_some_and(|end| small.ends_with(end));
+    let is_said =
+        said.contains(small.rsplit(is_sign).next().unwrap_or_default()) || said.iter().any(fits);
+    let is_data = has_ending(&small) && small != PACKAGE;
     (is_data && !is_said).then_some(last)
 }
 
@@ -57,6 +63,11 @@ pub(super) fn is_elsewhere(word: &Word, place: Place<'_>) -> bool {
     ["/dev/null", "/dev/stderr"].contains(&path) || is_temporary
 }
 
-fn is_sign(letter: char) -> bool {
+fn has_ending(name: &str) -> bool {
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Whether a letter is none of a name.
+pub(super) fn is_sign(letter: char) -> bool {
     !letter.is_alphanumeric() && !['.', '-', '_'].contains(&letter)
 }
