@@ -4,8 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::Duration;
 
 use contract::policy::Access;
 use contract::sandbox::{Child, Profile, Sandbox, SandboxError, Spawn};
@@ -15,10 +13,6 @@ use crate::launch::Launcher;
 use crate::led::Writable;
 use crate::request::Request;
 use crate::{Rung, Settings, none, seatbelt};
-
-/// So often it is looked at what is granted, and so long is waited in between.
-const LOOKS: usize = 10;
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// Starts processes by the strongest rung that works, or without walls.
 pub(crate) struct Ladder {
@@ -183,8 +177,8 @@ impl Sandbox for Ladder {
         if self.kind == Kind::Confined {
             let Settings { state, user, rules, .. } = &self.settings;
             let known = Writable::known(state);
-            let check = || Request::check(spawn, profile, user.home.as_deref(), &known);
-            let request = patiently(check)?.with_grants_guarded(state);
+            let request = Request::check(spawn, profile, user.home.as_deref(), &known)?;
+            let request = request.with_grants_guarded(state);
             let request = request.without_denied(rules.as_deref())?;
             known.note(state, &request.own)?;
             if request.access == Access::Workspace {
@@ -202,18 +196,6 @@ impl Sandbox for Ladder {
             Failure::Setup(cause) => unavailable(&[(Rung::Bubblewrap, cause)]),
         })
     }
-}
-
-/// Looks again where something is refused: a confined process may have put a link in the place of a granted
-/// folder for a moment.
-fn patiently<T>(mut look: impl FnMut() -> Result<T, SandboxError>) -> Result<T, SandboxError> {
-    for _ in 1..LOOKS {
-        if let Ok(found) = look() {
-            return Ok(found);
-        }
-        thread::sleep(PAUSE);
-    }
-    look()
 }
 
 /// The process, unless a file that the rung could not put into its place is another one by now.
@@ -244,18 +226,6 @@ fn unavailable(causes: &[(Rung, Cause)]) -> SandboxError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_refused_for_a_moment_is_looked_at_again() {
-        let refused = || SandboxError::Refused("a link".to_owned());
-        let mut looks = 0;
-        let mut look = |until: usize| {
-            looks += 1;
-            if looks < until { Err(refused()) } else { Ok(looks) }
-        };
-        assert_eq!(patiently(|| look(3)).unwrap(), 3);
-        assert!(patiently(|| look(usize::MAX)).is_err());
-    }
 
     #[test]
     fn a_refusal_names_every_cause_and_remedy() {
