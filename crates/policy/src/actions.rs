@@ -12,6 +12,8 @@ use crate::modes::{only_looks, read_only_refusal};
 use crate::rules::{ANY_WORDS, Rule, Target, Touch};
 use crate::{RequireApproval, paths};
 
+const NO_APPROVAL: &str = "this tool needs no approval";
+
 /// What was found out about a call.
 pub(crate) struct Judged {
     /// Every step, in order.
@@ -79,7 +81,7 @@ fn unconditional(call: &Call<'_>, actions: &[Action], granted: bool) -> Option<F
     if call.tool.requires_permission {
         return (!granted).then(|| ask(name, "this tool needs approval", BUILT_IN));
     }
-    actions.is_empty().then(|| allow(name, "this tool needs no approval", BUILT_IN))
+    actions.is_empty().then(|| allow(name, NO_APPROVAL, BUILT_IN))
 }
 
 /// What was found out about one action.
@@ -101,15 +103,19 @@ fn judge_action(call: &Call<'_>, action: &Action) -> Stated {
         Action::Run { command, cwd } => {
             let outcome = commands::judge(call, command, cwd);
             let mut findings = outcome.findings;
-            if let Some(rule) = call.tool_rule(true) {
+            // Such a tool chooses the program itself and writes nothing: only what is shown may be asked about.
+            let vouches = only_looks(call);
+            let own = || vouches.then(|| (String::from(NO_APPROVAL), BUILT_IN.to_owned()));
+            let rule = call.tool_rule(true).map(|rule| (rule.why(), rule.origin.clone()));
+            if let Some((why, origin)) = rule.or_else(own) {
                 for finding in &mut findings {
                     if finding.reason.decision == Decision::Ask && finding.lift == Lift::Freely {
-                        *finding = allow(&finding.reason.subject, &rule.why(), &rule.origin);
+                        *finding = allow(&finding.reason.subject, &why, &origin);
                     }
                 }
             }
             search_path = outcome.search_path;
-            (findings, outcome.read_only)
+            (findings, outcome.read_only || vouches)
         }
         Action::Connect { host } => (connect(call, host), false),
         Action::Opaque { what } => (opaque(call, what), only_looks(call)),
@@ -122,7 +128,16 @@ fn read(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     let place = (path, Reading::Literal);
     let mut steps = call.file_rules(Touch::Read, place, Decision::Deny);
     steps.extend(call.file_rules(Touch::Read, place, Decision::Ask));
-    steps.push(verdict(call.may_read(path, Reading::Literal), &subject));
+    steps.push(verdict(
+        match call.may_read(path, Reading::Literal) {
+            // A command would not find it: the home is hidden from it in every mode.
+            Verdict::Doubtful(why, Lift::Freely) if call.places.is_hidden(path) => {
+                Verdict::Doubtful(why, Lift::Never)
+            }
+            other @ (Verdict::Granted { .. } | Verdict::Usual(_) | Verdict::Doubtful(..)) => other,
+        },
+        &subject,
+    ));
     steps
 }
 
@@ -202,7 +217,7 @@ fn opaque(call: &Call<'_>, what: &str) -> Vec<Finding> {
         if call.tool.requires_permission {
             ask(what, "what it does is not known beforehand", BUILT_IN)
         } else {
-            allow(what, "this tool needs no approval", BUILT_IN)
+            allow(what, NO_APPROVAL, BUILT_IN)
         }
     })
 }

@@ -1,6 +1,7 @@
 //! The judgment on a shell command: deny rules, the floor, ask rules, and then the proof that every
 //! part of it is allowed.
 
+mod dots;
 mod elsewhere;
 mod entered;
 mod globs;
@@ -11,11 +12,12 @@ mod launchers;
 mod meanings;
 mod named;
 mod repositories;
+mod subcommands;
 mod sweep;
 mod told;
 mod writes;
 
-use entered::{Entered, entered};
+use entered::{Entered, all_entered};
 use globs::Globs;
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
 use named::{Given, Hit, Led, named_file};
@@ -74,8 +76,11 @@ const LISTED: usize = 8;
 /// Judges `command`, run in `cwd`.
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
-    let mut findings = match entered(call, command, cwd) {
-        Some(entered) => stopped_within(call, &entered, cwd, proof.grammar),
+    let mut findings = match all_entered(call, command, cwd) {
+        Some(all) => all
+            .iter()
+            .flat_map(|entered| stopped_within(call, entered, cwd, proof.grammar))
+            .collect(),
         None => stopped(call, command, cwd, proof.grammar),
     };
     let parts = match proof.parts {
@@ -150,6 +155,7 @@ fn stopped(call: &Call<'_>, command: &str, cwd: &Path, grammar: Grammar) -> Vec<
     }
     findings.extend(unknown_text(call, &survey));
     findings.extend(launchers::launched(call, &survey));
+    findings.extend(subcommands::unseen(call, &survey));
     if survey.is_cut_short() {
         let why = "it holds too many commands within commands to follow them all";
         findings.push(ask(contract::text::head(command, 200), why, FLOOR).lifted_by(Lift::Never));

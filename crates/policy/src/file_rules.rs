@@ -107,7 +107,7 @@ fn could_be(pattern: &str, name: &str) -> bool {
 }
 
 /// Whether a rule denies something to every tool, or to commands, which are processes all of them.
-fn is_for_processes(rule: &Rule) -> bool {
+pub(crate) fn is_for_processes(rule: &Rule) -> bool {
     let is_meant = rule
         .matcher
         .tool

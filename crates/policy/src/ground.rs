@@ -38,6 +38,11 @@ pub trait Look: Send + Sync {
     /// Where a path leads once every link is followed; none where nothing is there.
     fn real(&self, path: &Path) -> Option<PathBuf>;
 
+    /// The names by which a path is known on the way to where it leads: each link, with what follows it.
+    fn links(&self, _path: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// The names in a folder, as they are shown; none where it cannot be listed, or is too large.
     fn names(&self, folder: &Path) -> Option<Vec<String>>;
 
@@ -68,7 +73,9 @@ pub trait Look: Send + Sync {
     }
 
     /// The first file that is `wanted` among those that the repository around `folder` keeps.
-    fn git_keeps(&self, folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought;
+    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        Sought::Nothing
+    }
 
     /// Why git would obey a file at `path`, once it is written.
     fn git_obeys(&self, _path: &Path) -> Option<String> {
@@ -82,10 +89,19 @@ pub trait Look: Send + Sync {
     }
 
     /// Whether a program is the system's own, and the first of its name on the search path.
-    fn is_own(&self, program: &str) -> bool;
+    fn is_own(&self, _program: &str) -> bool {
+        false
+    }
 
     /// The first file at or below `folder` that is `wanted`.
-    fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought;
+    fn seek(
+        &self,
+        _folder: &Path,
+        _width: Width,
+        _wanted: &mut dyn FnMut(&Path) -> bool,
+    ) -> Sought {
+        Sought::Nothing
+    }
 }
 
 /// What a name in a folder is.
@@ -110,6 +126,8 @@ pub enum Width {
     Searched,
     /// Those of them that are not hidden.
     Visible,
+    /// Those that `fd` finds: neither hidden nor left out for what its own ignore files say.
+    Found,
 }
 
 /// What came of looking for a file.
@@ -185,6 +203,7 @@ pub(crate) struct Ends<'a> {
     workspace: &'a Path,
     known: RefCell<Known<PathBuf>>,
     real: RefCell<Known<Option<PathBuf>>>,
+    links: RefCell<Known<Rc<[PathBuf]>>>,
     /// How many paths in a folder were looked up.
     within: RefCell<Known<usize>>,
     names: RefCell<Names>,
@@ -207,6 +226,7 @@ impl<'a> Ends<'a> {
             workspace,
             known: RefCell::default(),
             real: RefCell::default(),
+            links: RefCell::default(),
             within: RefCell::default(),
             names: RefCell::default(),
             files: RefCell::default(),
@@ -259,11 +279,16 @@ impl<'a> Ends<'a> {
     /// Where a path from `folder` leads if each `..` is taken from where the links before it lead; none
     /// where there are too many of them.
     pub(crate) fn walked(&self, folder: &Path, path: &str) -> Option<PathBuf> {
+        self.stepped(folder, path).map(|at| self.of(&at))
+    }
+
+    /// The same without the links behind the last `..`.
+    pub(crate) fn stepped(&self, folder: &Path, path: &str) -> Option<PathBuf> {
         let mut at = PathBuf::new();
         for component in folder.join(path).components() {
             at = self.step(&at, component)?;
         }
-        Some(self.of(&at))
+        Some(at)
     }
 
     fn step(&self, at: &Path, component: Component<'_>) -> Option<PathBuf> {
@@ -342,7 +367,10 @@ impl<'a> Ends<'a> {
         let mut paths: Vec<PathBuf> = Vec::with_capacity(found.len());
         for path in found {
             let end = self.of(&path);
-            paths.extend((end.as_os_str() != path.as_os_str()).then_some(end));
+            if end.as_os_str() != path.as_os_str() {
+                paths.extend_from_slice(&self.links(&path));
+                paths.push(end);
+            }
             paths.push(path);
         }
         paths.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
@@ -397,6 +425,17 @@ impl<'a> Ends<'a> {
         let files: Rc<[PathBuf]> = files.into();
         self.files.borrow_mut().insert(folder.as_os_str().to_owned(), Rc::clone(&files));
         files
+    }
+
+    /// The names by which a path that leads elsewhere is known on its way.
+    pub(crate) fn links(&self, path: &Path) -> Rc<[PathBuf]> {
+        if let Some(known) = self.links.borrow().get(path.as_os_str()) {
+            return Rc::clone(known);
+        }
+        let links = self.ground.look().map(|look| look.links(path)).unwrap_or_default();
+        let links: Rc<[PathBuf]> = links.into();
+        self.links.borrow_mut().insert(path.as_os_str().to_owned(), Rc::clone(&links));
+        links
     }
 
     /// Where a path leads that is there for certain.

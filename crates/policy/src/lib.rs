@@ -19,6 +19,7 @@ mod findings;
 mod floor;
 mod glob;
 pub mod ground;
+mod host_rules;
 mod modes;
 mod paths;
 mod programs;
@@ -41,6 +42,7 @@ pub use command_line::{Command, CommandLine, Program, UNKNOWN, command_line};
 pub use file_rules::FileRules;
 use findings::Lift;
 use ground::Ground;
+pub use host_rules::HostRules;
 use paths::{Places, normalize};
 use rules::{CommandPattern, Memory, Rule, Scope, Target};
 
@@ -112,10 +114,17 @@ pub enum RequireApproval {
 }
 
 /// The programs that `command`, run in `cwd`, is proven to run, each with its arguments and in
-/// order; none where that is not proven, or where the shell fills in names of files.
+/// order; none where that is not proven, or where the shell does more than run them: fills in names of
+/// files, sets variables for one, which may choose another program, or writes what it prints.
 pub fn proven_programs(command: &str, cwd: &Path) -> Option<Vec<Vec<String>>> {
     let parts = shell::prove(command, cwd).parts.ok()?;
+    let is_written =
+        |it: &shell::Redirect| it.flow == shell::Flow::Write && it.target.text != "/dev/null";
     let words = |part: shell::Simple| -> Option<Vec<String>> {
+        let is_set = !part.assignments.is_empty() && !part.argv.is_empty();
+        if is_set || part.redirects.iter().any(is_written) {
+            return None;
+        }
         part.argv.into_iter().map(|word| (!word.glob).then_some(word.text)).collect()
     };
     let programs: Option<Vec<Vec<String>>> = parts.into_iter().map(words).collect();

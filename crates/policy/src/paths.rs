@@ -179,7 +179,13 @@ impl Places {
     /// Where `path` lies. Whole components are compared, so `/w/app-x` is not in `/w/app`.
     pub(crate) fn place(&self, path: &Path) -> Place {
         let path = normalize(path);
-        let within = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
+        let home = self.home.as_deref().filter(|home| path.starts_with(home));
+        // A home in a folder for temporary files is no part of it.
+        let holds_home =
+            |root: &PathBuf| home.is_some_and(|home| home != root && home.starts_with(root));
+        let within = |roots: &[PathBuf]| {
+            roots.iter().any(|root| path.starts_with(root) && !holds_home(root))
+        };
         if path.starts_with(&self.workspace) || within(&self.allowed) {
             Place::Inside
         } else if within(&self.readable) || path == Path::new("/dev/null") {
@@ -187,6 +193,13 @@ impl Places {
         } else {
             Place::Outside
         }
+    }
+
+    /// Whether `path` lies in the home, and in no place that was opened.
+    pub(crate) fn is_hidden(&self, path: &Path) -> bool {
+        let path = normalize(path);
+        let is_home = self.home.as_ref().is_some_and(|home| path.starts_with(home));
+        is_home && self.place(&path) == Place::Outside
     }
 
     /// Why `path` is never written, where it is not.

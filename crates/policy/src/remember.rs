@@ -26,9 +26,11 @@ pub(crate) fn rules(call: &Call<'_>, actions: &[Action]) -> Vec<Rule> {
         Action::Connect { host } => {
             HostPattern::parse(host).map(Target::Host).into_iter().collect()
         }
-        // The very arguments never come again.
-        Action::Opaque { what } if call.tool.risk_level != Risk::HighImpact => {
-            let is_call = call.tool.source != "builtin" && what.contains('{');
+        // The very arguments never come again. What a built-in tool says of a commit is not what is in it.
+        Action::Opaque { what }
+            if call.tool.risk_level != Risk::HighImpact && call.tool.source != "builtin" =>
+        {
+            let is_call = what.contains('{');
             vec![Target::What(if is_call { ANY_WORDS.to_owned() } else { what.clone() })]
         }
         Action::Opaque { .. } => Vec::new(),

@@ -5,6 +5,7 @@
 
 mod chain;
 mod document;
+mod setting;
 mod word;
 
 use std::ops::{ControlFlow, Range};
@@ -405,7 +406,10 @@ impl<'a> Reader<'a> {
                     command.words.push(self.word(name)?);
                 }
                 kind if WORDS.contains(&kind) && is_apart => command.words.push(self.word(child)?),
-                "export" => command.words.push(self.word(child)?),
+                "export" | "local" => command.words.push(self.word(child)?),
+                "variable_name" if self.of(node).starts_with("local") && is_apart => {
+                    command.words.push(self.word(child)?);
+                }
                 _ => return Err(child.start_byte()),
             }
             last = child.end_byte();
@@ -416,29 +420,6 @@ impl<'a> Reader<'a> {
         }
         self.commands.push(command);
         Ok(())
-    }
-
-    fn setting(&mut self, node: Node<'_>) -> Result<(String, Word), usize> {
-        let wrong = Err(node.start_byte());
-        let mut parts = children(node).into_iter();
-        let (Some(name), Some(sign)) = (parts.next(), parts.next()) else { return wrong };
-        if name.kind() != "variable_name"
-            || sign.kind() != "="
-            || sign.start_byte() != name.end_byte()
-        {
-            return wrong;
-        }
-        self.see(name.start_byte()..sign.end_byte());
-        let value = match (parts.next(), parts.next()) {
-            (None, _) => Word::default(),
-            (Some(value), None)
-                if WORDS.contains(&value.kind()) && value.start_byte() == sign.end_byte() =>
-            {
-                self.word(value)?
-            }
-            (Some(_), _) => return wrong,
-        };
-        Ok((self.of(name).to_owned(), value))
     }
 
     fn looped(&mut self, node: Node<'_>) -> Result<(), usize> {

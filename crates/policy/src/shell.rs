@@ -17,7 +17,7 @@ pub(crate) mod wrappers;
 
 pub(crate) use lower::{Cwd, Simple};
 pub(crate) use settled::settled;
-pub(crate) use strict::{Flow, Word};
+pub(crate) use strict::{Flow, Redirect, Word};
 pub(crate) use survey::{
     Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, names_program,
     reaches_interpreter, resolve, survey, untaken,

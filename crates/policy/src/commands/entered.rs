@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::ground::Look;
 use crate::paths::normalize;
 use crate::script;
-use staying::stays;
+use staying::{is_setting, stays};
 
 /// A text that is taken apart: what goes to a folder, that folder, and what runs there.
 pub(super) struct Entered<'a> {
@@ -27,9 +27,15 @@ pub(super) struct Entered<'a> {
 /// More changes of folder one after the other are not followed, and no more commands before them.
 const FOLLOWED: usize = 4;
 
+/// Of a longer text nothing is proven, since that takes as long as all else together.
+const PROVEN: usize = 4096;
+
 /// Programs that change nothing which matters to what comes behind them.
 const BEFORE: &[&str] =
     &["ls", "pwd", "mkdir", "touch", "echo", "true", ":", "date", "test", "[", "cat", "which"];
+
+/// What only shows each command before it runs.
+const TRACING: &[&str] = &["set -x;", "set -x\n", "set -x &&"];
 
 /// What ends a text and goes back.
 const ENDINGS: &[&str] = &[
@@ -43,23 +49,64 @@ const ENDINGS: &[&str] = &[
     "cd ../..",
 ];
 
-/// The folder that `text`, run in `cwd`, is in for all that it does once it is there.
-pub(super) fn entered<'a>(call: &Call<'_>, text: &'a str, cwd: &Path) -> Option<Entered<'a>> {
-    let ground = call.ground.look()?;
-    // Nothing else separates words for a shell.
-    if text.contains(|c: char| c.is_whitespace() && ![' ', '\t', '\n'].contains(&c)) {
+/// Programs that may put another folder, or a link, where one was.
+const MOVING: &[&str] = &["mv", "cp", "ln", "git", "tar", "unzip", "rsync"];
+
+/// The folders that `text`, run in `cwd`, is in: in one of its groups after the other, or for all that it does.
+pub(super) fn all_entered<'a>(
+    call: &Call<'_>,
+    text: &'a str,
+    cwd: &Path,
+) -> Option<Vec<Entered<'a>>> {
+    match entered(call, text, cwd) {
+        Some(one) => Some(vec![one]),
+        None => groups(text)?.into_iter().map(|group| entered(call, group, cwd)).collect(),
+    }
+}
+
+/// The groups in parentheses of which a text consists: each begins in the folder of before, whatever others did.
+fn groups(text: &str) -> Option<Vec<&str>> {
+    let moves = |word: &str| MOVING.contains(&word);
+    // A comment, a here-document and an escape may hide where a group ends.
+    if text.len() > PROVEN
+        || text.contains(['#', '\\', '`'])
+        || text.contains("<<")
+        || text.split(|c: char| !c.is_alphanumeric()).any(moves)
+    {
         return None;
     }
-    let start = without_return(strip_parentheses(text));
-    let (mut rest, made) = without_first(start);
+    let mut groups = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() && groups.len() < FOLLOWED {
+        let inner = rest.strip_prefix('(')?;
+        let mut ends = inner.match_indices(')').take(FOLLOWED).map(|(at, _)| at);
+        let end = ends.find(|at| script::read(&inner[..*at]).is_ok())?;
+        groups.push(&rest[..end + 2]);
+        let behind = inner[end + 1..].trim_start_matches([' ', '\t']);
+        let next = ["&&", "||", ";", "\n"].into_iter().find_map(|it| behind.strip_prefix(it));
+        rest = next.or(behind.is_empty().then_some(""))?.trim_start();
+    }
+    (rest.is_empty() && groups.len() > 1).then_some(groups)
+}
+
+/// The folder that `text`, run in `cwd`, is in for all that it does once it is there.
+fn entered<'a>(call: &Call<'_>, text: &'a str, cwd: &Path) -> Option<Entered<'a>> {
+    let ground = call.ground.look()?;
+    // Nothing else separates words for a shell.
+    let is_strange = |c: char| c.is_whitespace() && ![' ', '\t', '\n'].contains(&c);
+    if text.len() > PROVEN || text.contains(is_strange) {
+        return None;
+    }
+    let start = without_return(strip_parentheses(without_background(text)));
+    let First { mut rest, made, set } = without_first(start);
     let mut folder = normalize(cwd);
     let mut elsewhere = Vec::new();
     let mut is_gone = false;
     for _ in 0..FOLLOWED {
         let Some((target, sure, behind)) = goes(rest) else { break };
-        let there = normalize(&folder.join(target));
+        let Some(there) = target.from(&folder, call.places.home.as_deref()) else { break };
         let is_there = is_folder(ground, &there)
-            || (made.contains(&target) && !is_gone && may_be_made(ground, &there));
+            || (made.contains(&target.path) && !is_gone && may_be_made(ground, &there));
         // Where the folder before was not reached, nothing stops what follows.
         if !is_there || (sure == Sure::Everywhere && !elsewhere.is_empty()) {
             break;
@@ -75,7 +122,7 @@ pub(super) fn entered<'a>(call: &Call<'_>, text: &'a str, cwd: &Path) -> Option<
     }
     let chain = script::chain(rest).ok()?;
     let is_split = !elsewhere.is_empty();
-    if (is_split && chain.is_parallel) || !stays(rest, &chain.commands) {
+    if (is_split && chain.is_parallel) || !stays(rest, &chain.commands, &set) {
         return None;
     }
     let tail = chain.rest.filter(|_| is_split).map_or("", |at| &rest[at..]);
@@ -103,9 +150,23 @@ enum Sure {
     Everywhere,
 }
 
+/// A folder as it is written.
+struct Named<'a> {
+    path: &'a str,
+    is_in_home: bool,
+}
+
+impl Named<'_> {
+    fn from(&self, folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
+        let base = if self.is_in_home { home? } else { folder };
+        Some(normalize(&base.join(self.path)))
+    }
+}
+
 /// The folder that the beginning of a text goes to, how sure that is, and what comes behind.
-fn goes(text: &str) -> Option<(&str, Sure, &str)> {
+fn goes(text: &str) -> Option<(Named<'_>, Sure, &str)> {
     let text = text.trim_start();
+    let text = text.strip_prefix("time ").unwrap_or(text).trim_start();
     let stops = stops_at_failure(text);
     let text = stops.unwrap_or(text);
     let after = ["cd ", "pushd "].into_iter().find_map(|word| text.strip_prefix(word))?;
@@ -150,17 +211,24 @@ fn is_plain(c: char) -> bool {
 }
 
 /// A word that is a path as it stands, from the folder that it is in, and what comes behind it.
-fn literal(text: &str) -> Option<(&str, &str)> {
+fn literal(text: &str) -> Option<(Named<'_>, &str)> {
     let quote = text.chars().next().filter(|c| ['\'', '"'].contains(c));
     let inner = quote.map_or(text, |_| &text[1..]);
-    let here = ["$PWD/", "${PWD}/"].into_iter().find_map(|it| inner.strip_prefix(it));
-    let inner = here.filter(|_| quote != Some('\'')).unwrap_or(inner);
+    let begun = |spellings: [&str; 2]| {
+        let begun = spellings.into_iter().find_map(|it| inner.strip_prefix(it));
+        begun.filter(|_| quote != Some('\''))
+    };
+    let here = begun(["$PWD/", "${PWD}/"]);
+    let home = begun(["$HOME/", "${HOME}/"]);
+    let home = home.or(inner.strip_prefix("~/").filter(|_| quote.is_none()));
+    let inner = here.or(home).unwrap_or(inner);
     let is_inner = |c: char| is_plain(c) || (quote.is_some() && c == ' ');
     let (word, rest) = inner.split_at(inner.find(|c| !is_inner(c)).unwrap_or(inner.len()));
     let rest = quote.map_or(Some(rest), |quote| rest.strip_prefix(quote))?;
     let ends = rest.starts_with([' ', ';', '&', '|', '\n']);
-    let is_below = here.is_none() || !word.starts_with('/');
-    (ends && is_below && !word.is_empty() && !word.starts_with('-')).then_some((word, rest))
+    let is_below = (here.is_none() && home.is_none()) || !word.starts_with('/');
+    let named = Named { path: word, is_in_home: home.is_some() };
+    (ends && is_below && !word.is_empty() && !word.starts_with('-')).then_some((named, rest))
 }
 
 /// What stands between parentheses around the whole text.
@@ -178,21 +246,59 @@ fn without_return(text: &str) -> &str {
     stripped.filter(|it| !it.ends_with([';', '&', '\\', '|'])).unwrap_or(text)
 }
 
-/// A text without comments and a few plain commands before all else, and the folders that these make.
-fn without_first(text: &str) -> (&str, Vec<&str>) {
-    let (mut rest, mut made) = (text.trim_start(), Vec::new());
+/// A text without the sign that puts all of it into the background.
+fn without_background(text: &str) -> &str {
+    let stripped = text.trim_end().strip_suffix('&').filter(|it| it.ends_with([' ', ')']));
+    stripped.unwrap_or(text)
+}
+
+/// What a text says before all else that matters little to what follows.
+struct First<'a> {
+    rest: &'a str,
+    /// The folders that it makes.
+    made: Vec<&'a str>,
+    /// The variables that it sets.
+    set: Vec<&'a str>,
+}
+
+/// A text without comments, variables of its own and a few plain commands before all else.
+fn without_first(text: &str) -> First<'_> {
+    let mut first = First { rest: text.trim_start(), made: Vec::new(), set: Vec::new() };
     for _ in 0..FOLLOWED {
+        let rest = first.rest;
         let behind = if rest.starts_with('#') {
             rest.split_once('\n').map(|(_, behind)| behind)
+        } else if let Some(behind) = TRACING.iter().find_map(|it| rest.strip_prefix(it)) {
+            Some(behind)
+        } else if let Some((name, behind)) = sets(rest) {
+            first.set.push(name);
+            Some(behind)
         } else {
             let end = rest.find(|c| !is_plain(c) && !" :[]".contains(c)).unwrap_or(rest.len());
             let mut words = rest[..end].split(' ').filter(|word| !word.is_empty());
             let program = words.next().filter(|word| BEFORE.contains(word));
-            made.extend(words.filter(|_| program == Some("mkdir")));
+            first.made.extend(words.filter(|_| program == Some("mkdir")));
             program.and_then(|_| rest[end..].strip_prefix("&&"))
         };
         let Some(behind) = behind else { break };
-        rest = behind.trim_start();
+        first.rest = behind.trim_start();
     }
-    (rest, made)
+    first
+}
+
+/// The variable that the beginning of a text sets to a plain value, and what comes behind.
+fn sets(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix("export ").unwrap_or(text).trim_start_matches(' ');
+    let (name, value) = text.split_once('=').filter(|(name, _)| is_own_variable(name))?;
+    let behind = value.trim_start_matches(is_plain).trim_start_matches(' ');
+    let next = behind.strip_prefix("&&").or(behind.strip_prefix([';', '\n']))?;
+    (!next.starts_with([';', '&'])).then_some((name, next))
+}
+
+/// Whether no program and no shell takes a variable for more than how much is said.
+fn is_own_variable(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c == '_';
+    let is_short = name.len() == 1 && name.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_small = !name.is_empty() && name.chars().all(is_letter) && !name.starts_with("npm_");
+    is_short || (is_small && name != "_") || is_setting(name)
 }

@@ -4,6 +4,7 @@
 mod given;
 mod led;
 mod patterns;
+mod reading;
 mod unknown;
 
 use std::borrow::Cow;
@@ -15,22 +16,19 @@ use std::rc::Rc;
 use foldhash::{HashSet, HashSetExt};
 
 use super::Read;
+use super::dots::led_back;
 use super::meanings::{in_scripts, is_cluster, meanings};
-use super::sweep::is_left_out;
 use super::writes::{Others, Told, only_reads, outputs, told, written_by_program};
 use crate::call::Call;
 use crate::glob::{Reading, is_deep};
 use crate::ground::is_wild;
-use crate::programs::{self, Knowledge};
 use crate::rules::{PathPattern, Rule, Steps, Target, Touch};
-use crate::shell::{Found, Kind, Piece, Redirection, Word, base_name, resolve};
+use crate::shell::{Found, Kind, Piece, Redirection, resolve};
 pub(super) use given::Given;
 use given::given;
 pub(super) use led::Led;
 use unknown::Unknown;
 
-/// In longer searches any word may be a file.
-const LONG: usize = 256;
 /// The longest name that a file may have.
 const LONGEST: usize = 255;
 
@@ -67,105 +65,6 @@ pub(super) fn named_file(call: &Call<'_>, read: &Read<'_>, rule: &Rule) -> Optio
         }
     };
     hit.or_else(|| ruled.made.take().map(Hit::Perhaps))
-}
-
-/// The words of a command that could be files which it reads.
-fn read_by(found: &Found) -> Vec<&Piece> {
-    let words = found.argv();
-    let Some((program, args)) = words.split_first() else { return Vec::new() };
-    let name = base_name(&program.text);
-    let is_search = matches!(name, "grep" | "egrep" | "fgrep" | "rg");
-    // What a search leaves out it does not read.
-    let is_read = |at: usize| at == 0 || !is_left_out(found, at - 1);
-    let all =
-        || words.iter().enumerate().filter(|(at, _)| is_read(*at)).map(|(_, it)| it).collect();
-    if found.kind != Kind::Apart {
-        return all();
-    }
-    let is_test = found.before().iter().any(|word| word.text == "[[");
-    let has = |text: &str| args.iter().any(|word| word.text == text);
-    match name {
-        "echo" | "printf" | "test" | "[" => Vec::new(),
-        // Whether a file is there says nothing of what it holds.
-        _ if is_test => Vec::new(),
-        "cp" => copied(args),
-        // What a file is called, and how large it is; a folder would show what is in it.
-        "ls" | "stat" => {
-            args.iter().filter(|word| word.glob || !is_file_name(&word.text)).collect()
-        }
-        "git"
-            if args.first().is_some_and(|it| matches!(&*it.text, "check-ignore" | "ls-files")) =>
-        {
-            Vec::new()
-        }
-        "git" if args.first().is_some_and(|it| it.text == "rm") && has("--cached") => Vec::new(),
-        _ if is_search => searched(words).unwrap_or_else(all),
-        "git" => {
-            let is_message = |at: usize| {
-                let before = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
-                matches!(before, "-m" | "--message" | "-am")
-            };
-            let commits = args.first().is_some_and(|word| matches!(&*word.text, "commit" | "tag"));
-            // What is looked for in messages.
-            let logs = args.first().is_some_and(|it| matches!(&*it.text, "log" | "shortlog"));
-            let is_sought = |at: usize| {
-                const SOUGHT: &[&str] = &["--grep", "--author", "--committer"];
-                let before = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
-                let attached = args[at].text.split_once('=').map_or("", |(option, _)| option);
-                SOUGHT.contains(&attached) || SOUGHT.contains(&before)
-            };
-            let is_said = |at: usize| (commits && is_message(at)) || (logs && is_sought(at));
-            let words = args.iter().enumerate().filter(|(at, _)| !is_said(*at));
-            words.map(|(_, word)| word).collect()
-        }
-        _ => all(),
-    }
-}
-
-/// Whether a name looks like that of a file.
-fn is_file_name(path: &str) -> bool {
-    let name = base_name(path);
-    name.contains('.') && name.chars().any(char::is_alphanumeric) && !path.ends_with('/')
-}
-
-/// The words of `cp` that could be files which it reads: where they go is only written.
-fn copied(args: &[Piece]) -> Vec<&Piece> {
-    let is_operand = |word: &&Piece| !word.text.starts_with('-');
-    // A target that an option names is not the last of them.
-    let is_told = |word: &Piece| {
-        let letters = word.text.strip_prefix('-').unwrap_or_default();
-        letters.starts_with("-t") || (!letters.starts_with('-') && letters.contains(['t', 'S']))
-    };
-    let is_usual = args.iter().filter(is_operand).count() > 1
-        && !args.iter().any(|word| is_told(word) || word.dynamic);
-    let last = args.iter().rposition(|word| is_operand(&word)).filter(|_| is_usual);
-    args.iter().enumerate().filter(|(at, _)| Some(*at) != last).map(|(_, word)| word).collect()
-}
-
-/// The files that a search reads, where its arguments are understood.
-fn searched(argv: &[Piece]) -> Option<Vec<&Piece>> {
-    if argv.len() > LONG || argv.iter().any(|word| word.dynamic) {
-        return None;
-    }
-    let word = |piece: &Piece| Word {
-        text: piece.text.clone(),
-        range: 0..0,
-        glob: piece.glob,
-        quoted: false,
-    };
-    let words: Vec<Word> = argv.iter().map(word).collect();
-    let Knowledge::Checked { outcome: Ok(looked), .. } = programs::check(&words) else {
-        return None;
-    };
-    // It may be attached to an option.
-    let is_one = |file: &str, word: &str| {
-        word == file || (word.starts_with('-') && !file.is_empty() && word.ends_with(file))
-    };
-    let is_read = |piece: &&Piece| {
-        let mut files = looked.contents.iter().chain(&looked.names);
-        files.any(|file| is_one(&file.text, &piece.text))
-    };
-    Some(argv.iter().filter(is_read).collect())
 }
 
 /// The words that a rule was held against, and what became of them.
@@ -446,8 +345,14 @@ impl<'a, 'r> Ruled<'a, 'r> {
         })
     }
 
-    /// Whether the rule speaks of the path that a word means in a folder.
+    /// Whether the rule speaks of the path that a word means in a folder, be it by a pattern that leads back.
     fn is_file(&self, word: &Piece, folder: &Path, (links, is_raw): (Links, bool)) -> bool {
+        let led = led_back(word, self.read);
+        std::iter::once(word).chain(&led).any(|it| self.is_path(it, folder, (links, is_raw)))
+    }
+
+    /// The same of a word as it stands.
+    fn is_path(&self, word: &Piece, folder: &Path, (links, is_raw): (Links, bool)) -> bool {
         let Some(path) = resolve(word, folder, self.call.places.home.as_deref()) else {
             return false;
         };
@@ -481,19 +386,23 @@ impl<'a, 'r> Ruled<'a, 'r> {
             return meant.iter().any(|end| self.fits(end, Reading::Literal))
                 || ends.led(folder, &text).is_some_and(|end| self.fits(&end, self.wild));
         }
-        let leads = |end: &Path| end != path && self.fits(end, Reading::Literal);
-        if leads(&ends.of(&path)) {
+        // A link on the way may have such a name, too.
+        let fits = |path: &Path| self.fits(path, Reading::Literal);
+        let leads = |way: &Path, end: &Path| {
+            end != path && (fits(end) || ends.links(way).iter().any(|link| fits(link)))
+        };
+        if leads(&path, &ends.of(&path)) {
             return true;
         }
         // A link is followed before the `..` behind it is.
         let goes_back = |text: &str| text.split('/').any(|part| part == "..");
         let is_led_back = goes_back(&word.text) || goes_back(&folder.to_string_lossy());
         let home = self.call.places.home.as_deref().filter(|_| word.home);
-        let walked = || match home {
-            Some(home) => ends.walked(home, word.text.trim_start_matches(['~', '/'])),
-            None => ends.walked(folder, &word.text),
+        let (folder, text) = match home {
+            Some(home) => (home, word.text.trim_start_matches(['~', '/'])),
+            None => (folder, word.text.as_str()),
         };
-        is_led_back && walked().is_some_and(|end| leads(&end))
+        is_led_back && ends.stepped(folder, text).is_some_and(|way| leads(&way, &ends.of(&way)))
     }
 
     /// Whether a word is all that is in a folder, and nothing further down.

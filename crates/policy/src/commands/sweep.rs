@@ -32,6 +32,7 @@ use crate::rules::{Rule, Target, Touch};
 use crate::shell::{Fit, Piece, Word, base_name};
 use followed::{Links, links};
 pub(super) use found::done_by;
+pub(super) use kept::{shows, subcommand};
 pub(super) use left_out::is_left_out;
 use noted::Noted;
 use skipped::Skip;
@@ -151,7 +152,8 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
                 return steps;
             }
             let Some(mut sweep) = sweep else { continue };
-            let is_left_out = matches!(sweep.width, Width::Searched | Width::Visible);
+            let is_left_out =
+                matches!(sweep.width, Width::Searched | Width::Visible | Width::Found);
             if is_left_out && *is_changed.get_or_init(|| left_out::is_changed_by(read)) {
                 sweep.width = Width::Everything;
             }
@@ -474,8 +476,8 @@ fn ripgrep(words: &[Piece]) -> Sweep<'_> {
 /// The files and folders that `diff` compares, also without being told to go further down.
 fn compared(args: &[Piece]) -> Option<Sweep<'_>> {
     // What only the running shell knows is mostly not everything.
-    let is_place =
-        |word: &&Piece| !word.text.starts_with('-') && !word.text.is_empty() && !word.dynamic;
+    let is_known = |word: &Piece| word.is_above() || !(word.dynamic || word.text.is_empty());
+    let is_place = |word: &&Piece| !word.text.starts_with('-') && is_known(word);
     let places: Vec<Piece> = args.iter().filter(is_place).cloned().collect();
     let links = links("diff", args);
     let whole = |places| Sweep { links, ..Sweep::of(places, Touch::Read, Reach::Whole) };

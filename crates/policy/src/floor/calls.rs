@@ -43,11 +43,33 @@ const CALLS: &[&str] = &[
     "File.rename(",
     "FileUtils.mv(",
     "renameSync(",
+    "rm(",
+    "call delete(",
 ];
+/// Those whose paths stand behind them without quotes, and among options.
+const BARE: &[&str] = &["file delete ", "Remove-Item ", "remove-item "];
 /// A part of each of them; quick to tell, since most texts have none.
 const PARTS: &[&str] = &[
-    "rmtree", "remove", "rm_r", "rmSync", "rmdirS", "rimraf", "s.rm", "unlink", "delete-d",
-    "move(", "os.re", "rename", ".mv(",
+    "rmtree",
+    "remove",
+    "rm_r",
+    "rmSync",
+    "rmdirS",
+    "rimraf",
+    "s.rm",
+    "unlink",
+    "delete-d",
+    "move(",
+    "os.re",
+    "rename",
+    ".mv(",
+    "rm(",
+    "l delete(",
+    "file delete ",
+    "emove-",
+    "deleteDir",
+    "deleteRec",
+    "deleteSync",
 ];
 
 /// What may stand between a call and the path that it is given.
@@ -73,6 +95,10 @@ const HOME: &[&str] = &[
     "require('os').homedir()",
     "os.homedir()",
     "homedir()",
+    "System.user_home!()",
+    "System.user_home()",
+    "Deno.env.get(\"HOME\")",
+    "Deno.env.get('HOME')",
     "getenv(\"HOME\")",
     "getenv('HOME')",
 ];
@@ -88,6 +114,7 @@ const HERE: &[&str] = &[
     "Dir.pwd",
     "getcwd()",
     "cwd()",
+    "pwd()",
 ];
 
 /// How they name all that is there.
@@ -130,13 +157,20 @@ pub(super) fn deleting(text: &str, survey: &Survey, around: &Around<'_>) -> Opti
         return None;
     }
     let named = CALLS.iter().flat_map(|call| {
-        text.match_indices(call).take(LISTED).filter_map(|(at, call)| {
+        let whole = text.match_indices(call).filter(|(at, call)| is_whole(&text[..*at], call));
+        whole.take(LISTED).filter_map(|(at, call)| {
             let after = contract::text::head(&text[at + call.len()..], 400);
             let named = given(after).map(|target| (call, target, Decision::Deny));
             named.or_else(|| Some((call, assigned(after, text)?, Decision::Ask)))
         })
     });
-    let judged = named.filter_map(|(call, target, most)| {
+    let bare = BARE.iter().flat_map(|call| {
+        text.match_indices(call).take(LISTED).flat_map(|(at, call)| {
+            let after = contract::text::head(&text[at + call.len()..], 400);
+            bare(after).map(move |target| (call, target, Decision::Deny))
+        })
+    });
+    let judged = named.chain(bare).filter_map(|(call, target, most)| {
         let danger = judged(call, target, command, around)?;
         Some(Danger { decision: danger.decision.min(most), ..danger })
     });
@@ -161,6 +195,23 @@ fn judged(call: &str, target: &str, command: &Found, around: &Around<'_>) -> Opt
 
 fn is_quote(c: char) -> bool {
     c == '"' || c == '\''
+}
+
+/// Whether a call is not the end of a longer name, as `confirm(` is no `rm(`.
+fn is_whole(before: &str, call: &str) -> bool {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    call != "rm(" || !before.ends_with(is_letter)
+}
+
+/// The paths that stand without quotes behind a call, up to the end of what it is given.
+fn bare(after: &str) -> impl Iterator<Item = &str> {
+    let end = after.find(['\n', ';', '|', ')', '}']).unwrap_or(after.len());
+    let words = after[..end].split_whitespace().map(|word| word.trim_matches(['"', '\'', '{']));
+    words.filter(|word| !word.is_empty() && !word.starts_with('-')).map(|word| match word {
+        "$HOME" | "$env:HOME" | "$::env(HOME" => "~",
+        "$PWD" | "[pwd]" => ".",
+        word => word,
+    })
 }
 
 /// The path that a call is given, where that stands there.
@@ -213,8 +264,20 @@ fn all_of_it(text: &str) -> Option<Danger> {
 
 /// What a text that deletes names apart from the call: a variable may hold it.
 fn held(text: &str, command: &Found, around: &Around<'_>) -> Option<Danger> {
-    let calls = ["rmtree", "remove_tree", "rm_rf", "rmSync", "removeSync", "rimraf", "os.remove"];
-    let call = calls.into_iter().find(|call| text.contains(call))?;
+    const CALLS: &[&str] = &[
+        "rmtree",
+        "remove_tree",
+        "rm_rf",
+        "rmSync",
+        "removeSync",
+        "rimraf",
+        "os.remove",
+        "deleteDir",
+        "deleteRecursively",
+        "deleteSync",
+        "removeItem",
+    ];
+    let call = CALLS.iter().find(|call| text.contains(**call))?;
     let is_path = |at: usize, name: &str| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
         let Some(before) = before.strip_suffix(is_quote) else { return false };

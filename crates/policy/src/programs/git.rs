@@ -2,6 +2,7 @@
 //! another repository.
 
 mod changing;
+pub(crate) mod objects;
 mod plumbing;
 
 pub(crate) use changing::starts_nothing;
@@ -582,7 +583,7 @@ impl Subcommand {
         let mut paths = Vec::new();
         for word in options.operands.iter().skip(skip) {
             paths.push(Operand::from(*word));
-            if let Some((_, path)) = word.text.split_once(':') {
+            if let Some(path) = objects::path(&word.text) {
                 paths.push(Operand {
                     text: path.trim_start_matches(['/', '!', '^']).to_owned(),
                     glob: word.glob,

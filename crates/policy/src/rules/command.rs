@@ -110,6 +110,11 @@ impl CommandPattern {
         self.words.get(at).is_some_and(|word| *word != PatternWord::Any)
     }
 
+    /// Whether it spells out what a program is told to do, and not only how.
+    pub(crate) fn has_subcommand(&self) -> bool {
+        self.words.get(1).is_some_and(|word| *word != PatternWord::Any && word.option().is_none())
+    }
+
     /// Whether nothing may follow its words.
     pub(crate) fn is_exact(&self) -> bool {
         self.tail == Tail::Exact

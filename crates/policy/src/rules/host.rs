@@ -14,7 +14,7 @@ pub(crate) struct HostPattern(String);
 impl HostPattern {
     /// Reads a pattern.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let text = text.trim().to_ascii_lowercase();
+        let text = ascii(&text.trim().to_lowercase());
         let body = text.strip_prefix("*.").unwrap_or(&text);
         let plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
         (text == "*" || (!body.is_empty() && body.chars().all(plain))).then_some(Self(text))
@@ -64,15 +64,20 @@ impl HostPattern {
         let wanted = canonical(self.parts().0);
         // An address has nothing beneath it.
         let beneath = numeric(&wanted).is_none().then(|| format!(".{wanted}"));
+        let is_in = |text: &str| {
+            candidates(text).any(|candidate| {
+                let name = canonical(candidate);
+                let open = name.contains(['[', '{']);
+                name == wanted
+                    || beneath.as_ref().is_some_and(|beneath| name.ends_with(beneath))
+                    // Some programs have patterns of their own in addresses.
+                    || (open && meet((&name, Reading::Shell), (&wanted, Reading::Literal)))
+            })
+        };
         let text = folded(text);
-        candidates(&text).any(|candidate| {
-            let name = canonical(candidate);
-            let open = name.contains(['[', '{']);
-            name == wanted
-                || beneath.as_ref().is_some_and(|beneath| name.ends_with(beneath))
-                // Some programs have patterns of their own in addresses.
-                || (open && meet((&name, Reading::Shell), (&wanted, Reading::Literal)))
-        })
+        // Programs that follow the older standard write these two letters otherwise.
+        is_in(&text)
+            || (text.contains(['ß', 'ς']) && is_in(&text.replace('ß', "ss").replace('ς', "σ")))
     }
 
     /// What a quick look tells of most words: no dot, no such name; no digit, no such address.
@@ -154,7 +159,21 @@ fn candidates(text: &str) -> impl Iterator<Item = &str> {
     let names = text.split(move |c: char| !in_name(c));
     let numbers =
         text.split(move |c: char| !in_number(c)).filter(|part| part.matches(':').count() > 1);
-    names.chain(numbers).filter(|part| !part.is_empty())
+    // Marks that follow their letter, and signs, are parts of names too; quotes and blanks are not.
+    let is_around =
+        |c: char| matches!(c, '\0'..='\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}');
+    let rest = if text.is_ascii() { "" } else { text };
+    let others = rest.split(move |c: char| is_around(c) && !in_name(c));
+    let others = others.filter(|part| !part.is_ascii());
+    names.chain(numbers).chain(others).filter(|part| !part.is_empty())
+}
+
+/// A name as it is asked for: letters beyond ASCII by their code (`bücher.de` is `xn--bcher-kva.de`).
+fn ascii(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_owned();
+    }
+    idna::domain_to_ascii(name).unwrap_or_else(|_| name.to_owned())
 }
 
 /// A host in the one form that equal hosts share.
@@ -168,7 +187,7 @@ fn canonical(host: &str) -> String {
             Some(mapped) => mapped.to_string(),
             None => IpAddr::V6(address).to_string(),
         },
-        Err(_) => host.trim_matches('.').to_owned(),
+        Err(_) => ascii(host.trim_matches('.')),
     }
 }
 
@@ -231,6 +250,35 @@ mod tests {
             assert!(host("x.com", other, Decision::Deny), "{other}");
         }
         assert!(!host("x.com", "ax.com", Decision::Deny));
+    }
+
+    #[test]
+    fn letters_beyond_ascii_and_their_code_are_the_same_host() {
+        for pattern in ["bücher.de", "xn--bcher-kva.de", "BÜCHER.de", "bu\u{308}cher.de"] {
+            for other in [
+                "bücher.de",
+                "BÜCHER.DE",
+                "bu%CC%88cher.de",
+                "b%C3%BCcher.de",
+                "http://www.bücher。de/",
+                "XN--BCHER-KVA.de",
+                "“bücher.de”",
+                "“bu\u{308}cher.de”",
+            ] {
+                assert!(host(pattern, other, Decision::Deny), "{pattern} {other}");
+            }
+            for other in ["bucher.de", "buecher.de", "bücher.de.evil.test"] {
+                assert!(!host(pattern, other, Decision::Deny), "{pattern} {other}");
+            }
+            assert!(host(pattern, "xn--bcher-kva.de", Decision::Allow));
+            assert!(!host(pattern, "bücher.de", Decision::Allow));
+        }
+        assert!(host("*.bücher.de", "a.xn--bcher-kva.de", Decision::Deny));
+        assert!(host("fass.de", "faß.de", Decision::Deny));
+        assert!(host("faß.de", "xn--fa-hia.de", Decision::Deny));
+        assert!(host("☃.net", "http://☃.net/", Decision::Deny));
+        assert!(host("bücher.de:81", "xn--bcher-kva.de:81", Decision::Deny));
+        assert!(HostPattern::parse("bü cher.de").is_none());
     }
 
     #[test]

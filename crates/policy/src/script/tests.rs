@@ -74,6 +74,9 @@ fn plain_texts_are_understood() {
         ("for a in $((n)); do :; done", "n|a|:"),
         ("[[ \"$f\" =~ ^/etc/ ]] && exit 2", "[[ ? =~ ^/etc/ ]]|exit 2"),
         ("[[ $f =~ \\.(js|ts)$ ]] || exit 0", "[[ ? =~ ? ]]|exit 0"),
+        ("a=(x 'y z')\necho \"${a[@]}\" ${a[@]}", "a=?|echo ? ?"),
+        ("a=(\n  x # one\n  y\n)", "a=?"),
+        ("f() { local x=1 y z=\"$1\"; }", "f|x=1 z=? local y"),
         ("[[ $f =~ ^[A-Z]+\\.env$ && -n $a ]]", "[[ ? =~ ^[A-Z]+\\.env$ && -n ? ]]"),
     ] {
         assert_eq!(shown(text), Ok(wanted.split('|').map(str::to_owned).collect()), "{text}");
@@ -108,7 +111,6 @@ fn what_is_not_plain_is_not() {
         "echo \"${x#'}'}\"",
         "echo \"${x:-$(date)}\"",
         "a[0]=x",
-        "a=(x y)",
         "a+=b",
         "cat <(echo)",
         "echo {a,b}",
@@ -151,6 +153,26 @@ fn what_is_not_plain_is_not() {
         "echo > a b",
     ] {
         assert!(read(text).is_err(), "{text}: {:?}", shown(text));
+    }
+}
+
+#[test]
+fn lists_of_more_than_plain_words_are_not_understood() {
+    for text in [
+        "a=(x $y)",
+        "a=(\"$(date)\")",
+        "a=([0]=x)",
+        "a=([$(date)]=x)",
+        "a=(x*)",
+        "a=(x",
+        "a= (x)",
+        "a+=(x)",
+        "echo \"${a[@]:1}\"",
+        "echo \"${a[*]}\"",
+        "echo \"${!a[@]}\"",
+        "declare a=(x)",
+    ] {
+        assert!(read(text).is_err(), "{text}");
     }
 }
 

@@ -198,10 +198,13 @@ impl Scan<'_> {
                     word.pieces.push(Piece::Variable(String::new()));
                 }
                 '$' if !self.is_bare() => {
+                    let start = self.at;
                     let name = self.expansion()?;
-                    // All arguments stay as many as they are.
+                    // All arguments, or parts of a list, stay as many as they are.
                     word.pieces.push(if name == "@" {
                         Piece::Other
+                    } else if self.text[start..self.at].contains("[@]") {
+                        Piece::Bare(name)
                     } else {
                         Piece::Variable(name)
                     });
@@ -303,6 +306,8 @@ fn braced(inner: &str) -> Option<String> {
         {
             more
         }
+        // What is known of a variable is not known of all parts of a list.
+        Some(("@", "")) => return (is_name && !name.is_empty()).then(String::new),
         Some(_) => return None,
         None => more,
     };

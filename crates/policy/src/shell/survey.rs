@@ -13,6 +13,7 @@ mod made;
 mod merge;
 mod names;
 mod pathspecs;
+mod printing;
 mod put;
 mod reached;
 mod runners;
@@ -244,7 +245,8 @@ pub(crate) fn survey(
     // What is run from a file may be what the same text has just written there.
     let is_doubted = survey.runs_file && reach != Reach::Here;
     let runs_written = || is_doubted || survey.runs_written_file();
-    if survey.loose || (survey.writes_file() && runs_written()) {
+    let is_copied = survey.copies_unknown();
+    if survey.loose || is_copied || (survey.writes_file() && runs_written()) {
         survey.loosen(text);
     }
     // Of what may be read in another way nothing is certain.
@@ -486,6 +488,7 @@ impl Survey {
             self.evaluated(&words[start..args], depth);
             self.called(&program.text, &words[args..], depth);
             self.embedded(name, &words[args..], depth);
+            self.moved_along(name, &words[args..]);
             if name == "git" {
                 self.pathspecs(words, args);
             }

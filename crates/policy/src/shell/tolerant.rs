@@ -6,6 +6,7 @@ mod heredocs;
 mod piece;
 mod quoting;
 mod redirects;
+mod whereabouts;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,6 +15,7 @@ use cases::Cases;
 pub(crate) use piece::{GAP, Piece};
 use quoting::{ansi_c, is_sum};
 use redirects::Process;
+use whereabouts::{may_begin, name_of_above};
 
 /// More that one expansion holds is not handed on to the word around it.
 const MOST: usize = 32;
@@ -88,6 +90,8 @@ pub(crate) struct Scan {
     /// Words with wildcards that stand for no files: patterns of `case` and of tests, and sums.
     pub(crate) patterns: HashSet<String>,
     pipelines: usize,
+    /// Variables that hold a folder above, or the one before.
+    above: HashSet<String>,
 }
 
 /// Scans `text`.
@@ -333,8 +337,11 @@ impl Scanner<'_> {
                 word.home = true;
                 word.text.push('~');
             }
-            "PWD" if word.text.is_empty() || is_option(&word.text) => word.text.push('.'),
-            _ => word.leave_out(),
+            "PWD" if may_begin(&word.text) => word.text.push('.'),
+            _ => {
+                word.leave_out();
+                self.held_folder(name, "");
+            }
         }
     }
 
@@ -358,13 +365,15 @@ impl Scanner<'_> {
     fn close(&mut self) {
         // What stands in `${...}` is no command, but what it holds may be run as one.
         let mut values = Vec::new();
+        let mut held = None;
         if self.top().closer == Closer::Brace {
             let top = self.top();
             values.extend(top.segment.expansions.drain(..).map(|it| it.value).take(MOST));
             let text = top.word.take().unwrap_or_default().text;
             let name = text.trim_start_matches(['!', '#']);
             let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            let name = &name[..end.unwrap_or(name.len())];
+            let (name, rest) = name.split_at(end.unwrap_or(name.len()));
+            held = (!text.starts_with(['!', '#'])).then(|| (name.to_owned(), rest.to_owned()));
             values.extend((name == "0").then(|| Value::Variable(name.to_owned())));
             let is_argument = name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit());
             let name = if is_argument { "@" } else { name };
@@ -379,6 +388,11 @@ impl Scanner<'_> {
             let (from, process) = (self.top().from, self.top().process);
             self.frames.pop();
             self.top().segment.closes += usize::from(process == Some(Process::Fed));
+            match held {
+                Some((name, rest)) => self.held_folder(&name, &rest),
+                None if values.is_empty() && process.is_none() => self.printed_folder(from),
+                None => {}
+            }
             if values.is_empty() {
                 values.push(Value::Printed(from..self.scan.segments.len()));
             }
@@ -452,6 +466,13 @@ impl Scanner<'_> {
                 if self.peek(1) == Some(b'+') {
                     // The working folder.
                     self.word().text.push('.');
+                    self.at += 2;
+                    return;
+                }
+                let before = self.peek(1) == Some(b'-');
+                if before && self.peek(2).is_none_or(|c| !c.is_ascii_digit()) {
+                    self.word().leave_out();
+                    self.held_folder("OLDPWD", "");
                     self.at += 2;
                     return;
                 }
@@ -533,6 +554,7 @@ impl Scanner<'_> {
                     patterns.insert(word.text.clone());
                 }
                 top.cases.take(&top.segment.words, &word.text, quoted);
+                self.scan.above.extend(name_of_above(&word));
                 top.segment.words.push(word);
             }
             Some(Pending::Heredoc { strip }) => {

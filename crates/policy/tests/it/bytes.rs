@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
 use policy::Settings;
-use policy::ground::{Entry, Ground, Look, Sought, Width};
+use policy::ground::{Entry, Ground, Look};
 use policy::rules::Scope;
 use serde_json::json;
 
@@ -52,16 +52,8 @@ impl Look for Odd {
         Some(below.filter_map(first).map(|name| (name, Entry::Other)).collect())
     }
 
-    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
     fn is_own(&self, _program: &str) -> bool {
         true
-    }
-
-    fn seek(&self, _: &Path, _: Width, _: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
     }
 }
 

@@ -37,6 +37,13 @@ fn behind_a_cd_that_has_worked_only_the_new_folder_counts() {
 }
 
 #[test]
+fn of_a_long_text_nothing_is_proven() {
+    let long = format!("cd src && rm -f *{}", " && ls".repeat(1000));
+    let rulings = decisions(DENY, Mode::Yolo, &[&long]);
+    assert!(rulings.iter().all(|(_, decision)| *decision == Decision::Deny), "{rulings:?}");
+}
+
+#[test]
 fn what_runs_though_the_folder_was_not_gone_to_counts_by_itself() {
     let commands = [
         "cd src && grep -rn foo . || true",

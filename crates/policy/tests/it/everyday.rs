@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::setting::{bare, rules, run};
 
 /// An ordinary project.
-const PLAIN: &[&str] = &[
+pub(crate) const PLAIN: &[&str] = &[
     "/w/.env",
     "/w/.gitignore",
     "/w/Cargo.toml",
@@ -103,7 +103,12 @@ const RULES: &[&str] = &[
 ];
 
 /// Holds commands, one a line, against each rule alone.
-fn check(files: &'static [&'static str], rules_of: &[&str], wanted: &[Decision], commands: &str) {
+pub(crate) fn check(
+    files: &'static [&'static str],
+    rules_of: &[&str],
+    wanted: &[Decision],
+    commands: &str,
+) {
     let mut wrong = Vec::new();
     for rule in rules_of {
         let rules = rules(&json!({ "deny": [rule] }), Scope::User);

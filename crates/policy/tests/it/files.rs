@@ -20,25 +20,39 @@ const FILES: &[&str] = &[
     "/w/show/x",
     "/etc/passwd",
     "/w/passwd",
+    "/w/plain",
 ];
 
-/// A disk with a few files, a link `/w/y1` to `/w/d1/e` and a link `/w/s1` to `/w/secret`; a repository with
-/// the files of another folder at `/w/sub`.
+const LINKS: &[(&str, &str)] = &[
+    ("/w/y1", "/w/d1/e"),
+    ("/w/s1", "/w/secret"),
+    ("/w/c.txt", "/w/a.pem"),
+    ("/w/a.pem", "/w/plain"),
+    ("/w/chain", "/w/y1/b.pem"),
+    ("/w/d1/e/b.pem", "/w/plain"),
+];
+
+/// A disk with a few files and links; a repository with the files of another folder at `/w/sub`.
 struct Linked;
+
+/// Where a path leads by one link.
+fn led(path: &Path) -> Option<PathBuf> {
+    LINKS.iter().find_map(|(link, end)| {
+        let rest = path.strip_prefix(link).ok()?;
+        Some(if rest.as_os_str().is_empty() { end.into() } else { Path::new(end).join(rest) })
+    })
+}
 
 impl Look for Linked {
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        let led =
-            [("/w/y1", "/w/d1/e"), ("/w/s1", "/w/secret")].into_iter().find_map(|(link, end)| {
-                let rest = path.strip_prefix(link).ok()?;
-                Some(if rest.as_os_str().is_empty() {
-                    end.into()
-                } else {
-                    Path::new(end).join(rest)
-                })
-            });
-        let end = led.unwrap_or_else(|| path.to_owned());
+        let end = self.links(path).last().and_then(|last| led(last));
+        let end = end.unwrap_or_else(|| path.to_owned());
         FILES.iter().any(|file| Path::new(file).starts_with(&end)).then_some(end)
+    }
+
+    fn links(&self, path: &Path) -> Vec<PathBuf> {
+        let first = led(path).map(|_| path.to_owned());
+        std::iter::successors(first, |path| led(path).filter(|next| led(next).is_some())).collect()
     }
 
     fn names(&self, _folder: &Path) -> Option<Vec<String>> {
@@ -79,6 +93,29 @@ fn check(deny: &[&str], wanted: Decision, commands: &[&str]) {
         }
     }
     assert!(wrong.is_empty(), "wanted {wanted:?}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_link_of_a_denied_name_on_the_way_is_denied() {
+    let read = [
+        "cat c.txt",
+        "cat < c.txt",
+        "cat ./c.txt",
+        "cat c.*",
+        "head -n1 /w/c.txt",
+        "cat chain",
+        "cat src/../c.txt",
+        "cat y1/../../c.txt",
+        "wc -l chain",
+        "cp c.txt x",
+        "cd src && cat ../c.txt",
+        "f=c.txt; cat $f",
+    ];
+    check(&["Read(**/*.pem)"], Decision::Deny, &read);
+    let written =
+        ["echo x > c.txt", "echo x | tee -a c.txt", "sed -i s/a/b/ c.txt", "cp src/a.rs chain"];
+    check(&["Write(**/*.pem)"], Decision::Deny, &written);
+    check(&["Read(**/*.pem)", "Write(**/*.pem)"], Decision::Allow, &["cat plain", "cat y1/x"]);
 }
 
 const SECRET: &[&str] = &["Read(secret/**)"];

@@ -38,14 +38,6 @@ impl Look for Linked {
         None
     }
 
-    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
-    fn is_own(&self, _program: &str) -> bool {
-        false
-    }
-
     fn seek(&self, folder: &Path, _: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         let all = FILES.iter().chain(LINKS.iter().map(|(link, _)| link)).map(Path::new);
         let mut below = all.filter(|path| path.starts_with(folder));

@@ -9,6 +9,25 @@ use serde_json::json;
 use crate::setting::{bare, bash, command, judge, rules, run, settings, tool};
 
 #[test]
+fn a_denied_host_with_letters_beyond_ascii_is_denied_in_both_spellings() {
+    for pattern in ["Host(xn--bcher-kva.de)", "Host(bücher.de)"] {
+        let denied = rules(&json!({"deny": [pattern]}), Scope::User);
+        let judge = policy(Settings { rules: denied, ..bare() });
+        for text in [
+            "curl http://bücher.de/",
+            "curl http://BÜCHER.de/",
+            "curl http://www.bu%CC%88cher.de/",
+            "curl http://xn--bcher-kva.de/",
+            "git clone https://bücher.de/x.git",
+            "python3 -c \"import urllib.request as u; u.urlopen('http://bücher.de/')\"",
+        ] {
+            assert_eq!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{pattern} {text}");
+        }
+        assert_ne!(run(&judge, "curl http://bucher.de/", Mode::Yolo).decision, Decision::Deny);
+    }
+}
+
+#[test]
 fn a_denied_host_is_denied_inside_commands_too() {
     let denied = rules(&json!({"deny": ["Host(evil.test)", "Host(127.0.0.1)"]}), Scope::User);
     let judge = policy(Settings { rules: denied, ..bare() });

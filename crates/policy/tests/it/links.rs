@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
 use policy::Settings;
-use policy::ground::{Ground, Look, Sought, Width};
+use policy::ground::{Ground, Look};
 
 use crate::setting::{bare, run};
 
@@ -59,18 +59,6 @@ impl Look for Linked {
 
     fn is_mount(&self, folder: &Path) -> bool {
         MOUNTS.iter().any(|mount| Path::new(mount) == folder)
-    }
-
-    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
-    fn is_own(&self, _program: &str) -> bool {
-        false
-    }
-
-    fn seek(&self, _: &Path, _: Width, _: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
     }
 }
 

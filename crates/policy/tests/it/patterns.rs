@@ -35,14 +35,6 @@ impl Look for Files {
         (!names.is_empty()).then(|| names.into_iter().collect())
     }
 
-    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
-    fn is_own(&self, _program: &str) -> bool {
-        false
-    }
-
     fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         // What begins with a dot is ignored here.
         let is_seen = |path: &&Path| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
 use policy::Settings;
-use policy::ground::{Ground, Look, Sought, Width};
+use policy::ground::{Ground, Look};
 use policy::rules::Scope;
 use serde_json::json;
 
@@ -37,18 +37,6 @@ impl Look for Brought {
 
     fn git_runs(&self, folder: &Path) -> Option<String> {
         folder.starts_with("/w/named.git").then(|| String::from("`core.sshcommand`"))
-    }
-
-    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
-    fn is_own(&self, _program: &str) -> bool {
-        false
-    }
-
-    fn seek(&self, _: &Path, _: Width, _: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
     }
 }
 

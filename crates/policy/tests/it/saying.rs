@@ -44,6 +44,7 @@ fn what_a_file_is_called_or_when_it_changed_is_not_what_it_holds() {
         "[ -s .env ] && echo there",
         "git log --grep .env",
         "git log --oneline --grep=.env --author x",
+        "git log --grep x -- .env",
     ];
     for (command, decision) in decisions(&["Read(.env)"], Mode::Yolo, &commands) {
         assert_eq!(decision, Decision::Allow, "{command}");
@@ -52,7 +53,6 @@ fn what_a_file_is_called_or_when_it_changed_is_not_what_it_holds() {
         "cat $(stat -c %n .env)",
         "stat -c %n .env | xargs cat",
         "git log -p --grep x .env",
-        "git log --grep x -- .env",
         "stat x && cat .env",
     ];
     for (command, decision) in decisions(&["Read(.env)"], Mode::Yolo, &others) {
@@ -71,5 +71,38 @@ fn a_label_is_no_command() {
         ["kubectl delete pod x", "kubectl -n x delete pod y", "kubectl --namespace=x delete y"];
     for (command, decision) in decisions(&deny, Mode::Yolo, &denied) {
         assert_eq!(decision, Decision::Deny, "{command}");
+    }
+}
+
+#[test]
+fn what_another_program_tells_a_program_is_asked_about_where_some_of_it_is_denied() {
+    let told = [
+        "git $(cat x)",
+        "git \"$(base64 -d x)\"",
+        "git -C . `cat x`",
+        "cat x | xargs git",
+        "xargs -a x -n1 git",
+        "cat x | xargs -I{} git {}",
+        "timeout 5 git $(cat x)",
+    ];
+    for (command, decision) in decisions(&["Bash(git push:*)"], Mode::Yolo, &told) {
+        assert_ne!(decision, Decision::Allow, "{command}");
+    }
+    let others = [
+        "git add $(git ls-files -m)",
+        "git ls-files -m | xargs git add",
+        "git checkout $(cat branch)",
+        "git log $(git merge-base HEAD main)..",
+        "git $(echo status)",
+        "git -C $(pwd) status",
+        "cat x | xargs ls",
+        "cat x | xargs -I{} ls {}",
+    ];
+    for (command, decision) in decisions(&["Bash(git push:*)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+    let files = ["rm $(cat list)", "rm -i $(cat list)"];
+    for (command, decision) in decisions(&["Bash(rm -rf:*)"], Mode::Yolo, &files) {
+        assert_eq!(decision, Decision::Allow, "{command}");
     }
 }

@@ -33,7 +33,8 @@ struct Fixed;
 impl Look for Fixed {
     fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         let is_seen = |path: &&Path| {
-            path.starts_with(folder) && (width != Width::Visible || !path.ends_with(".env"))
+            let is_hidden = matches!(width, Width::Visible | Width::Found);
+            path.starts_with(folder) && !(is_hidden && path.ends_with(".env"))
         };
         let mut files = FILES.iter().map(Path::new).filter(is_seen);
         files.find(|path| wanted(path)).map_or(Sought::Nothing, |path| Sought::Found(path.into()))
@@ -87,6 +88,7 @@ fn a_search_that_comes_upon_a_denied_file_is_denied_in_every_mode() {
         "diff -r src .",
         "cat link",
         "git show :secret/k",
+        "git show :0:secret/k",
         "git show HEAD:secret/k",
         "git cat-file -p :secret/k",
     ];
@@ -436,6 +438,7 @@ fn a_search_that_comes_upon_a_secret_asks() {
         "git grep x",
         "git show HEAD",
         "git show 1234abcd",
+        "git show :0:.env",
         "git cat-file -p 1234abcd",
         "git log -p",
         "git log -p -- keys",

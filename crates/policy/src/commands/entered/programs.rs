@@ -70,6 +70,10 @@ pub(super) fn is_known(words: &[Word]) -> bool {
         return false;
     }
     match name {
+        "timeout" => {
+            let is_span = |it: &str| it.trim_end_matches(['s', 'm', 'h']).parse::<u32>().is_ok();
+            args.first().and_then(Word::literal).is_some_and(is_span) && is_ended(&args[1..])
+        }
         "find" => runs_known(args),
         "git" => args.first().and_then(Word::literal).is_some_and(|it| {
             GIT.contains(&it) || (EXCHANGING.contains(&it) && args.iter().all(is_name))
@@ -88,6 +92,11 @@ pub(super) fn is_known(words: &[Word]) -> bool {
             .is_some_and(|it| !it.is_empty() && !it.starts_with('-')),
         _ => false,
     }
+}
+
+/// Whether a program that is ended in time is known, and takes no names from what it reads.
+fn is_ended(words: &[Word]) -> bool {
+    is_known(words) && !words.first().and_then(Word::literal).is_some_and(runs_file)
 }
 
 /// Whether these words are a program that runs nothing else.

@@ -24,23 +24,29 @@ const SETTINGS: &[&str] = &[
 /// What prints a single name without dots, or nothing.
 #[rustfmt::skip]
 const PRINTING: &[&str] = &[
-    "nproc", "date +%F", "date +%s", "date +%Y%m%d", "date +%Y-%m-%d", "git rev-parse HEAD", "git rev-parse --short HEAD",
-    "uname", "uname -m", "uname -s",
+    "nproc", "git rev-parse HEAD", "git rev-parse --short HEAD", "uname", "uname -m", "uname -s",
 ];
 
 /// What a shell puts in for a variable, and for a pattern: neither stands in a text that is understood.
 const HOLE: char = '\u{0}';
 const WILD: char = '\u{1}';
 
-/// Whether all `commands` of `text` stay where they are.
-pub(super) fn stays(text: &str, commands: &[Command]) -> bool {
-    let staying = Staying { text, commands };
+/// Whether a variable changes nothing but how much is said.
+pub(super) fn is_setting(name: &str) -> bool {
+    SETTINGS.contains(&name)
+}
+
+/// Whether all `commands` of `text` stay where they are, before which these variables were set.
+pub(super) fn stays(text: &str, commands: &[Command], set: &[&str]) -> bool {
+    let staying = Staying { text, commands, set };
     (0..commands.len()).all(|number| staying.is_proven(number))
 }
 
 struct Staying<'a> {
     text: &'a str,
     commands: &'a [Command],
+    /// Variables that are set to what is not looked at here.
+    set: &'a [&'a str],
 }
 
 impl Staying<'_> {
@@ -49,7 +55,9 @@ impl Staying<'_> {
         let by = command.words.first().and_then(Word::literal).unwrap_or_default();
         let is_put = |it: &Command| {
             let words: Option<Vec<&str>> = it.words.iter().map(Word::literal).collect();
-            words.is_some_and(|words| PRINTING.contains(&words.join(" ").as_str()))
+            words.is_some_and(|words| {
+                PRINTING.contains(&words.join(" ").as_str()) || is_date(&words)
+            })
         };
         let is_known = match command.kind {
             Kind::Simple if command.is_in_word => is_put(command),
@@ -64,8 +72,7 @@ impl Staying<'_> {
             Kind::Group | Kind::Sum => !command.is_in_word,
             Kind::Function => false,
         };
-        let is_set =
-            |(name, value): &(String, Word)| SETTINGS.contains(&name.as_str()) && is_plain(value);
+        let is_set = |(name, value): &(String, Word)| is_setting(name) && is_plain(value);
         let mut words = command.words.iter().chain(&command.inputs).chain(&command.targets);
         is_known
             && !self.begins_with_redirection(command)
@@ -110,7 +117,8 @@ impl Staying<'_> {
         let is_set = |it: &Command| it.settings.iter().any(|(it, _)| it == name);
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let is_given = is_name && !SHELL.iter().any(is_own);
-        NUMBERS.contains(&name) || (is_given && !self.commands.iter().any(is_set))
+        let is_known = self.set.contains(&name) || self.commands.iter().any(is_set);
+        NUMBERS.contains(&name) || (is_given && !is_known)
     }
 
     /// Whether a variable goes over names that nobody has seen, and which may hold blanks.
@@ -119,6 +127,19 @@ impl Staying<'_> {
         let mut loops = self.commands.iter().filter(|it| it.kind == Kind::Loop && sets(it));
         loops.any(|it| !it.inputs.iter().all(is_plain))
     }
+}
+
+/// Whether words print a date, of numbers and of what stands between them.
+fn is_date(words: &[&str]) -> bool {
+    let ["date", format] = words else { return false };
+    let is_between = |c: char| c.is_ascii_alphanumeric() || "_-:".contains(c);
+    format.strip_prefix('+').is_some_and(|format| {
+        let mut parts = format.split('%');
+        parts.next().is_some_and(|first| first.chars().all(is_between))
+            && parts.all(|part| {
+                part.starts_with(|c| "YmdHMSsFTjy".contains(c)) && part.chars().all(is_between)
+            })
+    })
 }
 
 /// Whether a word is one name, or one path that does not lead upwards, whatever a shell does with it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use foldhash::{HashSet, HashSetExt};
 
 use super::super::meanings::in_scripts;
-use super::read_by;
+use super::reading::read_by;
 use crate::shell::{Found, Kind, Piece, Survey};
 
 /// Something that a rule is held against.

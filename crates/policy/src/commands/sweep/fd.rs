@@ -49,7 +49,7 @@ fn found<'a>(own: &[&'a Piece]) -> Sweep<'a> {
         let is_begun = |long: &&str| word.text.starts_with(*long);
         ["--h", "--n", "--u"].iter().any(is_begun) || letters(word).contains(['H', 'I', 'u'])
     };
-    let width = if own.iter().any(shows_all) { Width::Everything } else { Width::Visible };
+    let width = if own.iter().any(shows_all) { Width::Everything } else { Width::Found };
     let words: Vec<Piece> = own.iter().map(|word| (*word).clone()).collect();
     let links = links("fd", &words);
     let Some(operands) = operands(own) else {

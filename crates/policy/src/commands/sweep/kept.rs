@@ -3,6 +3,7 @@
 use super::operands::operands;
 use super::{Reach, Sweep, unpacked};
 use crate::ground::Width;
+use crate::programs::git::objects;
 use crate::rules::Touch;
 use crate::shell::Piece;
 
@@ -128,6 +129,12 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
     Some(Sweep { goes_to, width, ..Sweep::of(places, Touch::Read, reach) })
 }
 
+/// What a program is told to do, as far as its options are known.
+pub(in crate::commands) fn subcommand<'a>(program: &str, args: &'a [Piece]) -> Option<&'a Piece> {
+    let at = if program == "git" { split(args) } else { None };
+    at.and_then(|at| args.get(at)).or(args.iter().find(|word| !word.text.starts_with('-')))
+}
+
 /// Where the subcommand stands.
 pub(super) fn split(args: &[Piece]) -> Option<usize> {
     let mut at = 0;
@@ -147,7 +154,7 @@ fn has(words: &[Piece], names: &[&str]) -> bool {
 fn places(subcommand: &str, rest: &[Piece]) -> Vec<Piece> {
     // Of an object such as `HEAD:src` it is the path that matters.
     let object = |word: &Piece| {
-        let (_, path) = word.text.split_once(':')?;
+        let path = objects::path(&word.text)?;
         Some(Piece { text: path.to_owned(), ..word.clone() })
     };
     let dashes = rest.iter().position(|word| word.text == "--");
@@ -209,7 +216,7 @@ pub(super) fn moved(options: &[Piece], places: Vec<Piece>) -> Vec<Piece> {
 }
 
 /// Whether a subcommand shows what is in files.
-fn shows(subcommand: &str, rest: &[Piece]) -> bool {
+pub(in crate::commands) fn shows(subcommand: &str, rest: &[Piece]) -> bool {
     let shows_patch = || rest.iter().any(|word| is_patch(word) || is_search(word));
     match subcommand {
         "grep" | "archive" | "fast-export" | "bundle" | "range-diff" | "difftool"

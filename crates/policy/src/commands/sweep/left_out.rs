@@ -119,11 +119,11 @@ pub(super) fn folders(args: &[Piece]) -> Vec<&str> {
     named.chain(apart.map(|(_, (_, name))| name.text.as_str())).collect()
 }
 
-/// What tells `rg` which files it leaves out: ignore files, and the variable that names a file of options.
+/// What tells `rg` and `fd` which files they leave out: ignore files, and the variable that names a file of options.
 const TELLING: &[&str] =
-    &[".gitignore", ".ignore", ".rgignore", "info/exclude", "RIPGREP_CONFIG_PATH"];
+    &[".gitignore", ".ignore", ".rgignore", ".fdignore", "info/exclude", "RIPGREP_CONFIG_PATH"];
 
-/// Whether a text itself changes what `rg` leaves out: nobody has seen yet what that will be.
+/// Whether a text itself changes what these leave out: nobody has seen yet what that will be.
 pub(super) fn is_changed_by(read: &Read<'_>) -> bool {
     let tells = |word: &Piece| TELLING.iter().any(|name| word.text.contains(name));
     let mut written = read.survey.redirections.iter().filter(|it| it.target.writes);

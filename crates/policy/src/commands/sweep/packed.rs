@@ -48,7 +48,8 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         let mut pairs = args.iter().zip(args.iter().skip(1)).filter(|_| skips.is_some());
         pairs.any(|(option, value)| option.text == "--exclude" && std::ptr::eq(value, word))
     };
-    let operands = operands.into_iter().filter(|it| !it.dynamic && !is_excluded(it));
+    let operands =
+        operands.into_iter().filter(|it| (!it.dynamic || it.is_above()) && !is_excluded(it));
     let places: Vec<Piece> = operands.cloned().collect();
     if places.is_empty() {
         return None;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::super::Read;
+use super::super::dots::led_back;
 use super::super::writes::only_reads;
 use super::{Reach, Sweep};
 use crate::call::Call;
@@ -102,20 +103,22 @@ pub(super) fn folders(
     let ends = &command.ends;
     let mut starts = Vec::new();
     let mut known: HashSet<&Piece> = HashSet::new();
-    for place in sweep.places.iter().filter(|place| known.insert(*place)) {
+    let places = sweep.places.iter().filter(|place| known.insert(*place));
+    for place in places.flat_map(|place| meanings((call, command), sweep, (place, folder))) {
         // What comes before the first wildcard holds all that it could mean.
         let wild = if place.glob { place.text.find(['*', '?', '[']) } else { None };
         let text = match wild {
             Some(at) => place.text[..at].rsplit_once('/').map_or("", |(folder, _)| folder),
             None => &place.text,
         };
-        let whole = resolve(place, folder, call.places.home.as_deref());
+        let whole = resolve(&place, folder, call.places.home.as_deref());
         // What some shells alone understand may be anything there.
         let whole = whole.filter(|_| wild.is_some() && !place.text.contains(['(', ')', '|']));
         let pattern = whole.map(|it| (it.to_string_lossy().into_owned(), command.globs().reading));
         // What copies does not follow them.
-        if let Some((pattern, reading)) = pattern.as_ref().filter(|_| !sweep.is_narrow()) {
-            starts.extend(led_by(ends, folder, place, (pattern, *reading)));
+        let is_led = !sweep.is_narrow() || goes_back(&place.text);
+        if let Some((pattern, reading)) = pattern.as_ref().filter(|_| is_led) {
+            starts.extend(led_by(ends, folder, &place, (pattern, *reading)));
         }
         let within = match pattern {
             Some((pattern, reading)) if sweep.is_flat => Within::Matched(pattern, reading),
@@ -126,7 +129,7 @@ pub(super) fn folders(
         let path = resolve(&place, folder, call.places.home.as_deref());
         let named = path.unwrap_or_else(|| folder.to_owned());
         // A link is followed before the `..` behind it is.
-        let is_led_back = !place.home && text.split('/').any(|part| part == "..");
+        let is_led_back = !place.home && goes_back(text);
         let walked = if is_led_back { ends.walked(folder, text) } else { None };
         // A word may be something else than a place.
         let walked = walked.filter(|walked| *walked != named);
@@ -151,6 +154,39 @@ pub(super) fn folders(
         starts.push(Start { named, real, within: sweep.entries() });
     }
     starts
+}
+
+/// All that a place may mean in a folder.
+fn meanings(
+    (call, read): (&Call<'_>, &Read<'_>),
+    sweep: &Sweep<'_>,
+    (place, folder): (&Piece, &Path),
+) -> Vec<Piece> {
+    let above = above(call, place, folder);
+    // What copies takes what it is given, and nothing else.
+    let is_taken = above.is_empty() || !sweep.is_narrow();
+    let mut all: Vec<Piece> = is_taken.then(|| place.clone()).into_iter().chain(above).collect();
+    let back: Vec<Piece> = all.iter().flat_map(|it| led_back(it, read)).collect();
+    all.extend(back);
+    all
+}
+
+/// The places that one means which begins with an expansion for a folder above.
+fn above(call: &Call<'_>, place: &Piece, folder: &Path) -> Vec<Piece> {
+    if !place.is_above() {
+        return Vec::new();
+    }
+    let workspace = call.places.workspace.as_path();
+    let rest = place.text.trim_start_matches('/');
+    let roots = folder.ancestors().take_while(|it| it.starts_with(workspace) && *it != workspace);
+    let paths = roots.chain([workspace]).map(|root| root.join(rest));
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    paths.map(|path| Piece { text: text(path), glob: place.glob, ..Piece::default() }).collect()
+}
+
+/// Whether a path has a way back.
+fn goes_back(path: &str) -> bool {
+    path.split('/').any(|part| part == "..")
 }
 
 /// Whether a folder is one in which those of processes stand, which may be any.
@@ -197,7 +233,9 @@ fn led_by<'a>(
     pattern: (&'a str, Reading),
 ) -> Vec<Start> {
     let meant = ends.meant(folder, &place.text, pattern.1);
-    let is_elsewhere = |end: &&PathBuf| !covers(pattern, &end.to_string_lossy());
+    // A way back behind a wildcard leads out of what the pattern spells.
+    let goes_back = goes_back(&place.text);
+    let is_elsewhere = |end: &&PathBuf| goes_back || !covers(pattern, &end.to_string_lossy());
     let there = meant.paths.iter().filter(is_elsewhere).filter_map(|end| ends.real(end));
     there.map(|end| Start { named: end.clone(), real: end, within: Within::All }).collect()
 }

@@ -10,6 +10,9 @@ use crate::shell::tolerant::{GAP, Piece};
 /// How many folders a script may be in.
 const FOLDERS: usize = 32;
 
+/// More operands of a program that moves files are not looked at.
+const OPERANDS: usize = 8;
+
 /// How a `..` behind a link is followed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Way {
@@ -21,6 +24,35 @@ pub(super) enum Way {
 }
 
 impl Survey {
+    /// Goes along where a program moves a folder in which the text is: its `..` is another one then.
+    pub(super) fn moved_along(&mut self, name: &str, args: &[Piece]) {
+        let args = match name {
+            "mv" | "gmv" => args,
+            "git" => {
+                args.split_at(args.iter().position(|it| it.text == "mv").unwrap_or(args.len())).1
+            }
+            _ => return,
+        };
+        let operands = args.iter().filter(|word| !word.text.starts_with('-'));
+        let operands: Vec<&Piece> = operands.take(OPERANDS).collect();
+        let home = self.home.clone();
+        let mut moved = Vec::new();
+        for folder in self.folders.iter() {
+            let path = |word: &&Piece| resolve(word, folder, home.as_deref());
+            for from in operands.iter().filter_map(path) {
+                let Ok(below) = folder.strip_prefix(&from) else { continue };
+                let to = operands.iter().filter_map(path).filter(|to| *to != from);
+                // Into a folder that is there, or to this very name.
+                let within = |to: PathBuf| [from.file_name().map(|name| to.join(name)), Some(to)];
+                moved.extend(to.flat_map(within).flatten().map(|to| to.join(below)));
+            }
+        }
+        for path in moved {
+            let text = path.to_string_lossy().into_owned();
+            self.go_to(&Piece { text, ..Piece::default() }, self.way);
+        }
+    }
+
     /// Goes where `cd` with these arguments does.
     pub(super) fn change_folder(&mut self, args: &[Piece]) {
         let is_option = |word: &&Piece| {

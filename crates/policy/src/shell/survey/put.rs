@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::{Part, Survey, runners};
+use super::words::is_input;
+use super::{Part, Survey};
 use crate::shell::tolerant::Piece;
 
 /// How often values are put in place of variables, and into how many texts.
@@ -37,7 +38,7 @@ impl Survey {
             for text in &texts {
                 self.part = Part::Whole;
                 self.script(text, 1);
-                if self.loose {
+                if self.loose || self.copies_unknown() {
                     self.words_of_whole(text);
                 }
             }
@@ -50,7 +51,7 @@ impl Survey {
             let is_listed = word.text.starts_with("/proc/") && word.text.contains("/fd/");
             word.text.starts_with("/dev/fd/") || is_listed
         };
-        let given = args.iter().find(|word| is_descriptor(word) && !runners::is_input(word));
+        let given = args.iter().find(|word| is_descriptor(word) && !is_input(word));
         self.loose |= given.is_some();
         self.sources.substituted |= given.is_some();
         if let Some(given) = given.filter(|_| self.sources.is_open()) {

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::edits::runs_lines;
 use super::folders::Way;
+use super::printing::runs_nothing;
+use super::words::is_input;
 use super::{Fit, Listens, NESTING, Reach, Survey, base_name};
-use crate::programs;
 use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
@@ -107,7 +108,7 @@ impl Survey {
         }
         // A copy or a link of a program runs as the program does.
         if matches!(name, "cp" | "ln" | "mv" | "install" | "link" | "cat" | "dd") {
-            self.copied(args);
+            self.copied(name, args);
         }
         if !wrappers::embeds(name) {
             return;
@@ -132,8 +133,8 @@ impl Survey {
         // A file of its commands may be what another program prints.
         let is_printed = |word: &Piece| word.dynamic && word.text.is_empty();
         self.loose |= wrappers::listens(name) && args.iter().any(is_printed);
-        // A script that is known to only edit text runs nothing.
-        let runs = |word: &&Piece| !name.ends_with("sed") || !programs::only_edits(&word.text);
+        let kind = self.kind;
+        let runs = |word: &&Piece| !runs_nothing(name, kind, &word.text);
         for word in args.iter().filter(runs) {
             if word.text.contains(|c: char| c.is_whitespace() || "!;(".contains(c)) {
                 self.words_of(&word.text);
@@ -198,24 +199,11 @@ impl Survey {
         }
     }
 
-    /// Programs of the system among the files that are copied or linked.
-    fn copied(&mut self, args: &[Piece]) {
-        self.loose |= args.iter().any(|word| word.dynamic && word.text.is_empty());
-        for word in args {
-            let path = word.text.strip_prefix("if=").unwrap_or(&word.text);
-            if path.starts_with('/')
-                && ["/bin/", "/sbin/", "/libexec/"].iter().any(|f| path.contains(f))
-            {
-                let program = Piece { text: path.to_owned(), ..word.clone() };
-                self.add(&Rc::new(vec![program]), 0, 1, Fit::Exact);
-            }
-        }
-    }
-
     /// Adds the words of every argument that could be a program's text.
     pub(super) fn texts(&mut self, args: &[Piece]) {
         for word in args {
-            if word.text.contains(|c: char| c.is_whitespace() || "('\";".contains(c)) {
+            let is_text = word.text.contains(|c: char| c.is_whitespace() || "('\";".contains(c));
+            if is_text && !runs_nothing("", self.kind, &word.text) {
                 self.words_of(&word.text);
             }
         }
@@ -587,10 +575,6 @@ pub(super) fn ends_open(words: &[Piece]) -> bool {
     let is_option = |word: &&Piece| word.text.starts_with('-') && word.text != "-c";
     let told = words.iter().rev().find(|word| !is_option(word)).map_or("", |word| &word.text);
     last == "-c" || told == "-c" || wrappers::find(last).is_some() || wrappers::is_shell(last)
-}
-
-pub(super) fn is_input(word: &Piece) -> bool {
-    matches!(word.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
 /// Whether a program that hands commands on is told to do something else.

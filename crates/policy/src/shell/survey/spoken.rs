@@ -61,7 +61,7 @@ pub(super) fn only_said(
         let is_test = segment.words.iter().any(|word| word.text == "[[");
         let saying = [
             "echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "test", "[", "cp", "ls",
-            "stat",
+            "stat", "find", "python3", "python", "node",
         ];
         is_test || saying.contains(&name_of(segment))
     };
@@ -113,11 +113,13 @@ impl Text<'_> {
         if self.is_put[at] || segment.is_data {
             return false;
         }
-        if !self.only_shows(segment) {
+        let is_alone = self.stages[segment.pipeline] == 1;
+        // What comes before it in a pipeline gets nothing of it.
+        let mut behind = self.segments[at + 1..].iter();
+        if !is_alone && !behind.all(|it| shows_for(segment, it)) {
             return false;
         }
         let same = |it: &&Segment| it.pipeline == segment.pipeline;
-        let is_alone = self.stages[segment.pipeline] == 1;
         let pipeline: Vec<&Segment> =
             if is_alone { vec![segment] } else { self.segments.iter().filter(same).collect() };
         let redirected = pipeline.iter().flat_map(|it| &it.redirects).filter(|it| it.writes);
@@ -132,11 +134,8 @@ impl Text<'_> {
 
     /// Whether all others in the pipeline of a segment only show what goes through it.
     fn only_shows(&self, segment: &Segment) -> bool {
-        let shows = |it: &Segment| SHOWING.contains(&name_of(it)) && !takes_list(it);
-        let mut others = self.segments.iter();
-        self.stages[segment.pipeline] == 1
-            || others
-                .all(|it| it.pipeline != segment.pipeline || std::ptr::eq(it, segment) || shows(it))
+        let mut others = self.segments.iter().filter(|it| !std::ptr::eq(*it, segment));
+        self.stages[segment.pipeline] == 1 || others.all(|it| shows_for(segment, it))
     }
 
     /// Whether nothing in the text takes what these files hold for names.
@@ -168,6 +167,11 @@ impl<'a> Text<'a> {
         let are_left = !self.is_put.contains(&true) && self.segments.iter().all(is_left);
         are_left.then(|| self.segments.iter().filter(is_loud).collect())
     }
+}
+
+/// Whether another segment only shows what a segment prints, or is not in its pipeline.
+fn shows_for(segment: &Segment, other: &Segment) -> bool {
+    other.pipeline != segment.pipeline || (SHOWING.contains(&name_of(other)) && !takes_list(other))
 }
 
 /// Whether a program gets from its input what it reads or runs.

@@ -49,6 +49,11 @@ pub(crate) fn base_name(program: &str) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
+/// Whether a word is the standard input as a file.
+pub(super) fn is_input(word: &Piece) -> bool {
+    matches!(word.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
 /// How many segments each pipeline has, by its number.
 pub(super) fn stages(segments: &[Segment]) -> Vec<u32> {
     let last = segments.iter().map(|segment| segment.pipeline).max().unwrap_or(0);

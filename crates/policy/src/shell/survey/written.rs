@@ -1,8 +1,9 @@
 //! Files that a text writes and then runs. Sees too many rather than too few.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use super::{Found, Reach, Redirection, Survey, base_name, program_index};
+use super::{Fit, Found, Reach, Redirection, Survey, base_name, program_index};
 use crate::shell::raw;
 use crate::shell::tolerant::{Piece, Segment};
 use crate::shell::wrappers;
@@ -13,6 +14,8 @@ pub(super) struct Scripts {
     written: Vec<Written>,
     /// What the group that was opened last says.
     group: Option<String>,
+    /// Whether a file that only the running shell knows is shown or copied.
+    shows_unknown: bool,
     /// Whether a script of `sed` comes from a file, which may be what the text prints.
     pub(super) edits_by_file: bool,
 }
@@ -131,6 +134,27 @@ impl Survey {
             redirection.target.writes && redirection.target.word.text != "/dev/null"
         };
         self.redirections.iter().any(redirected) || self.commands.iter().any(writes_files)
+    }
+
+    /// Programs of the system among the files that are copied or linked.
+    pub(super) fn copied(&mut self, name: &str, args: &[Piece]) {
+        let is_unknown = args.iter().any(|word| word.dynamic && word.text.is_empty());
+        self.scripts.shows_unknown |= is_unknown;
+        self.loose |= is_unknown && name != "cat";
+        for word in args {
+            let path = word.text.strip_prefix("if=").unwrap_or(&word.text);
+            if path.starts_with('/')
+                && ["/bin/", "/sbin/", "/libexec/"].iter().any(|f| path.contains(f))
+            {
+                let program = Piece { text: path.to_owned(), ..word.clone() };
+                self.add(&Rc::new(vec![program]), 0, 1, Fit::Exact);
+            }
+        }
+    }
+
+    /// Whether a file that only the running shell knows may be copied: what is shown is not, unless something is written.
+    pub(super) fn copies_unknown(&self) -> bool {
+        self.scripts.shows_unknown && self.writes_file()
     }
 
     /// Whether a file runs, by its path or by what reads it, whose name the text writes.

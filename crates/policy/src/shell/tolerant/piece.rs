@@ -5,6 +5,18 @@ use std::hash::{Hash, Hasher};
 /// What stands for an expansion in [`Piece::marked`]; no word of a shell has such a character.
 pub(crate) const GAP: char = '\0';
 
+/// What a word begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// What it says, or something that may be anything.
+    #[default]
+    Usual,
+    /// Something that was left out and may be a folder above, or the one before.
+    Above,
+    /// Something that another program prints.
+    Printed,
+}
+
 /// A word as the shell might see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -16,6 +28,8 @@ pub(crate) struct Piece {
     pub(crate) home: bool,
     /// Whether it has wildcards.
     pub(crate) glob: bool,
+    /// What it begins with.
+    pub(crate) beginning: Beginning,
     /// Where in the text something was left out.
     pub(crate) gaps: Vec<usize>,
 }
@@ -28,6 +42,16 @@ impl Hash for Piece {
 }
 
 impl Piece {
+    /// Whether it begins with what may be a folder above, or the one before.
+    pub(crate) fn is_above(&self) -> bool {
+        self.beginning == Beginning::Above
+    }
+
+    /// Whether it is nothing but what another program prints.
+    pub(crate) fn is_printed(&self) -> bool {
+        self.beginning == Beginning::Printed && self.text.is_empty()
+    }
+
     /// The word with a [`GAP`] wherever something was left out.
     pub(crate) fn marked(&self) -> String {
         let mut marked = String::with_capacity(self.text.len() + self.gaps.len());
