@@ -47,13 +47,22 @@ pub trait FileRules: Send + Sync + std::fmt::Debug {
 
 /// Whether rules hide what really lies at a path, by its own name or by one that leads there.
 pub fn is_hidden(rules: &dyn FileRules, real: &Path) -> bool {
+    is_meant(rules, real, |path| rules.hides(path))
+}
+
+/// Whether rules keep it from being written, likewise.
+pub(crate) fn is_kept(rules: &dyn FileRules, real: &Path) -> bool {
+    is_meant(rules, real, |path| rules.keeps(path))
+}
+
+fn is_meant(rules: &dyn FileRules, real: &Path, means: impl Fn(&Path) -> bool) -> bool {
     let by_start = |start: PathBuf| {
         let led = fs::canonicalize(&start).ok()?;
         let below = real.strip_prefix(led).ok()?;
         let is_itself = below.as_os_str().is_empty();
         Some(if is_itself { start } else { start.join(below) })
     };
-    rules.hides(real) || rules.starts().into_iter().filter_map(by_start).any(|it| rules.hides(&it))
+    means(real) || rules.starts().into_iter().filter_map(by_start).any(|it| means(&it))
 }
 
 /// The refusal of a start in a folder that may not be read.

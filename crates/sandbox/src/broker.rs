@@ -6,6 +6,7 @@
 //! used: `git add` and `git commit` would start git again in every submodule, with its settings. It
 //! runs behind walls, within which it writes objects and our own folder alone.
 
+mod folder;
 mod git;
 mod lock;
 mod message;
@@ -26,7 +27,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::broker::{Broker, BrokerError, Change, Changed, CommitRequest, Committed};
@@ -96,7 +97,7 @@ impl GitBroker {
         let (git, preferences) = self.ready(&repository).await?;
 
         // From here on no other git changes the index or moves `HEAD` to another branch.
-        let index = Lock::take(&repository.own.join("index"))?;
+        let index = git.lock(&repository.own.join("index"))?;
         repository.is_idle()?;
         let head = repository.head()?;
         let parent = reference::tip(&repository, &head)?;
@@ -110,7 +111,7 @@ impl GitBroker {
         notes.extend(staged.notes);
         let commit = Commit { id, parent, subject: message::subject(&message), committer };
         let always = preferences.logs_moves();
-        notes.extend(conclude(&repository, &head, &commit, index, git.index()?.as_ref())?);
+        notes.extend(conclude(&git, &repository, &head, &commit, index)?);
         notes.extend(log(&repository, &head, &commit, always));
         Ok(Committed { id: commit.id, branch: head.branch(), files: staged.files, notes })
     }
@@ -197,18 +198,19 @@ async fn committer(git: &Git, id: &str) -> Result<String, BrokerError> {
 
 /// Moves the branch and puts the index in its place; nothing waits in between, so nothing cancels it.
 fn conclude(
+    git: &Git,
     repository: &Repository,
     head: &Head,
     commit: &Commit<'_>,
     mut lock: Lock,
-    index: Option<&(Vec<u8>, SystemTime)>,
 ) -> Result<Option<String>, BrokerError> {
-    if let Some((bytes, time)) = index {
+    let index = git.index()?;
+    if let Some((bytes, time)) = &index {
         lock.fill(bytes)?;
         lock.date(*time)?;
     }
     let parent = commit.parent.as_deref();
-    Move::prepare(repository, head, parent, &commit.id)?.perform()?;
+    Move::prepare(git, repository, head, parent, &commit.id)?.perform()?;
     if index.is_none() {
         return Ok(None);
     }

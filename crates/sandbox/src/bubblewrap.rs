@@ -144,7 +144,8 @@ impl Bubblewrap {
                 Attempt::Runs(child, channel, listener) => {
                     let end = End::Namespace(first_inside(child.id()));
                     if let (Some(listener), Network::Hosts(hosts)) = (listener, &request.network) {
-                        let (proxy, heard) = Proxy::start(listener, hosts, settings.egress.clone())
+                        let (rules, egress) = (settings.hosts.clone(), settings.egress.clone());
+                        let (proxy, heard) = Proxy::start(listener, hosts, rules, egress)
                             .map_err(|error| start_error(&request.program, error))?;
                         after.proxy = Some(proxy);
                         after.heard = Some(heard);
@@ -458,6 +459,7 @@ mod tests {
             notice: None,
             egress: None,
             rules: None,
+            hosts: None,
         }
     }
 

@@ -1,14 +1,15 @@
 //! The ladder: the first start tries the rungs from the strongest and keeps the one that works.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use contract::policy::Access;
 use contract::sandbox::{Child, Profile, Sandbox, SandboxError, Spawn};
 
 use crate::doctor::{self, Cause};
+use crate::grants::Data;
 use crate::launch::Launcher;
 use crate::led::Writable;
 use crate::request::Request;
@@ -18,8 +19,10 @@ use crate::{Rung, Settings, none, seatbelt};
 pub(crate) struct Ladder {
     settings: Settings,
     kind: Kind,
-    /// Whether it was seen if what runs first runs in a project that was renamed.
-    is_looked_at: OnceLock<()>,
+    /// The roots of which it was seen whether they were renamed.
+    looked_at: Mutex<BTreeSet<PathBuf>>,
+    /// What the person was told.
+    told: Mutex<BTreeSet<String>>,
     chosen: OnceLock<Rung>,
     launcher: OnceLock<Arc<Launcher>>,
     #[cfg(target_os = "linux")]
@@ -75,7 +78,8 @@ impl Ladder {
         Self {
             settings,
             kind,
-            is_looked_at: OnceLock::new(),
+            looked_at: Mutex::default(),
+            told: Mutex::default(),
             chosen: OnceLock::new(),
             launcher: OnceLock::new(),
             #[cfg(target_os = "linux")]
@@ -137,6 +141,25 @@ impl Ladder {
         Err(unavailable(&causes))
     }
 
+    /// Does what a killed program left undone in roots that were renamed since; once for each.
+    fn look_at(&self, mut roots: Vec<PathBuf>) {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        roots.retain(|root| looked_at.insert(root.clone()));
+        if !roots.is_empty() {
+            crate::guard::finish(&self.settings, &roots);
+        }
+    }
+
+    /// Says what was not said before.
+    fn tell_once(&self, words: Vec<String>) {
+        let Some(notice) = &self.settings.notice else { return };
+        for text in words {
+            if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+                notice(text);
+            }
+        }
+    }
+
     fn tell_of_weakness(&self, rung: Rung, causes: &[(Rung, Cause)]) {
         if let (Some(notice), Some((better, cause))) = (&self.settings.notice, causes.first()) {
             notice(format!("the sandbox is {rung}, which is weaker than {better}: {cause}"));
@@ -178,14 +201,14 @@ impl Sandbox for Ladder {
             let Settings { state, user, rules, .. } = &self.settings;
             let known = Writable::known(state);
             let request = Request::check(spawn, profile, user.home.as_deref(), &known)?;
-            let request = request.with_grants_guarded(state);
-            let request = request.without_denied(rules.as_deref())?;
-            known.note(state, &request.own)?;
-            if request.access == Access::Workspace {
-                known.note(state, &request.roots)?;
-                self.is_looked_at
-                    .get_or_init(|| crate::guard::finish(&self.settings, &request.roots));
-            }
+            let data = Data::beside(state);
+            self.tell_once(request.missing(&profile.own, &data));
+            let request = request.with_grants_guarded(&data);
+            let (request, denied) = request.without_denied(rules.as_deref(), &data)?;
+            self.tell_once(denied);
+            let writable = request.writable();
+            known.note(state, &[writable.as_slice(), &request.private()].concat())?;
+            self.look_at(writable);
             return self.climb(&request);
         }
         let request = Request::unchecked(spawn, profile);

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::User;
 use crate::git_pointers;
 use crate::harmless::is_harmless_directory;
-use crate::nested::OBEYED;
+use crate::nested::{self, OBEYED};
 use crate::protected::{is_bare_repository, would_be_bare_repository};
 
 /// Why git on the host would obey a file at `path`, in a project at `root` of this user.
@@ -15,11 +15,13 @@ pub fn git_obeys(path: &Path, root: &Path, user: Option<&User>) -> Option<String
     if let Some(why) = git_plants(path) {
         return Some(why);
     }
-    let is_named = git_pointers::names(root, user, path);
-    is_named.then(|| {
-        "settings or hooks of git make it run this, or your shell loads it before a prompt"
-            .to_owned()
-    })
+    if git_pointers::names(root, user, path) {
+        let why =
+            "settings or hooks of git make it run this, or your shell loads it before a prompt";
+        return Some(why.to_owned());
+    }
+    let link = nested::obeyed_by_link(root, path)?;
+    Some(format!("the link `{}` leads there, by whose name programs obey it", link.display()))
 }
 
 /// Why a file at `path` would make one of the folders around it a repository that runs something, or

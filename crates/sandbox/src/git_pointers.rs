@@ -125,8 +125,9 @@ pub(crate) fn named<'a>(
     trees.iter().find_map(|root| {
         let found =
             search(Search { missing: Some(paths), links, ..Search::new(within, root, user) });
-        let led: BTreeSet<PathBuf> =
-            found.paths.iter().flat_map(|found| [found.clone(), real(found)]).collect();
+        let led = found.paths.iter().flat_map(|found| [found.clone(), real(found)]);
+        // By a link to a folder that holds the repository not all of it is named.
+        let led: BTreeSet<PathBuf> = led.filter(|led| !root.starts_with(led)).collect();
         let could_be_named =
             |path: &Path| found.is_cut && (is_script(path) || could_be_script(path));
         let is_on_the_way =
@@ -401,15 +402,13 @@ impl<'a> Search<'a> {
     fn obeyed_in(&self, path: &Path, names: &[&str]) -> Vec<PathBuf> {
         // What makes hooks itself keeps those that people write in the folder above its own.
         let folder = path.parent().filter(|_| path.ends_with("_")).unwrap_or(path);
-        if let Some(folder) = self.beneath(folder) {
-            return vec![folder];
-        }
         let place = real(folder);
         if !place.starts_with(self.within) || !self.root.starts_with(&place) {
-            return Vec::new();
+            return self.beneath(folder).into_iter().collect();
         }
         let names = names.iter().map(|name| place.join(name));
-        names.chain(self.beneath(path)).collect()
+        // A link that leads there must not be exchanged.
+        names.chain(self.beneath(folder)).chain(self.beneath(path)).collect()
     }
 
     /// The paths that a value could mean which is one, in a folder.

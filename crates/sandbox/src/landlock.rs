@@ -20,10 +20,10 @@ use crate::stubs::private_directory;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
 use crate::warden::Warden;
-use crate::{Rung, Settings, mirror, proxy};
+use crate::{Rung, Settings, mirror, proxy, tokens};
 
 /// What this rung cannot do, for people.
-pub(crate) const LACKS: [&str; 9] = [
+pub(crate) const LACKS: [&str; 10] = [
     "protected names in a writable workspace are not kept from a command: one that touches them is \
      ended within milliseconds and its change undone, because Landlock cannot take back below a \
      folder what it grants there",
@@ -33,6 +33,7 @@ pub(crate) const LACKS: [&str; 9] = [
     "no private /tmp and /dev/shm: the folder that TMPDIR names stands in, writing to /tmp itself is \
      refused, and POSIX semaphores do not work",
     "no loopback network and no local sockets",
+    "what a command starts cannot read /proc/self: ps, pgrep, top, mount and lsof fail",
     "files in a folder cannot be hidden one by one, so that rules for files hold only as far as the \
      text of a command tells what it reads and writes",
     "names, sizes and times of files in the hidden home can be learned, not their content",
@@ -106,7 +107,9 @@ pub(crate) fn start(
         }
         after.unfinished = Some(Unfinished::begin(&settings.state, &after)?);
     }
+    let tokens = request.home.as_deref().map(tokens::tokens).unwrap_or_default();
     let toolchains = home.iter().flat_map(|(home, names)| names.iter().map(|name| home.join(name)));
+    let toolchains = toolchains.flat_map(|path| tokens::toolchain_without(&path, &tokens));
     let plan = plan(request, scratch.folder.path(), toolchains.collect());
     let plan = plan.map_err(SandboxError::Refused)?;
     after.disks.push(scratch.folder.path().to_owned());
@@ -203,7 +206,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     let secrets: Vec<PathBuf> = view::secrets().filter(|_| is_root).collect();
     for entry in view::system() {
         if let System::Folder(path) = entry {
-            read.extend(without(path.clone(), &secrets));
+            read.extend(tokens::without(path.clone(), &secrets));
         }
     }
     read.extend(toolchains);
@@ -240,37 +243,11 @@ fn outermost(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     roots.iter().filter(move |root| !is_inner(root)).cloned()
 }
 
-/// A folder, or what is in it where some of that is left out.
-fn without(path: PathBuf, secrets: &[PathBuf]) -> Vec<PathBuf> {
-    if secrets.contains(&path) {
-        return Vec::new();
-    }
-    if !secrets.iter().any(|secret| secret.starts_with(&path)) {
-        return vec![path];
-    }
-    let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-    entries.flat_map(|entry| without(entry.path(), secrets)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-
-    #[test]
-    fn secrets_are_left_out_and_their_neighbors_are_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        fs::create_dir_all(path("ssl/private")).unwrap();
-        fs::create_dir_all(path("ssl/certs")).unwrap();
-        fs::write(path("shadow"), "x").unwrap();
-        fs::write(path("passwd"), "x").unwrap();
-        let secrets = [path("ssl/private"), path("shadow")];
-        let mut shown = without(folder.path().to_owned(), &secrets);
-        shown.sort();
-        assert_eq!(shown, [path("passwd"), path("ssl/certs")]);
-    }
 
     #[test]
     fn a_root_in_another_one_is_not_looked_for_by_its_path() {

@@ -16,8 +16,6 @@ use crate::stubs::private_directory;
 
 /// So many links the kernel follows on one way.
 const LINKS: usize = 40;
-/// So many folders are remembered; what a person works in is fewer.
-const FOLDERS: usize = 10_000;
 
 /// The folders that confined processes may write, or once could.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +32,7 @@ impl Writable {
     /// Keeps `roots` in mind, for whoever is granted something in them later.
     pub(crate) fn note(&self, state: &Path, roots: &[PathBuf]) -> Result<(), SandboxError> {
         let new: Vec<&PathBuf> = roots.iter().filter(|root| !self.0.contains(root)).collect();
-        if new.is_empty() || self.0.len() >= FOLDERS {
+        if new.is_empty() {
             return Ok(());
         }
         let lines: Vec<u8> =
@@ -101,6 +99,24 @@ pub struct Astray {
 /// a confined process could have made must not choose the project.
 pub fn project_at(path: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
     Writable::known(state).lead(path, &[])
+}
+
+/// Where a path leads that the person names for a file, if it is there: a link that a confined process could have
+/// made, or that stands in `workspace`, must not lead it out.
+pub fn file_at(path: &Path, workspace: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
+    let workspace = workspace.to_owned();
+    Writable::known(state).with([workspace.clone()]).lead(path, &[workspace])
+}
+
+/// The folder that confined processes may write, or once could, in which a shell says it is though it stands
+/// outside of it: they could have led it there by a link and taken that away again.
+pub fn strayed_from(way: &Path, stands: &Path, state: &Path) -> Option<PathBuf> {
+    let Writable(roots) = Writable::known(state);
+    // Of the path itself nothing may be left.
+    let above: Vec<PathBuf> =
+        way.ancestors().skip(1).filter_map(|above| fs::canonicalize(above).ok()).collect();
+    let is_within = |root: &&PathBuf| above.iter().any(|above| above.starts_with(root));
+    roots.iter().find(|root| is_within(root) && !stands.starts_with(root)).cloned()
 }
 
 /// The paths that are granted for work in `workspace`, each with where it really lies, and why some are

@@ -30,6 +30,7 @@ mod git_pointers;
 mod git_programs;
 mod git_settings;
 mod gitlinks;
+mod grants;
 mod guard;
 mod harmless;
 mod held;
@@ -66,6 +67,7 @@ mod seccomp;
 mod shared_memory;
 mod stubs;
 mod system_program;
+mod tokens;
 mod user;
 mod version_files;
 mod view;
@@ -96,7 +98,7 @@ pub use git_programs::{git_elsewhere, git_runs};
 pub use gitlinks::git_keeps;
 pub use held::folder_at;
 pub use hide::hide_process;
-pub use led::{Astray, granted_paths, project_at};
+pub use led::{Astray, file_at, granted_paths, project_at, strayed_from};
 pub use program::Helper;
 pub use user::User;
 pub use version_files::leads_to_program;
@@ -123,7 +125,12 @@ pub struct Settings {
     pub egress: Option<Egress>,
     /// What no process may read or write, beyond what its profile says.
     pub rules: Option<Arc<dyn FileRules>>,
+    /// What no process may reach that was granted single hosts.
+    pub hosts: Option<HostRules>,
 }
+
+/// Says which rule denies a host, with its port.
+pub type HostRules = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Hears about ways out.
 pub type Egress = Arc<dyn Fn(&Way<'_>) + Send + Sync>;

@@ -68,6 +68,8 @@ pub(crate) struct Nested {
     pub(crate) pointers: BTreeSet<PathBuf>,
     /// What the settings of repositories within it, and links with protected names, lead to, there or not.
     pub(crate) further: BTreeSet<PathBuf>,
+    /// Links with protected names to folders that hold them: what is obeyed of these nobody can tell.
+    pub(crate) around: BTreeSet<PathBuf>,
     /// Links with the names of files that choose a version.
     version_links: BTreeSet<PathBuf>,
     /// Where the files of those repositories are.
@@ -142,6 +144,10 @@ pub(crate) fn look(root: &Path, user: Option<&User>) -> Nested {
     found
 }
 
+fn has_protected_name(path: &Path) -> bool {
+    path.file_name().and_then(protected).is_some()
+}
+
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
@@ -155,6 +161,14 @@ pub(crate) fn trees(root: &Path) -> BTreeSet<PathBuf> {
 /// them.
 pub(crate) fn version_links(root: &Path) -> BTreeSet<PathBuf> {
     look_at(root, None, Moment::Before).version_links
+}
+
+/// The link with a protected name beneath `root` that leads to a path or to a folder that holds it, as far as a
+/// short search finds one.
+pub(crate) fn obeyed_by_link(root: &Path, path: &Path) -> Option<PathBuf> {
+    let found = look_at(root, None, Moment::Before);
+    let mut led = found.led_by_names(root).into_iter();
+    led.find(|(link, led)| path.starts_with(led) && has_protected_name(link)).map(|(link, _)| link)
 }
 
 /// Every link beneath `root` by whose name programs obey what it leads to: a whole look, for what is seldom
@@ -343,19 +357,27 @@ impl Nested {
         }
     }
 
-    /// Adds what protected names beneath `root` lead to that are links; of a repository that is known by
-    /// itself.
+    /// Adds what protected names beneath `root` lead to that are links.
     fn follow_names(&mut self, root: &Path) {
+        for (link, path) in self.led_by_names(root) {
+            if !link.starts_with(&path) {
+                self.note(path.clone());
+                self.further.insert(path);
+            } else if has_protected_name(&link) {
+                self.around.insert(link);
+            }
+        }
+    }
+
+    /// The names beneath `root` that are links, each with what it leads to; of a repository that is
+    /// known by itself.
+    fn led_by_names(&self, root: &Path) -> Vec<(PathBuf, PathBuf)> {
         let links = self.names.iter().filter(|(link, _)| !link.ends_with(".git"));
         let led = links.filter_map(|(link, target)| {
             let path = real(&normalize(&link.parent()?.join(target.as_ref()?)));
-            // A folder that holds the link is not what the name is for.
-            (path.starts_with(root) && !link.starts_with(&path)).then_some(path)
+            path.starts_with(root).then(|| (link.clone(), path))
         });
-        for path in led.collect::<Vec<_>>() {
-            self.note(path.clone());
-            self.further.insert(path);
-        }
+        led.collect()
     }
 
     /// What a confined process has put beneath `root` since this was found, and the host could obey.

@@ -59,6 +59,13 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
             root.display()
         )));
     }
+    if let Some(link) = nested.around.first() {
+        return Err(SandboxError::Refused(format!(
+            "{} is a link to a folder that it lies in, so what programs find by its name cannot be \
+             protected; remove it, or use read-only access",
+            link.display()
+        )));
+    }
     let mut found = Protected::default();
     for name in FOREMOST {
         sort(root.join(name), &mut found)?;
@@ -159,7 +166,8 @@ fn add_pointer(root: &Path, path: &Path, most: usize, found: &mut Protected) {
     // What a link leads to is what git would take.
     let path = real(path);
     let is_known = found.present.iter().any(|known| path.starts_with(known));
-    if is_known || !path.starts_with(root) {
+    // A link to the root leads to no name in it, and is looked at afterwards.
+    if is_known || path == root || !path.starts_with(root) {
         return;
     }
     if !path.exists() {

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{Egress, Rung};
+use crate::{Egress, HostRules, Rung};
 use gate::Gate;
 use request::{Form, Request};
 #[cfg(target_os = "linux")]
@@ -49,17 +49,18 @@ impl Drop for Proxy {
 }
 
 impl Proxy {
-    /// Serves `hosts` on `listener`. The receiver hears of each host that was refused, once, and
+    /// Serves `hosts` on `listener`, but for those that `rules` deny. The receiver hears of each host that was refused, once, and
     /// `egress` of the ways out. Needs a runtime.
     pub(crate) fn start(
         listener: TcpListener,
         hosts: &Hosts,
+        rules: Option<HostRules>,
         egress: Option<Egress>,
     ) -> io::Result<(Self, mpsc::Receiver<String>)> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (teller, heard) = mpsc::channel(WORDS);
-        let gate = Arc::new(Gate::new(hosts, teller, egress));
+        let gate = Arc::new(Gate::new(hosts, rules, teller, egress));
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {

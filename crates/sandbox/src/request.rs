@@ -11,7 +11,6 @@ use contract::protected::protected;
 use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
 use contract::text::normalize;
 
-use crate::barred::{FileRules, is_hidden, nowhere_to_work};
 use crate::led::{Writable, followed};
 use crate::{Rung, contents, view};
 
@@ -55,9 +54,6 @@ const SYSTEM: [&str; 15] = [
 
 /// Folders of which every process has its own.
 const UNSHOWN: [&str; 4] = ["/", "/dev", "/proc", "/run"];
-
-/// The folders among ours that hold one for each plugin or server.
-const DATA: [&str; 2] = ["plugin-data", "mcp-data"];
 
 impl Request {
     /// Checks `spawn` against `profile`; links in what is `known` to be writable grant nothing.
@@ -137,59 +133,6 @@ impl Request {
             ..Self::unchecked(spawn, profile)
         };
         Ok(checked)
-    }
-
-    /// The same with protected names in the folders that the person grants as in every other root. Only in
-    /// those for data below ours, which we keep records beside in `state`, a process does as it likes. A
-    /// protected name that is granted itself stays so.
-    pub(crate) fn with_grants_guarded(mut self, state: &Path) -> Self {
-        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let ours = [Some(state), state.parent()].map(|folder| folder.map(real));
-        let is_data = |folder: &Path| {
-            folder.parent().is_some_and(|all| {
-                DATA.iter().any(|name| all.ends_with(name))
-                    && ours.iter().flatten().any(|ours| all.parent() == Some(ours))
-            })
-        };
-        let is_named = |folder: &Path| {
-            let name = folder.file_name().map(Path::new);
-            folder.strip_prefix(&self.workspace).ok().or(name).and_then(protected).is_some()
-        };
-        let is_guarded = |path: &&PathBuf| path.is_dir() && !is_data(path) && !is_named(path);
-        self.roots.extend(self.own.iter().filter(is_guarded).cloned());
-        tidy(&mut self.roots);
-        self
-    }
-
-    /// The roots that may be written.
-    pub(crate) fn writable(&self) -> Vec<PathBuf> {
-        let is_writable =
-            |root: &&PathBuf| self.access == Access::Workspace || self.own.contains(root);
-        self.roots.iter().filter(is_writable).cloned().collect()
-    }
-
-    /// What is the process' own, with no protected names.
-    pub(crate) fn private(&self) -> Vec<PathBuf> {
-        self.own.iter().filter(|path| !self.roots.contains(path)).cloned().collect()
-    }
-
-    /// The same without what is granted and yet denied by rules: deny wins. The workspace stays, with nothing
-    /// to be read in it.
-    pub(crate) fn without_denied(
-        mut self,
-        rules: Option<&dyn FileRules>,
-    ) -> Result<Self, SandboxError> {
-        let Some(rules) = rules else { return Ok(self) };
-        let granted = self.roots.iter().chain(&self.read).filter(|path| **path != self.workspace);
-        let denied: Vec<PathBuf> = granted.filter(|path| is_hidden(rules, path)).cloned().collect();
-        self.roots.retain(|path| !denied.contains(path));
-        self.own.retain(|path| !denied.contains(path));
-        self.read.retain(|path| !denied.contains(path));
-        self.names.retain(|_, real| !denied.contains(real));
-        match denied.iter().find(|path| self.cwd.starts_with(path)) {
-            None => Ok(self),
-            Some(path) => Err(nowhere_to_work(path)),
-        }
     }
 
     /// Takes `spawn` as it is, for a start without walls.
@@ -292,7 +235,8 @@ fn links_to_home(given: &Path, taken: &[PathBuf]) -> impl Iterator<Item = (PathB
     })
 }
 
-fn tidy(paths: &mut Vec<PathBuf>) {
+/// Puts parents before children, each once.
+pub(crate) fn tidy(paths: &mut Vec<PathBuf>) {
     paths.sort_by_key(|path| (path.components().count(), path.clone()));
     paths.dedup();
 }

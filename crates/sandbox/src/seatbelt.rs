@@ -15,7 +15,7 @@ use crate::guard::{After, Linked, Unfinished};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::{Rung, Settings, home, protected, proxy, view};
+use crate::{Rung, Settings, home, protected, proxy, tokens, view};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -144,6 +144,8 @@ fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &P
     read.extend(request.read.clone());
     read.extend(request.roots.clone());
     rule(&mut text, "allow file-read*", "subpath", &read);
+    let tokens = request.home.as_deref().map(tokens::tokens).unwrap_or_default();
+    rule(&mut text, "deny file-read*", "literal", &tokens);
     rule(&mut text, "allow file-read* file-write*", "subpath", &[scratch.to_owned()]);
     rule(&mut text, "allow file-read* file-write*", "subpath", &request.private());
     let writable = request.writable();

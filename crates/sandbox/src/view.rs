@@ -15,6 +15,7 @@ use crate::contents;
 use crate::discovery;
 use crate::git_settings::settings;
 use crate::led::Writable;
+use crate::tokens;
 
 /// Folders at the root of the file system that hold programs and their configuration.
 const SYSTEM: [&str; 11] = [
@@ -31,8 +32,9 @@ const SYSTEM: [&str; 11] = [
     "/gnu/store",
 ];
 
-/// Toolchains in a home directory, none of which keeps credentials at these places.
-const TOOLCHAINS: [&str; 50] = [
+/// Toolchains in a home directory, none of which keeps credentials at these places but in settings, of
+/// which `tokens` knows.
+const TOOLCHAINS: [&str; 62] = [
     ".cargo/bin",
     ".cargo/config",
     ".cargo/config.toml",
@@ -55,7 +57,8 @@ const TOOLCHAINS: [&str; 50] = [
     ".local/share/fnm",
     ".local/share/pnpm",
     ".local/share/pipx",
-    ".local/share/uv",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
     ".local/share/virtualenvs",
     ".local/pipx",
     ".local/bin",
@@ -66,7 +69,16 @@ const TOOLCHAINS: [&str; 50] = [
     ".deno/bin",
     ".sdkman/candidates",
     ".m2/repository",
-    ".dotnet",
+    ".dotnet/dotnet",
+    ".dotnet/host",
+    ".dotnet/library-packs",
+    ".dotnet/metadata",
+    ".dotnet/packs",
+    ".dotnet/sdk",
+    ".dotnet/sdk-manifests",
+    ".dotnet/shared",
+    ".dotnet/templates",
+    ".dotnet/tools",
     ".ghcup",
     ".elan",
     ".opam",
@@ -82,7 +94,9 @@ const TOOLCHAINS: [&str; 50] = [
     "miniforge3",
     "mambaforge",
     "anaconda3",
-    ".gem",
+    ".gem/ruby",
+    ".gem/specs",
+    ".gem/bin",
 ];
 
 /// Secrets of the system, which only root could read.
@@ -214,7 +228,8 @@ pub(crate) fn toolchains(home: &Path) -> Vec<&'static str> {
         let top = name.split('/').next().unwrap_or(name);
         names.contains(OsStr::new(top))
     };
-    TOOLCHAINS.into_iter().filter(may_exist).filter(|name| home.join(name).exists()).collect()
+    let is_shown = |name: &&str| home.join(name).exists() && !tokens::is_secret(home, name);
+    TOOLCHAINS.into_iter().filter(may_exist).filter(is_shown).collect()
 }
 
 /// The toolchains beside those that the search path leads to, in homes other than `home`: programs
@@ -230,7 +245,7 @@ pub(crate) fn toolchains_on(
         .filter_map(|folder| {
             let is_home = |base: &&Path| {
                 let rest = folder.strip_prefix(base).ok();
-                rest.is_some_and(|rest| TOOLCHAINS.iter().any(|it| rest.starts_with(it)))
+                rest.is_some_and(|rest| TOOLCHAINS.iter().any(|it| is_of(rest, Path::new(it))))
             };
             folder.ancestors().find(is_home).map(Path::to_owned)
         })
@@ -241,9 +256,18 @@ pub(crate) fn toolchains_on(
     homes.dedup();
     homes
         .iter()
-        .flat_map(|base| toolchains(base).into_iter().map(move |name| base.join(name)))
+        .flat_map(|base| {
+            let tokens = tokens::tokens(base);
+            let all = toolchains(base).into_iter().map(|name| base.join(name));
+            all.flat_map(|path| tokens::toolchain_without(&path, &tokens)).collect::<Vec<_>>()
+        })
         .filter_map(|path| fs::canonicalize(path).ok())
         .collect()
+}
+
+/// Whether a folder lies in a toolchain, or holds its program.
+fn is_of(folder: &Path, toolchain: &Path) -> bool {
+    folder.starts_with(toolchain) || folder == ".dotnet" && toolchain.starts_with(folder)
 }
 
 /// System secrets that exist: what is known for one, and what others than root may not read in the folders
@@ -456,8 +480,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir_all(home.path().join(".cargo/bin")).unwrap();
         fs::write(home.path().join(".cargo/credentials.toml"), "token").unwrap();
-        fs::create_dir(home.path().join(".ssh")).unwrap();
-        assert_eq!(toolchains(home.path()), [".cargo/bin"]);
+        fs::write(home.path().join(".cargo/config"), "[build]\njobs = 2\n").unwrap();
+        let token = "[registries.x]\ntoken = \"t\"\n";
+        fs::write(home.path().join(".cargo/config.toml"), token).unwrap();
+        let folders = [".ssh", ".gem/ruby", ".local/share/uv/credentials", ".dotnet/corefx"];
+        for name in folders {
+            fs::create_dir_all(home.path().join(name)).unwrap();
+        }
+        assert_eq!(toolchains(home.path()), [".cargo/bin", ".cargo/config", ".gem/ruby"]);
     }
 
     #[test]

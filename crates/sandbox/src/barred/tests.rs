@@ -100,6 +100,7 @@ impl World {
             notice: None,
             egress: None,
             rules: Some(Arc::clone(rules)),
+            hosts: None,
         };
         Barred::find(
             &Request::check(&spawn, &self.profile, None, &crate::led::Writable::default())?,

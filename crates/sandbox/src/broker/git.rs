@@ -12,9 +12,10 @@ use std::time::SystemTime;
 
 use contract::broker::BrokerError;
 use contract::sandbox::Stdin;
-use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 
+use super::folder::Folder;
+use super::lock::Lock;
 use super::reach::Reach;
 use super::repository::{Repository, regular};
 use crate::launch::{self, Launcher};
@@ -49,7 +50,7 @@ const FIXED: [&str; 12] = [
 pub(crate) struct Git {
     program: PathBuf,
     launcher: Arc<Launcher>,
-    folder: TempDir,
+    folder: Folder,
     /// The top of the working tree.
     pub(crate) root: PathBuf,
     objects: PathBuf,
@@ -87,7 +88,7 @@ impl Git {
             let text = format!("{root} holds Brynhild's own files in {state}; use git itself");
             return Err(BrokerError::Refused(text));
         }
-        let folder = tempfile::Builder::new().prefix("git-").tempdir_in(&state).map_err(cannot)?;
+        let folder = Folder::make(&state).map_err(cannot)?;
         for name in ["refs", "objects", "info"] {
             fs::create_dir(folder.path().join(name)).map_err(cannot)?;
         }
@@ -105,6 +106,11 @@ impl Git {
         git.write("HEAD", b"ref: refs/heads/broker\n")?;
         git.write("config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
         Ok(git)
+    }
+
+    /// Locks a file of the repository, which need not exist.
+    pub(crate) fn lock(&self, target: &Path) -> Result<Lock, BrokerError> {
+        self.folder.lock(target)
     }
 
     /// Whether a rule denies to read a file of the working tree.

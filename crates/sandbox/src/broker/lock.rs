@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 use contract::broker::BrokerError;
 
+use crate::guard::Birth;
+
 /// A file that nobody else who keeps to the protocol changes. Dropping it leaves the file as it was.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -31,6 +33,17 @@ impl Lock {
                 Err(BrokerError::Failed(format!("cannot create {}: {error}", path.display())))
             }
         }
+    }
+
+    /// Where the lock itself lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What tells its file from any other; none where that is its number alone, which another may get.
+    pub(crate) fn birth(&self) -> Option<Birth> {
+        let found = self.file.metadata().ok()?;
+        found.created().ok().map(|_| Birth::seen(&found))
     }
 
     /// Gives the file that will take the place of the locked one a time of change.

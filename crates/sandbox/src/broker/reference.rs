@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use contract::broker::BrokerError;
 
+use super::git::Git;
 use super::lock::Lock;
 use super::repository::{Head, Repository, regular};
 
@@ -96,6 +97,7 @@ pub(crate) struct Move {
 impl Move {
     /// Locks what is to move, and fails where it is not at `from` any more.
     pub(crate) fn prepare(
+        git: &Git,
         repository: &Repository,
         head: &Head,
         from: Option<&str>,
@@ -109,7 +111,7 @@ impl Move {
             fs::create_dir_all(folder)
                 .map_err(|error| refused(folder, &format!("cannot be made: {error}")))?;
         }
-        let mut lock = Lock::take(&path)?;
+        let mut lock = git.lock(&path)?;
         if repository.head()? != *head || tip(repository, head)?.as_deref() != from {
             let text = "another process has committed meanwhile; look at the log and try again";
             return Err(BrokerError::Failed(text.to_owned()));
@@ -127,13 +129,18 @@ impl Move {
 }
 
 /// Makes a branch or tag, by its full name, that must not exist.
-pub(crate) fn create(repository: &Repository, name: &str, to: &str) -> Result<(), BrokerError> {
+pub(crate) fn create(
+    git: &Git,
+    repository: &Repository,
+    name: &str,
+    to: &str,
+) -> Result<(), BrokerError> {
     let path = beneath(&repository.common, name)?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
             .map_err(|error| refused(folder, &format!("cannot be made: {error}")))?;
     }
-    let mut lock = Lock::take(&path)?;
+    let mut lock = git.lock(&path)?;
     if at(repository, name)?.is_some() {
         return Err(refused(Path::new(name), "exists"));
     }

@@ -10,7 +10,6 @@ use contract::broker::{BrokerError, Changed};
 use contract::protected::protected;
 
 use super::git::{Git, Index};
-use super::lock::Lock;
 use super::preferences::{Filter, Preferences};
 use super::repository::{Head, Repository};
 use super::tree::{self, Entry};
@@ -33,8 +32,8 @@ pub(crate) async fn perform(
     to: Destination<'_>,
 ) -> Result<Changed, BrokerError> {
     // From here on no other git changes the index or moves `HEAD`.
-    let mut index = Lock::take(&repository.own.join("index"))?;
-    let mut pointer = Lock::take(&repository.own.join("HEAD"))?;
+    let mut index = git.lock(&repository.own.join("index"))?;
+    let mut pointer = git.lock(&repository.own.join("HEAD"))?;
     repository.is_idle()?;
     let before = repository.head()?;
     let from = reference::tip(repository, &before)?;
@@ -59,7 +58,7 @@ pub(crate) async fn perform(
         }
     }
     if let (Destination::Created(_), Head::Branch(name), Some(id)) = (to, &after, &id) {
-        reference::create(repository, name, id)?;
+        reference::create(git, repository, name, id)?;
     }
     pointer.fill(text(&after).as_bytes())?;
     pointer.put()?;

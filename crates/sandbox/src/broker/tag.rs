@@ -41,7 +41,7 @@ impl Tag<'_> {
                 git.id(Index::Kept, &["mktag"], object.as_bytes()).await?
             }
         };
-        reference::create(repository, &full, &id)?;
+        reference::create(git, repository, &full, &id)?;
         Ok(commit)
     }
 }

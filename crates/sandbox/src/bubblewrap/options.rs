@@ -18,6 +18,7 @@ use crate::mirror::Mirror;
 use crate::mount_points::{self, MountPoints};
 use crate::request::Request;
 use crate::seals::Mounts;
+use crate::tokens;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
 
@@ -435,6 +436,9 @@ impl Options {
         self.scratch(home, request.limits.scratch / 4, "0700");
         for name in view::toolchains(home) {
             self.put_if_there(&home.join(name));
+        }
+        for token in tokens::tokens(home) {
+            self.put_at("--ro-bind", Path::new("/dev/null"), &token);
         }
     }
 

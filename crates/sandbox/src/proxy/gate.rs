@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::address::is_private;
 use super::request::authority;
-use crate::{Egress, Passage, Way};
+use crate::{Egress, HostRules, Passage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many refused hosts are told of, and written down.
@@ -26,6 +26,7 @@ const OPENED: usize = 10_000;
 pub(super) struct Gate {
     grants: Vec<Grant>,
     key: String,
+    rules: Option<HostRules>,
     told: Mutex<BTreeSet<String>>,
     teller: mpsc::Sender<String>,
     egress: Option<Egress>,
@@ -133,8 +134,14 @@ impl Grant {
 }
 
 impl Gate {
-    /// A gate for `hosts`, which tells `teller` of what it refuses, and `egress` of what it opens too.
-    pub(super) fn new(hosts: &Hosts, teller: mpsc::Sender<String>, egress: Option<Egress>) -> Self {
+    /// A gate for `hosts` without those that `rules` deny, which tells `teller` of what it refuses, and
+    /// `egress` of what it opens too.
+    pub(super) fn new(
+        hosts: &Hosts,
+        rules: Option<HostRules>,
+        teller: mpsc::Sender<String>,
+        egress: Option<Egress>,
+    ) -> Self {
         let mut grants = Vec::new();
         for text in &hosts.names {
             match Grant::parse(text) {
@@ -151,7 +158,7 @@ impl Gate {
         }
         let key = hosts.key.clone();
         let (told, seen, writing) = Default::default();
-        Self { grants, key, told, teller, egress, seen, writing }
+        Self { grants, key, rules, told, teller, egress, seen, writing }
     }
 
     /// Whether a host was granted by name.
@@ -169,6 +176,9 @@ impl Gate {
         if !self.is_granted(host, port) {
             return Err(self.refuse(host, port, self.not_granted(host, port)).await);
         }
+        if let Some(why) = self.denial(host, &place(host, port)) {
+            return Err(self.refuse(host, port, why).await);
+        }
         // To look up a name is a way out too.
         self.witness(host, port, Passage::Allowed).await?;
         let broken = |error: io::Error| Refusal {
@@ -177,8 +187,13 @@ impl Gate {
         };
         let found = tokio::time::timeout(PATIENCE, lookup_host((host, port))).await;
         let found = found.map_err(|_| broken(io::ErrorKind::TimedOut.into()))?.map_err(broken)?;
+        let found: Vec<SocketAddr> = found.collect();
+        let mut places = found.iter().map(SocketAddr::to_string);
+        if let Some(why) = places.find_map(|address| self.denial(host, &address)) {
+            return Err(self.refuse(host, port, why).await);
+        }
         let (open, shut): (Vec<_>, Vec<_>) =
-            found.partition(|address| self.is_open(host, *address));
+            found.into_iter().partition(|address| self.is_open(host, *address));
         if let ([], [address, ..]) = (&open[..], &shut[..]) {
             let why = format!(
                 "the host `{host}` leads to the private address {}; add `{address}` to `{key}` as \
@@ -190,6 +205,12 @@ impl Gate {
         }
         let dialed = tokio::time::timeout(PATIENCE, TcpStream::connect(&open[..])).await;
         dialed.map_err(|_| broken(io::ErrorKind::TimedOut.into()))?.map_err(broken)
+    }
+
+    /// Why a host is not reached at a place that rules deny.
+    fn denial(&self, host: &str, place: &str) -> Option<String> {
+        let rule = self.rules.as_ref().and_then(|rules| rules(place))?;
+        Some(format!("the host `{host}` is denied by the rule `{rule}` (asked for {place})"))
     }
 
     /// Why a host is not granted at this port, with the entry that would grant it.
@@ -209,8 +230,7 @@ impl Gate {
             [only] => ("port", only.clone()),
             [first @ .., last] => ("the ports", format!("{} and {last}", first.join(", "))),
         };
-        let is_bare = host.parse::<Ipv6Addr>().is_ok();
-        let place = if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let place = place(host, port);
         format!(
             "the host `{host}` is granted for {word} {ports}; `{place}` in `{key}` would open port \
              {port}"
@@ -261,6 +281,12 @@ impl Gate {
     }
 }
 
+/// A host and its port, as they stand in an address.
+fn place(host: &str, port: u16) -> String {
+    let is_bare = host.parse::<Ipv6Addr>().is_ok();
+    if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -270,7 +296,8 @@ mod tests {
     fn gate(names: &[&str]) -> (Gate, mpsc::Receiver<String>) {
         let names = names.iter().map(|&name| name.to_owned()).collect();
         let (teller, heard) = mpsc::channel(64);
-        (Gate::new(&Hosts { names, key: "plugins.p.sandbox.network".into() }, teller, None), heard)
+        let hosts = Hosts { names, key: "plugins.p.sandbox.network".into() };
+        (Gate::new(&hosts, None, teller, None), heard)
     }
 
     #[test]
@@ -314,7 +341,7 @@ mod tests {
         });
         let names = names.iter().map(|&name| name.to_owned()).collect();
         let (teller, _) = mpsc::channel(64);
-        (Gate::new(&Hosts { names, key: "k".into() }, teller, Some(egress)), seen)
+        (Gate::new(&Hosts { names, key: "k".into() }, None, teller, Some(egress)), seen)
     }
 
     #[tokio::test]
@@ -363,7 +390,7 @@ mod tests {
             }
         });
         let (teller, _) = mpsc::channel(64);
-        let gate = Gate::new(&Hosts::default(), teller, Some(egress));
+        let gate = Gate::new(&Hosts::default(), None, teller, Some(egress));
         gate.dial("known.test", 443).await.unwrap_err();
         let slow = async { gate.dial("slow.test", 443).await.unwrap_err() };
         let other = async {
@@ -373,6 +400,23 @@ mod tests {
             release.send(()).unwrap();
         };
         assert_eq!(tokio::join!(slow, other).0.status, "403 Forbidden");
+    }
+
+    #[tokio::test]
+    async fn a_rule_that_denies_a_host_wins_over_the_grant() {
+        let rules: HostRules = Arc::new(|place: &str| {
+            let denied = ["evil.test:", "127.0.0.1:", "[::1]:"];
+            denied.iter().any(|it| place.starts_with(it)).then(|| String::from("Host(x)"))
+        });
+        let names = ["*", "localhost:1"].map(str::to_owned).into();
+        let (teller, mut heard) = mpsc::channel(64);
+        let gate = Gate::new(&Hosts { names, key: "k".into() }, Some(rules), teller, None);
+        // The address is denied where the name is not.
+        for (host, port) in [("evil.test", 443), ("localhost", 1)] {
+            let refusal = gate.dial(host, port).await.unwrap_err();
+            assert_eq!(refusal.status, "403 Forbidden");
+            assert!(heard.try_recv().unwrap().contains("by the rule `Host(x)`"), "{host}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn proxy(names: &[String]) -> (Proxy, SocketAddr, mpsc::Receiver<String>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let hosts = Hosts { names: names.to_vec(), key: "the key".to_owned() };
-    let (proxy, heard) = Proxy::start(listener, &hosts, None).unwrap();
+    let (proxy, heard) = Proxy::start(listener, &hosts, None, None).unwrap();
     (proxy, address, heard)
 }
 

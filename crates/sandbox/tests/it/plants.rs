@@ -422,7 +422,7 @@ async fn what_is_planted_behind_a_link_on_the_way_is_put_away() {
 #[tokio::test]
 async fn what_a_protected_name_further_down_leads_to_is_kept_too() {
     const BEFORE: &str = "mkdir sub vs; ln -s ../vs sub/.vscode; echo mine > vs/tasks.json
-        ln -s e sub/.envrc; echo mine > sub/e; ln -s ../m sub/.mcp.json; ln -s .. sub/.claude";
+        ln -s e sub/.envrc; echo mine > sub/e; ln -s ../m sub/.mcp.json";
     // Landlock ends the command as soon as it does what cannot be refused.
     const CHANGE: &str = "for f in plain vs/tasks.json sub/e m; do echo evil > $f; done";
     for rung in rungs() {
@@ -432,5 +432,9 @@ async fn what_a_protected_name_further_down_leads_to_is_kept_too() {
         let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap_or_default();
         let found = ["vs/tasks.json", "sub/e", "m", "plain"].map(read);
         assert_eq!(found, ["mine\n", "mine\n", "", "evil\n"], "{rung}: {output:?}");
+        // Of all that lies around a link nobody can tell what is obeyed.
+        assert!(host_shell(&world, "ln -s .. sub/.claude").status.success());
+        let refused = world.start(Mode::Confined(rung), "true").err().unwrap().to_string();
+        assert!(refused.contains("is a link to a folder that it lies in"), "{refused}");
     }
 }

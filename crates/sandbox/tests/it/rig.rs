@@ -177,6 +177,7 @@ impl World {
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
             egress: None,
             rules: None,
+            hosts: None,
         }
     }
 

@@ -1,0 +1,125 @@
+//! What the person grants a plugin, a hook or a server for writing: guarded like the workspace, and less what
+//! rules deny. What of it is not given is said.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use contract::policy::Access;
+use contract::protected::protected;
+use contract::sandbox::SandboxError;
+
+use crate::barred::{FileRules, is_hidden, is_kept, nowhere_to_work};
+use crate::request::{Request, tidy};
+
+/// The folders among ours that hold one for each plugin or server.
+const DATA: [&str; 2] = ["plugin-data", "mcp-data"];
+
+/// Where the folders for data of plugins and servers lie.
+#[derive(Debug)]
+pub(crate) struct Data([Option<PathBuf>; 2]);
+
+impl Data {
+    /// Those below our folder, in which `state` holds our records.
+    pub(crate) fn beside(state: &Path) -> Self {
+        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        Self([Some(state), state.parent()].map(|folder| folder.map(real)))
+    }
+
+    /// The plugin or server whose folder it is.
+    fn owner<'a>(&self, folder: &'a Path) -> Option<&'a str> {
+        let all = folder.parent().filter(|all| DATA.iter().any(|name| all.ends_with(name)))?;
+        let is_ours = self.0.iter().flatten().any(|ours| all.parent() == Some(ours));
+        folder.file_name().filter(|_| is_ours)?.to_str()
+    }
+}
+
+impl Request {
+    /// The same with protected names in the folders that the person grants as in every other root. Only in
+    /// those for `data` a process does as it likes. A protected name that is granted itself stays so.
+    pub(crate) fn with_grants_guarded(mut self, data: &Data) -> Self {
+        let is_named = |folder: &Path| {
+            let name = folder.file_name().map(Path::new);
+            folder.strip_prefix(&self.workspace).ok().or(name).and_then(protected).is_some()
+        };
+        let is_guarded =
+            |path: &&PathBuf| path.is_dir() && data.owner(path).is_none() && !is_named(path);
+        self.roots.extend(self.own.iter().filter(is_guarded).cloned());
+        tidy(&mut self.roots);
+        self
+    }
+
+    /// The roots that may be written.
+    pub(crate) fn writable(&self) -> Vec<PathBuf> {
+        let is_writable =
+            |root: &&PathBuf| self.access == Access::Workspace || self.own.contains(root);
+        self.roots.iter().filter(is_writable).cloned().collect()
+    }
+
+    /// What is the process' own, with no protected names.
+    pub(crate) fn private(&self) -> Vec<PathBuf> {
+        self.own.iter().filter(|path| !self.roots.contains(path)).cloned().collect()
+    }
+
+    /// The same without what is granted and yet denied by rules, and what of grants for writing that is, in
+    /// words: deny wins. The workspace stays, with nothing to be read in it.
+    pub(crate) fn without_denied(
+        mut self,
+        rules: Option<&dyn FileRules>,
+        data: &Data,
+    ) -> Result<(Self, Vec<String>), SandboxError> {
+        let Some(rules) = rules else { return Ok((self, Vec::new())) };
+        let own: Vec<PathBuf> =
+            self.own.iter().filter(|path| data.owner(path).is_none()).cloned().collect();
+        let granted = self.roots.iter().chain(&self.read).chain(&own);
+        let granted = granted.filter(|path| **path != self.workspace);
+        let hidden: Vec<PathBuf> = granted.filter(|path| is_hidden(rules, path)).cloned().collect();
+        let is_kept = |path: &&PathBuf| !hidden.contains(path) && is_kept(rules, path);
+        let kept: Vec<PathBuf> = own.iter().filter(is_kept).cloned().collect();
+        let told = self.told_of(&hidden, &kept, data);
+        let is_left = |path: &PathBuf| !hidden.contains(path) && !kept.contains(path);
+        self.roots.retain(is_left);
+        self.own.retain(is_left);
+        self.read.retain(|path| !hidden.contains(path));
+        self.names.retain(|_, real| !hidden.contains(real));
+        // What lies in a root is seen there.
+        let is_apart = |path: &PathBuf| !self.roots.iter().any(|root| path.starts_with(root));
+        self.read.extend(kept.into_iter().filter(is_apart));
+        tidy(&mut self.read);
+        match hidden.iter().find(|path| self.cwd.starts_with(path)) {
+            None => Ok((self, told)),
+            Some(path) => Err(nowhere_to_work(path)),
+        }
+    }
+
+    /// What the person should know of what was granted for writing and is not there.
+    pub(crate) fn missing(&self, granted: &[PathBuf], data: &Data) -> Vec<String> {
+        let owner = self.owner(data);
+        let missing = granted.iter().filter(|path| !path.exists());
+        let words = |path: &PathBuf| {
+            let path = path.display();
+            format!("{owner} is granted {path} for writing, but nothing is there; make it")
+        };
+        missing.map(words).collect()
+    }
+
+    /// To whom something is granted, in words.
+    fn owner(&self, data: &Data) -> String {
+        let owner = self.own.iter().find_map(|folder| data.owner(folder));
+        owner.map_or_else(|| "a process".to_owned(), |name| format!("`{name}`"))
+    }
+
+    /// What the person should know of grants that rules deny.
+    fn told_of(&self, hidden: &[PathBuf], kept: &[PathBuf], data: &Data) -> Vec<String> {
+        let owner = self.owner(data);
+        let denied = hidden.iter().filter(|path| self.own.contains(path));
+        let denied = denied.map(|path| (path, "denies reading it: it is not shown"));
+        let kept = kept.iter().map(|path| (path, "denies writing it: it is only to be read"));
+        let words = |(path, why): (&PathBuf, &str)| {
+            let path = path.display();
+            format!(
+                "{owner} is granted {path} for writing, but a rule {why}; remove it from one of the two"
+            )
+        };
+        denied.chain(kept).map(words).collect()
+    }
+}
