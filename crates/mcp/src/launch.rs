@@ -1,6 +1,8 @@
 //! How a server's program is started: under a profile of its own, with the variables that its
 //! description names, its caches in a folder of its own.
 
+mod folder;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{CommandReader, Program, Scope, Server};
 use crate::failure::Failure;
+pub(crate) use folder::{arguments, working_folder};
 
 /// How much of a program's last words is kept.
 const LAST_WORDS: usize = 4096;
@@ -112,7 +115,8 @@ impl Running {
         words: &Words,
     ) -> Result<(Self, Pipes), Failure> {
         surroundings.vouched(server)?;
-        let data = surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default());
+        folder::check(server, program)?;
+        let data = data_folder(server, surroundings);
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o700).create(&data).map_err(|error| {
             let (name, data) = (&server.name, data.display());
@@ -121,8 +125,11 @@ impl Running {
         let profile = profile(server, program, surroundings, &data);
         let spawn = Spawn {
             program: located(&program.command, &surroundings.workspace),
-            args: program.args.iter().map(Into::into).collect(),
-            cwd: working_folder(program, surroundings),
+            args: arguments((server, program), &surroundings.workspace)
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+            cwd: working_folder((server, program), surroundings, &data),
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: own_cache(server, &data),
@@ -234,17 +241,14 @@ async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Words) {
     }
 }
 
+/// The folder of a server's own.
+pub(crate) fn data_folder(server: &Server, surroundings: &Surroundings) -> PathBuf {
+    surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default())
+}
+
 /// The program: a path as seen from a folder, or a name to look up.
 fn located(command: &str, folder: &Path) -> PathBuf {
     if command.contains('/') { folder.join(command) } else { PathBuf::from(command) }
-}
-
-/// Where a server's program runs.
-pub(crate) fn working_folder(program: &Program, surroundings: &Surroundings) -> PathBuf {
-    match &program.cwd {
-        Some(cwd) => surroundings.workspace.join(home_path(cwd, surroundings)),
-        None => surroundings.workspace.clone(),
-    }
 }
 
 fn home_path(path: &Path, surroundings: &Surroundings) -> PathBuf {
@@ -292,6 +296,18 @@ fn profile(
     }
 }
 
+/// What of a server's grants for writing is less than it says, in words.
+pub(crate) fn narrowed(server: &Server, surroundings: &Surroundings) -> Option<String> {
+    let workspace = &surroundings.workspace;
+    let full = |path: &PathBuf| workspace.join(home_path(path, surroundings));
+    let mut wide = server.grants.write.iter().map(full);
+    let wide = wide.find(|path| path != workspace && workspace.starts_with(path))?;
+    let wide = wide.display();
+    Some(format!(
+        "{wide} is granted for writing, but the project lies in it: only the project is open"
+    ))
+}
+
 /// A search path without the folders of the project: nothing there is a program of the person's.
 fn apart(path: &str, workspace: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -308,16 +324,24 @@ fn apart(path: &str, workspace: &Path) -> String {
 /// with the folders they are installed in.
 fn named(program: &Program, surroundings: &Surroundings) -> Vec<PathBuf> {
     let words = std::iter::once(&program.command).chain(&program.args).map(Path::new);
-    let files = words.filter(|path| path.is_absolute() && path.is_file());
+    let files: Vec<&Path> = words.filter(|path| path.is_absolute() && path.is_file()).collect();
+    shown(&files, surroundings.home.as_deref())
+}
+
+/// Files with the folders they are installed in.
+fn shown(files: &[&Path], home: Option<&Path>) -> Vec<PathBuf> {
+    let place = |path: &'_ Path| -> PathBuf {
+        installation(path).or_else(|| folder(path, home)).unwrap_or(path).to_owned()
+    };
     let mut paths = Vec::new();
-    for file in files {
-        let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-        for path in [file, &target] {
-            let home = surroundings.home.as_deref();
-            let place = installation(path).or_else(|| folder(path, home));
-            paths.push(place.unwrap_or(path).to_owned());
+    for &file in files {
+        paths.extend([file.to_owned(), place(file)]);
+        if let Ok(target) = file.canonicalize().as_deref() {
+            // Told as a way from the file: the link may be another by the time that the sandbox looks, which
+            // judges where it leads then.
+            let above = target.strip_prefix(place(target)).map_or(0, |it| it.components().count());
+            paths.push((0..above).fold(file.to_owned(), |path, _| path.join("..")));
         }
-        paths.push(file.to_owned());
     }
     paths.sort();
     paths.dedup();
@@ -438,6 +462,22 @@ pub(crate) fn said(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_a_link_leads_is_left_to_the_sandbox() {
+        // Of folders with hidden names less is shown.
+        let base = tempfile::Builder::new().prefix("mcp-").tempdir().expect("tempdir");
+        let base = base.path().canonicalize().expect("a folder");
+        std::fs::create_dir_all(base.join("lib/node_modules/it")).expect("a folder");
+        std::fs::create_dir(base.join("bin")).expect("a folder");
+        std::fs::write(base.join("lib/node_modules/it/main.js"), "").expect("a file");
+        let link = base.join("bin/it");
+        std::os::unix::fs::symlink(base.join("lib/node_modules/it/main.js"), &link)
+            .expect("a link");
+        let paths = shown(&[&link], None);
+        assert_eq!(paths, [base.join("bin"), link.clone(), link.join("../..")]);
+        assert!(paths.iter().all(|path| !path.starts_with(base.join("lib"))));
+    }
 
     #[test]
     fn folders_of_the_project_are_taken_off_the_search_path() {

@@ -32,4 +32,5 @@ pub use connection::Watch;
 pub use failure::Failure;
 pub use launch::Surroundings;
 pub use prompts::PromptCommand;
+pub use remote::Resolver;
 pub use servers::{Approved, Learning, Servers, Settings, State, Status};

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use contract::policy::Mode;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, Shelf, Trouble};
-use crate::config::Server;
+use crate::config::{Server, Transport};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::launch::{self, Words};
@@ -41,8 +42,12 @@ pub(crate) struct Link {
     is_stale: Arc<AtomicBool>,
     /// Whether it was said that some of its words are kept from the model.
     is_told: AtomicBool,
+    /// Whether it was said that less can be written than is granted.
+    is_narrowed: AtomicBool,
     /// Whether it is being asked what it offers.
     is_starting: AtomicBool,
+    /// Whether it was said that it is not asked because there is no network.
+    is_passed_over: AtomicBool,
     /// Set once nobody wants it any more.
     ended: CancellationToken,
 }
@@ -104,7 +109,9 @@ impl Link {
             slot: tokio::sync::Mutex::default(),
             is_stale: Arc::default(),
             is_told: AtomicBool::new(false),
+            is_narrowed: AtomicBool::new(false),
             is_starting: AtomicBool::new(false),
+            is_passed_over: AtomicBool::new(false),
             ended: CancellationToken::new(),
         }
     }
@@ -137,6 +144,9 @@ impl Link {
 
     /// Whether it should be asked what it offers: nothing is known, and it did not just fail.
     pub(crate) fn is_unknown(&self) -> bool {
+        if self.is_passed_over.load(Ordering::Relaxed) {
+            return false;
+        }
         let known = self.known();
         match &known.catalog {
             None => true,
@@ -175,8 +185,22 @@ impl Link {
         self.is_starting.load(Ordering::Relaxed)
     }
 
+    /// Why it cannot be reached, whatever its address.
+    fn out_of_reach(&self) -> Result<(), Failure> {
+        let mode = self.shared.surroundings.mode;
+        match &self.server.transport {
+            Transport::Http(_) if mode == Mode::ReadOnly => {
+                let name = &self.server.name;
+                let why = "there is no network in read-only mode";
+                Err(Failure::new(format!("MCP server `{name}` is not reached: {why}")))
+            }
+            Transport::Http(_) | Transport::Stdio(_) => Ok(()),
+        }
+    }
+
     /// The conversation with the server, which is started where there is none.
     pub(crate) async fn connect(&self, consent: Consent<'_>) -> Result<Arc<Connection>, Failure> {
+        self.out_of_reach()?;
         let mut slot = self.slot.lock().await;
         if let Some(connection) = &slot.connection {
             if !connection.is_closed() {
@@ -217,6 +241,7 @@ impl Link {
         self.is_stale.store(false, Ordering::Relaxed);
         let stale = &self.is_stale;
         let words = Words::default();
+        self.tell_narrowed();
         let begin: BoxFuture<'_, _> = Box::pin(async {
             let server = (&self.server, &words);
             let (shared, protocol) = (&self.shared, protocol.as_deref());
@@ -273,6 +298,11 @@ impl Link {
 
     /// Starts the server to learn what it offers, and keeps in mind where that fails.
     pub(crate) async fn learn(&self) -> Result<(), Failure> {
+        // That says nothing about the server, so that the next start asks it.
+        if let Err(failure) = self.out_of_reach() {
+            self.is_passed_over.store(true, Ordering::Relaxed);
+            return Err(failure);
+        }
         let _starting = Starting::new(&self.is_starting);
         let learned = tokio::select! {
             biased;
@@ -321,6 +351,16 @@ impl Link {
             && !self.is_told.swap(true, Ordering::Relaxed)
         {
             self.say(&report);
+        }
+    }
+
+    /// Says, once, what of its grants is not given.
+    fn tell_narrowed(&self) {
+        let narrowed = launch::narrowed(&self.server, &self.shared.surroundings);
+        if let Some(narrowed) = narrowed
+            && !self.is_narrowed.swap(true, Ordering::Relaxed)
+        {
+            self.say(&narrowed);
         }
     }
 

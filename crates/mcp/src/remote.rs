@@ -2,9 +2,11 @@
 //! where the person signed in.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use reqwest::dns::Resolve;
 use reqwest::redirect::Policy;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
@@ -17,6 +19,9 @@ use crate::oauth::Credentials;
 
 /// A conversation by way of streamable HTTP.
 pub(crate) type Transport<C> = StreamableHttpClientTransport<C>;
+
+/// What looks up the names in addresses.
+pub type Resolver = Arc<dyn Resolve>;
 
 /// The largest event that a server may send.
 const LARGEST_EVENT: usize = 32 << 20;
@@ -57,6 +62,14 @@ pub(crate) async fn body(mut answer: reqwest::Response) -> Result<Vec<u8>, Strin
 
 /// A client that stays with the machine it was sent to.
 pub(crate) fn client(url: &str) -> Result<reqwest::Client, Failure> {
+    resolving(url, None)
+}
+
+/// The same for an address that somebody else looks up.
+pub(crate) fn resolving(
+    url: &str,
+    resolver: Option<&Resolver>,
+) -> Result<reqwest::Client, Failure> {
     let policy = Policy::custom(|attempt| {
         let first = attempt.previous().first();
         let stays = first.is_some_and(|first| first.origin() == attempt.url().origin());
@@ -69,6 +82,10 @@ pub(crate) fn client(url: &str) -> Result<reqwest::Client, Failure> {
     if url.starts_with("http://") {
         // Plain addresses are of this machine alone: no certificates, no proxy.
         builder = builder.tls_certs_only([]).no_proxy();
+    }
+    if let Some(resolver) = resolver {
+        // A proxy would look names up by itself.
+        builder = builder.dns_resolver(Arc::clone(resolver)).no_proxy();
     }
     builder.build().map_err(|error| Failure::new(format!("cannot reach {url}: {error}")))
 }

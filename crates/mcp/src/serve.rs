@@ -44,7 +44,7 @@ use lingering::Lingering;
 use teller::{Loudness, Teller};
 use watched::Watched;
 
-pub use http::http;
+pub use http::{http, token};
 
 /// The longest message that a client may send.
 const LONGEST_LINE: usize = 32 << 20;

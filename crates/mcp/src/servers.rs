@@ -24,6 +24,7 @@ use crate::oauth::Credentials;
 use crate::person::Person;
 use crate::pins::Hashes;
 use crate::prompts::{self, PromptCommand};
+use crate::remote::Resolver;
 use crate::resources::{self, Keeping};
 use crate::schema;
 use crate::tool::McpTool;
@@ -52,6 +53,8 @@ pub struct Settings {
     /// Set where others are served beside a model: takes the addresses of resources that have
     /// changed. Results then keep what a model cannot see.
     pub others: Option<broadcast::Sender<String>>,
+    /// Looks up the names in addresses of servers, where not any address will do.
+    pub resolver: Option<Resolver>,
 }
 
 /// What all links share.
@@ -66,6 +69,7 @@ pub(crate) struct Shared {
     pub(crate) person: Arc<dyn Person>,
     pub(crate) notice: Arc<dyn Fn(String) + Send + Sync>,
     pub(crate) others: Option<broadcast::Sender<String>>,
+    pub(crate) resolver: Option<Resolver>,
     pub(crate) hashes: Hashes,
 }
 
@@ -192,6 +196,7 @@ impl Servers {
             person: settings.person,
             notice: settings.notice,
             others: settings.others,
+            resolver: settings.resolver,
             hashes: Hashes::default(),
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -33,6 +34,8 @@ def tools():
         tool("noise", "Prints what is no message."),
         tool("strange name/1", "Has a strange name."),
     ]
+    if "shell" in WORDS:
+        found.append(tool("shell", "Runs a command."))
     if "rare" in WORDS:
         found.append(tool("research", "Takes long.", execution={"taskSupport": "required"}))
         found.append(tool("excuse", "Reports a failure as if all were well."))
@@ -81,6 +84,9 @@ def call(request):
         return {"content": [], "structuredContent": {"count": 7}}
     if name == "environment":
         return text("\n".join(sorted(f"{key}={value}" for key, value in os.environ.items())))
+    if name == "shell":
+        ran = subprocess.run(["sh", "-c", args["text"]], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return text(ran.stdout + ran.stderr)
     if name == "touch":
         try:
             with open(args.get("text", "x"), "w") as file:

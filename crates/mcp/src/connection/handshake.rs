@@ -85,7 +85,7 @@ pub(super) async fn reach(
     lifecycle: ClientLifecycleMode,
 ) -> Result<RunningService<RoleClient, Handler>, Refusal> {
     let config = remote::config(address)?;
-    let client = remote::client(&address.url)?;
+    let client = remote::resolving(&address.url, shared.resolver.as_ref())?;
     let signed_in = remote::signed_in(address, &shared.credentials, client.clone()).await?;
     let handshake = if let Some(signed_in) = signed_in {
         shake_hands(handler, remote::Transport::with_client(signed_in, config), lifecycle)

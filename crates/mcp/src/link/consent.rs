@@ -349,6 +349,7 @@ mod tests {
             person: Arc::new(Nobody),
             notice: Arc::new(|_| {}),
             others: None,
+            resolver: None,
             hashes: Hashes::default(),
         };
         Link::new(server, Arc::new(shared))

@@ -77,9 +77,10 @@ pub(crate) fn files(
 /// All files that a command runs, whoever they belong to.
 fn search(server: &Server, program: &Program, surroundings: &Surroundings) -> BTreeSet<PathBuf> {
     let env = launch::environment(server, program, surroundings, Path::new(""));
-    let folder = launch::working_folder(program, surroundings);
-    let line: Vec<String> =
-        std::iter::once(&program.command).chain(&program.args).cloned().collect();
+    let data = launch::data_folder(server, surroundings);
+    let folder = launch::working_folder((server, program), surroundings, &data);
+    let args = launch::arguments((server, program), &surroundings.workspace);
+    let line: Vec<String> = std::iter::once(program.command.clone()).chain(args).collect();
     let read = (surroundings.reader)(&line, &folder, surroundings.home.as_deref());
     let mut search = Search {
         path: env.get("PATH").cloned().unwrap_or_default(),

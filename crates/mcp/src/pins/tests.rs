@@ -61,12 +61,15 @@ fn files_that_are_run_count_and_what_they_work_on_does_not() {
         assert_eq!(names("mcp-server-files . notes"), [""; 0]);
         assert_eq!(names("./notes t.db"), ["notes"]);
         assert_eq!(names("python3.12 -u notes t.db"), ["notes"]);
-        assert_eq!(names("uvx x server.py tool t.db"), ["server.py", "tool"]);
+        assert_eq!(names("uvx x ./server.py ./tool t.db"), ["server.py", "tool"]);
         assert_eq!(names("python3 -X notes -W t.db tool notes"), ["tool"]);
         assert_eq!(names("node --import=./server.py notes t.db"), ["notes", "server.py"]);
         assert_eq!(names("strange python3 -u notes t.db"), ["notes"]);
         assert_eq!(names("strange -c python3\tnotes"), ["notes"]);
     }
+    // One's own is started elsewhere, where there are no such files.
+    assert_eq!(names("uvx x server.py", Scope::Project), ["server.py"]);
+    assert_eq!(names("uvx x server.py", Scope::User), [""; 0]);
 }
 
 #[test]

@@ -1,11 +1,14 @@
-//! Streamable HTTP on an address of this machine. A page in a browser cannot use it: `Host` and
-//! `Origin` are checked, and a token where one is set.
+//! Streamable HTTP on an address of this machine. A page in a browser cannot use it: `Host`, `Origin`
+//! and `Sec-Fetch-Site` are checked, and a token where one is set.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aws_lc_rs::rand;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use contract::secret::Secret;
 use http::{Method, Request, Response, StatusCode, header};
@@ -39,6 +42,13 @@ pub(super) const SESSION: &str = "mcp-session-id";
 type Reply = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
 
+/// A token that nobody can guess.
+pub fn token() -> Result<Secret<String>, Failure> {
+    let mut bytes = [0; 32];
+    rand::fill(&mut bytes).map_err(|_| Failure::new("this machine has no random numbers"))?;
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
+}
+
 /// Serves clients at an address until `cancel` fires. `ready` hears the address once it is open.
 pub async fn http(
     backend: Arc<dyn Backend>,
@@ -57,8 +67,9 @@ pub async fn http(
         |error: std::io::Error| Failure::new(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    let port = address.port();
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*"])
+        .with_allowed_origins([format!("http://localhost:{port}"), format!("http://{address}")])
         .with_max_request_body_bytes(LARGEST)
         .with_cancellation_token(cancel.child_token());
     let passers = Arc::clone(&backend).welcome();
@@ -108,6 +119,11 @@ impl Door {
     async fn answer(&self, request: Request<Incoming>) -> Reply {
         if request.uri().path() != PATH {
             return refusal(StatusCode::NOT_FOUND, "tools are at /mcp");
+        }
+        // Another port of this machine is another page's, which browsers call the same site.
+        let site = request.headers().get("sec-fetch-site");
+        if site.is_some_and(|site| site != "same-origin" && site != "none") {
+            return refusal(StatusCode::FORBIDDEN, "pages of other sites have no access");
         }
         if let Some(token) = self.token.as_ref() {
             let sent = request.headers().get(header::AUTHORIZATION);

@@ -71,6 +71,7 @@ impl Bench {
             person: Arc::new(Nobody),
             notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
             others: None,
+            resolver: None,
         })
     }
 
