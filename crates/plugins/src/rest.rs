@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use contract::tool::Tool;
 use reqwest::Url;
+use reqwest::dns::Resolve;
 use serde_json::Value;
 
 use crate::problem::Problem;
@@ -69,6 +70,13 @@ impl Settings {
     /// the model.
     pub(crate) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
         self.clients.exchange(exchange).await
+    }
+
+    /// What looks up the names of an address so that they lead to no private one that the person has
+    /// not named; none where they have. An error says why the address is not gone to.
+    pub fn resolver(&self, address: &str) -> Result<Option<Arc<dyn Resolve>>, String> {
+        let url = Url::parse(address).map_err(|_| format!("{address:?} is no address"))?;
+        self.clients.resolver(&url)
     }
 
     /// A text with the values of `${NAME}`; one that is not set stays as it is written.

@@ -1,7 +1,7 @@
 //! The handlers of one plugin, or of the project, at work: all that fit run at once, and what they
 //! say is folded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) transcripts: Arc<Transcripts>,
     mode: Mutex<Mode>,
+    /// What of grants people were told that it could not be given.
+    told: Mutex<BTreeSet<String>>,
     /// Those that nobody waits for.
     behind: Mutex<JoinSet<()>>,
     /// What those have to say to the model.
@@ -83,6 +85,7 @@ impl Shared {
             settings,
             transcripts,
             mode,
+            told: Mutex::default(),
             behind: Mutex::default(),
             waiting: Arc::default(),
             ask: OnceLock::new(),
@@ -219,6 +222,15 @@ impl Handlers {
         (self.shared.settings.notice)(format!("{}: {text}", self.title));
     }
 
+    /// Says something that people should know and were not told before.
+    fn tell_once(&self, text: String) {
+        let mut told = self.shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.contains(&text) {
+            self.tell(&text);
+            told.insert(text);
+        }
+    }
+
     /// Runs a handler that nobody waits for.
     fn leave(&self, run: Run) {
         let waiting = Arc::clone(&self.shared.waiting);
@@ -283,7 +295,12 @@ impl Handlers {
             if std::fs::create_dir_all(&self.values.data).is_err() {
                 self.tell(&format!("{} cannot be made", self.values.data.display()));
             }
-            granted(plugin, &settings.surroundings, &self.values.data, mode).0
+            let (profile, problems) =
+                granted(plugin, &settings.surroundings, &self.values.data, mode);
+            for problem in problems {
+                self.tell_once(format!("{}; {}", problem.what, problem.hint));
+            }
+            profile
         } else {
             let mut profile = settings.profile.clone();
             if mode == Mode::ReadOnly {

@@ -1,6 +1,9 @@
 //! What the author of a tool's entry says about its calls: rules on their arguments, whether a
 //! person is asked every time, and how many there may be. Only tightens.
 
+mod spellings;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +22,8 @@ pub struct Guard {
     permissions: Option<Permissions>,
     asks: bool,
     allowance: Option<Arc<Allowance>>,
+    /// The folder that paths count from.
+    root: PathBuf,
 }
 
 /// How many calls a run may make, and how many it has made.
@@ -65,6 +70,8 @@ struct Rule {
     text: String,
     argument: Option<String>,
     glob: Regex,
+    /// Whether it speaks of paths in full.
+    is_full: bool,
 }
 
 impl Guard {
@@ -83,7 +90,7 @@ impl Guard {
             None | Some(Value::Null) => None,
             Some(value) => Some(Permissions::read(value)?),
         };
-        Ok(Self { permissions, asks, allowance: None })
+        Ok(Self { permissions, asks, allowance: None, root: PathBuf::new() })
     }
 
     /// The same for a person who has approved of everything that would be asked about.
@@ -98,6 +105,12 @@ impl Guard {
         Self { allowance: Some(Arc::clone(allowance)), ..self }
     }
 
+    /// The same for a tool whose paths count from a folder.
+    #[must_use]
+    pub fn below(self, root: PathBuf) -> Self {
+        Self { root, ..self }
+    }
+
     /// A tool under these rules.
     pub fn around(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         if self.permissions.is_none() && !self.asks && self.allowance.is_none() {
@@ -110,7 +123,7 @@ impl Guard {
     fn refusal(&self, tool: &str, args: &Value) -> Option<String> {
         let permissions = self.permissions.as_ref()?;
         let denied = |by: &str| Some(format!("Permission denied: {tool} -- blocked by {by}"));
-        if let Some(rule) = permissions.deny.iter().find(|rule| rule.fits(args)) {
+        if let Some(rule) = permissions.deny.iter().find(|rule| rule.denies(args, &self.root)) {
             return denied(&format!("rule: {}", rule.text));
         }
         let is_allowed = permissions.allow.iter().any(|rule| rule.fits(args));
@@ -161,25 +174,53 @@ impl Rule {
             Some((name, glob)) => (Some(name.to_owned()), glob),
             None => (None, text),
         };
+        let is_full = glob.starts_with('/');
         let glob = Regex::new(&expression(glob)).ok()?;
-        Some(Self { text: text.to_owned(), argument, glob })
+        Some(Self { text: text.to_owned(), argument, glob, is_full })
     }
 
+    /// Whether a value is what the rule says, as it is written.
     fn fits(&self, args: &Value) -> bool {
+        self.finds(args, &|_, text| self.is_match(text))
+    }
+
+    /// Whether a value is what the rule says in any spelling.
+    fn denies(&self, args: &Value, root: &Path) -> bool {
+        self.finds(args, &|name, text| {
+            // Any text may look like a command; only an argument that is meant for one is read so.
+            let is_command = self.argument.is_some() || ["command", "cmd"].contains(&name);
+            let commands = || if is_command { spellings::of_command(text) } else { Vec::new() };
+            // The names of folders above the project are no part of what a value says.
+            let is_meant = |path: &String| self.is_full == path.starts_with('/');
+            let mut paths = spellings::of_path(text, root).into_iter().filter(is_meant);
+            self.is_match(text)
+                || paths.any(|text| self.is_match(&text))
+                || commands().iter().any(|text| self.is_match(text))
+        })
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        self.glob.is_match(text).unwrap_or(true)
+    }
+
+    /// Whether one of the values that the rule speaks of, each with its name, is wanted.
+    fn finds(&self, args: &Value, is_wanted: &dyn Fn(&str, &str) -> bool) -> bool {
         let value = match &self.argument {
             Some(path) => path.split('.').try_fold(args, |value, name| value.get(name)),
             None => Some(args),
         };
-        value.is_some_and(|value| self.fits_a_leaf(value))
+        value.is_some_and(|value| has_leaf(("", value), is_wanted))
     }
+}
 
-    fn fits_a_leaf(&self, value: &Value) -> bool {
-        match value {
-            Value::Array(items) => items.iter().any(|item| self.fits_a_leaf(item)),
-            Value::Object(fields) => fields.values().any(|value| self.fits_a_leaf(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                self.glob.is_match(&python_text(value)).unwrap_or(true)
-            }
+fn has_leaf((name, value): (&str, &Value), is_wanted: &dyn Fn(&str, &str) -> bool) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_leaf((name, item), is_wanted)),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| has_leaf((name, value), is_wanted))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            is_wanted(name, &python_text(value))
         }
     }
 }
@@ -295,6 +336,32 @@ mod tests {
         assert!(refusal(&rules, &json!({"a": {"b": "y1"}})).is_none());
         assert!(refusal(&rules, &json!({"l": [{"k": "v7"}]})).is_some());
         assert!(refusal(&rules, &json!({"l": ["V7", true, null]})).is_none());
+    }
+
+    #[test]
+    fn what_is_denied_is_denied_in_every_spelling_and_allowed_in_its_own() {
+        let rules = json!({"deny": ["path=secret/*", "command=git push*"]});
+        for args in [
+            json!({"path": "./secret/k"}),
+            json!({"path": "x/../secret/k"}),
+            json!({"path": ["a", "/secret/k"]}),
+            json!({"command": "git -C . 'push'"}),
+        ] {
+            assert!(refusal(&rules, &args).is_some(), "{args}");
+        }
+        assert_eq!(refusal(&rules, &json!({"path": "src/secret.rs"})), None);
+        let allowed = json!({"default": "deny", "allow": ["path=docs/*", "command=git log*"]});
+        assert_eq!(refusal(&allowed, &json!({"path": "docs/a"})), None);
+        assert!(refusal(&allowed, &json!({"path": "./docs/a"})).is_some());
+        assert!(refusal(&allowed, &json!({"command": "git  log"})).is_some());
+        let full =
+            Guard::read(&json!({"permissions": {"deny": ["/top/sub/k*", "*top*"]}})).unwrap();
+        let full = full.below("/top/sub".into());
+        assert!(full.refusal("run", &json!({"path": "./key"})).is_some());
+        assert_eq!(full.refusal("run", &json!({"path": "./x"})), None);
+        let any = json!({"deny": ["git push*"]});
+        assert!(refusal(&any, &json!({"command": "git  push"})).is_some());
+        assert_eq!(refusal(&any, &json!({"content": "x\ngit push\n"})), None);
     }
 
     #[test]

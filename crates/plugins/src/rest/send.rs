@@ -123,17 +123,23 @@ impl Clients {
     }
 
     fn client(&self, url: &Url) -> Result<&Client, String> {
+        match self.resolver(url)? {
+            None => made(&self.open, || builder().build()),
+            Some(resolver) => made(&self.guarded, || builder().dns_resolver(resolver).build()),
+        }
+    }
+
+    /// What looks up the names of an address; none where the person lets it lead anywhere.
+    pub(super) fn resolver(&self, url: &Url) -> Result<Option<Arc<dyn Resolve>>, String> {
         if self.allows(url) {
-            return made(&self.open, || builder().build());
+            return Ok(None);
         }
         let host = url.host_str().unwrap_or_default();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        if let Ok(address) = address
-            && is_private(address)
-        {
-            return Err(blocked(host, address));
+        match address {
+            Ok(address) if is_private(address) => Err(blocked(host, address)),
+            Ok(_) | Err(_) => Ok(Some(Arc::new(PublicOnly))),
         }
-        made(&self.guarded, || builder().dns_resolver(Arc::new(PublicOnly)).build())
     }
 
     fn allows(&self, url: &Url) -> bool {

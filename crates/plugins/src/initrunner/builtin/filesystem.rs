@@ -239,6 +239,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_link_in_the_place_of_the_folder_itself_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("root")).unwrap();
+        std::fs::create_dir_all(folder.path().join("other")).unwrap();
+        std::fs::write(folder.path().join("other/secret"), "x").unwrap();
+        let tools = tools(folder.path(), &json!({"read_only": false}));
+        std::fs::remove_dir(folder.path().join("root")).unwrap();
+        symlink("other", folder.path().join("root")).unwrap();
+        for tool in &tools {
+            let args = json!({"path": "secret", "content": "y"});
+            assert!(fixture::ran(tool, args).await.is_err(), "{}", tool.spec().name);
+        }
+        assert_eq!(std::fs::read_to_string(folder.path().join("other/secret")).unwrap(), "x");
+    }
+
+    #[tokio::test]
     async fn other_extensions_and_other_kinds_of_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("root")).unwrap();

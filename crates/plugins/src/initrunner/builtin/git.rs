@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::options::Options;
 use super::process::{End, Limits, Program};
+use super::shell::quoted;
 use super::{About, Built, Ground, shortened};
 use change::GitChange;
 use commands::{ALL, Look};
@@ -111,13 +112,18 @@ impl Tool for GitLook {
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        (self.look.words)(args).map_err(ToolError::Input)?;
-        let mut actions = vec![Action::Read { path: self.repository.top.clone() }];
-        let named = (self.look.path)(args);
+        let words = (self.look.words)(args).map_err(ToolError::Input)?;
+        let repository = &self.repository;
+        let mut actions = vec![Action::Read { path: repository.top.clone() }];
+        let named = (self.look.paths)(args).into_iter();
         // A rule about a file holds for its history too.
         actions.extend(
-            named.map(|path| Action::Read { path: normalize(&self.repository.folder.join(path)) }),
+            named.map(|path| Action::Read { path: normalize(&repository.folder.join(path)) }),
         );
+        // What git shows beyond that is judged as for the command. Left out is what only tames it.
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let command = format!("git {}", words.join(" "));
+        actions.push(Action::Run { command, cwd: repository.folder.clone() });
         Ok(actions)
     }
 
@@ -180,11 +186,33 @@ mod tests {
         ] {
             assert!(tool(name).actions(&args).is_err(), "{name} {args}");
         }
-        let read = |path: PathBuf| Action::Read { path };
-        let actions = tool("git_blame").actions(&json!({"path": "../.env"})).unwrap();
-        assert_eq!(actions, [read(root.clone()), read(root.join(".env"))]);
-        let actions = tool("git_show").actions(&json!({"ref": "HEAD:./key.pem"})).unwrap();
-        assert_eq!(actions, [read(root.clone()), read(root.join("sub/key.pem"))]);
-        assert_eq!(tool("git_status").actions(&json!({})).unwrap(), [read(root)]);
+        let read = |path: &str| Action::Read { path: normalize(&root.join(path)) };
+        let run =
+            |words: &str| Action::Run { command: format!("git {words}"), cwd: root.join("sub") };
+        for (name, args, paths, command) in [
+            (
+                "git_blame",
+                json!({"path": "../.env"}),
+                vec![".env"],
+                "blame --no-textconv -- ../.env",
+            ),
+            (
+                "git_show",
+                json!({"ref": "HEAD:./key.pem"}),
+                vec!["sub/key.pem"],
+                "show --stat --patch --no-ext-diff --no-textconv HEAD:./key.pem --",
+            ),
+            (
+                "git_diff",
+                json!({"ref": "main:k..:0:it's"}),
+                vec!["sub/k..:0:it's", "sub/k", "sub/it's"],
+                r"diff --no-ext-diff --no-textconv 'main:k..:0:it'\''s' --",
+            ),
+            ("git_status", json!({}), vec![], "status --short --branch"),
+        ] {
+            let actions = tool(name).actions(&args).unwrap();
+            let reads = [""].into_iter().chain(paths).map(read);
+            assert_eq!(actions, reads.chain([run(command)]).collect::<Vec<_>>(), "{name}");
+        }
     }
 }

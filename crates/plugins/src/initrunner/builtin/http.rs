@@ -83,6 +83,13 @@ pub(in crate::initrunner) fn host(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
+/// Whether a path holds `..` once a server has read the slashes that are spelled out in it.
+fn climbs(path: &str) -> bool {
+    let path =
+        path.to_ascii_lowercase().replace("%2f", "/").replace("%5c", "/").replace("%2e", ".");
+    path.split(['/', '\\']).any(|segment| segment == "..")
+}
+
 struct HttpRequest {
     spec: ToolSpec,
     base: Url,
@@ -103,7 +110,7 @@ impl HttpRequest {
         let url = Url::parse(&whole).map_err(|error| format!("the path is not valid: {error}"))?;
         let below = self.base.path().trim_end_matches('/');
         let is_below = url.path() == below || url.path().starts_with(&format!("{below}/"));
-        if url.origin() != self.base.origin() || !is_below {
+        if url.origin() != self.base.origin() || !is_below || climbs(url.path()) {
             return Err(format!("the path leads away from {}", self.base));
         }
         let method = Method::from_bytes(method.as_bytes()).map_err(|error| error.to_string())?;
@@ -178,7 +185,9 @@ mod tests {
         let host = |host: &str| vec![Action::Connect { host: host.to_owned() }];
         assert_eq!(target("https://a.test/v1/", "/x?y=1").unwrap(), host("a.test"));
         assert_eq!(target("https://a.test:8443", "").unwrap(), host("a.test:8443"));
-        for path in ["../admin", "%2e%2e/admin", "x/../../y", "\\..\\..\\y"] {
+        for path in
+            ["../admin", "%2e%2e/admin", "x/../../y", "\\..\\..\\y", "..%2f..%2Fa", "x%5c.%2E"]
+        {
             assert!(
                 target("https://a.test/v1", path).unwrap_err().contains("leads away"),
                 "{path}"

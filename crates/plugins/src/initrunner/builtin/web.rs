@@ -1,5 +1,6 @@
 //! `web_reader` and `web_scraper`: fetch a page and hand it to the model as Markdown or as text.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,32 @@ fn schema() -> Value {
     })
 }
 
+/// A domain of a list as addresses have it, in ASCII. An error says that it names no host, and what would.
+fn domain(written: &str) -> Result<String, String> {
+    let host = |name: &str| {
+        let name = match name.parse::<Ipv6Addr>() {
+            Ok(address) => format!("[{address}]"),
+            Err(_) => name.to_owned(),
+        };
+        let is_other = |c: char| c.is_whitespace() || "*/\\?#@%".contains(c);
+        let has_port = name.contains(':') && !name.ends_with(']');
+        let url = Url::parse(&format!("http://{name}")).ok()?;
+        url.host_str().filter(|_| !has_port && !name.contains(is_other)).map(str::to_owned)
+    };
+    let name = written.trim().trim_matches('.');
+    host(name).ok_or_else(|| {
+        let rest = name.split_once("://").map_or(name, |(_, rest)| rest);
+        let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let rest = rest.trim_start_matches("*.");
+        let meant = rest.rsplit_once(':').map_or(rest, |(rest, _)| rest);
+        let meant = host(meant).unwrap_or_else(|| String::from("example.com"));
+        format!(
+            "{written:?}, which names no host (write it alone, as in `{meant}`; its subdomains \
+             belong to it)"
+        )
+    })
+}
+
 struct Page {
     spec: ToolSpec,
     form: Form,
@@ -78,11 +105,16 @@ impl Page {
         about: About<'_>,
         form: Form,
     ) -> Result<Arc<dyn Tool>, String> {
-        let domains = |key| -> Result<Vec<String>, String> {
-            let names = options.texts(key)?.unwrap_or_default();
-            let plain = |name: &String| name.trim().trim_matches('.').to_lowercase();
-            Ok(names.iter().map(plain).collect())
+        let domains = |key| -> Result<Option<Vec<String>>, String> {
+            let domain = |name: &String| domain(name).map_err(|why| format!("`{key}` has {why}"));
+            let names = options.texts(key)?;
+            names.map(|names| names.iter().map(domain).collect()).transpose()
         };
+        let allowed = domains("allowed_domains")?;
+        if allowed.as_ref().is_some_and(Vec::is_empty) {
+            let why = "`allowed_domains` is empty, so that no page could be fetched";
+            return Err(format!("{why} (leave it out where every domain is meant)"));
+        }
         let kinds = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9";
         let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(kinds))]);
         if let Some(name) = options.text("user_agent")? {
@@ -92,8 +124,8 @@ impl Page {
         Ok(Arc::new(Self {
             spec: ToolSpec { requires_permission: true, ..about.spec(ground) },
             form,
-            allowed: domains("allowed_domains")?,
-            blocked: domains("blocked_domains")?,
+            allowed: allowed.unwrap_or_default(),
+            blocked: domains("blocked_domains")?.unwrap_or_default(),
             limit: options.count("max_content_bytes", 512_000)?,
             timeout: options.timeout(15)?,
             headers,
@@ -221,6 +253,43 @@ mod tests {
         assert_eq!(said, "Domain 'x.b.example.com' is blocked");
         for bad in ["example.com", "file:///etc/passwd", "https://u@example.com"] {
             assert!(host(&json!({}), bad).is_err(), "{bad}");
+        }
+        let entry = json!({"blocked_domains": ["bücher.de", "xn--mnchen-3ya.de", "::1", "127.1"]});
+        let blocked = [
+            "http://bücher.de",
+            "http://a.BÜCHER.de",
+            "http://münchen.de",
+            "http://[::1]",
+            "http://127.0.0.1",
+        ];
+        for url in blocked {
+            assert!(host(&entry, url).unwrap_err().ends_with("is blocked"), "{url}");
+        }
+        assert!(host(&entry, "http://bucher.de").is_ok());
+    }
+
+    #[test]
+    fn lists_that_guard_nothing_are_errors() {
+        let ground = fixture::ground(Path::new("/"));
+        let said = |entry: &Value| {
+            build_reader(&Options::new(entry.as_object().unwrap()), &ground).err().unwrap()
+        };
+        let empty = said(&json!({"allowed_domains": []}));
+        assert!(empty.starts_with("`allowed_domains` is empty"), "{empty}");
+        for (name, meant) in [
+            ("*.vm", "vm"),
+            ("vm:18841", "vm"),
+            ("vm:80", "vm"),
+            ("http://vm/x", "vm"),
+            ("https://bücher.de:8443", "xn--bcher-kva.de"),
+            ("a b", "example.com"),
+            ("", "example.com"),
+            ("*", "example.com"),
+        ] {
+            let said = said(&json!({"blocked_domains": [name]}));
+            let wanted = format!("`blocked_domains` has {name:?}, which names no host");
+            assert!(said.starts_with(&wanted), "{said}");
+            assert!(said.contains(&format!("as in `{meant}`")), "{said}");
         }
     }
 }

@@ -17,8 +17,13 @@ const READ: usize = 1 << 20;
 /// Entries of a folder that are listed.
 const LISTED: usize = 2000;
 
-const FOLDER: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FOLDER: OFlags = STEP.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A step needs the right to pass through a folder, not to list it, where the system can say so.
+#[cfg(target_os = "linux")]
+const STEP: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const STEP: OFlags = OFlags::RDONLY;
 
 /// What is to happen with folders that do not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub(super) fn read(root: &Path, path: &Path) -> Result<String, String> {
 pub(super) fn list(root: &Path, path: &Path) -> Result<String, String> {
     let folder = folder(root, path, Missing::Fail).map_err(said)?;
     let mut names = Vec::new();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = system::openat(&folder, ".", flags, Mode::empty()).map_err(said)?;
     for entry in Dir::read_from(&folder).map_err(said)? {
         let entry = entry.map_err(said)?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -111,9 +118,12 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// Opens a folder one step at a time.
+/// Opens a folder one step at a time from `/`: a command may have put a link in the place of the root, too.
 fn folder(root: &Path, path: &Path, missing: Missing) -> io::Result<OwnedFd> {
-    let mut folder = system::open(root, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
+    let mut folder = system::open("/", FOLDER, Mode::empty())?;
+    for name in root.strip_prefix("/").unwrap_or(root) {
+        folder = system::openat(&folder, name, FOLDER, Mode::empty())?;
+    }
     for name in path {
         folder = match system::openat(&folder, name, FOLDER, Mode::empty()) {
             Err(Errno::NOENT) if missing == Missing::Make => {

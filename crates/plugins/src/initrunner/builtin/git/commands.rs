@@ -14,8 +14,8 @@ pub(super) struct Look {
     pub(super) schema: fn() -> Value,
     /// The words that git is given. An error is words for the model.
     pub(super) words: fn(&Value) -> Result<Vec<String>, String>,
-    /// The file that a call names.
-    pub(super) path: fn(&Value) -> Option<&str>,
+    /// The files that a call names.
+    pub(super) paths: fn(&Value) -> Vec<&str>,
 }
 
 /// All looks.
@@ -25,7 +25,7 @@ pub(super) const ALL: [Look; 7] = [
         description: "Show the branch and what has changed since the last commit.",
         schema: || object(&json!({}), &[]),
         words: |_| Ok(words(["status", "--short", "--branch"])),
-        path: |_| None,
+        paths: |_| Vec::new(),
     },
     Look {
         name: "git_log",
@@ -39,7 +39,7 @@ pub(super) const ALL: [Look; 7] = [
             object(&json!({"max_count": count, "format": format}), &[])
         },
         words: log,
-        path: |_| None,
+        paths: |_| Vec::new(),
     },
     Look {
         name: "git_diff",
@@ -55,7 +55,11 @@ pub(super) const ALL: [Look; 7] = [
             )
         },
         words: diff,
-        path: |args| filled(args, "path"),
+        paths: |args| {
+            let mut paths = files(text(args, "ref"));
+            paths.extend(filled(args, "path"));
+            paths
+        },
     },
     Look {
         name: "git_show",
@@ -67,7 +71,7 @@ pub(super) const ALL: [Look; 7] = [
             words.push(String::from("--"));
             Ok(words)
         },
-        path: |args| text(args, "ref").split_once(':').map(|(_, path)| path),
+        paths: |args| files(text(args, "ref")),
     },
     Look {
         name: "git_blame",
@@ -78,7 +82,7 @@ pub(super) const ALL: [Look; 7] = [
             words.push(plain(text(args, "path"))?);
             Ok(words)
         },
-        path: |args| filled(args, "path"),
+        paths: |args| filled(args, "path").into_iter().collect(),
     },
     Look {
         name: "git_changed_files",
@@ -90,7 +94,7 @@ pub(super) const ALL: [Look; 7] = [
             words.push(String::from("--"));
             Ok(words)
         },
-        path: |_| None,
+        paths: |_| Vec::new(),
     },
     Look {
         name: "git_list_files",
@@ -107,7 +111,7 @@ pub(super) const ALL: [Look; 7] = [
             }
             Ok(words)
         },
-        path: |_| None,
+        paths: |_| Vec::new(),
     },
 ];
 
@@ -157,6 +161,22 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 
 fn filled<'a>(args: &'a Value, key: &str) -> Option<&'a str> {
     Some(text(args, key)).filter(|text| !text.is_empty())
+}
+
+/// The files whose versions a reference could name: `main:file`, and two of them as a range. Dots may
+/// belong to a path as well, so that all readings count.
+fn files(reference: &str) -> Vec<&str> {
+    let dots = reference.match_indices("..").map(|(at, _)| at);
+    let ends = dots.flat_map(|at| [&reference[..at], &reference[at + 2..]]);
+    std::iter::once(reference).chain(ends).filter_map(file_of).collect()
+}
+
+/// The file of `main:file`, or of `:0:file`, which is what the index has of it.
+fn file_of(name: &str) -> Option<&str> {
+    let (revision, path) = name.split_once(':')?;
+    let staged = ["0:", "1:", "2:", "3:"].iter().find_map(|stage| path.strip_prefix(stage));
+    let path = staged.filter(|_| revision.is_empty()).unwrap_or(path);
+    Some(path).filter(|path| !path.is_empty())
 }
 
 /// The name of a commit, which is no option.
