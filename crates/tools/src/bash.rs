@@ -136,10 +136,10 @@ impl Tool for Bash {
         output.facts.extend(text.facts());
         output.output = text.whole;
         if let Some(error) = &mut output.error
-            && self.committing == Committing::ByTool
-            && git_was_locked_out(&output.output)
+            && let Some(remedy) = remedy(&output.output, self.committing)
         {
-            error.push_str("\n.git is read-only for commands; commit with the GitCommit tool");
+            error.push_str("\n.git is read-only for commands; ");
+            error.push_str(remedy);
         }
         Ok(output)
     }
@@ -173,11 +173,16 @@ fn conclude(end: &End, milliseconds: usize, max_printed: u64) -> ToolOutput {
     output
 }
 
-/// Whether git complained that it could not write to the index.
-fn git_was_locked_out(text: &str) -> bool {
-    text.lines().any(|line| {
-        line.contains("index.lock")
-            && (line.contains("Read-only file system") || line.contains("Permission denied"))
+/// What to do where a command complained that it could not write in a repository.
+fn remedy(text: &str, committing: Committing) -> Option<&'static str> {
+    let is_refused =
+        |line: &&str| line.contains("Read-only file system") || line.contains("Permission denied");
+    let mut refused = text.lines().filter(is_refused).filter(|line| line.contains(".git/"));
+    if committing == Committing::ByTool && refused.clone().any(|line| line.contains("index.lock")) {
+        return Some("commit with the GitCommit tool");
+    }
+    refused.next().map(|_| {
+        "ask the person to make, change or remove a repository here, and clone what you only want to read to /tmp"
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use contract::text;
 use similar::TextDiff;
 
+/// So much is shown of what is taken away or stays; what is put there is always shown whole.
 const MAX_BYTES: usize = 200_000;
 
 /// The unified diff between two texts of the file `path`; `before` is none for a file that is
@@ -28,12 +29,24 @@ fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
         return format!("--- /dev/null\n+++ b/{path}\n");
     }
     let unified = between(old, new, 3, Some((&source, &format!("b/{path}"))));
-    if unified.len() <= MAX_BYTES {
-        return unified;
+    if unified.len() <= MAX_BYTES { unified } else { shortened(&unified) }
+}
+
+/// A long diff, all that it adds in it: whoever is asked about it sees that.
+fn shortened(unified: &str) -> String {
+    let mut shown = String::new();
+    let mut left_out = 0;
+    for line in unified.split_inclusive('\n') {
+        if line.starts_with(['+', '@']) || shown.len() + line.len() <= MAX_BYTES {
+            shown.push_str(line);
+        } else {
+            left_out += line.len();
+        }
     }
-    let shown = text::head(&unified, MAX_BYTES);
-    let left_out = unified.len() - shown.len();
-    format!("{shown}\n… ({left_out} more bytes of diff)\n")
+    match left_out {
+        0 => shown,
+        _ => format!("{shown}… ({left_out} more bytes of what was there before)\n"),
+    }
 }
 
 /// The unified diff between two texts, with `context` lines around each change, under the names of both.
@@ -106,9 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_diff_is_cut() {
-        let diff = unified("x", None, &"line\n".repeat(100_000));
-        assert!(diff.len() < MAX_BYTES + 100);
-        assert!(diff.ends_with("more bytes of diff)\n"));
+    fn of_a_huge_diff_only_what_was_there_before_is_cut() {
+        let lines = "line\n".repeat(100_000);
+        let diff = unified("x", None, &format!("{lines}last\n"));
+        assert!(diff.ends_with("+line\n+last\n") && diff.len() > 600_000);
+        let diff = unified("x", Some(&lines), "new\n");
+        assert!(diff.len() < MAX_BYTES + 100 && diff.contains("\n+new\n"));
+        assert!(diff.ends_with("more bytes of what was there before)\n"));
     }
 }

@@ -17,6 +17,7 @@ mod glob;
 mod grep;
 mod inspect;
 mod learn_skill;
+pub mod links;
 mod outcome;
 mod paths;
 mod read;

@@ -3,14 +3,13 @@
 //! A path is resolved completely (`~`, `..`, symbolic links) before it is judged. Of the open and
 //! closed folders that hold it, the one nearest to it decides. Nothing here opens a file.
 
-use std::ffi::OsString;
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use contract::policy::Action;
 use contract::protected::{names, protected};
 
 use crate::Settings;
+use crate::links::follow_links;
 use crate::outcome::Stop;
 
 /// What the error begins with where a file may not be read.
@@ -233,44 +232,6 @@ fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a
         (None, None) => Verdict::Unlisted,
     }
 }
-
-/// Follows the path as the system would, but goes on where something is missing. `passed` is told each link on the
-/// way, with what follows it.
-fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::Result<PathBuf> {
-    let parts = |path: &Path| -> Vec<OsString> {
-        let components = path.components().rev();
-        components.map(|part| part.as_os_str().to_owned()).collect()
-    };
-    let mut ahead = parts(path);
-    let mut resolved = PathBuf::from("/");
-    let mut links = 0;
-    while let Some(part) = ahead.pop() {
-        match Path::new(&part).components().next() {
-            Some(Component::RootDir) => resolved = PathBuf::from("/"),
-            Some(Component::ParentDir) => {
-                resolved.pop();
-            }
-            Some(Component::Normal(name)) => {
-                let next = resolved.join(name);
-                match std::fs::read_link(&next) {
-                    Ok(target) => {
-                        links += 1;
-                        if links > MAX_LINKS {
-                            return Err(io::Error::other("too many symbolic links"));
-                        }
-                        passed(ahead.iter().rev().fold(next, |path, part| path.join(part)));
-                        ahead.extend(parts(&target));
-                    }
-                    Err(_) => resolved = next,
-                }
-            }
-            Some(Component::CurDir | Component::Prefix(_)) | None => {}
-        }
-    }
-    Ok(resolved)
-}
-
-const MAX_LINKS: u32 = 40;
 
 /// What stays closed below a home folder even where the project is that folder.
 const SECRETS: &[&str] = &[

@@ -104,13 +104,14 @@ impl Tool for Write {
     }
 }
 
-/// The change as a diff, where what was there before is text.
+/// The change as a diff, where what was there before is known. Bytes of it that are no text show as such: a
+/// repository must not choose that nothing is shown.
 fn change(args: &Args, before: Option<&Snapshot>) -> Option<String> {
     let old = match before {
         None => None,
-        Some(file) => Some(std::str::from_utf8(file.content.as_deref()?).ok()?),
+        Some(file) => Some(String::from_utf8_lossy(file.content.as_deref()?)),
     };
-    Some(diff::unified(&args.file_path, old, &args.content))
+    Some(diff::unified(&args.file_path, old.as_deref(), &args.content))
 }
 
 #[cfg(test)]

@@ -64,8 +64,12 @@ async fn where_git_cannot_write_the_tool_that_can_is_named() {
     for words in ["Read-only file system", "Permission denied"] {
         let error = project.fail(&offered, complain(words)).await;
         assert!(error.starts_with("Exit code 128\n") && error.contains("GitCommit"), "{error}");
-        assert_eq!(project.fail(&tool(&project), complain(words)).await, "Exit code 128");
+        let error = project.fail(&tool(&project), complain(words)).await;
+        assert!(error.contains("ask the person") && !error.contains("GitCommit"), "{error}");
     }
+    let init = "fatal: cannot copy 'x' to '/w/.git/description': Permission denied";
+    let init = json!({"command": format!("echo \"{init}\" >&2; exit 128")});
+    assert!(project.fail(&offered, init).await.contains("ask the person"));
     assert_eq!(project.fail(&offered, complain("File exists.")).await, "Exit code 128");
 }
 
