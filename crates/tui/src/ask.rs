@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::input::Input;
 use crate::key::{Code, Key};
 use crate::keymap::{Keymap, Remapped};
-use crate::layers::question::{Choice, Decided, Part, Question};
+use crate::layers::question::{Choice, Decided, Grants, Part, Question};
 use crate::layers::{Canvas, Flow};
 use crate::message::Effect;
 use crate::screen::{Screen, Told};
@@ -39,7 +39,7 @@ pub async fn ask(
         word: "",
         label: (*label).to_owned(),
         takes_words: false,
-        grants: *grants,
+        grants: Grants::this(*grants),
     };
     let parts = vec![Part::Words(Role::Text, clean(body.trim_matches('\n')))];
     let refusal = choices.iter().position(|(_, _, grants)| !grants);

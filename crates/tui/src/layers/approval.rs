@@ -5,9 +5,10 @@ use std::time::Instant;
 use contract::event::{Answer, Event, What};
 use contract::id::CallId;
 use contract::policy::Action;
+use serde_json::Value;
 
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Part, Question, flow};
+use super::question::{Choice, Decided, Grants, Part, Question, flow};
 use super::{Deed, Flow};
 use crate::key::{Code, Key};
 use crate::masks::{cautions, unmasked};
@@ -34,8 +35,10 @@ impl Ask {
             return None;
         };
         let mut parts = Vec::new();
+        // Once is enough.
+        let mut args = Some(args);
         for action in actions {
-            parts.extend(about(action, args));
+            parts.extend(about(action, &mut args));
         }
         parts.push(Part::Words(Role::Soft, format!("why: {}", one_line(&unmasked(why)))));
         let memory = if remember.is_empty() {
@@ -80,8 +83,8 @@ impl Ask {
     }
 }
 
-/// What an action comes to, nothing left out.
-fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
+/// What an action comes to, nothing left out: where it does not say that itself, the arguments do.
+fn about(action: &Action, args: &mut Option<&Value>) -> Vec<Part> {
     let head = |text: String| Part::Words(Role::Strong, text);
     let path = |path: &std::path::Path| one_line(&unmasked(&path.display().to_string()));
     let verbatim = |text: &str| {
@@ -92,7 +95,11 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
     match action {
         Action::Read { path: read } => vec![head(format!("read {}", path(read)))],
         Action::Write { path: written, diff: None } => {
-            vec![head(format!("write {}", path(written)))]
+            let name = path(written);
+            whole(args).map_or_else(
+                || vec![head(format!("write {name}"))],
+                |args| [vec![head(format!("write {name} with"))], verbatim(&args)].concat(),
+            )
         }
         Action::Write { path: written, diff: Some(diff) } => {
             let name = path(written);
@@ -106,12 +113,19 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
         }
         Action::Connect { host } => vec![head(format!("connect to {}", one_line(host)))],
         Action::Opaque { what } => {
-            let pretty = serde_json::to_string_pretty(args).unwrap_or_else(|_| args.to_string());
-            let mut parts = vec![head(format!("{} with", one_line(what)))];
-            parts.extend(verbatim(&pretty));
-            parts
+            let what = one_line(what);
+            whole(args).map_or_else(
+                || vec![head(what.clone())],
+                |args| [vec![head(format!("{what} with"))], verbatim(&args)].concat(),
+            )
         }
     }
+}
+
+/// All arguments, where they were not shown yet.
+fn whole(args: &mut Option<&Value>) -> Option<String> {
+    let args = args.take()?;
+    Some(serde_json::to_string_pretty(args).unwrap_or_else(|_| args.to_string()))
 }
 
 /// What in a text could deceive its reader.
@@ -145,7 +159,11 @@ impl Approval {
                 word,
                 label: (*label).to_owned(),
                 takes_words: matches!(answer, Answer::Deny { .. }),
-                grants: !matches!(answer, Answer::Deny { .. } | Answer::Cancel),
+                grants: match answer {
+                    Answer::Once => Grants::This,
+                    Answer::Session | Answer::Project | Answer::Always => Grants::More,
+                    Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => Grants::Nothing,
+                },
             })
             .collect();
         let question = Question::new(ask.title(others), ask.parts.clone(), choices, now);

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Part, Question, flow};
+use super::question::{Choice, Decided, Grants, Part, Question, flow};
 use super::{Deed, Flow};
 use crate::host::{Inquiry, Request, Wanted};
 use crate::key::{Code, Key};
@@ -31,7 +31,7 @@ impl Asking {
             },
             label: one_line(label),
             takes_words: false,
-            grants,
+            grants: Grants::this(grants),
         };
         let question = match &inquiry.wanted {
             Wanted::Agreement(yes) => {

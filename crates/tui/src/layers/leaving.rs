@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Part, Question, flow};
+use super::question::{Choice, Decided, Grants, Part, Question, flow};
 use super::{Deed, Flow};
 use crate::host::Leave;
 use crate::key::{Code, Key};
@@ -17,9 +17,14 @@ impl Leaving {
     pub(crate) fn ask(leave: Leave, now: Instant) -> Dialog<Self> {
         let words = "What it has done so far is kept; what it is doing is stopped.";
         let parts = vec![Part::Words(Role::Text, words.to_owned())];
-        let choice = |letters: &'static str, word: &'static str, label: &str, grants: bool| {
-            Choice { letters, word, label: label.to_owned(), takes_words: false, grants }
-        };
+        let choice =
+            |letters: &'static str, word: &'static str, label: &str, grants: bool| Choice {
+                letters,
+                word,
+                label: label.to_owned(),
+                takes_words: false,
+                grants: Grants::this(grants),
+            };
         let choices = vec![
             choice("y", "stop", "Stop it and go", true),
             choice("n", "stay", "Stay here", false),

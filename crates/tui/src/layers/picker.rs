@@ -12,7 +12,7 @@ use crate::host::{Answer, Item, Picks, Request};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::message::Effect;
-use crate::text::{Leads, Row, clipped, columns, narrow, wrap};
+use crate::text::{Leads, Row, clipped, columns, narrow, one_line, wrap};
 use crate::theme::Role;
 
 /// Rows that are held free for why one of the list has failed.
@@ -56,7 +56,7 @@ impl Picker {
     pub(crate) fn of(subject: Subject, items: Vec<Item>) -> Self {
         let mut picker = Self {
             subject,
-            items,
+            items: items.into_iter().map(harmless).collect(),
             is_loading: false,
             query: String::new(),
             found: Vec::new(),
@@ -276,6 +276,12 @@ impl Picker {
     }
 }
 
+/// The same with every hidden character shown: a title is whatever somebody has piped in.
+fn harmless(item: Item) -> Item {
+    let [label, detail, note] = [&item.label, &item.detail, &item.note].map(|it| one_line(it));
+    Item { label, detail, note, ..item }
+}
+
 /// How much somebody who writes some letters means this: names before words, words before letters
 /// anywhere.
 fn likeness(query: &str, item: &Item) -> u8 {
@@ -364,7 +370,7 @@ impl Layer for Picker {
         match answer {
             Answer::Items(picks, items) if self.subject == Subject::Host(*picks) => {
                 let selected = self.selected;
-                self.items.clone_from(items);
+                self.items = items.iter().cloned().map(harmless).collect();
                 self.is_loading = false;
                 self.filter();
                 self.selected = selected.min(self.found.len().saturating_sub(1));

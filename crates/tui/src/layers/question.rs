@@ -44,9 +44,27 @@ pub(crate) struct Choice {
     pub(crate) word: &'static str,
     /// Whether words may go with it.
     pub(crate) takes_words: bool,
-    /// Whether it lets something happen: then everything must have been seen, and it is never
-    /// what Enter gives by itself.
-    pub(crate) grants: bool,
+    /// What it lets happen.
+    pub(crate) grants: Grants,
+}
+
+/// What an answer lets happen: for anything everything must have been seen, and it is never what Enter gives by
+/// itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grants {
+    /// Nothing.
+    Nothing,
+    /// What the question is about.
+    This,
+    /// More than that: its letter, which may begin a word that is typed, only points at it, and Enter gives it.
+    More,
+}
+
+impl Grants {
+    /// What the question is about, or nothing.
+    pub(crate) fn this(grants: bool) -> Self {
+        if grants { Self::This } else { Self::Nothing }
+    }
 }
 
 impl Choice {
@@ -100,7 +118,7 @@ pub(crate) struct Question {
 impl Question {
     /// A question that appears at `now`.
     pub(crate) fn new(title: String, parts: Vec<Part>, choices: Vec<Choice>, now: Instant) -> Self {
-        let selected = choices.iter().position(|choice| !choice.grants);
+        let selected = choices.iter().position(|choice| choice.grants == Grants::Nothing);
         Self {
             title,
             parts,
@@ -182,12 +200,21 @@ impl Question {
                 let Some(letter) = key.typed() else { return Decided::Other };
                 let chosen = |choice: &Choice| choice.letters.contains(letter);
                 match self.choices.iter().position(chosen) {
-                    Some(at) => return self.choose(at),
-                    None => return Decided::Nothing,
+                    Some(choice) if self.choices[choice].grants == Grants::More => {
+                        self.selected = Some(choice);
+                    }
+                    Some(choice) => return self.choose(choice),
+                    None => self.take_for_words(at),
                 }
             }
         }
         Decided::Nothing
+    }
+
+    /// Whoever types another letter is writing, so that what was pointed at was a part of words.
+    fn take_for_words(&mut self, at: Instant) {
+        self.selected = None;
+        self.armed_at = at + self.look;
     }
 
     /// Takes text that was pasted at `at` where words are being written. Keys right behind it may
@@ -205,7 +232,7 @@ impl Question {
     }
 
     fn choose(&mut self, at: usize) -> Decided {
-        if self.choices[at].grants && self.seen < self.rows.len() {
+        if self.choices[at].grants != Grants::Nothing && self.seen < self.rows.len() {
             // What was never on the screen cannot be agreed to.
             self.selected = Some(at);
             self.scroll += self.page;
@@ -372,7 +399,7 @@ impl Question {
     /// All answers in one short row: those that allow together, behind how many rows are hidden.
     fn tiny(&self, hidden: usize, width: usize) -> String {
         let (grants, others): (Vec<&Choice>, Vec<&Choice>) =
-            self.choices.iter().partition(|choice| choice.grants);
+            self.choices.iter().partition(|choice| choice.grants != Grants::Nothing);
         let word = |choice: &&Choice| format!("{} {}", choice.letter(), choice.word());
         let all: Vec<String> = self.choices.iter().map(|choice| word(&choice)).collect();
         let all = all.join(" ");

@@ -49,9 +49,9 @@ fn every_answer_has_its_key() {
     for (keys, answer) in [
         ("y", Given::Once),
         ("enter enter", deny(None)),
-        ("s", Given::Session),
-        ("p", Given::Project),
-        ("a", Given::Always),
+        ("s enter", Given::Session),
+        ("p enter", Given::Project),
+        ("a enter", Given::Always),
         ("up up enter", Given::Project),
         ("down enter", Given::Cancel),
         ("n enter", deny(None)),
@@ -65,6 +65,18 @@ fn every_answer_has_its_key() {
         assert_eq!(given(&mut stage), [("1".to_owned(), answer)], "{keys}");
         stage.hides("Permission needed");
     }
+}
+
+#[test]
+fn words_that_begin_with_a_letter_of_an_answer_allow_nothing() {
+    for words in ["s t o p", "p l e a s e", "a g a i n", "s", "a"] {
+        let mut stage = Stage::new(76, 30);
+        stage.event(asks("1", "ls")).wait(400).keys(words);
+        assert_eq!(given(&mut stage), [], "{words}");
+    }
+    let mut stage = Stage::new(76, 30);
+    stage.event(asks("1", "ls")).wait(400).keys("s t").wait(400).keys("enter");
+    assert_eq!(given(&mut stage), [], "nothing is pointed at any more");
 }
 
 #[test]

@@ -51,6 +51,15 @@ fn enter_sends_a_command_that_needs_nothing_and_takes_what_was_gone_to() {
 }
 
 #[test]
+fn titles_show_what_is_hidden_in_them() {
+    let mut stage = Stage::new(80, 16);
+    stage.keys("f6");
+    let title = "a\u{1b}[2Jb\u{2028}c\u{e0041}";
+    stage.answer(Answer::Items(Picks::Sessions, vec![item("s", title, "")]));
+    stage.shows("a\\u{1b}[2Jb\\u{2028}c\\u{e0041}");
+}
+
+#[test]
 fn a_list_of_files_that_was_cut_says_so() {
     let mut stage = Stage::new(80, 16);
     stage.type_in("see @");
