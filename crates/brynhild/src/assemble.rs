@@ -359,6 +359,9 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
         notice: Some(Arc::new(|text| output::warning(&text))),
         egress: audit::egress(world),
         rules: permissions::file_rules(world)?,
+        hosts: permissions::host_rules(world)?.map(|rules| -> sandbox::HostRules {
+            Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
+        }),
     })
 }
 

@@ -204,10 +204,14 @@ pub(crate) fn dotenv_pairs(text: &str) -> impl Iterator<Item = (String, String)>
     dotenv::parse(text).into_iter().map(|line| (line.name, line.value))
 }
 
-/// Reads a YAML file of the person's or the project's that is not a layer; none where there is
-/// none.
-pub(crate) fn side_file(path: &Path, layer: Layer) -> Result<Option<Value>, String> {
+/// Reads a YAML file that is not a layer, of this project or else of the person's own; none where
+/// there is none.
+pub(crate) fn side_file(path: &Path, project: Option<&Path>) -> Result<Option<Value>, String> {
     let blame = |problem: String| format!("Error in {}: {problem}", shown(path));
+    if let Some(problem) = project.and_then(|project| file::leads_out(path, project)) {
+        return Err(blame(problem));
+    }
+    let layer = if project.is_some() { Layer::Project } else { Layer::User };
     let Some(text) = file::read(path).map_err(blame)? else { return Ok(None) };
     match yaml::parse(&text, &Origin::file(layer, path)) {
         Ok(node) => Ok(Some(node.to_value())),
@@ -286,12 +290,7 @@ struct Loader<'a> {
 impl Loader<'_> {
     /// Reads a layer; takes it away again where mistakes leave it out.
     fn layer(&mut self, layer: Layer, read: impl FnOnce(&mut Self)) {
-        let is_projects = match layer {
-            Layer::Project => true,
-            Layer::EnvFile => !self.surroundings.env.contains_key("BRYNHILD_ENV_FILE"),
-            _ => false,
-        };
-        let whose = if is_projects { Author::Project } else { Author::Person };
+        let whose = if self.is_projects(layer) { Author::Project } else { Author::Person };
         let Some(reason) = self.sources.mistakes.reason(layer, whose) else {
             return read(self);
         };
@@ -303,6 +302,15 @@ impl Loader<'_> {
         if !problems.is_empty() {
             self.tree = before;
             self.leave_out(reason, &problems);
+        }
+    }
+
+    /// Whether a layer is a file that the project brings.
+    fn is_projects(&self, layer: Layer) -> bool {
+        match layer {
+            Layer::Project => true,
+            Layer::EnvFile => !self.surroundings.env.contains_key("BRYNHILD_ENV_FILE"),
+            _ => false,
         }
     }
 
@@ -355,6 +363,21 @@ impl Loader<'_> {
             return;
         };
         let is_env_file = file.layer == Layer::EnvFile;
+        let root = &self.sources.project_root;
+        let outward = file::leads_out(path, root).filter(|_| self.is_projects(file.layer));
+        match outward {
+            // What it forbids is not known then.
+            Some(problem) if !is_env_file => {
+                let path = shown(path);
+                self.report.problems.push(format!("Error in config file {path}: {problem}"));
+                return;
+            }
+            Some(text) => {
+                self.report.warn(&Origin::file(file.layer, path), text, None);
+                return;
+            }
+            None => {}
+        }
         let Some(text) = self.text(path, if is_env_file { "env" } else { "config" }) else {
             return;
         };

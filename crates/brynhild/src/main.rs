@@ -16,6 +16,7 @@ mod learning;
 mod mcp;
 mod model_cache;
 mod model_names;
+mod named_file;
 mod output;
 mod panics;
 mod permissions;

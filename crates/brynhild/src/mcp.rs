@@ -18,7 +18,7 @@ use ::mcp::config::{Found, Scope, Server, Source, Transport};
 use ::mcp::oauth::Credentials;
 use ::mcp::person::Person;
 use ::mcp::resources::{LIST, READ};
-use ::mcp::{PromptCommand, Servers, Settings, State, Surroundings};
+use ::mcp::{PromptCommand, Resolver, Servers, Settings, State, Surroundings};
 use contract::policy::Ruling;
 use contract::sandbox::Limits;
 use contract::tool::Tool;
@@ -31,6 +31,7 @@ use crate::config::{self, Layer};
 use crate::dialects::{Listed, Named, UNSTARTED};
 use crate::exit::{Exit, Problem};
 use crate::output;
+use crate::permissions;
 use crate::plugin_set;
 use crate::world::World;
 pub(crate) use dressed::Dressed;
@@ -67,6 +68,15 @@ impl Mcp {
 
     /// The same with these servers.
     pub(crate) fn of(world: &World, servers: Vec<Server>) -> Result<Self, Problem> {
+        Self::resolving(world, servers, None)
+    }
+
+    /// The same with names in their addresses that `resolver` looks up.
+    pub(crate) fn resolving(
+        world: &World,
+        servers: Vec<Server>,
+        resolver: Option<Resolver>,
+    ) -> Result<Self, Problem> {
         let person = Arc::new(Answering::new(world));
         let servers = Servers::new(Settings {
             servers,
@@ -78,8 +88,14 @@ impl Mcp {
             person: Arc::clone(&person) as Arc<dyn Person>,
             notice: Arc::new(|text| output::warning(&text)),
             others: world.made.front.get().map(|front| front.updates.clone()),
+            resolver,
         });
         Ok(Self { servers, person, starting: Arc::default() })
+    }
+
+    /// Whether the person lets a server be reached that somebody else has chosen.
+    pub(crate) async fn may_reach(&self, server: &str, host: &str) -> bool {
+        self.person.may_reach(server, host).await
     }
 
     /// Starts servers of which nothing is known, so that the model can be told what they offer.
@@ -277,6 +293,8 @@ pub(crate) fn found(world: &World) -> Found {
         };
         found.servers.retain(is_other);
     }
+    let denied = leave_out_denied(world, &mut found.servers);
+    found.problems.extend(denied);
     let switches = plugin_set::state(world);
     for server in &mut found.servers {
         world.claude().equip(world, server);
@@ -287,6 +305,33 @@ pub(crate) fn found(world: &World) -> Found {
     found.problems.extend(problems);
     found.problems.extend(found.servers.iter().filter_map(unpinned));
     found
+}
+
+/// Leaves out servers at a host that a rule denies, and says which.
+fn leave_out_denied(world: &World, servers: &mut Vec<Server>) -> Vec<String> {
+    let rules = match permissions::host_rules(world) {
+        Ok(Some(rules)) => rules,
+        Ok(None) => return Vec::new(),
+        Err(problem) => {
+            servers.clear();
+            return vec![problem.message()];
+        }
+    };
+    let mut said = Vec::new();
+    servers.retain(|server| {
+        let Transport::Http(address) = &server.transport else { return true };
+        let mut host = address.host();
+        if !host.rsplit(']').next().is_some_and(|rest| rest.contains(':')) {
+            host += if address.url.starts_with("https:") { ":443" } else { ":80" };
+        }
+        let rule = rules.denying(&host);
+        said.extend(rule.map(|rule| {
+            let name = &server.name;
+            format!("MCP server `{name}` is left out: the rule `{rule}` denies its host")
+        }));
+        rule.is_none()
+    });
+    said
 }
 
 /// What entries may name: the person's variables, and the workspace by the name that other clients

@@ -43,18 +43,17 @@ fn canonical<'a>(world: &'a World, named: &'a str) -> &'a str {
 fn local_name(world: &World, (named, canonical): (&str, &str), provider: &str) -> Option<String> {
     const FILE: &str = "model-aliases.yaml";
     let root = world.root().ok().filter(|_| world.has_project());
-    let project = root.map(|root| (root.join(".brynhild").join(FILE), Layer::Project));
-    let own = world.loaded.config_dir.as_ref().map(|dir| (dir.join(FILE), Layer::User));
-    [project, own].into_iter().flatten().find_map(|(path, layer)| {
-        let name = match config::side_file(&path, layer) {
+    let project = root.map(|root| (root.join(".brynhild").join(FILE), Some(root)));
+    let own = world.loaded.config_dir.as_ref().map(|dir| (dir.join(FILE), None));
+    [project, own].into_iter().flatten().find_map(|(path, project)| {
+        let name = match config::side_file(&path, project) {
             Ok(file) => file?.get(provider)?.get(canonical)?.as_str().map(str::to_owned)?,
             Err(problem) => {
                 output::warning(&problem);
                 return None;
             }
         };
-        let is_ours = layer != Layer::Project;
-        (is_ours || counts(world, (named, &name), false)).then_some(name)
+        (project.is_none() || counts(world, (named, &name), false)).then_some(name)
     })
 }
 

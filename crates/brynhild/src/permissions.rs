@@ -23,7 +23,7 @@ use crate::config::{Approval, Layer};
 use crate::exit::Problem;
 use crate::output;
 use crate::world::World;
-pub(crate) use file_rules::file_rules;
+pub(crate) use file_rules::{file_rules, host_rules};
 use programs::Programs;
 use remembered::Memories;
 

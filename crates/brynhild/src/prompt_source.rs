@@ -1,11 +1,13 @@
 //! The prompt of `chat`: files, standard input and words, each in its own tag.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::exit::Problem;
+use crate::named_file;
+use crate::world::World;
 
 /// A prompt and what it was made of.
 #[derive(Debug, PartialEq)]
@@ -50,9 +52,12 @@ impl PromptSource {
 }
 
 /// Reads prompt files, all of which must exist.
-pub(crate) fn read_files(paths: &[PathBuf], cwd: &Path) -> Result<Vec<(PathBuf, String)>, Problem> {
+pub(crate) fn read_files(
+    world: &World,
+    paths: &[PathBuf],
+) -> Result<Vec<(PathBuf, String)>, Problem> {
     let read = |path: &PathBuf| {
-        let bytes = std::fs::read(cwd.join(path)).map_err(|error| {
+        let bytes = std::fs::read(named_file::place(world, path)?).map_err(|error| {
             Problem::misuse(format!("cannot read prompt file {}: {error}", path.display()))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| {

@@ -16,7 +16,7 @@ use contract::hook::Hook;
 use contract::tool::Tool;
 use plugins::initrunner::custom::Depth;
 use plugins::initrunner::final_result::FinalResult;
-use plugins::initrunner::guard::{Allowance, Guard};
+use plugins::initrunner::guard::Allowance;
 use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
 use plugins::initrunner::skill::{self, RoleSkill};
 use plugins::initrunner::variables;
@@ -395,8 +395,7 @@ async fn opened(
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut servers = Vec::new();
     for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
-        let value = Value::Object(entry.fields.clone());
-        let guard = Guard::read(&value).unwrap_or_default().within(allowance);
+        let guard = tools::guard(world, entry).within(allowance);
         let guard = if assemble::asks_nothing(world) { guard.approved() } else { guard };
         let is_left = entry.kind == "mcp" && depth == Depth::Look;
         let brought = if is_left {

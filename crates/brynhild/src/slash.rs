@@ -2,6 +2,7 @@
 //! project. Says what a line means; whoever reads lines does it.
 
 pub(crate) mod filled;
+mod guards;
 mod local;
 mod once;
 mod shown;

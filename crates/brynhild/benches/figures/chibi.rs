@@ -59,6 +59,7 @@ impl Rig {
             notice: None,
             egress: None,
             rules: None,
+            hosts: None,
         })
     }
 

@@ -36,6 +36,7 @@ async fn all(report: &mut Report) {
         notice: None,
         egress: None,
         rules: None,
+        hosts: None,
     };
     for (rung, aim) in RUNGS {
         let reports = sandbox::doctor(&settings(rung));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use contract::policy::{Action, Mode, Policy};
 use contract::tool::{Recovery, Risk, ToolSpec};
-use policy::ground::{Ground, Look, Sought, Width};
+use policy::ground::{Ground, Look};
 use policy::rules::{Scope, parse};
 use policy::{Judge, Settings};
 use serde_json::json;
@@ -17,7 +17,7 @@ const RUNS: usize = 9;
 /// Sizes in bytes, with the milliseconds that are aimed at.
 const SIZES: [(&str, usize, f64); 2] = [("10 kB", 10_000, 5.0), ("1 MB", 1_000_000, 100.0)];
 /// Kinds of commands: a piece that is repeated, in which `#` counts, and what ends it.
-const KINDS: [(&str, &str, &str); 18] = [
+const KINDS: [(&str, &str, &str); 21] = [
     ("short commands", "git status --short && cargo test | head -40; ", ""),
     ("a chain", "true && ", "curl x"),
     ("one long command", "echo abc ", ""),
@@ -36,6 +36,9 @@ const KINDS: [(&str, &str, &str); 18] = [
     ("patterns", "cat d#/*.txt; ", "curl x"),
     ("elements", "let a#=b[#]; ", "curl x"),
     ("variables", "a#=b#; cat $a#; ", "curl x"),
+    ("folders that are entered", "cd src && cat a#; ", "curl x"),
+    ("groups", "(cd d# && make); ", "curl x"),
+    ("one variable", "X=$X#; ", "cat $X"),
 ];
 
 /// Measures decisions.
@@ -88,16 +91,8 @@ impl Look for Disk {
         Some(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
     }
 
-    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
     fn is_own(&self, _program: &str) -> bool {
         true
-    }
-
-    fn seek(&self, _: &Path, _: Width, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
     }
 }
 

@@ -98,6 +98,7 @@ impl Rig {
             notice: None,
             egress: None,
             rules: None,
+            hosts: None,
         })
     }
 

@@ -89,6 +89,7 @@ impl Rig {
             notice: None,
             egress: None,
             rules: None,
+            hosts: None,
         });
         let path = format!("{}:/usr/bin:/bin", self.python.parent().expect("a folder").display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
@@ -315,6 +316,7 @@ pub(crate) fn context() -> ToolContext {
         notice: None,
         egress: None,
         rules: None,
+        hosts: None,
     };
     let (progress, _) = mpsc::channel(1);
     ToolContext {

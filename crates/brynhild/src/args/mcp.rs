@@ -53,9 +53,12 @@ pub(crate) enum McpCommand {
         /// Listen at this address of this machine, in place of standard input and output
         #[arg(long, value_name = "ADDRESS")]
         http: Option<SocketAddr>,
-        /// The variable that holds the token which clients must send
+        /// The variable that holds the token which clients must send, in place of one that is made
         #[arg(long, value_name = "VARIABLE", requires = "http")]
         token_env: Option<String>,
+        /// Let every process on this machine in, of every user
+        #[arg(long, requires = "http", conflicts_with = "token_env")]
+        no_token: bool,
         /// Offer the tools of this role, and no others
         #[arg(long, value_name = "ROLE.yaml")]
         role: Option<PathBuf>,

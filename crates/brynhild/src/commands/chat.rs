@@ -21,6 +21,7 @@ use crate::frontends::stream_json::StreamJson;
 use crate::frontends::style::Palette;
 use crate::frontends::tee::{LogLevel, Tee};
 use crate::frontends::{self, View};
+use crate::named_file;
 use crate::output;
 use crate::prompt_source::{self, PromptSource};
 use crate::session_choice::{self, Keeping};
@@ -96,7 +97,7 @@ struct Spoken {
 
 /// Gathers the prompt; none where it was a command that is done.
 async fn spoken(world: &World, args: &ChatArgs) -> Result<Option<Spoken>, Problem> {
-    let files = prompt_source::read_files(&args.prompt_file, &world.environment.cwd)?;
+    let files = prompt_source::read_files(world, &args.prompt_file)?;
     let mut stdin = if world.environment.terminal.stdin { None } else { Some(piped().await?) };
     let mut words = args.prompt.clone();
     // A command is typed; where nothing was, it may be piped in.
@@ -180,7 +181,8 @@ pub(crate) fn log(world: &World, args: &ChatArgs) -> Result<Option<ConversationL
     }
     let named = args.log_file.as_ref().or(world.config().log_file.as_ref());
     if let Some(path) = named {
-        let log = ConversationLog::append_to(path.clone(), world.log_settings().zone)
+        let path = named_file::place(world, path)?;
+        let log = ConversationLog::append_to(path, world.log_settings().zone)
             .map_err(|error| Problem::misuse(error.to_string()))?;
         return Ok(Some(log));
     }

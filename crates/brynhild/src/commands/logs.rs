@@ -21,7 +21,7 @@ pub(crate) fn run(world: &World, command: &LogsCommand) -> Outcome {
             let style = if *no_thinking { ThinkingStyle::Hidden } else { *thinking_style };
             let (lines, _) = conversation_log::read(&locate(world, file.as_deref())?)?;
             let text = conversation_log::markdown(&lines, title.as_deref(), style.into());
-            super::session::write_to(output, &text)?;
+            super::session::write_to(world, output, &text)?;
             Ok(Exit::Done)
         }
         LogsCommand::Raw { list: true, limit, .. } => list(world, Kind::Raw, *limit),

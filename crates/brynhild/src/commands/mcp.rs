@@ -38,8 +38,14 @@ pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
         }
         McpCommand::Login(args) => login::login(world, args).await,
         McpCommand::Logout { name } => login::logout(world, name),
-        McpCommand::Serve { http, token_env, .. } => {
-            offer(world, *http, token_env.as_deref()).await
+        McpCommand::Serve { http: None, .. } => offer(world, Offered::Streams).await,
+        McpCommand::Serve { http: Some(address), token_env, no_token, .. } => {
+            let token = match token(world, token_env.as_deref())? {
+                None if !no_token => Token::Made(serve::token().map_err(problem)?),
+                None => Token::None,
+                Some(token) => Token::Given(token),
+            };
+            offer(world, Offered::At(*address, token)).await
         }
     }
 }
@@ -427,9 +433,24 @@ fn usable(world: &World, entries: Map<String, Value>) -> (Map<String, Value>, Ve
     (usable, problems)
 }
 
+/// Where our tools are offered.
+enum Offered {
+    Streams,
+    At(SocketAddr, Token),
+}
+
+/// What clients at an address have to send.
+enum Token {
+    Given(Secret<String>),
+    Made(Secret<String>),
+    None,
+}
+
 /// Offers our tools until the client leaves or we are told to stop.
-async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>) -> Outcome {
-    if let Some(address) = http.filter(|address| !address.ip().is_loopback()) {
+async fn offer(world: &World, offered: Offered) -> Outcome {
+    if let Offered::At(address, _) = &offered
+        && !address.ip().is_loopback()
+    {
         return Err(Problem::misuse(format!("{address} can be reached by other machines"))
             .hint("name an address of this machine, such as 127.0.0.1:0"));
     }
@@ -441,16 +462,23 @@ async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>)
     let cancel = CancellationToken::new();
     let mut signals = Signals::new()?;
     let serving = async {
-        match http {
-            None => {
+        match offered {
+            Offered::Streams => {
                 let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
                 serve::streams(served, read, write, cancel.clone()).await
             }
-            Some(address) => {
-                let token = token(world, token_env)?;
+            Offered::At(address, token) => {
+                let (token, told) = match token {
+                    Token::None => (None, String::new()),
+                    Token::Given(token) => (Some(token), String::new()),
+                    Token::Made(token) => {
+                        let told = format!(" with `Authorization: Bearer {}`", token.expose());
+                        (Some(token), told)
+                    }
+                };
                 let ready = |url: &str| {
                     front.settle(url);
-                    output::hint(&format!("tools are offered at {url}"));
+                    output::hint(&format!("tools are offered at {url}{told}"));
                 };
                 serve::http(served, address, token, cancel.clone(), ready).await
             }

@@ -1,6 +1,5 @@
 //! `session`: list, show, rename, title, delete, export, search.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
 
@@ -18,6 +17,7 @@ use sessions::store::Store;
 use super::undo;
 use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::named_file;
 use crate::output;
 use crate::session_choice;
 use crate::undo::Detail;
@@ -36,7 +36,7 @@ pub(crate) fn run(world: &World, command: &SessionCommand) -> Outcome {
         SessionCommand::Delete { id } => delete(world, &store, id),
         SessionCommand::Export { id, format, output, thinking_style } => {
             let format = if world.wants_json() { ExportFormat::Json } else { *format };
-            export(&store, id, format, output, (*thinking_style).into())
+            export((world, &store), id, format, output, (*thinking_style).into())
         }
         SessionCommand::Undo { id, turns, dry_run, force } => {
             let wanted = undo::wanted(*turns, *force, *dry_run);
@@ -182,14 +182,14 @@ fn confirmed(world: &World, id: &SessionId) -> io::Result<bool> {
 }
 
 fn export(
-    store: &Store,
+    (world, store): (&World, &Store),
     id: &str,
     format: ExportFormat,
     target: &Path,
     thinking: Thinking,
 ) -> Outcome {
     let session = read(store, id)?;
-    write_with(target, format, |out| match format {
+    write_with((world, target), format, |out| match format {
         ExportFormat::Markdown => {
             session.markdown(None, thinking, &mut |piece| out.write_all(piece.as_bytes()))
         }
@@ -216,21 +216,23 @@ pub(crate) fn export_talk(
             error => error.into(),
         })?
     };
-    write_with(target, ExportFormat::Markdown, |out| {
+    write_with((world, target), ExportFormat::Markdown, |out| {
         let put = &mut |piece: &str| out.write_all(piece.as_bytes());
         export.markdown(title, Thinking::Collapsible, put)
     })
 }
 
 /// Writes to a file, or to standard output for `-`.
-pub(crate) fn write_to(target: &Path, text: &str) -> Result<(), Problem> {
-    write_with(target, ExportFormat::Markdown, |out| Ok(writeln!(out, "{}", text.trim_end())?))
+pub(crate) fn write_to(world: &World, target: &Path, text: &str) -> Result<(), Problem> {
+    write_with((world, target), ExportFormat::Markdown, |out| {
+        Ok(writeln!(out, "{}", text.trim_end())?)
+    })
 }
 
 /// A file gets everything as it was said; standard output may be a terminal, which nothing said may
 /// steer.
 fn write_with(
-    target: &Path,
+    (world, target): (&World, &Path),
     format: ExportFormat,
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
 ) -> Result<(), Problem> {
@@ -247,7 +249,7 @@ fn write_with(
         out.flush()?;
         return Ok(());
     }
-    let mut out = BufWriter::new(File::create(target).map_err(|error| cannot(&error))?);
+    let mut out = BufWriter::new(named_file::create(world, target)?);
     let written = write(&mut out).and_then(|()| Ok(out.flush()?));
     written.map_err(|error| match error {
         ExportError::Read(error) => error.into(),

@@ -30,6 +30,17 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
     text(bytes).map(Some)
 }
 
+/// What is wrong with a file of a project that really lies outside of it: a clone's link could lead to whatever
+/// the person has, and messages show lines of what is read.
+pub(crate) fn leads_out(path: &Path, project: &Path) -> Option<String> {
+    let (real, root) = (path.canonicalize().ok()?, project.canonicalize().ok()?);
+    let real = (!real.starts_with(root)).then_some(real)?;
+    let real = visible(&real.to_string_lossy()).into_owned();
+    Some(format!(
+        "it is a link that leads out of the project, to {real}, and is not followed; put a copy in its place"
+    ))
+}
+
 /// The text that the bytes of a file are.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > LARGEST {

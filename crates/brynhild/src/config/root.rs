@@ -56,13 +56,25 @@ pub(crate) enum NoProject {
         link = shown(&astray.link)
     )]
     Led { named: PathBuf, astray: Astray },
+    /// A link led there that is there no more.
+    #[error(
+        "PWD is {way}, but this is {place}: a command that may write {around} could have led here by a link that is \
+         gone; if you want to work here, enter it by its own path (`cd {place}`), or set \
+         BRYNHILD_PROJECT_ROOT={place}",
+        way = shown(named),
+        place = shown(root),
+        around = shown(within)
+    )]
+    Strayed { named: PathBuf, root: PathBuf, within: PathBuf },
 }
 
 impl NoProject {
     /// The folder that is none.
     pub(crate) fn root(&self) -> &Path {
         match self {
-            Self::TooWide { root } | Self::Secrets { root, .. } => root,
+            Self::TooWide { root } | Self::Secrets { root, .. } | Self::Strayed { root, .. } => {
+                root
+            }
             Self::Led { astray, .. } => &astray.real,
         }
     }
@@ -82,16 +94,18 @@ pub(crate) fn project_root(
         .is_some_and(|value| switch(&value.into()) == Some(true));
     let is_too_wide = too_wide(home);
     let named = surroundings.variable("BRYNHILD_PROJECT_ROOT");
+    // Who writes a path from where one stands has not said which place that is.
+    let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
     let root = if let Some(named) = named {
         let named = way_to(start, &surroundings).join(surroundings.expand(named));
         led_to(&named, &surroundings)?.unwrap_or(named)
     } else {
-        check_way(start, &surroundings)?;
         let own = start.ancestors().take_while(|folder| is_own(folder));
         marked(&own, &is_too_wide).unwrap_or(start).to_owned()
     };
-    // Who writes a path from where one stands has not said which place that is.
-    let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
+    if !is_in_full {
+        check_way(start, &surroundings)?;
+    }
     let secrets = home.and_then(|home| sandbox::secrets_around(&root, home));
     if let Some(secrets) = secrets.filter(|_| !is_in_full) {
         return Err(NoProject::Secrets { root, secrets });
@@ -102,20 +116,33 @@ pub(crate) fn project_root(
     Ok(root)
 }
 
+/// Where the sandbox keeps its records.
+fn state(surroundings: &Surroundings) -> PathBuf {
+    surroundings.config_dir().unwrap_or_default().join("sandbox")
+}
+
 /// Where a path leads, if it is there and no link on the way may be a command's.
 fn led_to(path: &Path, surroundings: &Surroundings) -> Result<Option<PathBuf>, NoProject> {
-    let state = surroundings.config_dir().unwrap_or_default().join("sandbox");
-    sandbox::project_at(path, &state)
+    sandbox::project_at(path, &state(surroundings))
         .map_err(|astray| NoProject::Led { named: path.to_owned(), astray })
 }
 
 /// Looks at the way by which a shell came to `start`. It need not be known, and who starts a program
-/// elsewhere may have left the variable as it was.
+/// elsewhere may have left the variable as it was; only where that is a path in a folder that commands may
+/// write, one of them may have led the shell astray.
 fn check_way(start: &Path, surroundings: &Surroundings) -> Result<(), NoProject> {
     let way = surroundings.variable("PWD").map(Path::new).filter(|way| way.is_absolute());
-    match way.map(|way| led_to(way, surroundings)) {
-        Some(Err(led)) if is_same(led.root(), start) => Err(led),
-        Some(Ok(_) | Err(_)) | None => Ok(()),
+    let Some(way) = way else { return Ok(()) };
+    match led_to(way, surroundings) {
+        Err(led) if is_same(led.root(), start) => return Err(led),
+        Ok(_) if is_same(way, start) => return Ok(()),
+        Ok(_) | Err(_) => {}
+    }
+    match sandbox::strayed_from(way, start, &state(surroundings)) {
+        None => Ok(()),
+        Some(within) => {
+            Err(NoProject::Strayed { named: way.to_owned(), root: start.to_owned(), within })
+        }
     }
 }
 

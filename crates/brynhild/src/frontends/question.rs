@@ -130,18 +130,25 @@ pub(crate) fn about(event: &Event, palette: Palette) -> String {
         paint(palette.caution, "Permission needed:"),
         paint(palette.strong, &one_line(tool))
     );
+    // Where an action does not say all of itself, the arguments do, once.
+    let mut args = Some(args);
+    let mut whole = || args.take().map(|args| one_line(&unmasked(&args.to_string())));
+    let with = |head: String, args: Option<String>| match args {
+        Some(args) => format!("{head} with {args}"),
+        None => head,
+    };
     for action in actions {
         let (head, body) = match action {
             Action::Read { path } => (format!("read {}", shown(path)), None),
+            Action::Write { path, diff: None } => {
+                (with(format!("write {}", shown(path)), whole()), None)
+            }
             Action::Write { path, diff } => (format!("write {}", shown(path)), diff.clone()),
             Action::Run { command, cwd } => {
                 (format!("run in {}:", shown(cwd)), Some(command.clone()))
             }
             Action::Connect { host } => (format!("connect to {}", one_line(host)), None),
-            Action::Opaque { what } => (
-                format!("{} with {}", one_line(what), one_line(&unmasked(&args.to_string()))),
-                None,
-            ),
+            Action::Opaque { what } => (with(one_line(what), whole()), None),
         };
         let _ = writeln!(text, "  {head}");
         let Some(body) = body else { continue };

@@ -54,6 +54,18 @@ impl Answering {
         let _ = self.mind.set((provider, model));
     }
 
+    /// Whether the person lets a server be reached that a project's role names.
+    pub(super) async fn may_reach(&self, server: &str, host: &str) -> bool {
+        let _turn = self.turn.lock().await;
+        let _hush = Hush::new();
+        let words = format!(
+            "{}\nThe role that names it came with a project that is not trusted.",
+            visible(host)
+        );
+        let asking = Asking { server: &visible(server), verb: "is at", words: &words };
+        self.agrees(&asking, "Reach it?", "Reach it").await
+    }
+
     /// Whether somebody can be asked, by lines or on the whole screen.
     fn is_present(&self) -> bool {
         self.can_ask || hush::is_screen_taken()

@@ -1,4 +1,4 @@
-//! The deny rules for files as the sandbox holds them, whatever a command's text says.
+//! The deny rules for files and hosts as the sandbox holds them, whatever a command's text says.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,17 @@ use crate::world::World;
 
 /// The rules that keep files from every process; none where no rule denies a file.
 pub(crate) fn file_rules(world: &World) -> Result<Option<Arc<dyn sandbox::FileRules>>, Problem> {
+    let rules = denying(world)?;
+    tell_of_denied_grants(world, &rules);
+    Ok(held(world, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
+}
+
+/// The rules that keep hosts from every process; none where no rule denies a host.
+pub(crate) fn host_rules(world: &World) -> Result<Option<policy::HostRules>, Problem> {
+    Ok(policy::HostRules::of(&denying(world)?))
+}
+
+fn denying(world: &World) -> Result<Vec<Rule>, Problem> {
     let mut rules = Vec::new();
     for (index, entry) in world.config().permissions.deny.iter().enumerate() {
         match super::rule(world, "deny", index, entry) {
@@ -19,8 +30,7 @@ pub(crate) fn file_rules(world: &World) -> Result<Option<Arc<dyn sandbox::FileRu
             Err(problem) => return Err(problem),
         }
     }
-    tell_of_denied_grants(world, &rules);
-    Ok(held(world, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
+    Ok(rules)
 }
 
 fn held(world: &World, rules: &[Rule]) -> Option<Held> {

@@ -29,11 +29,11 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Whether an ignore file above the project says something about what is in it.
-    fn is_told_from_above(&self) -> bool {
+    fn is_told_from_above(&self, own: &str) -> bool {
         let is_repository = self.root.join(".git").exists();
-        let names: &[&str] = &[".ignore", ".rgignore", ".gitignore"];
+        let names = &[".ignore", own, ".gitignore"];
         // Those of git end at the repository.
-        let names = if is_repository { &names[..2] } else { names };
+        let names = if is_repository { &names[..2] } else { &names[..] };
         let tells = |folder: &Path| names.iter().any(|name| folder.join(name).exists());
         self.root.ancestors().skip(1).any(tells)
     }
@@ -47,13 +47,19 @@ impl Disk {
                 let names = vec![".gitignore"];
                 Some(Sources { names, above: true, ..Sources::default() })
             }
-            Width::Searched | Width::Visible => Some(Sources {
-                names: vec![".rgignore", ".ignore", ".gitignore"],
-                repositories_only: true,
-                // What it is told above the project it may not see when it is confined.
-                above: !self.is_told_from_above(),
-                global: None,
-            }),
+            Width::Searched | Width::Visible => Some(self.told_by(".rgignore")),
+            Width::Found => Some(self.told_by(".fdignore")),
+        }
+    }
+
+    /// The ignore files of a program with one of its own.
+    fn told_by(&self, own: &'static str) -> Sources {
+        Sources {
+            names: vec![own, ".ignore", ".gitignore"],
+            repositories_only: true,
+            // What it is told above the project it may not see when it is confined.
+            above: !self.is_told_from_above(own),
+            global: None,
         }
     }
 }
@@ -61,6 +67,10 @@ impl Disk {
 impl Look for Disk {
     fn real(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok()
+    }
+
+    fn links(&self, path: &Path) -> Vec<PathBuf> {
+        tools::links::names_on_the_way(path)
     }
 
     fn names(&self, folder: &Path) -> Option<Vec<String>> {
@@ -120,7 +130,8 @@ impl Look for Disk {
 
     fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
         let ignored = self.sources(width).map(|sources| IgnoreFiles::new(folder, sources));
-        let filter = Arc::new(Filter::new(ignored, width != Width::Visible));
+        let filter =
+            Arc::new(Filter::new(ignored, !matches!(width, Width::Visible | Width::Found)));
         let seen = Arc::clone(&filter);
         let walk = walk::filtered(folder, move |entry| {
             // Objects of git are packed: no search reads them as text.

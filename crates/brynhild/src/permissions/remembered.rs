@@ -62,10 +62,12 @@ impl Remembered {
     }
 }
 
-/// Whether the plugin of this name may be one that the project brings: what was said of it holds
+/// Whether the plugin, server or role of this name may be one that the project brings: what was said of it holds
 /// nowhere else, and what was said elsewhere does not hold of it.
 fn is_local(source: &str, root: &Path) -> bool {
-    source != "builtin" && !source.starts_with("mcp") && root.join(".brynhild/plugins").is_dir()
+    let own = source.strip_prefix("mcp:").is_some_and(|server| !server.contains(':'));
+    let is_brought = ["mcp:project:", "role:"].iter().any(|start| source.starts_with(start));
+    is_brought || (source != "builtin" && !own && root.join(".brynhild/plugins").is_dir())
 }
 
 /// Takes a rule back, for this session and wherever it is remembered. Says what was taken back.

@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
-use ::mcp::config::{Found, Scope, Server, Source};
-use contract::tool::{Tool, ToolSpec};
+use ::mcp::config::{Found, Scope, Server, Source, Transport};
+use contract::policy::{Action, Decision, Mode};
+use contract::tool::{Recovery, Risk, Tool, ToolSpec};
 use plugins::initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};
 
-use super::tools::Brought;
+use super::tools::{self, Brought};
+use crate::exit::Problem;
 use crate::mcp::{self, Dressed, Mcp};
 use crate::output;
+use crate::permissions;
 use crate::world::World;
 
 /// Keys of an entry that stay as they are.
@@ -149,6 +152,57 @@ fn document(fields: &Map<String, Value>) -> Result<Value, String> {
     Ok(Value::Object(document))
 }
 
+/// A server that may be asked what it offers. One at an address that a project chose which is not trusted
+/// is at no private address, and is asked about as every other host. The error says why there is none.
+async fn reached(world: &World, role: &Role, server: Server) -> Result<Mcp, String> {
+    let said = |problem: Problem| problem.message();
+    let address = match &server.transport {
+        Transport::Http(address) => Some(address.clone()),
+        Transport::Stdio(_) => None,
+    };
+    // In read-only mode none is reached, whoever chose it.
+    let is_asked = super::came_with_project(world, role) && world.mode() != Mode::ReadOnly;
+    let Some(address) = address.filter(|_| is_asked) else {
+        return Mcp::of(world, vec![server]).map_err(said);
+    };
+    let resolver = tools::requests(world, role).resolver(&address.url)?;
+    let (name, host) = (server.name.clone(), address.host());
+    let mcp = Mcp::resolving(world, vec![server], resolver).map_err(said)?;
+    let policy = permissions::policy(world, world.root().map_err(said)?).map_err(said)?;
+    let action = Action::Connect { host: host.clone() };
+    let ruling = policy.judge(&caller(&name), &[action], world.mode());
+    match ruling.decision {
+        Decision::Allow => Ok(mcp),
+        Decision::Ask if mcp.may_reach(&name, &host).await => Ok(mcp),
+        Decision::Ask => Err(format!(
+            "the role came with a project that is not trusted, and nobody agreed to {host} \
+             (`permissions.allow: ['Host({host})']` does, and `brynhild trust --plugin-dir {}` trusts \
+             the role)",
+            role.folder().display()
+        )),
+        Decision::Deny => {
+            let why = ruling.deciding().map(|reason| reason.why.clone()).unwrap_or_default();
+            Err(format!("{host}: {why}"))
+        }
+    }
+}
+
+/// Who talks to a server before its tools are known, as rules see it.
+fn caller(server: &str) -> ToolSpec {
+    ToolSpec {
+        name: server.to_owned(),
+        description: String::new(),
+        input_schema: json!({"type": "object"}).into(),
+        version: String::new(),
+        categories: Vec::new(),
+        requires_permission: true,
+        risk_level: Risk::HighImpact,
+        recovery_policy: Recovery::Deny,
+        parallel: false,
+        source: format!("mcp:project:{server}"),
+    }
+}
+
 /// Makes the tools of an entry. The server is started where it is not known yet what it offers.
 pub(super) async fn open(
     world: &World,
@@ -157,10 +211,10 @@ pub(super) async fn open(
 ) -> Brought {
     let Ok(described) = described(world, role, (place, entry)) else { return Brought::default() };
     let name = described.server.name.clone();
-    let mcp = match Mcp::of(world, vec![described.server]) {
+    let mcp = match reached(world, role, described.server).await {
         Ok(mcp) => mcp,
-        Err(problem) => {
-            output::warning(&format!("{place}: {}", problem.message()));
+        Err(why) => {
+            output::warning(&format!("{place}: the server is left out: {why}"));
             return Brought::default();
         }
     };

@@ -135,7 +135,7 @@ pub(super) fn source(role: &Role) -> String {
 
 /// What requests are made with. A role that came with a project does not decide where a variable's
 /// value goes before the person trusts its folder.
-fn requests(world: &World, role: &Role) -> Settings {
+pub(super) fn requests(world: &World, role: &Role) -> Settings {
     let settings = api::settings(world);
     if initrunner::is_trusted(world, role) {
         settings
@@ -183,6 +183,14 @@ fn plain(value: &Value) -> String {
         Value::Object(fields) => fields.get("name").map(plain).unwrap_or_default(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
+}
+
+/// What an entry says of calls of its tools, whose paths count from its folder.
+pub(super) fn guard(world: &World, entry: &ToolEntry) -> Guard {
+    let keys = ["root_path", "repo_path", "working_dir", "cwd"];
+    let named = keys.iter().find_map(|key| entry.fields.get(*key)?.as_str());
+    let folder = world.environment.cwd.join(named.unwrap_or_default());
+    Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(folder)
 }
 
 /// Where the built-in types work.

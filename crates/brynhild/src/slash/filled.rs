@@ -11,6 +11,7 @@ use contract::tool::ToolSpec;
 use plugins::claude::{Fill, Here, Piece, Recipe, shell};
 use plugins::commands::Command;
 
+use super::guards::Guards;
 use crate::assemble;
 use crate::exit::Problem;
 use crate::output;
@@ -81,11 +82,11 @@ pub(super) async fn text(
         match piece {
             Piece::Text(more) => text.push_str(&more),
             Piece::Shell(line) => {
-                let clerk = made(&mut clerk, world, command, recipe)?;
+                let clerk = made(&mut clerk, world, (command, recipe), session)?;
                 text.push_str(&clerk.run(&line).await?);
             }
             Piece::File(path) => {
-                let clerk = made(&mut clerk, world, command, recipe)?;
+                let clerk = made(&mut clerk, world, (command, recipe), session)?;
                 files.extend(clerk.read(&path));
             }
         }
@@ -118,12 +119,12 @@ pub(crate) fn grant_name(command: &Command) -> String {
 fn made<'a, 'b>(
     clerk: &'b mut Option<Clerk<'a>>,
     world: &'a World,
-    command: &Command,
-    recipe: &'a Recipe,
+    of: (&Command, &'a Recipe),
+    session: Option<&str>,
 ) -> Result<&'b Clerk<'a>, Problem> {
     match clerk {
         Some(clerk) => Ok(clerk),
-        None => Ok(clerk.insert(Clerk::new(world, command, recipe)?)),
+        None => Ok(clerk.insert(Clerk::new(world, of, session)?)),
     }
 }
 
@@ -134,11 +135,16 @@ struct Clerk<'a> {
     recipe: &'a Recipe,
     typed: String,
     policy: Arc<dyn Policy>,
+    guards: Guards,
     tools: Vec<ToolSpec>,
 }
 
 impl<'a> Clerk<'a> {
-    fn new(world: &'a World, command: &Command, recipe: &'a Recipe) -> Result<Self, Problem> {
+    fn new(
+        world: &'a World,
+        (command, recipe): (&Command, &'a Recipe),
+        session: Option<&str>,
+    ) -> Result<Self, Problem> {
         let root = world.root()?;
         let policy = permissions::policy(world, root)?;
         let named: Vec<String> =
@@ -148,7 +154,8 @@ impl<'a> Clerk<'a> {
         let _ = policy.grant(&named, &format!("command /{typed}"));
         let tools = assemble::tools(world, root, Vec::new());
         let tools = tools.iter().map(|tool| tool.spec().clone()).collect();
-        Ok(Self { world, root, recipe, typed, policy, tools })
+        let guards = Guards::find(world, root, session)?;
+        Ok(Self { world, root, recipe, typed, policy, guards, tools })
     }
 
     fn judged(&self, tool: &str, action: Action) -> Option<Ruling> {
@@ -160,7 +167,7 @@ impl<'a> Clerk<'a> {
     /// What a line prints, or why it was not run.
     async fn run(&self, line: &str) -> Result<String, Problem> {
         let action = Action::Run { command: line.to_owned(), cwd: self.root.to_owned() };
-        let Some(ruling) = self.judged("Bash", action) else {
+        let Some(ruling) = self.judged("Bash", action.clone()) else {
             output::warning(&format!(
                 "`{line}` in `/{}` is not allowed and was not run",
                 self.typed
@@ -168,6 +175,10 @@ impl<'a> Clerk<'a> {
             output::hint("a rule such as `Bash(git status:*)` in `permissions.allow` lets it run");
             return Ok(format!("[`{line}` was not run: it is not allowed]"));
         };
+        if let Some(why) = self.guards.refusal(line, &action).await {
+            output::warning(&format!("`{line}` in `/{}` was not run: {why}", self.typed));
+            return Ok(format!("[`{line}` was not run: {why}]"));
+        }
         let mut profile = assemble::command_profile(self.world, self.root);
         profile.access = ruling.access;
         if !self.recipe.root.as_os_str().is_empty() {

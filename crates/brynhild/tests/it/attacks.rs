@@ -2,6 +2,7 @@
 //! commands here, and in the folder on files, names, secrets and what the model is told.
 
 mod files;
+mod led;
 mod looking;
 mod names;
 pub(crate) mod secrets;

@@ -10,6 +10,7 @@ use testkit::{Project, Run};
 
 use crate::git::shell;
 use crate::mcp::until;
+use crate::rungs::Rung;
 use crate::{has_bubblewrap, project};
 
 const RULES: &str = "permissions:\n  deny:\n    - Read(.env)\n    - Read(secret/**)\n    \
@@ -416,9 +417,15 @@ fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to()
         .file("env.txt", "")
         .file("b/x", "as it was")
         .file("sub/e", "");
-    for (link, target) in
-        [(".vscode", "vs"), (".envrc", "env.txt"), (".brynhild", "b"), ("sub/.envrc", "e")]
-    {
+    project.file("shared/settings.json", "").file("cl/x", "").file("deep/down/x", "");
+    for (link, target) in [
+        (".vscode", "vs"),
+        (".envrc", "env.txt"),
+        (".brynhild", "b"),
+        ("sub/.envrc", "e"),
+        ("sub/.vscode", "../shared"),
+        ("deep/down/.claude", "../../cl"),
+    ] {
         std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
     }
     for path in [
@@ -440,6 +447,47 @@ fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to()
         assert!(said.contains("only a person may change it"), "{path}: {said}");
     }
     assert!(!project.path().join("vs/tasks.json").exists());
+    for path in ["shared/tasks.json", "cl/settings.json"] {
+        let said = used(&project, "Write", &json!({"file_path": path, "content": "EVIL"}));
+        assert!(said.contains("by whose name programs obey it"), "{path}: {said}");
+    }
     let said = used(&project, "Write", &json!({"file_path": "sub/f", "content": "x"}));
     assert!(said.contains("Wrote"), "{said}");
+}
+
+#[test]
+fn a_link_to_a_link_of_a_denied_name_is_denied_to_commands_on_every_rung() {
+    for rung in Rung::here() {
+        let project = rung.project();
+        project.config("permissions: {deny: ['Read(**/*.pem)', 'Write(**/*.pem)']}\n");
+        project.file("k", "CANARY\n").file("d/x", "open\n");
+        for (target, link) in [
+            ("k", "a.pem"),
+            ("a.pem", "c.txt"),
+            ("d", "dl"),
+            ("dl/b.pem", "chain"),
+            ("../k", "d/b.pem"),
+        ] {
+            symlink(target, project.path().join(link)).unwrap();
+        }
+        for command in [
+            "cat c.txt",
+            "cat < c.txt",
+            "cat c.t?t",
+            "head -n1 chain",
+            "cat dl/../c.txt",
+            "echo PWN > c.txt",
+            "echo PWN | tee -a chain",
+            "sed -i s/C/P/ c.txt",
+        ] {
+            let input = json!({"command": command}).to_string();
+            let words = ["--mode", "yolo", "tools", "exec", "Bash", "--input", &input];
+            let run = project.brynhild(&words);
+            assert!(!run.status.success() && !run.stdout.contains("CANARY"), "{rung:?} {run}");
+            assert_eq!(project.read("k"), "CANARY\n", "{rung:?} {run}");
+        }
+        let words =
+            ["--mode", "yolo", "tools", "exec", "Bash", "--input", r#"{"command": "cat dl/x"}"#];
+        assert!(project.brynhild(&words).success().stdout.contains("open"));
+    }
 }

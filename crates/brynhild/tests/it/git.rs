@@ -309,3 +309,30 @@ fn the_tool_is_judged_like_every_other() {
     project.config("tools:\n  disabled:\n    GitCommit: true\n");
     assert!(!project.brynhild(&["tools", "list"]).stdout.contains("GitCommit"));
 }
+
+#[test]
+fn what_a_killed_commit_left_is_removed_by_the_next_and_no_lock_of_gits_own() {
+    let project = project();
+    repository(&project);
+    project.file("a.txt", "two\n");
+    shell(&project, "mkfifo .gitignore");
+    let running = project.command(&["git", "commit", "-m", "killed"]).spawn();
+    // Git reads the list while the index is locked, so it is when somebody opens the other end.
+    let pipe = fs::File::options().write(true).open(project.path().join(".gitignore")).unwrap();
+    running.kill();
+    running.wait();
+    drop(pipe);
+    shell(&project, "rm .gitignore && test -e .git/index.lock");
+    let state = project.config_folder().join("sandbox");
+    let folders = || {
+        let names = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("git-")).count()
+    };
+    assert_eq!(folders(), 1);
+    commit(&project, &["-m", "after"]).success();
+    assert_eq!((folders(), shell(&project, "git status --porcelain")), (0, String::new()));
+    project.file("a.txt", "three\n").file(".git/index.lock", "");
+    let run = commit(&project, &["-m", "locked"]);
+    run.code(1);
+    assert!(run.stderr.contains("index.lock exists"), "{run}");
+}

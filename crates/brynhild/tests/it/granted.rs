@@ -2,6 +2,7 @@
 //! brings, decides what the next command is shown.
 
 mod guarded;
+mod stubs;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -224,7 +225,7 @@ fn no_link_that_a_command_made_leads_to_a_project() {
     for run in [
         there(&keys, &[("PWD", &keys)]),
         there(&inner, &[("PWD", &inner), (root, &keys)]),
-        // Who started it has not said where.
+        // Who started it has not said where: no command can put a link in the place of the project itself.
         there(&keys, &[("PWD", &top)]),
     ] {
         assert_eq!(run.success().stdout, "CANARY\n", "{run}");
@@ -232,6 +233,43 @@ fn no_link_that_a_command_made_leads_to_a_project() {
     project.file("sub2/k", "own\n");
     let own = top.join("own");
     assert_eq!(there(&own, &[("PWD", &own)]).success().stdout, "own\n");
+}
+
+#[test]
+fn a_link_that_led_astray_and_is_gone_leads_to_no_project_either() {
+    let project = project();
+    let keys = with_keys(&project);
+    let (top, inner) = (project.path(), project.path().join("sub"));
+    fs::create_dir_all(inner.join("deep")).unwrap();
+    fs::create_dir(keys.join("deep")).unwrap();
+    fs::write(keys.join("deep/k"), "CANARY\n").unwrap();
+    confined_in(&project, &top, "true").success();
+    let there = |folder: &Path, way: &Path, named: Option<&Path>| {
+        let command = project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(folder);
+        let command = command.env("PWD", way);
+        match named {
+            None => command.run(),
+            Some(named) => command.env("BRYNHILD_PROJECT_ROOT", named).run(),
+        }
+    };
+    // The folder is back in its place, or nothing is; below it as well.
+    for way in [&inner, &top.join("gone"), &top.join("gone/deep"), &inner.join("deep")] {
+        for named in [None, Some(Path::new("."))] {
+            let run = there(&keys, way, named);
+            assert_eq!(run.code(2).stdout, "", "{run}");
+            let keys = keys.canonicalize().unwrap().display().to_string();
+            assert!(run.stderr.contains("by a link that is gone"), "{run}");
+            assert!(run.stderr.contains(&format!("`cd {keys}`")), "{run}");
+        }
+    }
+    for named in [None, Some(keys.as_path())] {
+        let way = if named.is_some() { &inner } else { &keys };
+        assert_eq!(there(&keys, way, named).success().stdout, "CANARY\n");
+    }
+    // A folder that was renamed lies in the project all the same.
+    fs::rename(&inner, top.join("renamed")).unwrap();
+    project.file("renamed/k", "own\n");
+    assert_eq!(there(&top.join("renamed"), &inner, None).success().stdout, "own\n");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod python_plugins;
 mod reference;
 mod remembered;
 mod rounds;
+mod rungs;
 mod safe;
 mod sandbox_hosts;
 mod sandbox_run;

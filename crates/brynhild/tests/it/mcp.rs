@@ -267,7 +267,7 @@ pub(crate) fn until(what: &str, is_reached: impl Fn() -> bool) {
 
 /// The processes that were started in a project or know its home by a variable: where a process
 /// runs is not told of one that sees other folders.
-fn left_running(project: &Project) -> Vec<String> {
+pub(crate) fn left_running(project: &Project) -> Vec<String> {
     let place = project.path().canonicalize().unwrap();
     let home = project.home().canonicalize().unwrap();
     let home = home.to_str().unwrap().as_bytes();

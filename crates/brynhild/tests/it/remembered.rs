@@ -366,6 +366,35 @@ fn a_file_name_makes_no_lines_in_the_diff_of_a_question() {
 }
 
 #[test]
+fn the_question_shows_what_is_written_whatever_was_there_before() {
+    let content = format!("{}evil\n", "harmless\n".repeat(5));
+    let server = ModelServer::start([
+        Reply::calls([("Write", json!({"file_path": "run.sh", "content": content}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    fs::write(project.path().join("run.sh"), b"# caf\xe9\n").unwrap();
+    let (terminal, screen) = asked(&project);
+    assert!(screen.contains("+harmless") && screen.contains("+evil"), "{screen}");
+    terminal.send("n\r");
+    terminal.wait_for_end();
+}
+
+#[test]
+fn what_a_call_does_not_say_of_a_file_its_arguments_say() {
+    let content = json!({"path": "a.txt", "content": "all of it"});
+    let server = ModelServer::start([Reply::calls([("write_file", content)]), Reply::text("done")]);
+    let project = project_with(&server);
+    let tools = json!([{"type": "filesystem", "read_only": false}]);
+    project.file("role.yaml", format!("name: helper\nprompt: You help.\ntools: {tools}\n"));
+    let terminal = project.terminal(&["run", "role.yaml", "-p", "do it"], SIZE);
+    let screen = terminal.wait_for("Run it?");
+    assert!(screen.contains("all of it"), "{screen}");
+    terminal.send("n\r");
+    terminal.wait_for_end();
+}
+
+#[test]
 fn each_of_two_calls_needs_its_own_answer() {
     let server = ModelServer::start([
         Reply::calls([
@@ -439,7 +468,7 @@ fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
     terminal.wait_for("write to the model");
     let allow = || {
         terminal.wait_for("Allow in this session");
-        terminal.send("s");
+        terminal.send("s\r");
     };
     terminal.send("one\r");
     allow();
@@ -458,6 +487,35 @@ fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
     terminal.wait_for("nothing that was allowed is `Bash(other)`");
     terminal.send("\x14q");
     assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn what_was_said_of_a_project_s_server_or_role_holds_in_no_other_project() {
+    let project = project();
+    let tools = json!([{"type": "filesystem", "read_only": false}]);
+    project.file("role.yaml", format!("name: helper\nprompt: You help.\ntools: {tools}\n"));
+    project.file("server.py", crate::mcp::SERVER);
+    let servers = json!({"mcpServers": {"test": {"command": "python3", "args": ["server.py"]}}});
+    project.file(".mcp.json", servers.to_string());
+    project.brynhild(&["trust", "--yes"]).success();
+    let root = project.path().canonicalize().unwrap();
+    let echo = ["tools", "exec", "mcp__test__echo", "--input", r#"{"text": "x"}"#];
+    let write = r#"{"path": "a", "content": "x"}"#;
+    let write = ["tools", "exec", "write_file", "--role", "role.yaml", "--input", write];
+    for (holds_in, code) in [(Some(&root), 0), (None, 3)] {
+        let entry = |rule: String, tool: &str, source: &str| {
+            let entry = json!({"rule": rule, "project": holds_in, "tool": tool, "source": source,
+                "at": "2026-01-02T03:04:05Z"});
+            format!("{entry}\n")
+        };
+        let said = "mcp__test__echo(echo of MCP server test)".to_owned();
+        let path = format!("Write({})", root.join("a").display());
+        let text = entry(said, "mcp__test__echo", "mcp:project:test")
+            + &entry(path, "write_file", "role:helper");
+        fs::write(file(&project), text).unwrap();
+        project.brynhild(&echo).code(code);
+        project.brynhild(&write).code(code);
+    }
 }
 
 #[test]

@@ -251,6 +251,22 @@ fn a_name_that_leads_to_this_machine_is_refused_and_read_only_mode_shuts_everyth
 }
 
 #[test]
+fn a_denied_host_is_reached_by_no_plugin_and_no_server_whatever_is_granted() {
+    let port = hello();
+    let url = format!("http://localhost:{port}/");
+    let project = plugged("[localhost]");
+    project.config_more("permissions: {deny: ['Host(localhost)']}\n");
+    if has_bubblewrap() {
+        let run = exec(&project, &["--mode", "yolo"], "fetch_it", &json!({"url": url}));
+        assert!(run.stdout.contains("403") && !run.stdout.contains("hello"), "{run}");
+        assert!(run.stderr.contains("is denied by the rule `Host(localhost)`"), "{run}");
+    }
+    project.brynhild(&["mcp", "add", "near", "--url", &url]).success();
+    let run = project.brynhild(&["mcp", "test", "near"]);
+    assert!(run.code(1).stderr.contains("the rule `Host(localhost)` denies its host"), "{run}");
+}
+
+#[test]
 fn without_walls_every_way_is_open() {
     let ports = Ports::open();
     let project = project();

@@ -98,6 +98,25 @@ fn what_rg_leaves_out_is_what_its_own_ignore_files_say() {
 }
 
 #[test]
+fn what_fd_leaves_out_is_what_its_own_ignore_files_say() {
+    let project = closed();
+    let check = || {
+        let command = ["--mode", "yolo", "policy", "check", "--", "fd . -x cat"];
+        project.brynhild(&command).status.code()
+    };
+    shell(&project, "git init -q .");
+    project.file(".gitignore", "secret/\n");
+    assert_eq!(check(), Some(0));
+    project.file(".fdignore", "!secret/\n");
+    assert_eq!(check(), Some(1));
+    project.file(".fdignore", "secret/\n").file(".gitignore", "");
+    assert_eq!(check(), Some(0));
+    // That of `rg` says nothing to it.
+    project.file(".fdignore", "").file(".rgignore", "secret/\n");
+    assert_eq!(check(), Some(1));
+}
+
+#[test]
 fn commands_that_come_upon_a_secret_ask() {
     let project = closed();
     project.config("");

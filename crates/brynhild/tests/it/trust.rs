@@ -2,6 +2,7 @@
 //! very bytes, and some of it never does.
 
 mod covered;
+mod outward;
 mod planted;
 mod roles;
 mod running;
@@ -204,9 +205,8 @@ fn trust_is_not_inherited_by_pointers_parents_or_links() {
 #[test]
 fn nothing_is_trusted_through_a_link() {
     let project = project();
-    let elsewhere = project.home().join("elsewhere");
-    fs::create_dir_all(&elsewhere).unwrap();
-    fs::write(elsewhere.join("config.yaml"), YIELDING).unwrap();
+    let elsewhere = project.path().join("elsewhere");
+    project.file("elsewhere/config.yaml", YIELDING);
     symlink(&elsewhere, project.path().join(".brynhild")).unwrap();
     trust(&project);
     assert!(!is_trusted(&project, ""));

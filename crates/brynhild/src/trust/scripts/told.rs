@@ -6,6 +6,7 @@ mod languages;
 mod programs;
 mod rewriting;
 mod shapes;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -22,6 +23,7 @@ use super::{Effect, Entry, Kind, MOST_BYTES, MOST_WORDS, is_data};
 use languages::{First, Language};
 pub(super) use programs::runs_nothing;
 use shapes::{Line, Parsed, Shapes};
+use written::PACKAGE;
 
 /// The longest part of a line that is shown for the whole.
 const LONGEST: usize = 200;
@@ -51,6 +53,8 @@ struct Facts {
     settings: BTreeMap<String, usize>,
     /// How often each is set to a number or a sum.
     numbers: BTreeMap<String, usize>,
+    /// Those that are set to what a program takes for an option.
+    options: BTreeSet<String>,
 }
 
 impl Facts {
@@ -138,6 +142,10 @@ fn in_entry(entry: &Entry, shapes: &mut Shapes<'_>) -> Lines {
     if is_data(path) {
         for run in commands(path, &entry.bytes) {
             found.extend(in_line(path, &run, shapes));
+        }
+        if path.rsplit('/').next() == Some(PACKAGE) {
+            let targets = targets::spelled_targets(&entry.bytes);
+            found.extend(targets.into_iter().map(|it| (Weight::Runs, it)));
         }
     } else if entry.part.effect() != Effect::Runs && !entry.part.is_named {
         return found;

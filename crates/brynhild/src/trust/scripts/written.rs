@@ -1,12 +1,13 @@
 //! Files that a text for a shell writes: a link in the place of one is written through.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use policy::script::{self, Command, Piece, Word};
 
-use super::Search;
 use super::inert::program;
+use super::{By, Search};
 
 /// The paths that a text writes to, from folders that are not known where a variable stands before them.
 pub(super) fn written(text: &str) -> BTreeSet<String> {
@@ -35,8 +36,13 @@ impl Search<'_> {
         for (base, path) in bases.iter().flat_map(|base| paths.iter().map(move |it| (base, it))) {
             let Some(path) = self.within(base, path) else { continue };
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            if self.names(folder).contains(name) && path.is_symlink() {
+            let is_there = self.names(folder).contains(name);
+            let Some(found) = path.symlink_metadata().ok().filter(|_| is_there) else { continue };
+            if found.is_symlink() {
                 self.written.insert(path);
+            } else if found.nlink() > 1 {
+                // By another name it may be a script.
+                self.note(&path, By::CommandLine);
             }
         }
     }

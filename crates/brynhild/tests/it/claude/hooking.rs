@@ -390,6 +390,24 @@ fn what_a_command_runs_comes_after_the_hooks_that_may_refuse_it() {
 }
 
 #[test]
+fn what_a_command_runs_is_asked_about_by_the_person_s_own_guards() {
+    let (project, server) = playing([Reply::text("ok")], "{}");
+    let hooks = "hooks:\n  pre_tool_use:\n    - {name: mine, type: command, command: 'exit 1', \
+                 match: {tool_input: {command: '*touch*'}}, message: no touch here}\n";
+    fs::write(project.config_folder().join("hooks.yaml"), hooks).unwrap();
+    let text =
+        "---\nallowed-tools: Bash(touch:*), Bash(echo:*)\n---\nGo !`touch ran` and !`echo in 42`";
+    plugin(&project, "guard", &[("commands/go.md", text)]);
+    project.brynhild(&["chat", "/guard:go"]).success();
+    assert!(!project.path().join("ran").exists());
+    let request = last_user(&server.chats()[0]);
+    assert!(
+        request.contains("`touch ran` was not run: hook 'mine'") && request.contains("in 42"),
+        "{request}"
+    );
+}
+
+#[test]
 fn a_typed_command_is_known_when_its_text_holds_what_programs_said() {
     let hooks = hook("UserPromptExpansion", "state", &noting("told"));
     let (project, server) = playing([Reply::text("ok")], &hooks);

@@ -13,7 +13,8 @@ use crate::project;
 
 /// A server on this machine, with the address to reach it at.
 pub(crate) fn serving_http(project: &Project) -> (Running, String) {
-    let command = project.command(&["--yes", "mcp", "serve", "--http", "127.0.0.1:0"]);
+    let command =
+        project.command(&["--yes", "mcp", "serve", "--http", "127.0.0.1:0", "--no-token"]);
     let serving = command.patience(Duration::from_mins(5)).spawn();
     serving.wait_for_stderr("/mcp");
     let said = serving.stderr();

@@ -1,15 +1,97 @@
-//! In folders that a plugin or an MCP server is granted for writing, what the host obeys is kept from it as in the
-//! project.
+//! In folders that a plugin, a hook or an MCP server is granted for writing, what the host obeys is kept from it as
+//! in the project, rules hold, and no link decides which folders these are.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use testkit::Project;
+use testkit::{ModelServer, Project, Reply, Run};
 
-use super::{run_by_plugin, with_runner};
+use super::with_keys;
 use crate::mcp::SERVER;
-use crate::{has_bubblewrap, project};
+use crate::python_plugins::{plugin, tool};
+use crate::rungs::Rung;
+use crate::{has_bubblewrap, project, project_with};
+
+/// Who is granted something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    Plugin,
+    Hook,
+    ClaudeHook,
+    Server,
+}
+
+const HOLDERS: [Holder; 4] = [Holder::Plugin, Holder::Hook, Holder::ClaudeHook, Holder::Server];
+
+impl Holder {
+    /// Puts one into the home that runs what it is told, and may write these.
+    fn with(self, project: &Project, write: &[&str]) {
+        let root = project.config_folder().join("plugins/runner");
+        let command = format!("sh {}/told.sh", root.display());
+        match self {
+            Self::Plugin => {
+                let body =
+                    "done = subprocess.run(['sh', '-c', input['c']])\nreturn ToolResult(True, '')";
+                plugin(project, "runner", &[("tools/runs.py", &tool("runs", body))]);
+            }
+            Self::Hook => {
+                let hook = json!({"name": "h", "type": "command", "command": command});
+                let hooks = json!({"hooks": {"pre_tool_use": [hook]}}).to_string();
+                put(&root, "plugin.yaml", "name: runner\nversion: '1.0'\nhooks: true\n");
+                put(&root, "hooks.yaml", &hooks);
+            }
+            Self::ClaudeHook => {
+                let hook = json!({"type": "command", "command": command});
+                let hooks =
+                    json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}});
+                put(&root, "hooks/hooks.json", &hooks.to_string());
+            }
+            Self::Server => {
+                put(&project.home().join("server"), "server.py", SERVER);
+                let server = project.home().join("server/server.py").display().to_string();
+                let grants = write.iter().flat_map(|path| ["--allow-write", path]);
+                let words = ["mcp", "add", "runner"].into_iter().chain(grants);
+                let words: Vec<&str> = words.chain(["--", "python3", &server, "shell"]).collect();
+                project.brynhild(&words).success();
+                return;
+            }
+        }
+        let grants = json!({"runner": {"sandbox": {"write": write}}});
+        project.config_more(&format!("plugins: {grants}\n"));
+    }
+
+    /// Has it run a script.
+    fn run(self, project: &Project, script: &str) -> Run {
+        let root = project.config_folder().join("plugins/runner");
+        match self {
+            Self::Plugin => {
+                let input = json!({"c": script}).to_string();
+                project.brynhild(&["--mode", "yolo", "tools", "exec", "runs", "--input", &input])
+            }
+            Self::Hook => {
+                put(&root, "told.sh", script);
+                project.brynhild(&["hooks", "test", "pre_tool_use"])
+            }
+            Self::ClaudeHook => {
+                put(&root, "told.sh", script);
+                project.brynhild(&["hooks", "test", "PreToolUse"])
+            }
+            Self::Server => {
+                let input = json!({"text": script}).to_string();
+                let words = ["tools", "exec", "mcp__runner__shell", "--input", &input, "--yes"];
+                project.brynhild(&words)
+            }
+        }
+    }
+}
+
+fn put(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
 
 /// A folder with a repository, and with another and settings of an editor further down.
 fn with_names(folder: &Path) {
@@ -20,79 +102,208 @@ fn with_names(folder: &Path) {
 }
 
 /// What a process would like to write there, and the host to obey.
-const OBEYED: [&str; 5] = [
+const OBEYED: [&str; 6] = [
     ".git/hooks/pre-commit",
+    ".vscode/tasks.json",
+    ".envrc",
     "rep/.git/config",
     "pk/.vscode/tasks.json",
-    ".envrc",
     "rep/.claude/settings.json",
 ];
 
-fn assert_kept(folder: &Path) {
-    assert_eq!(fs::read_to_string(folder.join("pk/.vscode/tasks.json")).unwrap(), "mine");
-    for name in OBEYED.iter().filter(|name| !name.ends_with("tasks.json")) {
-        assert!(!folder.join(name).exists(), "{} {name}", folder.display());
+fn assert_kept(folder: &Path, run: &Run) {
+    assert_eq!(fs::read_to_string(folder.join("pk/.vscode/tasks.json")).unwrap(), "mine", "{run}");
+    for name in OBEYED.iter().filter(|name| !name.starts_with("pk")) {
+        assert!(!folder.join(name).exists(), "{} {name} {run}", folder.display());
+    }
+}
+
+fn plants_nothing(holder: Holder) {
+    for rung in Rung::here() {
+        let project = rung.project();
+        let (sub, notes) = (project.path().join("sub"), project.home().join("notes"));
+        with_names(&sub);
+        with_names(&notes);
+        holder.with(&project, &["sub", "~/notes"]);
+        // On Landlock a process is ended as soon as it touches a name.
+        let names: Vec<&[&str]> = match rung {
+            Rung::Bubblewrap => vec![&OBEYED],
+            Rung::Landlock => OBEYED.chunks(1).collect(),
+        };
+        for (names, folder) in names.iter().flat_map(|it| [(it, &sub), (it, &notes)]) {
+            let plant = |name: &&str| {
+                let above = Path::new(name).parent().unwrap();
+                format!("(mkdir -p ./{}; echo PWN > {name})", above.display())
+            };
+            let plants: Vec<String> = names.iter().map(plant).collect();
+            let script = format!("cd {}; echo x > free; {}", folder.display(), plants.join("; "));
+            let run = holder.run(&project, &script);
+            assert_eq!(
+                fs::read_to_string(folder.join("free")).unwrap_or_default(),
+                "x\n",
+                "{rung:?} {run}"
+            );
+            fs::remove_file(folder.join("free")).unwrap();
+            assert_kept(folder, &run);
+        }
     }
 }
 
 #[test]
-fn a_plugin_plants_nothing_in_folders_that_it_may_write() {
+fn a_plugin_plants_nothing_where_it_may_write() {
+    plants_nothing(Holder::Plugin);
+}
+
+#[test]
+fn a_hook_plants_nothing_where_its_plugin_may_write() {
+    plants_nothing(Holder::Hook);
+}
+
+#[test]
+fn a_hook_in_the_manner_of_claude_plants_nothing_where_its_plugin_may_write() {
+    plants_nothing(Holder::ClaudeHook);
+}
+
+#[test]
+fn a_server_plants_nothing_where_it_may_write() {
+    plants_nothing(Holder::Server);
+}
+
+#[test]
+fn in_the_folder_for_its_data_a_plugin_does_as_it_likes() {
     let project = project();
-    let (sub, notes) = (project.path().join("sub"), project.home().join("notes"));
-    with_names(&sub);
-    with_names(&notes);
-    with_runner(&project, "write: [sub, '~/notes']");
-    let write = OBEYED.map(|name| format!("(mkdir -p {0}; echo PWN > {name})", parent(name)));
-    let write = write.join("; ");
-    let script = format!(
-        "for it in {} {}; do (cd $it; echo x > free; {write}); done; \
-         mkdir $BRYNHILD_PLUGIN_DATA/.vscode; echo x > $BRYNHILD_PLUGIN_DATA/.vscode/own",
-        sub.display(),
-        notes.display()
-    );
-    let run = run_by_plugin(&project, &project.path(), &script);
-    for folder in [&sub, &notes] {
-        assert_eq!(fs::read_to_string(folder.join("free")).unwrap(), "x\n", "{run}");
-        assert_kept(folder);
-    }
-    assert!(run.stderr.contains("rep/.claude"), "{run}");
-    let own = project.config_folder().join("plugin-data/runner/.vscode/own");
-    assert!(own.exists(), "{run}");
+    Holder::Plugin.with(&project, &[]);
+    let script = "mkdir $BRYNHILD_PLUGIN_DATA/.vscode; echo x > $BRYNHILD_PLUGIN_DATA/.vscode/own";
+    let run = Holder::Plugin.run(&project, script);
+    assert!(project.config_folder().join("plugin-data/runner/.vscode/own").exists(), "{run}");
 }
 
-fn parent(name: &str) -> String {
-    Path::new(name).parent().map(|it| format!("./{}", it.display())).unwrap_or_default()
-}
-
-/// Adds the server that writes what it is told, with these flags.
-fn add_server(project: &Project, flags: &[&str]) {
-    project.file("server.py", SERVER);
-    let server = project.path().join("server.py").display().to_string();
-    let words = [&["mcp", "add", "test"], flags, &["--", "python3", &server]].concat();
-    project.brynhild(&words).success();
+/// How often something is said.
+fn count(run: &Run, words: &[&str]) -> usize {
+    let said = format!("{}{}", run.stdout, run.stderr);
+    said.lines().filter(|line| words.iter().all(|it| line.contains(it))).count()
 }
 
 #[test]
-fn a_server_plants_nothing_in_folders_that_it_may_write() {
+fn a_rule_that_denies_a_folder_wins_over_its_grant_and_this_is_told_once() {
+    for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
+        let project = rung.project();
+        let home = project.home();
+        for folder in ["secret", "kept", "notes"] {
+            put(&home.join(folder), "k", "CANARY\n");
+        }
+        project.config(
+            "permissions: {deny: ['Read(~/secret/**)', 'Write(~/kept/**)', 'Write(~/single)']}\n",
+        );
+        fs::write(home.join("single"), "CANARY\n").unwrap();
+        holder.with(&project, &["~/secret", "~/kept", "~/notes", "~/single"]);
+        let script = format!(
+            "cd {}; cat secret/k > notes/read; echo PWN > secret/k; echo PWN > single; \
+             echo PWN > kept/k; touch notes/free",
+            home.display()
+        );
+        let run = holder.run(&project, &script);
+        assert!(home.join("notes/free").exists(), "{rung:?} {holder:?} {run}");
+        let stolen = fs::read_to_string(home.join("notes/read")).unwrap_or_default();
+        assert_eq!(stolen, "", "{rung:?} {holder:?} {run}");
+        for (name, file, why) in [
+            ("secret", "secret/k", "denies reading it"),
+            ("kept", "kept/k", "denies writing it"),
+            ("single", "single", "denies writing it"),
+        ] {
+            let text = fs::read_to_string(home.join(file)).unwrap();
+            assert_eq!(text, "CANARY\n", "{rung:?} {holder:?} {file} {run}");
+            let place = home.canonicalize().unwrap().join(name).display().to_string();
+            let words = ["`runner` is granted", &place, why];
+            assert_eq!(count(&run, &words), 1, "{rung:?} {holder:?} {run}");
+        }
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_what_is_granted_is_refused_with_words() {
+    for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
+        let project = rung.project();
+        let keys = with_keys(&project);
+        let out = project.path().join("out");
+        fs::create_dir(&out).unwrap();
+        holder.with(&project, &["out"]);
+        let script = format!("touch {}/free", out.display());
+        let run = holder.run(&project, &script);
+        assert!(out.join("free").exists(), "{rung:?} {holder:?} {run}");
+        fs::remove_dir_all(&out).unwrap();
+        for target in [keys.clone(), PathBuf::from("../home/keys")] {
+            symlink(target, &out).unwrap();
+            let run = holder.run(&project, &script);
+            assert!(!keys.join("free").exists(), "{rung:?} {holder:?} {run}");
+            assert!(
+                count(&run, &["a command could have made it"]) > 0,
+                "{rung:?} {holder:?} {run}"
+            );
+            fs::remove_file(&out).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_grant_for_what_is_not_there_is_told_once() {
+    let project = project();
+    Holder::Server.with(&project, &["~/absent"]);
+    let run = Holder::Server.run(&project, "true");
+    assert_eq!(count(&run, &["`runner` is granted", "absent", "nothing is there"]), 1, "{run}");
+}
+
+#[test]
+fn a_server_is_granted_no_more_than_the_project_by_what_holds_it() {
+    let project = project();
+    let above = project.path().canonicalize().unwrap().parent().unwrap().to_owned();
+    Holder::Server.with(&project, &[above.to_str().unwrap()]);
+    let run = Holder::Server.run(&project, "touch free ../free");
+    assert_eq!(count(&run, &["`runner`", "only the project is open"]), 1, "{run}");
+    assert!(project.path().join("free").exists() && !above.join("free").exists(), "{run}");
+}
+
+#[test]
+fn what_could_not_be_granted_to_a_hook_is_told_once_in_a_conversation() {
+    for holder in [Holder::Hook, Holder::ClaudeHook] {
+        let call = || Reply::calls([("Bash", json!({"command": "true"}))]);
+        let server = ModelServer::start([call(), call(), Reply::text("done")]);
+        let project = project_with(&server);
+        put(&project.config_folder().join("plugins/runner"), "told.sh", "true");
+        holder.with(&project, &[".git/hooks", ".."]);
+        let run = project.brynhild(&["chat", "--yes", "go"]);
+        run.success();
+        for words in ["`.git` in a workspace stays read-only", "contains the workspace"] {
+            assert_eq!(count(&run, &["plugins.runner.sandbox", words]), 1, "{holder:?} {run}");
+        }
+    }
+}
+
+#[test]
+fn one_file_of_a_granted_folder_can_be_denied() {
     if !has_bubblewrap() {
         return;
     }
-    let project = project();
-    let (sub, notes) = (project.path().join("sub"), project.home().join("notes"));
-    with_names(&sub);
-    with_names(&notes);
-    // In quotes `~` comes as it is.
-    add_server(&project, &["--allow-write", "sub", "--allow-write", "~/notes"]);
-    for folder in [&sub, &notes] {
-        fs::create_dir(folder.join("rep/.claude")).unwrap();
-        fs::write(folder.join("rep/.claude/mine"), "mine").unwrap();
-        for (name, is_free) in OBEYED.iter().map(|it| (it, false)).chain([(&"free", true)]) {
-            let input = json!({"text": folder.join(name)}).to_string();
-            let words = ["tools", "exec", "mcp__test__touch", "--input", &input, "--yes", "--json"];
-            let run = project.brynhild(&words);
-            assert_eq!(run.json()["success"], is_free, "{run}");
-        }
-        assert_kept(folder);
-        assert!(folder.join("free").exists());
+    for holder in HOLDERS {
+        let project = project();
+        let notes = project.home().join("notes");
+        put(&notes, "deep/secret", "CANARY\n");
+        put(&notes, "deep/kept", "CANARY\n");
+        project.config(
+            "permissions: {deny: ['Read(~/notes/deep/secret)', 'Write(~/notes/deep/kept)']}\n",
+        );
+        holder.with(&project, &["~/notes"]);
+        let script = format!(
+            "cd {}; cat deep/secret > read; echo PWN > deep/secret; echo PWN > deep/kept; cat deep/kept > seen",
+            notes.display()
+        );
+        let run = holder.run(&project, &script);
+        let text = |name: &str| fs::read_to_string(notes.join(name)).unwrap_or_default();
+        assert_eq!(text("seen"), "CANARY\n", "{holder:?} {run}");
+        assert_eq!(
+            [text("read"), text("deep/secret"), text("deep/kept")],
+            ["", "CANARY\n", "CANARY\n"],
+            "{holder:?} {run}"
+        );
     }
 }

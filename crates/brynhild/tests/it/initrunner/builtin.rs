@@ -57,6 +57,36 @@ fn files_are_read_without_a_question_and_written_with_one() {
 }
 
 #[test]
+fn no_mode_opens_the_home_to_a_roles_tools() {
+    let project = project();
+    let home = project.home();
+    std::fs::write(home.join("taxes"), "mine").unwrap();
+    std::fs::write(home.join("a.db"), "").unwrap();
+    std::os::unix::fs::symlink(&home, project.path().join("out")).unwrap();
+    for root in [home.to_str().unwrap(), "out"] {
+        project.file(
+            "role.yaml",
+            role(&json!([
+                {"type": "filesystem", "root_path": root, "read_only": false},
+                {"type": "sql", "database": "~/a.db"},
+            ])),
+        );
+        for (tool, input) in [
+            ("read_file", json!({"path": "taxes"})),
+            ("list_directory", json!({})),
+            ("write_file", json!({"path": "taxes", "content": "theirs"})),
+            ("write_file", json!({"path": ".local/bin/git", "content": "x"})),
+            ("query_database", json!({"sql": "SELECT 1"})),
+        ] {
+            let run = exec(&project, tool, &input, &["--mode", "yolo"]);
+            assert!(run.code(3).stdout.contains("it lies outside the workspace"), "{tool}: {run}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(home.join("taxes")).unwrap(), "mine");
+    assert!(!home.join(".local/bin/git").exists());
+}
+
+#[test]
 fn rules_about_files_hold_for_a_roles_tools() {
     let project = with_tools(&json!([{"type": "filesystem"}]));
     project.config("permissions: {deny: ['Read(secret/**)']}\n").file("secret/a", "x");
@@ -223,6 +253,44 @@ fn a_repository_is_looked_at_without_a_question() {
 }
 
 #[test]
+fn rules_about_files_hold_for_what_git_shows() {
+    let project = with_tools(&json!([{"type": "git"}]));
+    repository(&project);
+    project.config("permissions: {deny: ['Read(a.txt)']}\n");
+    for mode in ["normal", "yolo"] {
+        for (tool, input) in [
+            ("git_show", json!({})),
+            ("git_show", json!({"ref": "HEAD^{/first}"})),
+            ("git_show", json!({"ref": "1234abcd"})),
+            ("git_diff", json!({"ref": "HEAD~1"})),
+            ("git_diff", json!({"ref": "HEAD~1", "path": "a*"})),
+            ("git_diff", json!({"path": ":/"})),
+        ] {
+            let run = exec(&project, tool, &input, &["--mode", mode]);
+            assert!(!run.code(3).stdout.contains("two"), "{tool} {input}: {run}");
+        }
+        for (tool, input) in [
+            ("git_show", json!({"ref": ":0:a.txt"})),
+            ("git_show", json!({"ref": "HEAD:a.txt"})),
+            ("git_diff", json!({"path": "a.txt"})),
+            ("git_blame", json!({"path": "a.txt"})),
+        ] {
+            let run = exec(&project, tool, &input, &["--mode", mode]);
+            assert_eq!(run.code(1).json()["outcome"], "denied", "{tool} {input}: {run}");
+        }
+        for (tool, input) in [
+            ("git_status", json!({})),
+            ("git_log", json!({})),
+            ("git_changed_files", json!({})),
+            ("git_list_files", json!({})),
+            ("git_diff", json!({"path": "role.yaml"})),
+        ] {
+            exec(&project, tool, &input, &["--mode", mode]).success();
+        }
+    }
+}
+
+#[test]
 fn commits_go_through_the_broker_and_ask() {
     let project = with_tools(&json!([{"type": "git", "read_only": false}]));
     repository(&project);
@@ -281,6 +349,29 @@ fn rules_of_an_entry_and_its_approval_hold() {
     for approved in [&["--yes"][..], &["--mode", "yolo"]] {
         exec(&project, "read_file", &json!({"path": "a"}), approved).success();
     }
+}
+
+#[test]
+fn what_an_entry_denies_is_denied_in_every_spelling() {
+    let files = json!({"type": "filesystem", "permissions": {"deny": ["path=secret/*"]}});
+    let shell = json!({"type": "shell", "permissions": {"deny": ["command=echo push*"]}});
+    let project = with_tools(&json!([files, shell]));
+    project.file("secret/k", "K").file("src/secret.txt", "x");
+    let full = project.path().join("secret/k");
+    for path in ["secret/k", "./secret/k", "x/../secret/k", "secret//k", full.to_str().unwrap()] {
+        let said = failure(&project, "read_file", &json!({"path": path}));
+        assert!(said.ends_with("blocked by rule: path=secret/*"), "{path}: {said}");
+    }
+    failure(&project, "list_directory", &json!({"path": "./secret"}));
+    assert_eq!(output(&project, "read_file", &json!({"path": "src/secret.txt"})), "x");
+    for command in ["echo  push", " echo push", "/bin/echo push", "echo 'push'", "echo -n push"] {
+        let said = failure(&project, "run_shell", &json!({"command": command}));
+        assert!(said.ends_with("blocked by rule: command=echo push*"), "{command}: {said}");
+    }
+    assert_eq!(
+        output(&project, "run_shell", &json!({"command": "echo no push"})),
+        "STDOUT:\nno push\n"
+    );
 }
 
 #[test]

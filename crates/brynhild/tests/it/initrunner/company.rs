@@ -67,6 +67,50 @@ fn a_server_of_a_role_is_judged_and_filtered_like_any() {
 }
 
 #[test]
+fn an_address_that_an_untrusted_role_names_is_asked_about_as_every_other() {
+    let server = Server::start(|_| (404, Vec::new(), String::new()));
+    let project = project();
+    let entry = json!({
+        "type": "mcp", "transport": "streamable-http", "url": format!("{}/mcp", server.url()),
+    });
+    project.file("role.yaml", role("host", &json!([entry])));
+    let exec = |flags: &[&str]| {
+        let words = ["tools", "exec", "none", "--role", "role.yaml", "--input", "{}"];
+        project.brynhild(&[&words, flags].concat()).stderr
+    };
+    let said = exec(&["--yes"]);
+    assert!(said.contains("SSRF blocked: '127.0.0.1' is a private address"), "{said}");
+    project.config("api: {allow_private: [127.0.0.1]}\n");
+    let said = exec(&[]);
+    assert!(said.contains("nobody agreed to 127.0.0.1:"), "{said}");
+    let said = exec(&["--yes", "--mode", "read-only"]);
+    assert!(said.contains("there is no network in read-only mode"), "{said}");
+    project.config_more("permissions: {deny: ['Host(127.0.0.1)']}\n");
+    let said = exec(&["--yes"]);
+    assert!(said.contains("the server is left out: 127.0.0.1:"), "{said}");
+    assert!(server.seen().is_empty());
+    project.config("api: {allow_private: [127.0.0.1]}\n");
+    let said = exec(&["--yes"]);
+    assert!(said.contains("MCP server `host-0`"), "{said}");
+    assert!(!server.seen().is_empty());
+}
+
+#[test]
+fn in_read_only_mode_no_server_is_reached_at_an_address() {
+    let server = Server::start(|_| (404, Vec::new(), String::new()));
+    let model = ModelServer::start(vec![Reply::text("a"), Reply::text("b")]);
+    let project = project_with(&model);
+    let url = format!("{}/mcp", server.url());
+    project.config_more(&format!("mcp: {{servers: {{far: {{url: '{url}'}}}}}}\n"));
+    let run = project.brynhild(&["chat", "x", "--mode", "read-only"]);
+    let told = "MCP server `far` is not reached: there is no network in read-only mode";
+    assert_eq!(run.success().stderr.matches(told).count(), 1, "{run}");
+    assert!(server.seen().is_empty());
+    project.brynhild(&["chat", "x"]).success();
+    assert!(!server.seen().is_empty());
+}
+
+#[test]
 fn a_role_hands_work_to_another_role() {
     let model = ModelServer::start([
         Reply::calls([("delegate_to_time_keeper", json!({"prompt": "What time is it?"}))]),

@@ -89,6 +89,28 @@ fn pages_that_cannot_be_had_are_told() {
 }
 
 #[test]
+fn lists_of_domains_that_guard_nothing_stop_the_role() {
+    let server = Server::start(page);
+    let url = json!({"url": format!("{}/page", server.url())});
+    for (entry, wanted) in [
+        (json!({"type": "web_reader", "allowed_domains": []}), "`allowed_domains` is empty"),
+        (json!({"type": "web_reader", "blocked_domains": ["*.vm"]}), "as in `vm`"),
+        (json!({"type": "web_scraper", "blocked_domains": ["127.0.0.1:80"]}), "as in `127.0.0.1`"),
+        (json!({"type": "web_reader", "allowed_domains": ["http://127.0.0.1"]}), "names no host"),
+    ] {
+        let project = with_tool(&entry);
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        assert!(run.code(1).stderr.contains(wanted), "{entry}: {run}");
+        let run = exec(&project, "fetch_page", &url, &["--yes"]);
+        assert!(run.code(2).stdout.contains(wanted), "{entry}: {run}");
+    }
+    let project = with_tool(&json!({"type": "web_reader", "blocked_domains": ["bücher.de"]}));
+    let run = exec(&project, "fetch_page", &json!({"url": "http://bücher.de/"}), &["--yes"]);
+    assert!(said(run.code(1)).contains("'xn--bcher-kva.de' is blocked"), "{run}");
+    assert!(server.seen().is_empty());
+}
+
+#[test]
 fn requests_stay_below_their_address() {
     let server = Server::start(page);
     let entry = json!({
@@ -110,7 +132,9 @@ fn requests_stay_below_their_address() {
         said(ask("DELETE", "/things", "").code(1))
             .contains("Error: HTTP method DELETE is not allowed")
     );
-    assert!(said(ask("GET", "/../page", "").code(1)).contains("leads away from"));
+    for away in ["/../page", "/..%2f..%2Fpage"] {
+        assert!(said(ask("GET", away, "").code(1)).contains("leads away from"), "{away}");
+    }
     assert_eq!(server.seen().len(), 3);
     let denied = project;
     denied.config_more("permissions: {deny: ['Host(127.0.0.1)']}\n");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
 use super::add;
+use crate::faults::clients::{answer, send};
 use crate::{project, project_with};
 
 pub(crate) fn initialize(capabilities: &Value) -> Value {
@@ -171,6 +172,41 @@ fn tools_are_offered_over_http_to_this_machine_alone() {
     let input = r#"{"file_path": "a.txt"}"#;
     let run = project.brynhild(&["tools", "exec", "mcp__me__Read", "--input", input, "--yes"]);
     assert!(run.stdout.contains("over http"), "{run}");
+    serving.interrupt();
+    serving.wait().code(130);
+}
+
+#[test]
+fn who_names_no_token_is_told_of_one_that_clients_must_send() {
+    let project = project();
+    let serving = project.command(&["mcp", "serve", "--http", "127.0.0.1:0"]).spawn();
+    serving.wait_for_stderr("\n");
+    let said = serving.stderr();
+    let host = said.split("http://").nth(1).unwrap().split("/mcp").next().unwrap();
+    let token = said.split("`Authorization: Bearer ").nth(1).unwrap().split('`').next().unwrap();
+    assert_eq!(token.len(), 43, "{said}");
+    let ask = |more: &str| answer(send(host, "POST", more, &initialize(&json!({})).to_string()));
+    let header = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    for more in [String::new(), header(""), header("x"), "Authorization: Basic eA==\r\n".to_owned()]
+    {
+        assert!(ask(&more).starts_with("HTTP/1.1 401"), "{more}");
+    }
+    let known = header(token);
+    assert!(ask(&known).starts_with("HTTP/1.1 200"));
+    let own = format!("{known}Origin: http://{host}\r\nSec-Fetch-Site: same-origin\r\n");
+    assert!(ask(&own).starts_with("HTTP/1.1 200"));
+    for foreign in [
+        "Origin: http://localhost:1",
+        "Origin: http://127.0.0.1:1",
+        "Origin: http://127.0.0.1",
+        "Origin: https://example.com",
+        "Origin: null",
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Site: same-site",
+    ] {
+        let said = ask(&format!("{known}{foreign}\r\n"));
+        assert!(said.starts_with("HTTP/1.1 403"), "{foreign}: {said}");
+    }
     serving.interrupt();
     serving.wait().code(130);
 }

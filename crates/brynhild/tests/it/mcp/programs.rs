@@ -49,6 +49,31 @@ fn a_script_of_one_s_own_server_is_known_by_its_bytes_in_another_project() {
 }
 
 #[test]
+fn a_clone_is_not_run_in_the_place_of_one_s_own_server() {
+    let project = project();
+    project.file("server.py", format!("open('ran', 'w')\n{SERVER}"));
+    let entry = "command: python3, args: [-m, server], sandbox: {write: [.]}";
+    let given = "command: python3, args: [-c, 'import sys; sys.exit(sys.argv[1])', ./x]";
+    let taken = "command: npx, args: [-y, ./x]";
+    project.config_more(&format!(
+        "mcp: {{servers: {{m: {{{entry}}}, n: {{{entry}, cwd: .}}, p: {{{given}}}, q: {{{taken}}}}}}}\n"
+    ));
+    let run = test(&project, ".");
+    run.code(1);
+    assert!(run.stderr.contains("No module named server"), "{run}");
+    assert!(!project.path().join("ran").exists());
+    // What it is given means the same.
+    let run = project.brynhild(&["mcp", "test", "p"]);
+    let meant = project.path().canonicalize().unwrap().join("x");
+    assert!(run.code(1).stderr.contains(meant.to_str().unwrap()), "{run}");
+    let run = project.brynhild(&["mcp", "test", "q"]);
+    assert!(run.code(1).stderr.contains("would be what the project brings"), "{run}");
+    // Who wants it says so.
+    project.brynhild(&["mcp", "test", "n"]).success();
+    assert!(project.path().join("ran").exists());
+}
+
+#[test]
 fn a_description_that_comes_back_agrees_to_nothing_new() {
     let (project, script) = with_own_server();
     let (first, second) = (project.home().join("a"), project.home().join("b"));

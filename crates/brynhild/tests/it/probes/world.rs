@@ -77,10 +77,20 @@ impl World {
             (".ssh/id_ed25519", "SECRET-KEY"),
             (".aws/credentials", "SECRET-AWS"),
             (".cargo/credentials.toml", "SECRET-CARGO"),
+            (".cargo/config.toml", "[registry]\ntoken = \"SECRET-CARGO-CONFIG\"\n"),
+            (".gem/credentials", "SECRET-GEM"),
+            (".gem/ruby/3.4.0/x", "tool"),
+            (".local/share/uv/credentials/credentials.toml", "SECRET-UV"),
+            (".dotnet/corefx/cryptography/x509stores/my/a.pfx", "SECRET-DOTNET"),
+            (".nvm/versions/node/v22.1.0/etc/npmrc", "//r.test/:_authToken=SECRET-NPM\n"),
+            (".nvm/versions/node/v22.1.0/bin/node", "tool"),
+            ("miniconda3/.condarc", "channels: [https://c.test/t/SECRET-CONDA/x]\n"),
+            ("miniconda3/bin/conda", "tool"),
             (".bashrc", "# shell"),
             (".local/bin/git-x", "tool"),
             (".config/brynhild/config.yaml", config.as_str()),
         ] {
+            fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
             fs::write(home.join(name), text).unwrap();
         }
         for name in ["tmp_canary", "inherited"] {

@@ -161,6 +161,41 @@ fn a_session_is_exported() {
 }
 
 #[test]
+fn what_a_person_names_is_written_and_read_through_no_link_of_the_project() {
+    let server = working();
+    let project = worked(&server);
+    let keys = project.home().join("keys");
+    fs::write(&keys, "mine").unwrap();
+    let link = |target: &std::path::Path, name: &str| {
+        std::os::unix::fs::symlink(target, project.path().join(name)).unwrap();
+    };
+    link(&keys, "notes.md");
+    link(&project.home().join("made"), "new.md");
+    link(&project.home(), "out");
+    let export = ["session", "export", "work", "-o"];
+    for named in ["notes.md", "new.md", "out/keys", "out/made"] {
+        let run = project.brynhild(&[&export[..], &[named]].concat());
+        assert!(run.code(1).stderr.contains(named), "{run}");
+    }
+    for words in [["--log-file", "notes.md"], ["--prompt-file", "notes.md"], ["-o", "out/made"]] {
+        let run = project.brynhild(&[&["chat", "go"][..], &words].concat());
+        assert!(run.code(1).stderr.contains("could have made it"), "{words:?}: {run}");
+    }
+    assert_eq!(fs::read_to_string(&keys).unwrap(), "mine");
+    assert!(!project.home().join("made").exists());
+    // Links within the project are the project's own affair.
+    link(std::path::Path::new("real.md"), "inside.md");
+    project.file("real.md", "");
+    project.brynhild(&[&export[..], &["inside.md"]].concat()).success();
+    assert!(project.read("real.md").starts_with("# work"));
+    project.brynhild(&[&export[..], &["fresh.md"]].concat()).success();
+    let mode = fs::metadata(project.path().join("fresh.md")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let shown = project.brynhild(&[&export[..], &["/dev/stdout"]].concat());
+    assert!(shown.success().stdout.starts_with("# work"), "{shown}");
+}
+
+#[test]
 fn words_are_found_in_all_that_was_said_and_done() {
     let server = working();
     let project = worked(&server);

@@ -153,6 +153,15 @@ n=0
 while IFS= read -r line; do n=$((n + 1)); done < "$file"
 [ $((n + 1)) -gt 500 ] && log "long"
 sed -n 's/a/b/p' README.md
+kept=(secrets 'two words' x.pem)
+is_kept() {
+  local name="$1" answer=1
+  for one in "${kept[@]}"; do
+    if [ "$one" = "$name" ]; then answer=0; fi
+  done
+  return "$answer"
+}
+if is_kept "$file"; then exit 2; fi
 "#;
 
 #[test]
@@ -225,6 +234,49 @@ fn what_a_hook_writes_by_the_name_of_data_and_runs_is_named_or_covered() {
     assert_eq!(list(&project)[0]["state"], "unchanged");
     std::os::unix::fs::symlink("lib/json.py", project.path().join("x.log")).unwrap();
     assert_eq!(list(&project)[0]["state"], "changed");
+}
+
+#[test]
+fn what_a_hook_writes_by_another_name_of_a_script_is_named_or_covered() {
+    let with_hard_link = |name: &str| {
+        let project = project();
+        with_hook(&project, "pre_tool_use", "cat data > x.log; sh lib/b.sh");
+        project.file("lib/b.sh", "true\n").file("data", "true\n");
+        fs::hard_link(project.path().join("lib/b.sh"), project.path().join(name)).unwrap();
+        project
+    };
+    assert_eq!(told(&with_hard_link("x.log"))[0]["command"], "cat data > x.log");
+    // One that comes later is noticed.
+    let project = with_hard_link("other.log");
+    assert_eq!(told(&project), json!([]));
+    trust(&project);
+    assert_eq!(list(&project)[0]["state"], "unchanged");
+    fs::hard_link(project.path().join("lib/b.sh"), project.path().join("x.log")).unwrap();
+    assert_eq!(list(&project)[0]["state"], "changed");
+}
+
+#[test]
+fn what_a_package_or_script_loads_by_other_letters_is_named() {
+    for (package, wanted) in [
+        (r##"{"imports": {"#x": "./\u0064eep/c.mjs"}}"##, "imports: ./deep/c.mjs"),
+        (r##"{"imports": {"#x": {"node": "./d%65ep/c.mjs"}}}"##, "imports: ./d%65ep/c.mjs"),
+    ] {
+        let project = project();
+        with_hook(&project, "session_start", "node lib/a.mjs");
+        project.file("lib/a.mjs", "import '#x'\n").file("package.json", package);
+        project.file("deep/c.mjs", "1\n");
+        let wanted = json!([{"file": "package.json", "command": wanted}]);
+        assert_eq!(told(&project), wanted, "{package}");
+    }
+    for (text, line) in [
+        ("await import\n(process.env.X)\n", "await import"),
+        ("import 'data:text/javascript,1'\n", "import 'data:text/javascript,1'"),
+    ] {
+        let project = project();
+        with_hook(&project, "session_start", "node lib/a.mjs");
+        project.file("lib/a.mjs", text);
+        assert_eq!(told(&project), json!([{"file": "lib/a.mjs", "command": line}]), "{text}");
+    }
 }
 
 #[test]

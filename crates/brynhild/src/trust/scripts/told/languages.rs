@@ -148,21 +148,21 @@ pub(super) fn starting(language: Language, text: &str) -> Vec<String> {
                         || imports_code(line)
                         || loads_objects(line)
                 }
-                Language::JavaScript => {
-                    loads_open(line, &["require", "import"])
-                        || line.contains("\\u") && spells_out(line)
-                }
+                Language::JavaScript => line.contains("\\u") && spells_out(line),
                 Language::Perl => line.contains('`') || has_name("do"),
                 Language::Ruby => {
                     let has_sign = ["`", "%x", "$:"].iter().any(|it| line.contains(it));
-                    has_sign || loads_open(line, &["require_relative"])
+                    has_sign || opened(line, &["require_relative"]).next().is_some()
                 }
                 Language::Shell | Language::Binary => false,
             }
     };
     let odd = match language {
         Language::Python => codings(text),
-        Language::JavaScript => escaped(text),
+        Language::JavaScript => {
+            let opened = opened(text, &["require", "import"]).map(|at| line_at(text, at));
+            escaped(text).into_iter().chain(opened).collect()
+        }
         Language::Shell | Language::Perl | Language::Ruby | Language::Binary => Vec::new(),
     };
     odd.into_iter().chain(text.lines().filter(is_told)).map(str::to_owned).collect()
@@ -193,17 +193,21 @@ fn escaped(text: &str) -> Vec<&str> {
         name.is_some_and(is_spelled) || rest.starts_with("/*") || rest.starts_with("//")
     };
     let odd = places.filter(|(at, name)| is_odd(&text[at + name.len()..]));
-    odd.map(|(at, _)| {
-        let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
-        text[start..].lines().next().unwrap_or_default()
-    })
-    .collect()
+    odd.map(|(at, _)| line_at(text, at)).collect()
+}
+
+/// The line of a text in which this place is.
+fn line_at(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
+    text[start..].lines().next().unwrap_or_default()
 }
 
 /// Whether a name is not that of the file as it stands there: in addresses letters may be written as their numbers,
-/// and ends of lines and tabs are dropped.
-fn is_spelled(name: &str) -> bool {
+/// and ends of lines and tabs are dropped; and one with a scheme may hold the code itself.
+pub(super) fn is_spelled(name: &str) -> bool {
+    let scheme = name.split_once(':').map(|(scheme, _)| scheme);
     name.contains(|c: char| ['\\', '%'].contains(&c) || c.is_control())
+        || scheme.is_some_and(|it| it != "node")
 }
 
 /// Whether a letter of a name is written as its number, which makes another word of the name.
@@ -270,29 +274,29 @@ fn loads_objects(line: &str) -> bool {
     })
 }
 
-/// Whether a line loads something by one of these words whose name is no plain text.
-fn loads_open(line: &str, loaders: &[&str]) -> bool {
-    loaders.iter().any(|word| {
-        names(line).filter(|(_, name)| name == word).any(|(at, _)| {
-            let rest = line[at + word.len()..].trim_start();
-            let call = rest.strip_prefix('(').map(str::trim_start);
-            // Ruby needs no brackets, and puts values into texts.
-            let is_ruby = *word == "require_relative";
-            let text = call.or(is_ruby.then_some(rest));
-            let quote = text.and_then(|it| it.chars().next()).filter(|it| ['"', '\''].contains(it));
-            let is_text = text.zip(quote).is_some_and(|(text, quote)| {
-                text[1..].split_once(quote).is_some_and(|(name, after)| {
-                    let after = after.trim_start();
-                    !is_spelled(name)
-                        && (after.starts_with(')')
-                            || is_ruby && after.is_empty() && !name.contains('#'))
-                })
-            });
-            // A statement names what it imports; what loads by another name is given away otherwise.
-            let is_statement = *word == "import" && call.is_none();
-            !is_text && !is_statement
-        })
-    })
+/// Where a text loads something by one of these words whose name is no plain text.
+fn opened<'a>(text: &'a str, loaders: &'a [&str]) -> impl Iterator<Item = usize> + 'a {
+    let is_open = |at: usize, word: &str| {
+        let rest = text[at + word.len()..].trim_start();
+        let call = rest.strip_prefix('(').map(str::trim_start);
+        // Ruby needs no brackets, and puts values into texts.
+        let is_ruby = word == "require_relative";
+        let given = call.or(is_ruby.then_some(rest));
+        let quote = given.and_then(|it| it.chars().next()).filter(|it| ['"', '\''].contains(it));
+        let is_text = given.zip(quote).is_some_and(|(given, quote)| {
+            given[1..].split_once(quote).is_some_and(|(name, after)| {
+                let after = after.trim_start();
+                !is_spelled(name)
+                    && (after.starts_with(')')
+                        || is_ruby && after.is_empty() && !name.contains('#'))
+            })
+        });
+        // A statement names what it imports; what loads by another name is given away otherwise.
+        let is_statement = word == "import" && call.is_none();
+        !is_text && !is_statement
+    };
+    let places = names(text).filter(|(_, name)| loaders.contains(name));
+    places.filter(move |(at, word)| is_open(*at, word)).map(|(at, _)| at)
 }
 
 /// Whether Python takes a letter for one of ASCII.

@@ -45,6 +45,11 @@ pub(super) fn name(program: &str) -> &str {
     own.unwrap_or(program)
 }
 
+/// Whether what a program of this name does depends on options that it may be given in variables.
+pub(super) fn takes_options(name: &str) -> bool {
+    OPTIONS.iter().any(|(it, _)| *it == name)
+}
+
 /// Whether a program that is given these runs nothing.
 pub(in super::super) fn runs_nothing(name: &str, args: &[Word]) -> bool {
     let texts: Option<Vec<&str>> = args.iter().map(Word::literal).collect();
@@ -73,7 +78,12 @@ pub(in super::super) fn runs_nothing(name: &str, args: &[Word]) -> bool {
 
 /// Whether a word is no option, or one of these.
 fn is_known(word: &Word, options: &[&str]) -> bool {
-    let Some(Piece::Text(text)) = word.pieces.first() else { return true };
+    let text = match word.pieces.first() {
+        Some(Piece::Text(text)) => text,
+        Some(Piece::Variable(_)) | None => return true,
+        // Of what it stands for, some may be options.
+        Some(Piece::Bare(_) | Piece::Other) => return false,
+    };
     let option = text.split('=').next().unwrap_or_default();
     !text.starts_with('-') || ["-", "--"].contains(&text.as_str()) || options.contains(&option)
 }
@@ -108,7 +118,7 @@ fn is_read(texts: &[&str]) -> bool {
     names.iter().all(|it| is_name(it) && !loads(it))
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -12,7 +12,7 @@ use policy::script::{self, Command, Kind as Of, Piece, Word};
 use super::super::written::targets;
 use super::super::{Entry, Kind};
 use super::languages::{Language, interpreter};
-use super::programs::{is_double_test, name, runs_nothing};
+use super::programs::{is_double_test, is_name, name, runs_nothing, takes_options};
 use super::variables::{could_load, is_plain, loads};
 use super::written::{is_elsewhere, name_unless_loaded, said};
 use super::{By, Facts, Lines, Place, Weight};
@@ -158,6 +158,10 @@ impl<'a> Shapes<'a> {
             for (name, value) in &command.settings {
                 let count = usize::from(numbers.contains(&value.range.start));
                 *self.next.numbers.entry(name.clone()).or_default() += count;
+                if matches!(value.pieces.first(), Some(Piece::Text(text)) if text.starts_with('-'))
+                {
+                    self.next.options.insert(name.clone());
+                }
             }
             for name in command.settings.iter().map(|(name, _)| name.as_str()).chain(set(command)) {
                 *self.next.settings.entry(name.to_owned()).or_default() += 1;
@@ -227,6 +231,7 @@ impl<'a> Shapes<'a> {
         let is_set = match (command.words.is_empty(), program) {
             (true, _) => names.all(|name| !loads(name)),
             (false, Some("export")) => names.next().is_none(),
+            (false, Some("local")) => names.all(|name| !loads(name)),
             (false, _) => !names.any(is_given),
         };
         if !is_set || !targets(command).iter().all(|it| self.is_target(known, it)) {
@@ -244,9 +249,7 @@ impl<'a> Shapes<'a> {
                 [open, test @ ..] => runs_nothing(open.literal().unwrap_or_default(), test),
                 [] => false,
             },
-            Of::Simple => {
-                command.words.is_empty() || self.is_run_known(line, known, &command.words)
-            }
+            Of::Simple => command.words.is_empty() || self.is_run_known(line, known, command),
         }
     }
 
@@ -287,14 +290,16 @@ impl<'a> Shapes<'a> {
     }
 
     /// Whether the words are a program that runs nothing, or one file that is covered.
-    fn is_run_known(&mut self, line: &Line<'_>, known: &Known<'_>, words: &[Word]) -> bool {
-        let [program, args @ ..] = words else { return true };
+    fn is_run_known(&mut self, line: &Line<'_>, known: &Known<'_>, command: &Command) -> bool {
+        let Command { words, settings, .. } = command;
+        let [program, args @ ..] = words.as_slice() else { return true };
         let by = match program.literal().map(name) {
             Some("tee") => return true,
             Some("trap") => return self.is_trap(line, known, args),
             Some(name) if known.functions.contains(&name) => return is_function(name),
             // Names in words, which are put together elsewhere, would be set without a look at them.
             Some("export") => return args.is_empty(),
+            Some("local") => return is_local(args, settings),
             Some("cd") => {
                 return is_project(args) && line.folder.is_none() && self.place != Place::Folder;
             }
@@ -304,7 +309,7 @@ impl<'a> Shapes<'a> {
                 Some(Language::Shell) => By::Shell,
                 Some(language) => By::Interpreter(language),
                 None if name.contains('/') => By::Itself,
-                None => return runs_nothing(name, args),
+                None => return runs_nothing(name, args) && !self.hides_options(name, args),
             },
             None => By::Itself,
         };
@@ -319,6 +324,15 @@ impl<'a> Shapes<'a> {
             self.runs(path, by);
         }
         is_covered
+    }
+
+    /// Whether a program may be given an option by a variable.
+    fn hides_options(&self, name: &str, args: &[Word]) -> bool {
+        let is_option = |word: &Word| match word.pieces.first() {
+            Some(Piece::Variable(name)) => self.facts.options.contains(name),
+            _ => false,
+        };
+        takes_options(name) && args.iter().any(is_option)
     }
 
     fn runs(&mut self, path: String, by: By) {
@@ -446,6 +460,12 @@ fn is_count(before: &[Command], value: &Word) -> bool {
 
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Whether `local` is given nothing but names and values that stay one word to every shell.
+fn is_local(names: &[Word], settings: &[(String, Word)]) -> bool {
+    let is_plain = |it: &Word| it.literal().is_some_and(|it| is_name(it) && !loads(it));
+    names.iter().all(is_plain) && settings.iter().all(|(_, value)| value.is_one())
 }
 
 /// Whether `cd` is told to stay in the project's folder.

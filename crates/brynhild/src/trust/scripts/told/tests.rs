@@ -122,6 +122,10 @@ fn programs_that_run_nothing_and_single_covered_files_are_not_told() {
         "sed -n 's/a/b/p' README.md",
         "ruff check --fix --select=E,F \"$f\"; ruff format -q src",
         "gofmt -l -w x.go; base64 -d < x; aplay -q x.wav",
+        "o=-q; grep \"$o\" a x",
+        "names=(a 'b c' d.e)\nfor name in \"${names[@]}\"; do echo \"$name\"; done",
+        "names=(\n  a # one\n  b\n)\necho \"${names[0]} of ${#names[@]}\"",
+        "say() { local x=1 y; local message=\"$1: b\"; echo \"$message\"; }; say a",
     ] {
         assert_eq!(in_hook(text), [], "{text}");
         assert_eq!(in_script(text), [], "{text}");
@@ -224,6 +228,21 @@ fn a_file_that_is_written_and_run_is_told() {
         let package = format!("{{\"exports\": {{\"./*\": \"./{pattern}\"}}}}");
         let found = with_files(&[run, ("package.json", &package)]);
         assert_eq!(!found.is_empty(), is_told, "{pattern}");
+    }
+}
+
+#[test]
+fn what_a_package_names_by_other_letters_is_told() {
+    for (package, is_told) in [
+        (r#"{"main": "lib/b.js", "scripts": {"a": "echo \"50%\""}}"#, false),
+        (r#"{"main": "lib/\u0062.js"}"#, true),
+        (r#"{"m\u0061in": "lib\/b.js"}"#, true),
+        (r#"{"exports": {"./x": {"import": ["./lib/%62.js"]}}}"#, true),
+        (r##"{"imports": {"#x": "./lib\\b.js"}}"##, true),
+        (r#"{"bin": {"x": "./lib/\tb.js"}}"#, true),
+    ] {
+        let found = with_files(&[("run.sh", "true"), ("package.json", package)]);
+        assert_eq!(!found.is_empty(), is_told, "{package}: {found:?}");
     }
 }
 
@@ -390,6 +409,9 @@ fn scripts_of_other_languages_are_told_by_words() {
         ("a.mjs", "export * from'../d%65ep/c.mjs'"),
         ("a.mjs", "import '../de\tep/c.mjs'"),
         ("a.mjs", "await import('./%62.mjs')"),
+        ("a.mjs", "import 'data:text/javascript,1'"),
+        ("a.mjs", "await import(\"data:text/javascript;base64,MQ==\")"),
+        ("a.mjs", "export * from 'file:///w/%79.mjs'"),
         ("a.mjs", "await import('./de\tep/c.mjs')"),
         ("a.js", "new (require('inspector').Session)()"),
         ("a.mjs", "import { Session } from 'node:inspector/promises'"),
@@ -418,6 +440,14 @@ fn scripts_of_other_languages_are_told_by_words() {
 }
 
 #[test]
+fn what_is_loaded_by_a_name_on_another_line_is_told() {
+    for text in ["await import\n(name)", "x = require\n\n  (name)"] {
+        let found = with_files(&[("run.sh", "true"), ("a.mjs", text)]);
+        assert_eq!(found, [("a.mjs".to_owned(), text.lines().next().unwrap().to_owned())]);
+    }
+}
+
+#[test]
 fn what_only_looks_like_such_a_word_is_not_told() {
     for (path, text) in [
         ("a.py", "import json, re, sys\npattern = re.compile('x')\nsys.exit(2)"),
@@ -430,7 +460,7 @@ fn what_only_looks_like_such_a_word_is_not_told() {
         ("a.py", "#!/usr/bin/env python3\n# -*- coding: UTF-8 -*-\nx = 1\n# coding: utf-7"),
         ("a.py", "# coding: latin_1\nencoding = 'utf-7'"),
         ("a.mjs", "import {\n  a,\n} from './y'\nx = Array.from('\\n')\ny = '\\u2014 \\x1b[31m'"),
-        ("a.js", "const fs = require('fs')\nimport path from 'path'\n/x/.exec(a)"),
+        ("a.js", "const fs = require('node:fs')\nimport path from 'path'\n/x/.exec(a)"),
         ("a.mjs", "import './b.mjs#v'\nimport './b.mjs?v'\nconst x = '100%'"),
         (
             "a.py",

@@ -13,7 +13,7 @@ use super::languages::{First, Language, by_own};
 /// Endings of what no interpreter loads unless its whole name is written out.
 const ENDINGS: [&str; 4] = [".json", ".log", ".md", ".txt"];
 /// What Node.js looks into for the name of what it loads.
-const PACKAGE: &str = "package.json";
+pub(super) const PACKAGE: &str = "package.json";
 
 /// The names with such endings that texts which no shell reads say, in small letters. Of a pattern it is what follows
 /// the star, with that before it.

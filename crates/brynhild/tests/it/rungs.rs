@@ -1,0 +1,41 @@
+//! Projects whose program confines by a certain rung, for what must hold on each.
+
+use testkit::Project;
+
+/// By what processes are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rung {
+    Bubblewrap,
+    Landlock,
+}
+
+impl Rung {
+    /// Those that this machine has; says which it has not.
+    pub(crate) fn here() -> Vec<Self> {
+        [Self::Bubblewrap, Self::Landlock].into_iter().filter(|rung| rung.is_here()).collect()
+    }
+
+    /// A project where nothing stronger is found.
+    pub(crate) fn project(self) -> Project {
+        match self {
+            Self::Bubblewrap => crate::project(),
+            Self::Landlock => {
+                let hides = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rungs/landlock.sh");
+                Project::with_binary(hides).env("SHIPPED", env!("CARGO_BIN_EXE_brynhild"))
+            }
+        }
+    }
+
+    fn is_here(self) -> bool {
+        let run = self.project().brynhild(&["sandbox", "doctor", "--json"]);
+        let reports: serde_json::Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+        let name = format!("{self:?}").to_lowercase();
+        let is_it =
+            |report: &serde_json::Value| report["rung"] == *name && report["chosen"] == true;
+        let is_here = reports.as_array().is_some_and(|reports| reports.iter().any(is_it));
+        if !is_here {
+            crate::crashes::skip(&format!("{self:?}: {}", run.stderr));
+        }
+        is_here
+    }
+}
