@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use contract::policy::{Access, Decision, Mode, Policy};
 use contract::tool::{Risk, ToolSpec};
 use policy::Settings;
-use policy::ground::{Ground, Look, Sought, Width};
+use policy::ground::{Ground, Look, Sought};
 use policy::rules::Scope;
 use serde_json::json;
 
@@ -16,10 +16,6 @@ use crate::setting::{bare, command, rules, tool};
 struct Repository(&'static [&'static str]);
 
 impl Look for Repository {
-    fn seek(&self, _: &Path, _: Width, _: &mut dyn FnMut(&Path) -> bool) -> Sought {
-        Sought::Nothing
-    }
-
     fn real(&self, path: &Path) -> Option<PathBuf> {
         Some(path.to_owned())
     }
