@@ -356,11 +356,10 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
 }
 
 fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
-    let modes = [Mode::ReadOnly, Mode::Normal, Mode::Yolo];
-    let mode = modes.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
+    let mode = Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
     let mode = mode.ok_or_else(|| {
         Problem::misuse(format!("`{wanted}` is no mode"))
-            .hint("there are read-only, normal and yolo")
+            .hint("the modes are read-only, ask, normal and yolo")
     })?;
     if world.global.safe && mode != Mode::ReadOnly {
         return Err(Problem::misuse("`--safe` is stronger than `/mode`")

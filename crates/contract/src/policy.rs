@@ -15,20 +15,37 @@ use crate::tool::ToolSpec;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// No write, no network, no program outside a read-only sandbox.
+    /// Nothing is changed: no writes, no network, commands run in a read-only sandbox.
     ReadOnly,
-    /// What a rule allows runs confined, everything else asks.
+    /// Edits and commands ask first, except commands that are provably read-only.
+    Ask,
+    /// Actions inside the sandbox run without asking; leaving the sandbox asks.
     #[default]
     Normal,
-    /// No questions; the sandbox, deny rules and protected paths stay.
+    /// Network access runs without asking too; the sandbox, deny rules and destructive commands
+    /// keep their checks.
     Yolo,
 }
 
 impl Mode {
+    /// Every mode, strictest first.
+    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::Normal, Self::Yolo];
+
+    /// One line for users: the effect of the mode.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "nothing is changed; commands run in a read-only sandbox",
+            Self::Ask => "edits and commands ask first, unless they only read",
+            Self::Normal => "edits and sandboxed commands run; leaving the sandbox asks",
+            Self::Yolo => "network access does not ask either",
+        }
+    }
+
     /// The mode as it is written on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
+            Self::Ask => "ask",
             Self::Normal => "normal",
             Self::Yolo => "yolo",
         }
@@ -65,10 +82,15 @@ pub enum Action {
         #[schemars(with = "String")]
         cwd: PathBuf,
     },
-    /// Talks to a host.
+    /// Connects to a host.
     Connect {
-        /// The host's name, with its port where it has one.
+        /// The host's name, with its port if it has one; `*` for any host.
         host: String,
+    },
+    /// Runs the command of the same call on the host, outside the sandbox.
+    LeaveSandbox {
+        /// The command's text.
+        command: String,
     },
     /// Runs code whose effects are not known beforehand (a plugin's tool).
     Opaque {
@@ -120,6 +142,8 @@ pub enum Access {
     ReadOnly,
     /// The workspace as well.
     Workspace,
+    /// Whatever the user may write: the process runs outside the sandbox.
+    Host,
 }
 
 /// The decision on a call, with the whole reasoning and the confinement to run it under.

@@ -175,6 +175,27 @@ pub trait Process: Send {
     async fn wait(&mut self) -> std::io::Result<Exit>;
     /// Kills it and all it started, at once.
     fn kill(&mut self);
+    /// The requests of this process that the sandbox refused so far, each once.
+    fn blocked(&self) -> Vec<Blocked> {
+        Vec::new()
+    }
+}
+
+/// A request of a process that the sandbox refused.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Blocked {
+    /// A connection to a host that the process may not reach.
+    Host {
+        /// The host as it was named.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A change of a protected file, undone or moved to quarantine.
+    Write {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 /// How a process ended.

@@ -118,6 +118,10 @@ fn judge_action(call: &Call<'_>, action: &Action) -> Stated {
             (findings, outcome.read_only || vouches)
         }
         Action::Connect { host } => (connect(call, host), false),
+        Action::LeaveSandbox { command } => (
+            vec![ask(command, "it runs outside the sandbox", BUILT_IN).lifted_by(Lift::Never)],
+            false,
+        ),
         Action::Opaque { what } => (opaque(call, what), only_looks(call)),
     };
     Stated { steps, changes_nothing, search_path }

@@ -17,6 +17,9 @@ pub(crate) fn read_only_refusal(call: &Call<'_>, action: &Action) -> Option<Find
         Action::Write { path, .. } => {
             Some(deny(&path.display().to_string(), "nothing is written in read-only mode", MODE))
         }
+        Action::LeaveSandbox { command } => {
+            Some(deny(command, "nothing leaves the sandbox in read-only mode", MODE))
+        }
         Action::Connect { host } => Some(deny(host, "there is no network in read-only mode", MODE)),
         Action::Opaque { what } if !only_looks(call) => Some(deny(
             what,

@@ -33,7 +33,7 @@ pub(crate) fn rules(call: &Call<'_>, actions: &[Action]) -> Vec<Rule> {
             let is_call = what.contains('{');
             vec![Target::What(if is_call { ANY_WORDS.to_owned() } else { what.clone() })]
         }
-        Action::Opaque { .. } => Vec::new(),
+        Action::Opaque { .. } | Action::LeaveSandbox { .. } => Vec::new(),
     });
     let mut rules: Vec<Rule> = Vec::new();
     for rule in targets.map(|target| rule(call, target)) {

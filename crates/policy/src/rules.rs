@@ -90,7 +90,7 @@ impl Rule {
             Action::Run { .. } => self.matcher.tool.as_deref() == Some("Bash"),
             Action::Write { .. } => matches!(self.matcher.tool.as_deref(), Some("Write" | "Edit")),
             Action::Read { .. } => self.matcher.tool.as_deref() == Some("Read"),
-            Action::Connect { .. } | Action::Opaque { .. } => false,
+            Action::Connect { .. } | Action::LeaveSandbox { .. } | Action::Opaque { .. } => false,
         };
         let is_bare = self.matcher.target == Target::Anything && self.matcher.source.is_none();
         named && is_bare && self.decision != Decision::Allow && tool.source != "builtin"

@@ -127,7 +127,7 @@ impl Keeper {
                         is_walk |= call.access == Access::Workspace || !self.settings.is_confined;
                     }
                     Action::Opaque { .. } => is_walk = true,
-                    Action::Read { .. } | Action::Connect { .. } => {}
+                    Action::Read { .. } | Action::Connect { .. } | Action::LeaveSandbox { .. } => {}
                 }
             }
         }

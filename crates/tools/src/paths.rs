@@ -213,7 +213,10 @@ impl Paths {
 pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<PathBuf, Stop> {
     let is_it = |action: &Action| match action {
         Action::Read { path: judged } | Action::Write { path: judged, .. } => *judged == path,
-        Action::Run { .. } | Action::Connect { .. } | Action::Opaque { .. } => false,
+        Action::Run { .. }
+        | Action::Connect { .. }
+        | Action::LeaveSandbox { .. }
+        | Action::Opaque { .. } => false,
     };
     if actions.is_empty() || actions.iter().any(is_it) {
         return Ok(path);

@@ -208,6 +208,7 @@ impl Status {
         }
         let (role, mode) = match self.mode {
             Mode::ReadOnly => (Role::Good, "read-only"),
+            Mode::Ask => (Role::Status, "ask"),
             Mode::Normal => (Role::Status, "normal"),
             Mode::Yolo => (Role::Caution, "yolo"),
         };

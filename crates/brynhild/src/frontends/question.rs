@@ -147,6 +147,7 @@ pub(crate) fn about(event: &Event, palette: Palette) -> String {
             Action::Run { command, cwd } => {
                 (format!("run in {}:", shown(cwd)), Some(command.clone()))
             }
+            Action::LeaveSandbox { .. } => ("outside the sandbox".to_owned(), None),
             Action::Connect { host } => (format!("connect to {}", one_line(host)), None),
             Action::Opaque { what } => (with(one_line(what), whole()), None),
         };

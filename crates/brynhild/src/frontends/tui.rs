@@ -286,14 +286,7 @@ impl Desk<'_> {
             Control::Mode(mode) => {
                 self.mode.set(mode);
                 self.backstage.set_mode(mode);
-                let word = mode.as_str();
-                let text = match mode {
-                    Mode::ReadOnly => format!("the mode is {word}: tools only look"),
-                    Mode::Normal => {
-                        format!("the mode is {word}: what changes something is asked about")
-                    }
-                    Mode::Yolo => format!("the mode is {word}: nothing is asked about"),
-                };
+                let text = format!("Mode {}: {}", mode.as_str(), mode.summary());
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
                 Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
             }

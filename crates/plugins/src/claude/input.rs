@@ -43,7 +43,7 @@ pub(crate) fn arguments(args: &Value, cwd: &Path) -> Value {
 fn permission_mode(mode: Mode) -> &'static str {
     match mode {
         Mode::ReadOnly => "plan",
-        Mode::Normal => "default",
+        Mode::Ask | Mode::Normal => "default",
         Mode::Yolo => "bypassPermissions",
     }
 }

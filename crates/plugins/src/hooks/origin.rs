@@ -103,7 +103,7 @@ pub(crate) fn find_script(
 fn written(mode: Mode) -> Access {
     match mode {
         Mode::ReadOnly => Access::ReadOnly,
-        Mode::Normal | Mode::Yolo => Access::Workspace,
+        Mode::Ask | Mode::Normal | Mode::Yolo => Access::Workspace,
     }
 }
 

@@ -67,7 +67,7 @@ impl ToolFacts {
     pub(super) fn is_allowed(&self, mode: Mode) -> bool {
         match mode {
             Mode::ReadOnly => self.allow_in_read_only,
-            Mode::Normal => self.allow_in_normal,
+            Mode::Ask | Mode::Normal => self.allow_in_normal,
             Mode::Yolo => true,
         }
     }
@@ -77,9 +77,8 @@ impl ToolFacts {
         if !self.visible_to_agent {
             return String::from("hidden from models, for other plugins only");
         }
-        let modes = [Mode::ReadOnly, Mode::Normal, Mode::Yolo];
         let modes: Vec<&str> =
-            modes.into_iter().filter(|&mode| self.is_allowed(mode)).map(Mode::as_str).collect();
+            Mode::ALL.into_iter().filter(|&mode| self.is_allowed(mode)).map(Mode::as_str).collect();
         let change = if self.is_destructive { ", changes things" } else { "" };
         let ask = if self.always_confirm { ", each run is asked about" } else { "" };
         format!("in {}{change}{ask}", modes.join(", "))

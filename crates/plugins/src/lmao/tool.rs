@@ -53,7 +53,7 @@ impl Tool for LmaoTool {
     fn spec(&self) -> &ToolSpec {
         match self.hosts.mode() {
             Mode::ReadOnly => &self.looking,
-            Mode::Normal | Mode::Yolo => self.python.spec(),
+            Mode::Ask | Mode::Normal | Mode::Yolo => self.python.spec(),
         }
     }
 

@@ -104,7 +104,7 @@ impl Host {
     pub(crate) fn mode(&self) -> Mode {
         match self.exact_mode() {
             Mode::ReadOnly => Mode::ReadOnly,
-            Mode::Normal | Mode::Yolo => Mode::Normal,
+            Mode::Ask | Mode::Normal | Mode::Yolo => Mode::Normal,
         }
     }
 

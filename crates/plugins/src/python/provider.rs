@@ -89,7 +89,7 @@ impl PythonProvider {
     async fn instance(&self, model: &str) -> Result<(Arc<Session>, Opened), ProviderError> {
         let worker = match self.worker.host.mode() {
             Mode::ReadOnly => &self.apart,
-            Mode::Normal | Mode::Yolo => &self.worker,
+            Mode::Ask | Mode::Normal | Mode::Yolo => &self.worker,
         };
         let session = worker.session().await.map_err(|trouble| self.error(trouble))?;
         let _opening = self.opening.lock().await;

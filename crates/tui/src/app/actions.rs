@@ -146,10 +146,11 @@ impl App {
     }
 
     fn next_mode(&mut self, effects: &mut Vec<Effect>) {
-        // No key leads to the mode in which nothing is asked: that takes a word, `/mode yolo`.
+        // No key selects yolo: that takes `/mode yolo`.
         let mode = match self.status.mode {
             Mode::ReadOnly | Mode::Yolo => Mode::Normal,
-            Mode::Normal => Mode::ReadOnly,
+            Mode::Normal => Mode::Ask,
+            Mode::Ask => Mode::ReadOnly,
         };
         effects.push(Effect::Ask(Request::Command(format!("/mode {}", mode.as_str()))));
     }

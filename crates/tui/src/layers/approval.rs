@@ -111,6 +111,7 @@ fn about(action: &Action, args: &mut Option<&Value>) -> Vec<Part> {
             parts.extend(verbatim(command));
             parts
         }
+        Action::LeaveSandbox { .. } => vec![head("outside the sandbox".to_owned())],
         Action::Connect { host } => vec![head(format!("connect to {}", one_line(host)))],
         Action::Opaque { what } => {
             let what = one_line(what);

@@ -504,6 +504,7 @@ pub(crate) fn words(action: &Action) -> String {
         Action::Read { path } => format!("reads {}", shown(path)),
         Action::Write { path, .. } => format!("writes {}", shown(path)),
         Action::Run { cwd, .. } => format!("runs in {}", shown(cwd)),
+        Action::LeaveSandbox { .. } => "leaves the sandbox".to_owned(),
         Action::Connect { host } => format!("connects to {}", one_line(host)),
         Action::Opaque { what } => one_line(what),
     }

@@ -93,7 +93,7 @@ fn a_broken_file_stops_the_program_with_its_line() {
             &["line 2", "behavior.max_tokens is \"many\"", "200000"],
         ),
         ("behavior: {max_tokens: 0}\n", &["line 1", "from 1 to 200000"]),
-        ("behavior: {mode: wild}\n", &["one of read-only, normal, yolo"]),
+        ("behavior: {mode: wild}\n", &["one of read-only, ask, normal, yolo"]),
         ("sandbox:\n  enabled: maybe\n", &["line 2", "true or false"]),
         ("version: 2\n", &["version is 2, expected 1"]),
         ("models: {aliases: [a]}\n", &["models.aliases", "a mapping"]),

@@ -130,7 +130,7 @@ fn the_mode_and_the_model_are_changed_in_the_middle() {
     terminal.send("one\r");
     terminal.wait_for("first");
     terminal.send("\x1b[Z");
-    terminal.wait_for("the mode is read-only: tools only look");
+    terminal.wait_for("Mode read-only");
     terminal.send("/mode yolo\r");
     terminal.wait_for("the mode is yolo: nothing is asked about");
     terminal.send("/model other-model\r");
