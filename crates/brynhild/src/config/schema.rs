@@ -275,7 +275,7 @@ static BEHAVIOR: Section = Section {
         key("max_tool_rounds", Kind::Count { least: 1, most: 100_000 }, Project::Lower),
         key(
             "mode",
-            Kind::Choice(&["read-only", "normal", "yolo"]),
+            Kind::Choice(&["read-only", "ask", "normal", "yolo"]),
             Project::Kept(&Project::Stricter(&["yolo", "normal", "read-only"], "normal")),
         ),
         key(
