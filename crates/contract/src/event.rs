@@ -131,15 +131,14 @@ pub enum What {
         args: Value,
         /// What it would do.
         actions: Vec<Action>,
-        /// Why it asks.
+        /// Why it asks; empty if the mode alone asks.
         why: String,
-        /// The rules that an answer beyond this once would add; none where it is asked about every
-        /// time.
+        /// True if the call may destroy data that undo does not restore.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        destructive: bool,
+        /// The rules that an answer beyond this once would add.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remember: Vec<String>,
-        /// The parts of the call that those rules would not cover: they are asked about every time.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        asked_again: Vec<String>,
     },
     /// A person, or nobody, answered.
     Answered {
@@ -228,6 +227,20 @@ pub enum What {
         /// Files that were left as they are, because somebody else had changed them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<String>,
+    },
+    /// A background command was started.
+    JobStarted {
+        /// Its number, counted from 1 in each session.
+        job: u32,
+        /// The command.
+        command: String,
+    },
+    /// A background command ended.
+    JobFinished {
+        /// Its number.
+        job: u32,
+        /// How it ended, in words, such as `exit code 0` or `stopped`.
+        outcome: String,
     },
     /// A plugin's own record: kept, never read by the program.
     Custom {

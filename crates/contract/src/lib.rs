@@ -4,14 +4,15 @@
 //! `sessions`, `providers`, `tools`, `plugins`, `sandbox`) sees this crate and no other;
 //! only the binary sees them all and ties them together.
 
-pub mod broker;
 pub mod event;
 pub mod hook;
 pub mod id;
+pub mod jobs;
 pub mod log;
 pub mod message;
 pub mod model_profile;
 pub mod policy;
+pub mod prompt_lines;
 pub mod protected;
 pub mod provider;
 pub mod sandbox;

@@ -22,8 +22,7 @@ pub enum Mode {
     /// Actions inside the sandbox run without asking; leaving the sandbox asks.
     #[default]
     Normal,
-    /// Network access runs without asking too; the sandbox, deny rules and destructive commands
-    /// keep their checks.
+    /// Network access does not ask either; deny rules and destructive commands keep their checks.
     Yolo,
 }
 
@@ -156,10 +155,9 @@ pub struct Ruling {
     pub reasons: Vec<Reason>,
     /// What a process of this call may write.
     pub access: Access,
-    /// The search path that its processes get, where the ruling rests on programs that the usual one
-    /// would not find for certain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search_path: Option<String>,
+    /// True if the call runs a command of the list of destructive ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destructive: bool,
 }
 
 impl Ruling {
@@ -174,17 +172,11 @@ pub trait Policy: Send + Sync {
     /// Rules on a call of `tool` that would do `actions`.
     fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling;
 
-    /// Allows calls like this one until the session ends, as far as that is safe. Returns the
-    /// rules it added, in words; none where such a call must be asked about every time.
+    /// Allows calls like this one until the session ends. Returns the rules it added, in words.
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
 
     /// The rules that [`Policy::remember`] would add. Changes nothing.
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
-
-    /// The parts of a call that would be asked about again after [`Policy::remember`].
-    fn asked_again(&self, _tool: &ToolSpec, _actions: &[Action]) -> Vec<String> {
-        Vec::new()
-    }
 
     /// What was allowed until the session ends, in words.
     fn session(&self) -> Vec<String> {
@@ -196,15 +188,13 @@ pub trait Policy: Send + Sync {
         false
     }
 
-    /// Allows calls like this one beyond the session too. A policy without a store remembers them
-    /// until the session ends and says so.
+    /// Allows calls like this one beyond the session too, if the policy has a store.
     fn keep(&self, tool: &ToolSpec, actions: &[Action], _reach: Reach) -> Kept {
         let problem = Some(String::from("nothing is kept beyond this session"));
         Kept { rules: self.remember(tool, actions), problem }
     }
 
-    /// Allows what `rules` cover until the session ends, in the name of `origin`. Whatever denies or
-    /// asks stays stronger, as it is than any rule that allows.
+    /// Adds allow rules until the session ends, in the name of `origin`.
     fn grant(&self, rules: &[String], _origin: &str) -> Granted {
         Granted { rules: Vec::new(), refused: rules.to_vec() }
     }

@@ -184,18 +184,10 @@ pub trait Process: Send {
 /// A request of a process that the sandbox refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blocked {
-    /// A connection to a host that the process may not reach.
-    Host {
-        /// The host as it was named.
-        host: String,
-        /// The port.
-        port: u16,
-    },
+    /// A connection to a host, as it was named, and a port.
+    Host(String, u16),
     /// A change of a protected file, undone or moved to quarantine.
-    Write {
-        /// The file.
-        path: PathBuf,
-    },
+    Write(PathBuf),
 }
 
 /// How a process ended.
@@ -239,10 +231,23 @@ pub enum SandboxError {
     },
 }
 
+/// The guarantees of a sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Enforcement {
+    /// Processes are confined.
+    pub confined: bool,
+    /// Deny rules for files hold for every process.
+    pub file_rules: bool,
+}
+
 /// Starts processes.
 pub trait Sandbox: Send + Sync {
     /// One line for people: which confinement this is.
     fn describe(&self) -> String;
+    /// The guarantees; none by default.
+    fn enforces(&self) -> Enforcement {
+        Enforcement::default()
+    }
     /// Starts `spawn` under `profile`, its standard streams piped.
     fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError>;
 }

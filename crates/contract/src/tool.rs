@@ -171,6 +171,15 @@ pub enum ToolError {
     Broken(String),
 }
 
+/// How much of a file the model may learn before a user was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// That it exists and is a file.
+    Existence,
+    /// All of it.
+    Content,
+}
+
 /// What a running call may use.
 pub struct ToolContext {
     /// The conversation it belongs to.
@@ -232,6 +241,11 @@ pub trait Tool: Send + Sync {
 
     /// What a call with these arguments, which fit the schema, would do. Must not change anything.
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
+
+    /// Fails if a call with these arguments cannot succeed. Reveals no more than `sight` allows.
+    fn check(&self, args: &Value, sight: Sight) -> Result<(), ToolError> {
+        self.inner().map_or(Ok(()), |tool| tool.check(args, sight))
+    }
 
     /// A reason to ask a person about this call whatever rules allow; none for most.
     async fn caution(&self, call: &ToolCall) -> Option<String> {
