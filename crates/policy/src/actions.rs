@@ -1,27 +1,25 @@
-//! The judgment on a whole call: each action by what it does, then the call as a whole.
+//! The judgment on a whole call: each action by its effect, then the call as a whole.
 
 use std::path::Path;
 
-use contract::policy::{Access, Action, Decision, Mode};
+use contract::policy::{Access as ProcessAccess, Action, Decision, Mode};
+use contract::tool::{BUILTIN, Risk};
 
-use crate::call::{Call, Verdict};
-use crate::commands;
-use crate::findings::{BUILT_IN, Finding, Lift, MODE, allow, ask, deny};
+use crate::call::{Access, Call};
+use crate::findings::{BUILT_IN, Finding, Kind, MODE, allow, ask, deny};
 use crate::glob::Reading;
-use crate::modes::{only_looks, read_only_refusal};
-use crate::rules::{ANY_WORDS, Rule, Target, Touch};
-use crate::{RequireApproval, paths};
+use crate::rules::{ANY_WORDS, CommandPattern, HostPattern, Rule, Tail, Target, Touch};
+use crate::shell::{Simple, Word};
+use crate::{RequireApproval, commands, paths, remember};
 
 const NO_APPROVAL: &str = "this tool needs no approval";
 
-/// What was found out about a call.
+/// The judgment on a call.
 pub(crate) struct Judged {
     /// Every step, in order.
     pub(crate) findings: Vec<Finding>,
-    /// What its processes may write.
-    pub(crate) access: Access,
-    /// The search path that they get, where it is not the usual one.
-    pub(crate) search_path: Option<String>,
+    /// The files that its processes may write.
+    pub(crate) access: ProcessAccess,
 }
 
 /// Judges every action of a call, and the call itself.
@@ -30,196 +28,197 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
     findings.extend(whole_tool(call, actions, Decision::Ask));
     if call.settings.require_approval == RequireApproval::Always {
         let origin = format!("tools.{}.require_approval", call.tool.name);
-        let step = ask(&call.tool.name, "this tool is asked about every time", &origin);
-        findings.push(step.lifted_by(Lift::ByMode));
+        let step = ask(Kind::Rule, &call.tool.name, "this tool is asked about every time");
+        findings.push(step.from(&origin));
     }
     let mut read_only = true;
-    // Being in a place where anyone may read is no approval of the tool.
-    let mut granted = false;
-    let mut search_path = None;
     for action in actions {
-        let Stated { steps, changes_nothing, search_path: path } = judge_action(call, action);
-        search_path = search_path.or(path);
-        granted |= !matches!(action, Action::Read { .. })
-            || steps.iter().any(|step| step.reason.origin != BUILT_IN);
+        let (steps, changes_nothing) = judge_action(call, action);
         read_only &= changes_nothing;
-        findings.extend(read_only_refusal(call, action));
+        findings.extend(refusal(call, action));
         findings.extend(steps);
     }
-    findings.extend(by_links(call, actions));
-    findings.extend(unconditional(call, actions, granted));
-    let access =
-        if read_only || call.mode == Mode::ReadOnly { Access::ReadOnly } else { Access::Workspace };
-    // One path for all processes of the call: each of them was proven to do with it. Where one was
-    // not, none gets it, and what was allowed on its account is not.
-    if search_path.is_some() && !read_only {
-        search_path = None;
-        let why = "a command was judged by another search path than it would get";
-        findings.push(ask(&call.tool.name, why, BUILT_IN));
-    }
-    Judged { findings, access, search_path }
+    findings.extend(unconditional(call, actions, &findings));
+    let access = if actions.iter().any(|it| matches!(it, Action::LeaveSandbox { .. })) {
+        ProcessAccess::Host
+    } else if read_only || call.mode == Mode::ReadOnly {
+        ProcessAccess::ReadOnly
+    } else {
+        ProcessAccess::Workspace
+    };
+    Judged { findings, access }
 }
 
-/// The steps of rules about all that a tool does.
+/// The step by which read-only mode refuses an action, whatever rules allow.
+fn refusal(call: &Call<'_>, action: &Action) -> Option<Finding> {
+    let refuse = |subject: &str| Some(deny(subject, "refused in read-only mode", MODE));
+    match action {
+        _ if call.mode != Mode::ReadOnly => None,
+        Action::Write { path, .. } => refuse(&path.display().to_string()),
+        Action::LeaveSandbox { command } => refuse(command),
+        Action::Connect { host } => refuse(host),
+        Action::Opaque { what } if call.tool.risk_level != Risk::ReadOnly => refuse(what),
+        // A command runs in a sandbox in which nothing can be written.
+        Action::Opaque { .. } | Action::Read { .. } | Action::Run { .. } => None,
+    }
+}
+
+/// The steps of rules for all that a tool does.
 fn whole_tool(call: &Call<'_>, actions: &[Action], decision: Decision) -> Vec<Finding> {
     let own =
         call.rules_that(decision).filter(|rule| matches!(rule.matcher.target, Target::Anything));
     let means = |rule: &&&Rule| {
         rule.decision == decision && actions.iter().any(|it| rule.means_work(call.tool, it))
     };
-    let others = call.work_rules.iter().filter(means).copied();
+    let others = call.other_rules.iter().filter(means).copied();
     own.chain(others).map(|rule| Call::step(rule, &call.tool.name)).collect()
 }
 
-/// The step for a tool that needs approval though none of its actions does, or that has none.
-fn unconditional(call: &Call<'_>, actions: &[Action], granted: bool) -> Option<Finding> {
+/// The step for a tool that requires permission though none of its actions asks, or that has none.
+fn unconditional(call: &Call<'_>, actions: &[Action], steps: &[Finding]) -> Option<Finding> {
     let name = &call.tool.name;
-    if actions.is_empty() && call.mode == Mode::ReadOnly && !only_looks(call) {
-        let why = "only tools that declare that they change nothing run in read-only mode";
-        return Some(deny(name, why, MODE));
+    let is_plugin = call.tool.source != BUILTIN;
+    let has_question = actions.iter().any(|action| match action {
+        Action::Opaque { .. } => true,
+        Action::Read { .. } => false,
+        Action::Write { .. }
+        | Action::Run { .. }
+        | Action::Connect { .. }
+        | Action::LeaveSandbox { .. } => !is_plugin,
+    });
+    if call.tool.requires_permission && !has_question {
+        let is_ruled = steps
+            .iter()
+            .any(|step| step.reason.decision == Decision::Allow && step.reason.origin != BUILT_IN);
+        return (!is_ruled).then(|| tool_question(call, name));
     }
-    if call.tool.requires_permission {
-        return (!granted).then(|| ask(name, "this tool needs approval", BUILT_IN));
+    if !actions.is_empty() {
+        return None;
     }
-    actions.is_empty().then(|| allow(name, NO_APPROVAL, BUILT_IN))
+    let changes = call.mode == Mode::ReadOnly && call.tool.risk_level != Risk::ReadOnly;
+    Some(if changes {
+        deny(name, "it may change something; refused in read-only mode", MODE)
+    } else {
+        allow(name, NO_APPROVAL, BUILT_IN)
+    })
 }
 
-/// What was found out about one action.
-struct Stated {
-    steps: Vec<Finding>,
-    /// Whether it is proven to change nothing.
-    changes_nothing: bool,
-    /// The search path on which that was proven.
-    search_path: Option<String>,
+/// The question about a tool that requires permission, unless a rule allows the tool.
+fn tool_question(call: &Call<'_>, subject: &str) -> Finding {
+    let any = Target::What(ANY_WORDS.to_owned());
+    match call.rules_that(Decision::Allow).find(|rule| rule.matcher.target == any) {
+        Some(rule) => allow(subject, &rule.why(), &rule.origin),
+        None => ask(Kind::Tool, subject, "this tool requires permission").remedied_by([any]),
+    }
 }
 
-/// Judges one action.
-fn judge_action(call: &Call<'_>, action: &Action) -> Stated {
-    let mut search_path = None;
-    let (steps, changes_nothing) = match action {
-        // What lies in a folder that everybody writes to is as little the project's as to a command.
+/// Judges one action; the flag is true if it is proven to change nothing.
+fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
+    let only_reads = call.tool.risk_level == Risk::ReadOnly && !call.tool.requires_permission;
+    match action {
         Action::Read { path } => (read(call, path), true),
-        Action::Write { path, diff } => (write(&call.on_files(), path, diff.as_deref()), false),
+        Action::Write { path, .. } => (write(call, path), false),
         Action::Run { command, cwd } => {
-            let outcome = commands::judge(call, command, cwd);
-            let mut findings = outcome.findings;
-            // Such a tool chooses the program itself and writes nothing: only what is shown may be asked about.
-            let vouches = only_looks(call);
-            let own = || vouches.then(|| (String::from(NO_APPROVAL), BUILT_IN.to_owned()));
-            let rule = call.tool_rule(true).map(|rule| (rule.why(), rule.origin.clone()));
-            if let Some((why, origin)) = rule.or_else(own) {
-                for finding in &mut findings {
-                    if finding.reason.decision == Decision::Ask && finding.lift == Lift::Freely {
-                        *finding = allow(&finding.reason.subject, &why, &origin);
-                    }
+            let mut outcome = commands::judge(call, command, cwd);
+            // Such a tool chooses the program itself and writes nothing.
+            for finding in outcome.findings.iter_mut().filter(|_| only_reads) {
+                if finding.reason.decision == Decision::Ask && finding.kind == Kind::Run {
+                    *finding = allow(&finding.reason.subject, NO_APPROVAL, BUILT_IN);
                 }
             }
-            search_path = outcome.search_path;
-            (findings, outcome.read_only || vouches)
+            (outcome.findings, outcome.read_only || only_reads)
         }
         Action::Connect { host } => (connect(call, host), false),
-        Action::LeaveSandbox { command } => (
-            vec![ask(command, "it runs outside the sandbox", BUILT_IN).lifted_by(Lift::Never)],
-            false,
-        ),
-        Action::Opaque { what } => (opaque(call, what), only_looks(call)),
-    };
-    Stated { steps, changes_nothing, search_path }
+        Action::LeaveSandbox { command } => (vec![leave(call, command)], false),
+        Action::Opaque { what } => (opaque(call, what), call.tool.risk_level == Risk::ReadOnly),
+    }
 }
 
 fn read(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     let subject = path.display().to_string();
-    let place = (path, Reading::Literal);
-    let mut steps = call.file_rules(Touch::Read, place, Decision::Deny);
-    steps.extend(call.file_rules(Touch::Read, place, Decision::Ask));
-    steps.push(verdict(
-        match call.may_read(path, Reading::Literal) {
-            // A command would not find it: the home is hidden from it in every mode.
-            Verdict::Doubtful(why, Lift::Freely) if call.places.is_hidden(path) => {
-                Verdict::Doubtful(why, Lift::Never)
-            }
-            other @ (Verdict::Granted { .. } | Verdict::Usual(_) | Verdict::Doubtful(..)) => other,
-        },
-        &subject,
-    ));
+    let mut steps = call.file_rules(Touch::Read, path);
+    steps.push(match call.may_read(path, Reading::Literal) {
+        Access::Granted { why, origin } => allow(&subject, &why, &origin),
+        Access::Usual => allow(&subject, "may be read", BUILT_IN),
+        Access::Doubtful(kind, why) => {
+            ask(kind, &subject, why).remedied_by(remember::exact_path(Touch::Read, path))
+        }
+    });
     steps
 }
 
-fn write(call: &Call<'_>, path: &Path, diff: Option<&str>) -> Vec<Finding> {
+fn write(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     let path = &paths::normalize(path);
     let subject = path.display().to_string();
-    let place = (path.as_path(), Reading::Literal);
-    let mut steps = call.file_rules(Touch::Write, place, Decision::Deny);
-    let obeyed = || call.ground.look().and_then(|look| look.git_obeys(path));
-    let led = || led(call, path, diff);
-    if let Some(why) = call.places.protection(path).or_else(obeyed).or_else(led) {
+    let mut steps = call.file_rules(Touch::Write, path);
+    if let Some(why) = call.file_places.denial(path) {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
-    steps.extend(call.file_rules(Touch::Write, place, Decision::Ask));
-    steps.push(verdict(call.may_write(path), &subject));
-    steps
-}
-
-/// The steps for links that lead to what is written, by rules about writing them and by what their names make of
-/// it: a call states them as names that it reads.
-fn by_links(call: &Call<'_>, actions: &[Action]) -> Vec<Finding> {
-    let mut steps = Vec::new();
-    for action in actions {
-        let Action::Write { path, diff } = action else { continue };
-        let written = paths::normalize(path);
-        let read = actions.iter().filter_map(|action| {
-            let Action::Read { path } = action else { return None };
-            Some(paths::normalize(path))
-        });
-        for link in read.filter(|it| *it != written && call.ground.leads(it) == written) {
-            if let Some(why) = led(call, &link, diff.as_deref()) {
-                steps.push(deny(&link.display().to_string(), &why, BUILT_IN));
-            }
-            let place = (link.as_path(), Reading::Literal);
-            for decision in [Decision::Deny, Decision::Ask] {
-                steps.extend(call.on_files().file_rules(Touch::Write, place, decision));
-            }
+    steps.push(match call.may_write(path) {
+        Access::Granted { why, origin } => allow(&subject, &why, &origin),
+        Access::Usual => allow(&subject, "may be written", BUILT_IN),
+        Access::Doubtful(kind, why) => {
+            let step = ask(kind, &subject, why).remedied_by(remember::written(call, kind, path));
+            if kind == Kind::Edit { step.from(MODE) } else { step }
         }
-    }
+    });
     steps
-}
-
-/// Why what a file of this name holds after a change makes programs of the project run.
-fn led(call: &Call<'_>, path: &Path, diff: Option<&str>) -> Option<String> {
-    call.ground.look().and_then(|look| look.leads_to_program(path, added(diff)))
-}
-
-/// The lines that a change adds; none where they are not known.
-fn added(diff: Option<&str>) -> Option<Vec<&str>> {
-    let lines = diff?.lines().filter_map(|line| line.strip_prefix('+'));
-    Some(lines.filter(|line| !line.starts_with("++ ")).collect())
-}
-
-fn verdict(verdict: Verdict, subject: &str) -> Finding {
-    match verdict {
-        Verdict::Granted { why, origin } => allow(subject, &why, &origin),
-        Verdict::Usual(why) => allow(subject, &why, BUILT_IN),
-        Verdict::Doubtful(why, lift) => ask(subject, &why, BUILT_IN).lifted_by(lift),
-    }
 }
 
 fn connect(call: &Call<'_>, host: &str) -> Vec<Finding> {
+    let is_host = |rule: &Rule| matches!(rule.matcher.target, Target::Host(_));
+    if host == "*" && call.rules_that(Decision::Deny).any(is_host) {
+        let why = "some hosts are denied, so the call must name the hosts it needs";
+        return vec![deny("any host", why, BUILT_IN)];
+    }
     let fits = |rule: &Rule| match &rule.matcher.target {
+        Target::Host(pattern) if host == "*" => pattern.is_any(),
         Target::Host(pattern) => pattern.matches(host, rule.decision),
         Target::Anything
         | Target::AnyCommand
         | Target::Command(_)
+        | Target::Outside(_)
         | Target::Path(..)
         | Target::What(_) => false,
     };
-    by_rules(call, host, fits, || ask(host, "no rule allows talking to it", BUILT_IN))
+    by_rules(call, host, fits, || {
+        let shown = if host == "*" { "any host" } else { host };
+        ask(Kind::Network, host, &format!("connects to {shown}"))
+            .from(MODE)
+            .remedied_by(HostPattern::parse(host).map(Target::Host))
+    })
+}
+
+/// Judges a command that runs outside the sandbox.
+fn leave(call: &Call<'_>, command: &str) -> Finding {
+    let (script, parts) = commands::outside(call, command);
+    let covers = |argv: &[Word]| {
+        call.rules_that(Decision::Allow).find(
+            |rule| matches!(&rule.matcher.target, Target::Outside(pattern) if pattern.covers(argv)),
+        )
+    };
+    let is_plain = script.odd.is_none() && !script.is_broken && script.unclear.is_empty();
+    let rules: Option<Vec<&Rule>> =
+        parts.iter().filter(|_| is_plain).map(|part| covers(part.argv())).collect();
+    if let Some([rule, ..]) = rules.as_deref().filter(|_| is_plain) {
+        return allow(command, &rule.why(), &rule.origin);
+    }
+    let program = |part: &Simple| {
+        let name = part.argv().first().and_then(Word::known)?;
+        let pattern = CommandPattern::of(&[name], Tail::Open);
+        (!pattern.is_boundless()).then_some(Target::Outside(pattern))
+    };
+    let targets: Option<Vec<Target>> = parts.iter().map(program).collect();
+    ask(Kind::Leave, command, "runs outside the sandbox")
+        .from(MODE)
+        .remedied_by(targets.filter(|_| is_plain).unwrap_or_default())
 }
 
 fn opaque(call: &Call<'_>, what: &str) -> Vec<Finding> {
     let fits = |rule: &Rule| matches!(&rule.matcher.target, Target::What(known) if known == what || known == ANY_WORDS);
     by_rules(call, what, fits, || {
         if call.tool.requires_permission {
-            ask(what, "what it does is not known beforehand", BUILT_IN)
+            tool_question(call, what)
         } else {
             allow(what, NO_APPROVAL, BUILT_IN)
         }

@@ -1,215 +1,173 @@
-//! One call under judgment: the tool, the mode, and the rules that speak of it.
+//! One call under judgment: the tool, the mode, and the rules for it.
 
 use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
+use contract::protected::protected;
 use contract::tool::ToolSpec;
 
-use crate::findings::{Finding, Lift, ask, deny};
+use crate::ToolSettings;
+use crate::findings::{Finding, Kind, ask, deny};
 use crate::glob::Reading;
-use crate::ground::Ground;
-use crate::paths::{Place, Places, is_secret};
+use crate::paths::{Place, Places, is_secret, normalize};
 use crate::rules::{PathPattern, Rule, Scope, Target, Touch};
-use crate::{Search, ToolSettings};
 
-/// What the steps of a judgment share.
+/// The data that all steps of a judgment share.
 pub(crate) struct Call<'a> {
     pub(crate) tool: &'a ToolSpec,
     pub(crate) settings: &'a ToolSettings,
     pub(crate) mode: Mode,
-    /// The places that commands know.
+    /// The places of commands.
     pub(crate) places: &'a Places,
-    /// The places that tools for files know.
+    /// The places of file tools: scratch directories count as the workspace.
     pub(crate) file_places: &'a Places,
-    /// Where commands find their programs.
-    pub(crate) search: &'a Search,
-    /// The search path that its commands are taken to get in place of that.
-    pub(crate) sure: Option<&'a str>,
-    /// Answers about the disk.
-    pub(crate) ground: &'a Ground,
-    /// All rules that concern the tool, by scope.
+    /// All rules for the tool, by scope.
     pub(crate) rules: Vec<&'a Rule>,
-    /// Rules for built-in tools, which may mean the work of others too.
-    pub(crate) work_rules: Vec<&'a Rule>,
-    /// What the settings say of commands, for a tool that is not the one for commands.
+    /// Rules for other tools, some of which forbid the work of this one too.
+    pub(crate) other_rules: Vec<&'a Rule>,
+    /// The settings of the tool `Bash`, for other tools that run commands.
     pub(crate) shell: Option<&'a ToolSettings>,
+    /// True if the sandbox enforces the deny rules for files.
+    pub(crate) file_rules_enforced: bool,
 }
 
-/// Whether a file may be touched.
-pub(crate) enum Verdict {
-    /// A rule or setting says so.
+/// The answer to a file access.
+pub(crate) enum Access {
+    /// A rule or setting allows it.
     Granted {
-        /// In words.
+        /// The reason.
         why: String,
-        /// Where it stands.
+        /// The place of the rule.
         origin: String,
     },
     /// Nothing speaks against it.
-    Usual(String),
-    /// Something does.
-    Doubtful(String, Lift),
+    Usual,
+    /// It is asked about.
+    Doubtful(Kind, &'static str),
 }
 
 impl<'a> Call<'a> {
-    /// The same call with the places that tools for files know.
-    pub(crate) fn on_files(&self) -> Self {
-        Self {
-            places: self.file_places,
-            rules: self.rules.clone(),
-            work_rules: self.work_rules.clone(),
-            ..*self
-        }
-    }
-
-    /// The same call with a search path that has no doubtful place, where its own has one.
-    pub(crate) fn surely(&self) -> Option<Self> {
-        let sure = Some(self.search.sure.as_deref()?);
-        Some(Self { sure, rules: self.rules.clone(), work_rules: self.work_rules.clone(), ..*self })
-    }
-
     /// The rules of one decision.
     pub(crate) fn rules_that(&self, decision: Decision) -> impl Iterator<Item = &'a Rule> {
         let rules = self.rules.clone();
         rules.into_iter().filter(move |rule| rule.decision == decision)
     }
 
-    /// The step that a deny or ask rule makes.
+    /// The step of a deny or ask rule.
     pub(crate) fn step(rule: &Rule, subject: &str) -> Finding {
-        let lift = match rule.scope {
-            Scope::Managed => Lift::Never,
-            Scope::User | Scope::Project | Scope::Session => Lift::ByMode,
+        let kind = match rule.scope {
+            Scope::Managed => Kind::Managed,
+            Scope::User | Scope::Project | Scope::Session => Kind::Rule,
         };
         match rule.decision {
             Decision::Deny => deny(subject, &rule.why(), &rule.origin),
-            Decision::Ask | Decision::Allow => {
-                ask(subject, &rule.why(), &rule.origin).lifted_by(lift)
-            }
+            Decision::Ask | Decision::Allow => ask(kind, subject, &rule.why()).from(&rule.origin),
         }
     }
 
-    /// The steps that deny and ask rules make of touching a file.
-    pub(crate) fn file_rules(
-        &self,
-        touch: Touch,
-        path: (&Path, Reading),
-        decision: Decision,
-    ) -> Vec<Finding> {
-        self.rules_that(decision)
-            .filter(|rule| {
-                self.speaks_of_file(rule, touch, path) || self.leads_to(rule, touch, path)
-            })
-            .map(|rule| Self::step(rule, &path.0.display().to_string()))
+    /// The steps of the deny and ask rules for a file.
+    pub(crate) fn file_rules(&self, touch: Touch, path: &Path) -> Vec<Finding> {
+        let subject = path.display().to_string();
+        let strict = [Decision::Deny, Decision::Ask];
+        let rules = strict.into_iter().flat_map(|decision| self.rules_that(decision));
+        rules
+            .filter(|rule| self.is_about_file(rule, touch, path))
+            .map(|rule| Self::step(rule, &subject))
             .collect()
     }
 
-    fn speaks_of_file(&self, rule: &Rule, touch: Touch, path: (&Path, Reading)) -> bool {
-        match &rule.matcher.target {
-            Target::Path(about, pattern) => {
-                about.includes(touch) && pattern.matches(path, self.places, rule.decision)
-            }
-            Target::Anything
-            | Target::AnyCommand
-            | Target::Command(_)
-            | Target::Host(_)
-            | Target::What(_) => false,
-        }
-    }
-
-    /// Whether a rule names a link that leads to a file, or to a folder that it lies in.
-    fn leads_to(&self, rule: &Rule, touch: Touch, (path, reading): (&Path, Reading)) -> bool {
+    fn is_about_file(&self, rule: &Rule, touch: Touch, path: &Path) -> bool {
         let Target::Path(about, pattern) = &rule.matcher.target else { return false };
-        about.includes(touch)
-            && led(pattern, self.ground, self.places).iter().any(|(link, end)| {
-                let rest = path.strip_prefix(end).ok();
-                let named = rest.map(|rest| link.join(rest));
-                named.is_some_and(|it| pattern.matches((&it, reading), self.places, rule.decision))
-            })
+        let path = (path, Reading::Literal);
+        about.includes(touch) && pattern.matches(path, self.places, rule.decision)
     }
 
-    /// Whether a file may be read, as far as allow rules and places say.
-    pub(crate) fn may_read(&self, path: &Path, reading: Reading) -> Verdict {
-        if let Some(granted) = self.granted(Touch::Read, path, reading) {
+    /// Answers whether a file may be read, by allow rules and its place.
+    pub(crate) fn may_read(&self, path: &Path, reading: Reading) -> Access {
+        if let Some(granted) = self.granted(Touch::Read, path, |_| true) {
             return granted;
         }
         let text = path.to_string_lossy();
-        let outside = self.places.place(path) == Place::Outside;
-        match (outside, is_secret(&text, reading)) {
-            (true, true) => Verdict::Doubtful(
-                String::from("it lies outside the workspace and may hold a secret"),
-                Lift::Never,
-            ),
-            (true, false) => {
-                Verdict::Doubtful(String::from("it lies outside the workspace"), Lift::Freely)
+        let is_outside = self.places.place(path) == Place::Outside;
+        match (is_outside, is_secret(&text, reading)) {
+            (true, true) => {
+                Access::Doubtful(Kind::Leave, "outside the workspace, and may hold a secret")
             }
-            (false, true) => Verdict::Doubtful(
-                String::from("its name says that it holds a secret"),
-                Lift::Freely,
-            ),
-            (false, false) => Verdict::Usual(String::from("it may be read")),
+            // The home directory is hidden from commands in every mode.
+            (true, false) if self.places.is_hidden(path) => {
+                Access::Doubtful(Kind::Leave, "in your home directory, outside the workspace")
+            }
+            (true, false) => Access::Doubtful(Kind::ReadOutside, "outside the workspace"),
+            (false, true) => Access::Doubtful(Kind::Secret, "its name says that it holds a secret"),
+            (false, false) => Access::Usual,
         }
     }
 
-    /// Whether the names and properties of a file may be read.
-    pub(crate) fn may_list(&self, path: &Path, reading: Reading) -> Verdict {
-        match self.places.place(path) {
-            Place::Inside | Place::Readable => Verdict::Usual(String::from("it may be listed")),
-            Place::Outside => self.may_read(path, reading),
-        }
-    }
-
-    /// Whether a file may be written, as far as allow rules and places say.
-    pub(crate) fn may_write(&self, path: &Path) -> Verdict {
-        if let Some(granted) = self.granted(Touch::Write, path, Reading::Literal) {
+    /// Answers whether a file may be written, by allow rules and its place.
+    pub(crate) fn may_write(&self, path: &Path) -> Access {
+        let is_protected = self.file_places.protected_name(path).is_some();
+        // A rule for all files does not mean the protected ones.
+        let names = |pattern: &PathPattern| !is_protected || protected(pattern.as_str()).is_some();
+        if let Some(granted) = self.granted(Touch::Write, path, names) {
             return granted;
         }
-        match self.places.place(path) {
-            Place::Inside => {
-                Verdict::Doubtful(String::from("no rule allows writing it"), Lift::Freely)
+        match self.file_places.place(path) {
+            _ if is_protected => {
+                Access::Doubtful(Kind::Leave, "protected: other programs run or obey it")
             }
+            Place::Inside => Access::Doubtful(Kind::Edit, "changes a file in the workspace"),
             Place::Readable | Place::Outside => {
-                Verdict::Doubtful(String::from("it lies outside the workspace"), Lift::Never)
+                Access::Doubtful(Kind::Leave, "outside the workspace")
             }
         }
     }
 
-    fn granted(&self, touch: Touch, path: &Path, reading: Reading) -> Option<Verdict> {
-        let rule = self
-            .rules_that(Decision::Allow)
-            .find(|rule| self.speaks_of_file(rule, touch, (path, reading)));
+    fn granted(
+        &self,
+        touch: Touch,
+        path: &Path,
+        names: impl Fn(&PathPattern) -> bool,
+    ) -> Option<Access> {
+        let rule = self.rules_that(Decision::Allow).find(|rule| {
+            let fits = matches!(&rule.matcher.target, Target::Path(_, it) if names(it));
+            fits && self.is_about_file(rule, touch, path)
+        });
         if let Some(rule) = rule {
-            return Some(Verdict::Granted { why: rule.why(), origin: rule.origin.clone() });
+            return Some(Access::Granted { why: rule.why(), origin: rule.origin.clone() });
         }
-        let normal = crate::paths::normalize(path);
-        let root = self.settings.allowed_paths.iter().find(|root| normal.starts_with(root))?;
-        Some(Verdict::Granted {
-            why: format!("`{}` is allowed to this tool", root.display()),
+        let normal = normalize(path);
+        let allowed = self.settings.allowed_paths.iter();
+        let root = allowed.filter(|root| normal.starts_with(root)).max()?;
+        let is_named = self.file_places.protected_name(path).is_none() || protected(root).is_some();
+        is_named.then(|| Access::Granted {
+            why: format!("`{}` is allowed for this tool", root.display()),
             origin: format!("tools.{}.allowed_paths", self.tool.name),
         })
     }
 
     /// The allow rule for all that this tool does, or for all of its commands.
-    pub(crate) fn tool_rule(&self, commands: bool) -> Option<&'a Rule> {
+    pub(crate) fn tool_rule(&self, kind: Kind) -> Option<&'a Rule> {
         self.rules_that(Decision::Allow).find(|rule| match rule.matcher.target {
             Target::Anything => true,
-            Target::AnyCommand => commands,
-            Target::Command(_) | Target::Path(..) | Target::Host(_) | Target::What(_) => false,
+            Target::AnyCommand => kind == Kind::Run,
+            Target::Command(_)
+            | Target::Outside(_)
+            | Target::Path(..)
+            | Target::Host(_)
+            | Target::What(_) => false,
         })
     }
-}
 
-/// The links that a rule names, each with where it leads.
-pub(crate) fn led(
-    pattern: &PathPattern,
-    ground: &Ground,
-    places: &Places,
-) -> Vec<(PathBuf, PathBuf)> {
-    if ground.look().is_none() {
-        return Vec::new();
+    /// Returns true if some rule denies files to this tool.
+    pub(crate) fn denies_files(&self) -> bool {
+        let is_path = |rule: &Rule| matches!(rule.matcher.target, Target::Path(..));
+        self.rules_that(Decision::Deny).any(is_path)
     }
-    let ends = pattern.anchors(places).into_iter().map(|link| {
-        let end = ground.leads(&link);
-        (link, end)
-    });
-    // One that leads to all of the project would mean every file in it.
-    ends.filter(|(link, end)| end != link && !places.workspace.starts_with(end)).collect()
+
+    /// The root of the place that a file lies in, if it is the workspace or allowed like it.
+    pub(crate) fn root_of(&self, path: &Path) -> Option<&'a PathBuf> {
+        let places = self.file_places;
+        let mut roots = std::iter::once(&places.workspace).chain(&places.allowed);
+        roots.find(|root| path.starts_with(root))
+    }
 }

@@ -38,6 +38,7 @@ impl FileRules {
             | Target::Anything
             | Target::AnyCommand
             | Target::Command(_)
+            | Target::Outside(_)
             | Target::Host(_)
             | Target::What(_) => None,
         };

@@ -1,64 +1,90 @@
-//! Single steps of a judgment, and how each may be lifted.
+//! Single steps of a judgment. A step that asks has a kind, by which modes and flags answer it, and
+//! the rules that would answer it next time.
 
 use contract::policy::{Decision, Reason};
 
-/// Who may turn an *ask* into an *allow* without asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Lift {
-    /// A rule for the whole tool, a setting of the tool, a mode or a flag: nobody asked for it.
-    Freely,
-    /// A mode or a flag: the user wants to be asked.
-    ByMode,
-    /// Nobody.
-    Never,
+use crate::rules::Target;
+
+/// The kind of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A file in the workspace is written.
+    Edit,
+    /// A command that is not proven read-only runs in the sandbox.
+    Run,
+    /// A tool that requires permission runs.
+    Tool,
+    /// A host is contacted.
+    Network,
+    /// A file is read whose name says that it holds a secret.
+    Secret,
+    /// A file outside the workspace is read.
+    ReadOutside,
+    /// The sandbox is left: a host process, a path outside, a protected file.
+    Leave,
+    /// The text does not show whether a rule matches.
+    Unclear,
+    /// The user's rules or settings ask.
+    Rule,
+    /// The administrator's rules ask.
+    Managed,
+    /// The command is destructive.
+    Destructive,
 }
 
 /// One step.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
-    /// What it decides and why.
+    /// The decision and the reason for it.
     pub(crate) reason: Reason,
-    /// Who may lift it.
-    pub(crate) lift: Lift,
+    /// The kind of question, if it asks.
+    pub(crate) kind: Kind,
+    /// Rules that would allow it.
+    pub(crate) remedies: Vec<Target>,
 }
 
-fn finding(decision: Decision, subject: &str, why: &str, origin: &str) -> Finding {
-    Finding {
-        reason: Reason {
-            decision,
-            subject: subject.to_owned(),
-            why: why.to_owned(),
-            origin: origin.to_owned(),
-        },
-        lift: Lift::Freely,
-    }
+fn finding(decision: Decision, subject: &str, why: &str, origin: &str, kind: Kind) -> Finding {
+    let reason = Reason {
+        decision,
+        subject: subject.to_owned(),
+        why: why.to_owned(),
+        origin: origin.to_owned(),
+    };
+    Finding { reason, kind, remedies: Vec::new() }
 }
 
 /// A step that allows.
 pub(crate) fn allow(subject: &str, why: &str, origin: &str) -> Finding {
-    finding(Decision::Allow, subject, why, origin)
+    finding(Decision::Allow, subject, why, origin, Kind::Run)
 }
 
-/// A step that asks because nothing allows.
-pub(crate) fn ask(subject: &str, why: &str, origin: &str) -> Finding {
-    finding(Decision::Ask, subject, why, origin)
+/// A step that asks.
+pub(crate) fn ask(kind: Kind, subject: &str, why: &str) -> Finding {
+    finding(Decision::Ask, subject, why, BUILT_IN, kind)
 }
 
 /// A step that denies.
 pub(crate) fn deny(subject: &str, why: &str, origin: &str) -> Finding {
-    Finding { lift: Lift::Never, ..finding(Decision::Deny, subject, why, origin) }
+    finding(Decision::Deny, subject, why, origin, Kind::Rule)
 }
 
 impl Finding {
-    /// The same step, lifted by fewer.
-    pub(crate) fn lifted_by(self, lift: Lift) -> Self {
-        Self { lift, ..self }
+    /// Adds the rules that would allow it.
+    pub(crate) fn remedied_by(mut self, targets: impl IntoIterator<Item = Target>) -> Self {
+        self.remedies.extend(targets);
+        self
+    }
+
+    /// Replaces the origin.
+    pub(crate) fn from(mut self, origin: &str) -> Self {
+        origin.clone_into(&mut self.reason.origin);
+        self
     }
 }
 
-/// Where the program's own knowledge stands.
+/// The origin of the program's own knowledge.
 pub(crate) const BUILT_IN: &str = "built-in";
-/// Where the dangerous-path floor stands.
-pub(crate) const FLOOR: &str = "floor";
-/// Where the mode stands.
+/// The origin of decisions about destructive commands.
+pub(crate) const DESTRUCTIVE: &str = "destructive";
+/// The origin of decisions by the mode.
 pub(crate) const MODE: &str = "mode";

@@ -1,8 +1,6 @@
 //! Wildcards: whether a pattern covers a text, and whether two patterns could mean the same text.
 //! Takes time in proportion to the product of the lengths, whatever the pattern.
 
-use std::ffi::OsStr;
-
 /// How the characters of a text are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reading {
@@ -12,8 +10,6 @@ pub(crate) enum Reading {
     Rule,
     /// `*`, `?` and `[...]` are wildcards, as in a shell's word; a set counts as any character.
     Shell,
-    /// The same for the names of files, where a wildcard that begins a name stands for no dot.
-    Names,
 }
 
 /// The longest name of a class of characters.
@@ -29,27 +25,12 @@ pub(crate) enum Step<T> {
 
 /// Whether some text fits both `left` and `right`.
 pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
-    if let (Some(a), Some(b)) = (first(left), first(right))
-        && a != b
-    {
-        return false;
-    }
-    if let (Some(a), Some(b)) = (last(left), last(right))
-        && a != b
-    {
-        return false;
-    }
     // Most words are done with here, without a place in memory.
     if is_text(right) && left.0.len() <= NAME {
         return fits(left, right.0);
     }
     if is_text(left) && right.0.len() <= NAME {
         return fits(right, left.0);
-    }
-    if let (Some(a), Some(b)) = (width(left), width(right))
-        && a != b
-    {
-        return false;
     }
     let left: Vec<Step<Option<char>>> = characters(left).collect();
     let right: Vec<Step<Option<char>>> = characters(right).collect();
@@ -62,13 +43,6 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
 /// Whether every character stands for itself.
 fn is_text((text, reading): (&str, Reading)) -> bool {
     reading == Reading::Literal || !text.contains(['*', '?', '['])
-}
-
-/// A pattern for one name, in which two stars say no more than one.
-pub(crate) fn without_double_stars(pattern: &str) -> String {
-    let mut last = '/';
-    let is_new = |c: &char| !(std::mem::replace(&mut last, *c) == '*' && *c == '*');
-    pattern.chars().filter(is_new).collect()
 }
 
 /// Whether a text fits a pattern that is not long.
@@ -123,73 +97,11 @@ pub(crate) fn paths_meet_as(pattern: (&str, Reading), path: (&str, Reading)) -> 
         .collect();
     let (path, reading) = path;
     let path: Vec<Step<&str>> = components(path).map(Step::One).collect();
-    walk(&pattern, &path, |rule, name| {
-        !is_hidden((rule, rule_reading), (name, reading))
-            && meet((rule, rule_reading), (name, reading))
-    })
-}
-
-/// Whether a name begins with a dot that the other one does not stand for.
-fn is_hidden(name: (&str, Reading), pattern: (&str, Reading)) -> bool {
-    let (pattern, reading) = pattern;
-    reading == Reading::Names && pattern.starts_with(['*', '?']) && first(name) == Some('.')
-}
-
-/// Whether a pattern in a shell's word stands for the name of a file.
-pub(crate) fn stands_for(pattern: (&str, Reading), name: &str) -> bool {
-    !is_hidden((name, Reading::Literal), pattern) && meet(pattern, (name, Reading::Literal))
-}
-
-/// A name that is no text, with a star for whatever shells may read in one way or another; none of one that
-/// is text.
-pub(crate) fn outline(name: &OsStr) -> Option<String> {
-    let unclear = ['\u{fffd}', '*', '?', '[', ']', '\\'];
-    name.to_str().is_none().then(|| name.to_string_lossy().replace(unclear, "*"))
-}
-
-/// Whether a pattern in a shell's word could stand for a name of which this is the outline.
-pub(crate) fn could_stand_for(pattern: (&str, Reading), outline: &str) -> bool {
-    !is_hidden((outline, Reading::Literal), pattern) && meet(pattern, (outline, Reading::Shell))
-}
-
-/// Whether a path with wildcards, in which a component of two stars may be any number of them, stands for
-/// `path`. Both are without a leading slash; case is disregarded, as some shells are told to.
-pub(crate) fn covers((pattern, reading): (&str, Reading), path: &str) -> bool {
-    let (pattern, path) = (pattern.to_lowercase(), path.to_lowercase());
-    let pattern: Vec<Step<&str>> = components(&pattern)
-        .map(|it| if is_deep(it) { Step::Many } else { Step::One(it) })
-        .collect();
-    let path: Vec<Step<&str>> = components(&path).map(Step::One).collect();
-    walk(&pattern, &path, |pattern, name| stands_for((pattern, reading), name))
-}
-
-/// Whether a component may stand for any number of them.
-pub(crate) fn is_deep(component: &str) -> bool {
-    component.len() > 1 && component.bytes().all(|byte| byte == b'*')
+    walk(&pattern, &path, |rule, name| meet((rule, rule_reading), (name, reading)))
 }
 
 fn components(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
-}
-
-/// The first character, where it stands for itself.
-fn first((text, reading): (&str, Reading)) -> Option<char> {
-    let wild = match reading {
-        Reading::Literal => "",
-        Reading::Rule => "*?",
-        Reading::Shell | Reading::Names => "*?[",
-    };
-    text.chars().next().filter(|first| !wild.contains(*first))
-}
-
-/// The last character, where it stands for itself.
-fn last((text, reading): (&str, Reading)) -> Option<char> {
-    let wild = match reading {
-        Reading::Literal => "",
-        Reading::Rule => "*?",
-        Reading::Shell | Reading::Names => "*?]",
-    };
-    text.chars().next_back().filter(|last| !wild.contains(*last))
 }
 
 pub(crate) fn characters(
@@ -200,12 +112,10 @@ pub(crate) fn characters(
     let closed = text.rfind(']').map_or(usize::MAX, |last| text.len() - last);
     std::iter::from_fn(move || {
         Some(match (rest.next()?, reading) {
-            ('*', Reading::Rule | Reading::Shell | Reading::Names) => Step::Many,
-            ('?', Reading::Rule | Reading::Shell | Reading::Names) => Step::One(None),
-            ('[', Reading::Shell | Reading::Names) if rest.as_str().len() < closed => {
-                Step::One(Some('['))
-            }
-            ('[', Reading::Shell | Reading::Names) => match set_end(rest.as_str()) {
+            ('*', Reading::Rule | Reading::Shell) => Step::Many,
+            ('?', Reading::Rule | Reading::Shell) => Step::One(None),
+            ('[', Reading::Shell) if rest.as_str().len() < closed => Step::One(Some('[')),
+            ('[', Reading::Shell) => match set_end(rest.as_str()) {
                 Some(end) => {
                     rest = rest.as_str()[end..].chars();
                     Step::One(None)
@@ -214,14 +124,6 @@ pub(crate) fn characters(
             },
             (other, _) => Step::One(Some(other)),
         })
-    })
-}
-
-/// How many characters a text has that fits, where that is certain.
-fn width(pattern: (&str, Reading)) -> Option<usize> {
-    characters(pattern).try_fold(0, |count, step| match step {
-        Step::One(_) => Some(count + 1),
-        Step::Many => None,
     })
 }
 
@@ -301,7 +203,7 @@ mod tests {
     #[test]
     fn short_patterns_fit_what_long_ones_do() {
         let parts = ["", "a", "b", "*", "?", "[ab]", "[", "]", "**", "aa"];
-        let readings = [Reading::Literal, Reading::Rule, Reading::Shell, Reading::Names];
+        let readings = [Reading::Literal, Reading::Rule, Reading::Shell];
         for (one, two) in parts.iter().flat_map(|one| parts.iter().map(move |two| (one, two))) {
             for three in parts {
                 let pattern = format!("{one}{two}{three}");

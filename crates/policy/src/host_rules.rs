@@ -21,6 +21,7 @@ impl HostRules {
             | Target::Anything
             | Target::AnyCommand
             | Target::Command(_)
+            | Target::Outside(_)
             | Target::What(_) => None,
         };
         let rules: Vec<_> = rules.iter().filter_map(denied).collect();

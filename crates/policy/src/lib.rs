@@ -1,47 +1,43 @@
 //! Rules in, ruling out. This crate decides whether a tool call may run, must be asked about, or
-//! must not run, and says why, step by step. It is a pure function of its settings and the call:
-//! it reads no file, no clock and no environment. Where links lead, its settings can answer.
+//! must not run, and gives the reasons. It is a pure function of its settings and the call: it reads
+//! no file, no clock and no environment.
 //!
-//! Three principles carry it. To *allow* is a proof: a shell command runs unasked only if every
-//! byte of it is understood, by a scanner and a Bash parser that agree, and every program in it is
-//! known to only look or is spelled out by a rule. To *deny* is to over-approximate: deny rules
-//! and the dangerous-path floor see through quotes, wrappers, nesting and text that does not
-//! parse, at any length. Everything else asks. Confinement does not depend on any of it.
+//! The sandbox bounds what a command can do, and undo restores what it did, so a command runs in
+//! mode `normal` unless its text names something that a rule denies, or it is on a short list of
+//! destructive commands. Text is parsed for three purposes: to prove that a command is read-only, to
+//! match rules, and to recognize that list. It never predicts which files a program opens.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod actions;
+mod braces;
 mod call;
-mod command_line;
 mod commands;
+mod destructive;
 mod file_rules;
 mod findings;
-mod floor;
 mod glob;
-pub mod ground;
+mod grant;
 mod host_rules;
 mod modes;
 mod paths;
-mod programs;
+mod read_only;
 mod remember;
 pub mod rules;
-pub mod script;
-mod shell;
+pub mod shell;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
-use contract::policy::{Action, Decision, Granted, Mode, Policy, Ruling, View};
+use contract::policy::{Action, Decision, Granted, Mode, Policy, Reason, Ruling, View};
 use contract::tool::ToolSpec;
 use serde::Deserialize;
 
 use call::Call;
-pub use command_line::{Command, CommandLine, Program, UNKNOWN, command_line};
 pub use file_rules::FileRules;
-use findings::Lift;
-use ground::Ground;
+use findings::{Finding, Kind};
 pub use host_rules::HostRules;
 use paths::{Places, normalize};
 use rules::{CommandPattern, Memory, Rule, Scope, Target};
@@ -66,24 +62,10 @@ pub struct Settings {
     pub rules: Vec<Rule>,
     /// Settings of single tools, by name.
     pub tools: BTreeMap<String, ToolSettings>,
-    /// Where commands find their programs.
-    pub search: Search,
-    /// Answers about the disk.
-    pub ground: Ground,
-    /// Whether the user approved everything beforehand.
+    /// True if the sandbox enforces the deny rules for files.
+    pub file_rules_enforced: bool,
+    /// True if questions are answered with yes (`--yes`).
     pub approve_all: bool,
-}
-
-/// Where commands find their programs, as far as their names can be relied on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Search {
-    /// The first place on the search path that is not the system's or the user's alone: one in
-    /// the workspace, or relative. A program that is not found before it may be anybody's.
-    pub doubtful: Option<PathBuf>,
-    /// The names of all programs found before that place.
-    pub certain: BTreeSet<String>,
-    /// The search path without its doubtful places, as a variable holds it, where it has any.
-    pub sure: Option<String>,
 }
 
 /// Settings of one tool.
@@ -113,32 +95,23 @@ pub enum RequireApproval {
     Never,
 }
 
-/// The programs that `command`, run in `cwd`, is proven to run, each with its arguments and in
-/// order; none where that is not proven, or where the shell does more than run them: fills in names of
-/// files, sets variables for one, which may choose another program, or writes what it prints.
-pub fn proven_programs(command: &str, cwd: &Path) -> Option<Vec<Vec<String>>> {
-    let parts = shell::prove(command, cwd).parts.ok()?;
-    let is_written =
-        |it: &shell::Redirect| it.flow == shell::Flow::Write && it.target.text != "/dev/null";
-    let words = |part: shell::Simple| -> Option<Vec<String>> {
-        let is_set = !part.assignments.is_empty() && !part.argv.is_empty();
-        if is_set || part.redirects.iter().any(is_written) {
-            return None;
-        }
-        part.argv.into_iter().map(|word| (!word.glob).then_some(word.text)).collect()
-    };
-    let programs: Option<Vec<Vec<String>>> = parts.into_iter().map(words).collect();
-    programs.map(|programs| programs.into_iter().filter(|argv| !argv.is_empty()).collect())
-}
-
 /// Judges calls by its settings and by what was approved in the session.
 #[derive(Debug)]
 pub struct Judge {
     settings: Settings,
     places: Places,
-    /// The same for tools that work on files.
+    /// The places of tools that work on files.
     file_places: Places,
-    session: RwLock<Vec<Rule>>,
+    session: RwLock<Session>,
+}
+
+/// The state of a session.
+#[derive(Clone, Debug, Default)]
+struct Session {
+    /// Rules that were approved.
+    rules: Vec<Rule>,
+    /// The mode of the last judgment, whose questions an approval answers.
+    mode: Mode,
 }
 
 /// Makes the policy of a session.
@@ -160,22 +133,9 @@ pub fn policy(mut settings: Settings) -> Judge {
 }
 
 impl Judge {
-    /// What in the settings has no effect, each as a message for people.
+    /// Warnings about settings that have no effect.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for rule in &self.settings.rules {
-            if rule.decision == Decision::Allow
-                && let Target::Command(pattern) = &rule.matcher.target
-                && pattern.allows_nothing()
-            {
-                warnings.push(format!(
-                    "{}: rule `{}` allows nothing: `{}` runs another program, and a rule must say which",
-                    rule.origin,
-                    rule.text,
-                    pattern.program()
-                ));
-            }
-        }
         for (name, tool) in &self.settings.tools {
             let lists = [
                 ("allowed_commands", &tool.allowed_commands),
@@ -183,11 +143,9 @@ impl Judge {
             ];
             for (key, commands) in lists {
                 for text in commands {
-                    if let Err(obstacle) = CommandPattern::parse_prefix(text) {
-                        warnings.push(format!(
-                            "tools.{name}.{key}: `{text}` is ignored: {}",
-                            obstacle.0
-                        ));
+                    if let Err(problem) = CommandPattern::parse_prefix(text) {
+                        warnings
+                            .push(format!("tools.{name}.{key}: `{text}` is ignored: {problem}"));
                     }
                 }
             }
@@ -195,69 +153,103 @@ impl Judge {
         warnings
     }
 
-    /// What [`Policy::remember`] would add, in the form that can be kept in a file.
+    /// The rules that [`Policy::remember`] would add, in the form for a file.
     pub fn memories(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<Memory> {
-        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
-        self.added(tool, actions, &session).iter().filter_map(Memory::of).collect()
+        let rules = self.added(tool, actions, &self.state());
+        rules.iter().filter_map(|rule| Memory::of(rule, &tool.name)).collect()
     }
 
-    /// The rules that cover a call from here on; none where it must be asked about every time.
-    fn added(&self, tool: &ToolSpec, actions: &[Action], session: &[Rule]) -> Vec<Rule> {
-        let call = self.call(tool, Mode::Normal, session);
+    fn state(&self) -> Session {
+        self.session.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The rules that answer the questions about a call; none if it is asked about every time.
+    fn added(&self, tool: &ToolSpec, actions: &[Action], session: &Session) -> Vec<Rule> {
+        let findings = self.findings(tool, actions, session).0;
+        let is_final = |finding: &Finding| match finding.reason.decision {
+            Decision::Allow => false,
+            Decision::Deny => true,
+            Decision::Ask => {
+                matches!(finding.kind, Kind::Rule | Kind::Managed | Kind::Destructive)
+            }
+        };
+        if findings.iter().any(is_final) {
+            return Vec::new();
+        }
+        let asked = findings.into_iter().filter(|it| it.reason.decision == Decision::Ask);
+        let mut targets: Vec<Target> = Vec::new();
+        for target in asked.flat_map(|finding| finding.remedies) {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        targets.into_iter().map(|target| remember::rule(tool, target)).collect()
+    }
+
+    /// The steps of a judgment in the session's mode.
+    fn findings(
+        &self,
+        tool: &ToolSpec,
+        actions: &[Action],
+        session: &Session,
+    ) -> (Vec<Finding>, contract::policy::Access) {
+        let call = self.call(tool, actions, session);
         let judged = actions::judge(&call, actions);
-        let settled = judged.findings.iter().all(|finding| {
-            finding.reason.decision == Decision::Allow
-                || (finding.reason.decision == Decision::Ask && finding.lift == Lift::Freely)
-        });
-        if settled { remember::rules(&call, actions) } else { Vec::new() }
+        (modes::settle(&call, judged.findings, &self.settings), judged.access)
     }
 
-    fn call<'a>(&'a self, tool: &'a ToolSpec, mode: Mode, session: &'a [Rule]) -> Call<'a> {
+    fn call<'a>(
+        &'a self,
+        tool: &'a ToolSpec,
+        actions: &[Action],
+        session: &'a Session,
+    ) -> Call<'a> {
         static USUAL: ToolSettings = ToolSettings {
             require_approval: RequireApproval::Once,
             allowed_commands: Vec::new(),
             blocked_commands: Vec::new(),
             allowed_paths: Vec::new(),
         };
-        let rules = || self.settings.rules.iter().chain(session);
+        let rules = || self.settings.rules.iter().chain(&session.rules);
         let is_shell = tool.name == "Bash";
+        let leaves = actions.iter().any(|it| matches!(it, Action::LeaveSandbox { .. }));
         Call {
             tool,
             settings: self.settings.tools.get(&tool.name).unwrap_or(&USUAL),
-            mode,
+            mode: session.mode,
             places: &self.places,
             file_places: &self.file_places,
-            search: &self.settings.search,
-            sure: None,
-            ground: &self.settings.ground,
             rules: rules().filter(|rule| rule.concerns(tool)).collect(),
-            work_rules: rules().filter(|rule| !rule.concerns(tool)).collect(),
+            other_rules: rules().filter(|rule| !rule.concerns(tool)).collect(),
             shell: self.settings.tools.get("Bash").filter(|_| !is_shell),
+            file_rules_enforced: self.settings.file_rules_enforced && !leaves,
         }
     }
 }
 
 impl Policy for Judge {
     fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
-        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
-        let call = self.call(tool, mode, &session);
-        let judged = actions::judge(&call, actions);
-        let reasons = modes::settle(&call, judged.findings, &self.settings);
-        let strictest = reasons.iter().map(|reason| reason.decision).max();
-        Ruling {
-            // A chain without a step proves nothing.
-            decision: strictest.unwrap_or(Decision::Ask),
-            reasons,
-            access: judged.access,
-            search_path: judged.search_path,
+        self.session.write().unwrap_or_else(PoisonError::into_inner).mode = mode;
+        let (findings, access) = self.findings(tool, actions, &self.state());
+        let mut reasons: Vec<Reason> = Vec::new();
+        for finding in findings {
+            if !reasons.contains(&finding.reason) {
+                reasons.push(finding.reason);
+            }
         }
+        let strictest = reasons.iter().map(|reason| reason.decision).max();
+        // A call without a step proves nothing.
+        let decision = strictest.unwrap_or(Decision::Ask);
+        let destructive = reasons.iter().any(|reason| {
+            reason.origin == findings::DESTRUCTIVE && reason.decision != Decision::Allow
+        });
+        Ruling { decision, reasons, access, destructive }
     }
 
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        let mut session = self.session.write().unwrap_or_else(PoisonError::into_inner);
-        let added = self.added(tool, actions, &session);
+        let added = self.added(tool, actions, &self.state());
         let words = words(&added);
-        session.extend(added);
+        self.session.write().unwrap_or_else(PoisonError::into_inner).rules.extend(added);
         words
     }
 
@@ -266,17 +258,15 @@ impl Policy for Judge {
         let mut session = self.session.write().unwrap_or_else(PoisonError::into_inner);
         for text in rules {
             let value = serde_json::json!({ "allow": [text] });
-            let Ok(parsed) = rules::parse(&value, Scope::Session, |_| origin.to_owned()) else {
+            let parsed = rules::parse(&value, Scope::Session, |_| origin.to_owned());
+            let Some(parsed) = parsed.ok().filter(|it| !it.rules.iter().any(Rule::is_boundless))
+            else {
                 granted.refused.push(text.clone());
                 continue;
             };
-            if parsed.rules.iter().any(Rule::is_boundless) {
-                granted.refused.push(text.clone());
-                continue;
-            }
-            let is_held = |rule: &Rule| rule.text == *text && rule.origin == origin;
-            if !session.iter().any(is_held) {
-                session.extend(parsed.rules);
+            let is_known = |rule: &Rule| rule.text == *text && rule.origin == origin;
+            if !session.rules.iter().any(is_known) {
+                session.rules.extend(parsed.rules);
             }
             granted.rules.push(text.clone());
         }
@@ -284,42 +274,26 @@ impl Policy for Judge {
     }
 
     fn view(&self, tool: &ToolSpec) -> View {
-        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
-        view::view(&self.call(tool, Mode::Normal, &session).on_files())
+        view::view(&self.call(tool, &[], &self.state()))
     }
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
-        words(&self.added(tool, actions, &session))
-    }
-
-    fn asked_again(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
-        let later = [session.clone(), self.added(tool, actions, &session)].concat();
-        let judged = actions::judge(&self.call(tool, Mode::Normal, &later), actions);
-        let mut parts: Vec<String> = Vec::new();
-        for finding in judged.findings {
-            let reason = finding.reason;
-            if reason.decision != Decision::Allow && !parts.contains(&reason.subject) {
-                parts.push(reason.subject);
-            }
-        }
-        parts
+        words(&self.added(tool, actions, &self.state()))
     }
 
     fn session(&self) -> Vec<String> {
-        words(&self.session.read().unwrap_or_else(PoisonError::into_inner))
+        words(&self.state().rules)
     }
 
     fn forget(&self, rule: &str) -> bool {
         let mut session = self.session.write().unwrap_or_else(PoisonError::into_inner);
-        let count = session.len();
-        session.retain(|held| held.text != rule);
-        session.len() < count
+        let count = session.rules.len();
+        session.rules.retain(|known| known.text != rule);
+        session.rules.len() < count
     }
 }
 
-/// Rules in words, each once.
+/// The texts of rules, each once.
 fn words(rules: &[Rule]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for rule in rules {

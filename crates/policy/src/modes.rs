@@ -1,64 +1,80 @@
-//! What modes, flags and tool settings make of a chain of steps. They turn *ask* into *allow*
-//! where that may be; they never touch a *deny*, and never the floor.
+//! The answers of modes, flags and tool settings to questions. They never lift a *deny*.
 
-use contract::policy::{Action, Decision, Mode, Reason};
+use contract::policy::{Decision, Mode, Reason};
 use contract::tool::Risk;
 
 use crate::call::Call;
-use crate::findings::{Finding, Lift, MODE, deny};
+use crate::findings::{Finding, Kind, MODE};
 use crate::{RequireApproval, Settings};
 
-/// The step by which read-only mode refuses an action, where it does.
-pub(crate) fn read_only_refusal(call: &Call<'_>, action: &Action) -> Option<Finding> {
-    if call.mode != Mode::ReadOnly {
-        return None;
+/// The answer of a mode to a kind of question.
+enum Answer {
+    Run(&'static str),
+    Ask,
+    Refuse(&'static str),
+}
+
+/// Answers the questions that a mode, a flag or a setting answers, and returns the findings.
+pub(crate) fn settle(call: &Call<'_>, findings: Vec<Finding>, settings: &Settings) -> Vec<Finding> {
+    findings.into_iter().map(|finding| settled(call, finding, settings)).collect()
+}
+
+fn settled(call: &Call<'_>, finding: Finding, settings: &Settings) -> Finding {
+    if finding.reason.decision != Decision::Ask {
+        return finding;
     }
-    match action {
-        Action::Write { path, .. } => {
-            Some(deny(&path.display().to_string(), "nothing is written in read-only mode", MODE))
+    let (decision, by, origin) = match answer(call, finding.kind) {
+        Answer::Refuse(why) => (Decision::Deny, why.to_owned(), MODE.to_owned()),
+        Answer::Run(why) => (Decision::Allow, why.to_owned(), MODE.to_owned()),
+        Answer::Ask => match lifted(call, finding.kind, settings) {
+            Some((by, origin)) => (Decision::Allow, by, origin),
+            None => return finding,
+        },
+    };
+    let why = format!("{}; {by}", finding.reason.why);
+    let reason = Reason { decision, why, origin, ..finding.reason };
+    Finding { reason, ..finding }
+}
+
+/// The table of modes.
+fn answer(call: &Call<'_>, kind: Kind) -> Answer {
+    let refuse = || Answer::Refuse("refused in read-only mode");
+    match (call.mode, kind) {
+        (Mode::ReadOnly, Kind::Run) => Answer::Run("runs in the read-only sandbox"),
+        (Mode::ReadOnly, Kind::Tool) if call.tool.risk_level == Risk::ReadOnly => Answer::Ask,
+        (
+            Mode::ReadOnly,
+            Kind::Edit
+            | Kind::Tool
+            | Kind::Network
+            | Kind::ReadOutside
+            | Kind::Leave
+            | Kind::Destructive,
+        ) => refuse(),
+        (Mode::Normal | Mode::Yolo, Kind::Run) => Answer::Run("runs in the sandbox"),
+        (Mode::Normal | Mode::Yolo, Kind::Edit) => Answer::Run("can be undone"),
+        (Mode::Yolo, Kind::Tool | Kind::Network | Kind::Secret | Kind::Rule) => {
+            Answer::Run("not asked in yolo mode")
         }
-        Action::LeaveSandbox { command } => {
-            Some(deny(command, "nothing leaves the sandbox in read-only mode", MODE))
+        (Mode::ReadOnly, Kind::Secret | Kind::Rule | Kind::Managed | Kind::Unclear)
+        | (
+            Mode::Yolo,
+            Kind::Leave | Kind::ReadOutside | Kind::Destructive | Kind::Managed | Kind::Unclear,
+        )
+        | (Mode::Ask | Mode::Normal, _) => Answer::Ask,
+    }
+}
+
+/// The rule, setting or flag that answers a question with yes.
+fn lifted(call: &Call<'_>, kind: Kind, settings: &Settings) -> Option<(String, String)> {
+    let by_setting = match kind {
+        Kind::Edit | Kind::Run | Kind::Tool | Kind::Network | Kind::Secret | Kind::ReadOutside => {
+            true
         }
-        Action::Connect { host } => Some(deny(host, "there is no network in read-only mode", MODE)),
-        Action::Opaque { what } if !only_looks(call) => Some(deny(
-            what,
-            "only tools that declare that they change nothing run in read-only mode",
-            MODE,
-        )),
-        // A command runs in a sandbox in which nothing can be written.
-        Action::Opaque { .. } | Action::Read { .. } | Action::Run { .. } => None,
-    }
-}
-
-/// Whether a tool is declared to change nothing and to need no approval.
-pub(crate) fn only_looks(call: &Call<'_>) -> bool {
-    call.tool.risk_level == Risk::ReadOnly && !call.tool.requires_permission
-}
-
-/// Lifts what may be lifted, and returns the chain of reasons.
-pub(crate) fn settle(call: &Call<'_>, findings: Vec<Finding>, settings: &Settings) -> Vec<Reason> {
-    findings
-        .into_iter()
-        .map(|finding| match lifted(call, &finding, settings) {
-            Some((by, origin)) => Reason {
-                decision: Decision::Allow,
-                why: format!("{}; {by}", finding.reason.why),
-                origin,
-                ..finding.reason
-            },
-            None => finding.reason,
-        })
-        .collect()
-}
-
-/// Who lifts a step, in words and by name.
-fn lifted(call: &Call<'_>, finding: &Finding, settings: &Settings) -> Option<(String, String)> {
-    if finding.reason.decision != Decision::Ask || finding.lift == Lift::Never {
-        return None;
-    }
-    if finding.lift == Lift::Freely {
-        if let Some(rule) = call.tool_rule(false) {
+        Kind::Leave | Kind::Unclear | Kind::Rule | Kind::Managed | Kind::Destructive => false,
+    };
+    if by_setting {
+        if let Some(rule) = call.tool_rule(kind) {
             return Some((rule.why(), rule.origin.clone()));
         }
         if call.settings.require_approval == RequireApproval::Never {
@@ -66,8 +82,6 @@ fn lifted(call: &Call<'_>, finding: &Finding, settings: &Settings) -> Option<(St
             return Some((String::from("this tool needs no approval"), origin));
         }
     }
-    if call.mode == Mode::Yolo {
-        return Some((String::from("not asked in yolo mode"), MODE.to_owned()));
-    }
-    settings.approve_all.then(|| (String::from("approved beforehand"), String::from("--yes")))
+    let is_approved = settings.approve_all && !matches!(kind, Kind::Managed | Kind::Destructive);
+    is_approved.then(|| (String::from("approved by `--yes`"), String::from("--yes")))
 }

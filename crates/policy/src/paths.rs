@@ -27,13 +27,6 @@ pub(crate) struct Places {
     pub(crate) protected: Vec<PathBuf>,
 }
 
-/// Whether a path from the workspace must, by its text alone, lie strictly within it, with no
-/// name that anything is known about. A quick look that answers for most words.
-fn is_ordinary(text: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-/,:+@%= ".contains(&b);
-    !text.is_empty() && !text.starts_with('/') && text.bytes().all(plain)
-}
-
 /// Where a path lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -45,63 +38,14 @@ pub(crate) enum Place {
     Outside,
 }
 
-const SECRET_FOLDERS: &[&str] =
-    &[".ssh", ".aws", ".gnupg", ".kube", ".azure", ".gcloud", ".password-store"];
+const SECRET_FOLDERS: &str = ".ssh .aws .gnupg .kube .azure .gcloud .password-store";
 
-const SECRET_NAMES: &[&str] = &[
-    ".env",
-    ".env.*",
-    "*.env",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.tfvars",
-    "*.tfstate",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    ".netrc",
-    "_netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".htpasswd",
-    ".pgpass",
-    ".my.cnf",
-    ".dockercfg",
-    "kubeconfig",
-    "credentials",
-    "secrets",
-    "*service-account*.json",
-    "*service_account*.json",
-    ".env~",
-    ".envrc",
-    ".secret",
-    ".secrets",
-    "password",
-    "password.txt",
-    "passwd.txt",
-    "api_key",
-    "api_key.txt",
-    "api-key.txt",
-    "apikey.txt",
-    ".api_key",
-    ".vault-token",
-    "vault.yml",
-    "vault.yaml",
-    ".vault_pass*",
-    ".s3cfg",
-    ".boto",
-    ".terraformrc",
-    "*.ppk",
-    ".*_history",
-    "wp-config.php",
-];
+const SECRET_NAMES: &str = ".env .env.* *.env *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.tfvars *.tfstate \
+    id_rsa* id_dsa* id_ecdsa* id_ed25519* .netrc _netrc .npmrc .pypirc .git-credentials \
+    .htpasswd .pgpass .my.cnf .dockercfg kubeconfig credentials secrets *service-account*.json \
+    *service_account*.json .env~ .envrc .secret .secrets password password.txt passwd.txt \
+    api_key api_key.txt api-key.txt apikey.txt .api_key .vault-token vault.yml vault.yaml \
+    .vault_pass* .s3cfg .boto .terraformrc *.ppk .*_history wp-config.php";
 
 /// Files in a folder that hold secrets, though neither name says so alone.
 const SECRET_PLACES: &[(&str, &str)] = &[
@@ -111,71 +55,17 @@ const SECRET_PLACES: &[(&str, &str)] = &[
     (".cargo", "credentials.toml"),
 ];
 
-const SECRET_STEMS: &[&str] = &["credentials", "credential", "secrets", "secret", "passwords"];
-const DATA_ENDINGS: &[&str] =
-    &["json", "yaml", "yml", "toml", "ini", "txt", "xml", "csv", "env", "properties"];
-const HARMLESS: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"];
+const SECRET_STEMS: &str = "credentials credential secrets secret passwords";
+const DATA_ENDINGS: &str = "json yaml yml toml ini txt xml csv env properties";
+const HARMLESS: &str = ".env.example .env.sample .env.template .env.dist *.pub";
 
 /// What every name of a secret has some of, in lower case: a quick look that answers for most.
-const HINTS: &[&str] = &[
-    ".env",
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".jks",
-    ".kdbx",
-    ".tf",
-    "id_",
-    "netrc",
-    ".npmrc",
-    ".pypirc",
-    "credential",
-    "passw",
-    "pgpass",
-    ".my.cnf",
-    ".dockercfg",
-    "kubeconfig",
-    "secret",
-    "service-account",
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".azure",
-    ".gcloud",
-    "htpasswd",
-    "service_account",
-    "api_key",
-    "api-key",
-    "apikey",
-    "vault",
-    ".s3cfg",
-    ".boto",
-    ".terraformrc",
-    ".ppk",
-    "_history",
-    "wp-config.php",
-    ".docker",
-    "gh/hosts.y",
-];
+const HINTS: &str = ".env .pem .key .p12 .pfx .jks .kdbx .tf id_ netrc .npmrc .pypirc credential passw pgpass \
+    .my.cnf .dockercfg kubeconfig secret service-account .ssh .aws .gnupg .kube .azure .gcloud \
+    htpasswd service_account api_key api-key apikey vault .s3cfg .boto .terraformrc .ppk \
+    _history wp-config.php .docker gh/hosts.y";
 
 impl Places {
-    /// Whether a word names something in the workspace that is neither protected nor holds any
-    /// other place. Says yes only where that is plain from the text.
-    pub(crate) fn is_ordinary(&self, text: &str, folder: &Path) -> bool {
-        // By bytes first: components take long to compare.
-        let workspace = self.workspace.as_os_str();
-        let elsewhere = |place: &PathBuf| {
-            let place_bytes = place.as_os_str().as_encoded_bytes();
-            !place_bytes.starts_with(workspace.as_encoded_bytes())
-                || !place.starts_with(&self.workspace)
-        };
-        is_ordinary(text)
-            && folder.as_os_str() == workspace
-            && self.home.iter().chain(&self.protected).all(elsewhere)
-    }
-
     /// Where `path` lies. Whole components are compared, so `/w/app-x` is not in `/w/app`.
     pub(crate) fn place(&self, path: &Path) -> Place {
         let path = normalize(path);
@@ -202,23 +92,27 @@ impl Places {
         is_home && self.place(&path) == Place::Outside
     }
 
-    /// Why `path` is never written, where it is not.
-    pub(crate) fn protection(&self, path: &Path) -> Option<String> {
+    /// The reason why `path` is never written, if it is not: the program's own files, and the files
+    /// of a repository that git runs or obeys.
+    pub(crate) fn denial(&self, path: &Path) -> Option<String> {
         let path = normalize(path);
         if let Some(root) = self.protected.iter().find(|root| path.starts_with(root)) {
-            return Some(format!("`{}` is protected", root.display()));
+            return Some(format!("`{}` holds this program's own files", root.display()));
         }
+        match self.protected_name(&path)? {
+            name @ (".git" | ".brynhild") => Some(format!("`{name}` is never written by tools")),
+            _ => None,
+        }
+    }
+
+    /// The protected name in the part of `path` below the workspace, if it has one.
+    pub(crate) fn protected_name(&self, path: &Path) -> Option<&'static str> {
+        let path = normalize(path);
         let roots = std::iter::once(&self.workspace).chain(&self.allowed);
         let inside = roots
             .filter_map(|root| path.strip_prefix(root).ok())
             .min_by_key(|rest| rest.as_os_str().len())?;
-        // Every protected name has a dot, and so has every spelling of one but the short form.
-        let bytes = inside.as_os_str().as_encoded_bytes();
-        if bytes.is_ascii() && !bytes.iter().any(|byte| matches!(byte, b'.' | b'~')) {
-            return None;
-        }
-        let name = protected(inside)?;
-        Some(format!("`{name}` is protected: other programs run or obey what it holds"))
+        protected(inside)
     }
 }
 
@@ -227,7 +121,7 @@ fn has_hint(path: &str) -> bool {
     /// The hints by their first letter: it is asked of every file in a folder.
     static BY_FIRST: LazyLock<HashMap<u8, Vec<&[u8]>>> = LazyLock::new(|| {
         let mut hints: HashMap<u8, Vec<&[u8]>> = HashMap::new();
-        for hint in HINTS {
+        for hint in HINTS.split(' ') {
             hints.entry(hint.as_bytes()[0]).or_default().push(hint.as_bytes());
         }
         hints
@@ -264,28 +158,29 @@ pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
     }
     if names.any(|name| {
         let name = name.to_lowercase();
-        SECRET_FOLDERS.iter().any(|folder| meet((&name, reading), (folder, Reading::Literal)))
+        SECRET_FOLDERS.split(' ').any(|folder| meet((&name, reading), (folder, Reading::Literal)))
     }) {
         return true;
     }
-    if reading == Reading::Literal && HARMLESS.iter().any(|name| meet((name, Reading::Rule), last))
+    if reading == Reading::Literal
+        && HARMLESS.split(' ').any(|name| meet((name, Reading::Rule), last))
     {
         return false;
     }
     // The shell's wildcards do not stand for a leading dot; and that a name could go on in any
     // way says nothing where both sides are patterns.
-    let is_wild = matches!(reading, Reading::Shell | Reading::Names);
+    let is_wild = matches!(reading, Reading::Shell);
     let covers_dots = !(is_wild && last.0.starts_with(['*', '?', '[']));
     let likely = |name: &str| match reading {
-        Reading::Shell | Reading::Names => meet((name.trim_end_matches('*'), Reading::Rule), last),
+        Reading::Shell => meet((name.trim_end_matches('*'), Reading::Rule), last),
         Reading::Literal | Reading::Rule => meet((name, Reading::Rule), last),
     };
     SECRET_NAMES
-        .iter()
-        .chain(SECRET_FOLDERS)
+        .split(' ')
+        .chain(SECRET_FOLDERS.split(' '))
         .any(|name| (covers_dots || !name.starts_with('.')) && likely(name))
-        || SECRET_STEMS.iter().any(|stem| {
-            DATA_ENDINGS.iter().any(|ending| {
+        || SECRET_STEMS.split(' ').any(|stem| {
+            DATA_ENDINGS.split(' ').any(|ending| {
                 meet((&format!("{stem}.{ending}"), Reading::Literal), last)
                     || meet((&format!("*-{stem}.{ending}"), Reading::Rule), last)
             })
@@ -316,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_protected_name_is_protected() {
+    fn spellings_of_protected_names_are_protected() {
         for path in [
             ".git/config",
             ".GIT/config",
@@ -332,11 +227,14 @@ mod tests {
             ".github/hooks/a",
         ] {
             let path = Path::new("/w/app").join(path);
-            assert!(places().protection(&path).is_some(), "{}", path.display());
+            assert!(places().protected_name(&path).is_some(), "{}", path.display());
         }
-        assert!(places().protection(Path::new("/home/u/.config/brynhild/config.yaml")).is_some());
+        for path in ["/home/u/.config/brynhild/config.yaml", "/w/app/.git/config"] {
+            assert!(places().denial(Path::new(path)).is_some(), "{path}");
+        }
+        assert!(places().denial(Path::new("/w/app/.vscode/settings.json")).is_none());
         for path in ["/w/app/.gitignore", "/w/app/git/config", "/home/u/.bashrc"] {
-            assert!(places().protection(Path::new(path)).is_none(), "{path}");
+            assert!(places().protected_name(Path::new(path)).is_none(), "{path}");
         }
     }
 
@@ -380,10 +278,11 @@ mod tests {
 
     #[test]
     fn every_name_of_a_secret_has_a_hint() {
-        let names = SECRET_NAMES.iter().chain(SECRET_FOLDERS).chain(SECRET_STEMS);
+        let names =
+            SECRET_NAMES.split(' ').chain(SECRET_FOLDERS.split(' ')).chain(SECRET_STEMS.split(' '));
         let places = SECRET_PLACES.iter().map(|(folder, name)| format!("{folder}/{name}"));
         for name in names.map(|name| name.replace('*', "x")).chain(places) {
-            assert!(HINTS.iter().any(|hint| name.contains(hint)), "{name}");
+            assert!(HINTS.split(' ').any(|hint| name.contains(hint)), "{name}");
         }
     }
 

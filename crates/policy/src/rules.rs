@@ -5,8 +5,7 @@ mod command;
 mod host;
 mod memory;
 mod parse;
-mod target;
-mod unknown;
+mod path;
 
 use contract::policy::{Action, Decision};
 use contract::tool::ToolSpec;
@@ -14,11 +13,10 @@ use contract::tool::ToolSpec;
 pub use memory::Memory;
 pub use parse::{Parsed, RuleError, parse};
 
-pub(crate) use command::{CommandPattern, Tail};
+pub(crate) use command::{CommandPattern, Match, Tail};
 pub(crate) use host::HostPattern;
-pub(crate) use parse::{READING, WRITING};
-pub(crate) use target::{PathPattern, Touch};
-pub(crate) use unknown::{Steps, plain};
+pub(crate) use parse::READING;
+pub(crate) use path::{PathPattern, Touch};
 
 use crate::glob::{Reading, meet};
 
@@ -75,6 +73,8 @@ pub(crate) enum Target {
     Path(Touch, PathPattern),
     /// A host.
     Host(HostPattern),
+    /// A command that runs outside the sandbox.
+    Outside(CommandPattern),
     /// A plugin's work, in its exact words; [`ANY_WORDS`] for whatever it does.
     What(String),
 }
@@ -104,7 +104,7 @@ impl Rule {
             Target::AnyCommand => true,
             Target::Anything => meet((tool, Reading::Rule), ("Bash", Reading::Literal)),
             Target::Command(pattern) => pattern.is_boundless(),
-            Target::Path(..) | Target::Host(_) | Target::What(_) => false,
+            Target::Outside(_) | Target::Path(..) | Target::Host(_) | Target::What(_) => false,
         }
     }
 

@@ -1,141 +1,302 @@
-//! Shell text, read twice for two questions. To allow: [`prove`] lowers text to simple commands of
-//! literal words, or names the first thing it cannot be sure of; a Bash parser must agree. To deny:
-//! [`survey`] finds every command the text could run, through quotes, wrappers and nesting, at any
-//! length. Neither decides anything.
+//! Shell text, read once with a Bash parser: every simple command in it, with the commands that
+//! wrappers, `sh -c` and `eval` run in turn. Decides nothing, and predicts nothing beyond the text.
 
-pub(crate) mod braces;
-mod constants;
-mod documents;
-mod gate;
-mod lower;
-mod raw;
-mod settled;
-mod strict;
-mod survey;
-mod tolerant;
+mod tree;
+mod word;
 pub(crate) mod wrappers;
 
-pub(crate) use lower::{Cwd, Simple};
-pub(crate) use settled::settled;
-pub(crate) use strict::{Flow, Redirect, Word};
-pub(crate) use survey::{
-    Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, names_program,
-    reaches_interpreter, resolve, survey, untaken,
-};
-pub(crate) use tolerant::{GAP, Piece};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use std::ops::Range;
-use std::path::Path;
+pub(crate) use word::{Word, quote};
 
-/// Text that is not plain is given to the parser only up to this many bytes: on such text the
-/// parser may take long, and its answer could only confirm that it is to be asked about.
-const TRIED: usize = 4096;
-/// Plain text past this many bytes is asked about: the parser takes about half a millisecond for
-/// each thousand of them.
-const PLAIN: usize = 8 * 1024;
+use crate::paths::normalize;
+use crate::read_only::listed;
+use wrappers::{INTERPRETERS, Inner, SHELLS};
 
-/// Why text is not proven to be harmless.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Obstacle(pub(crate) String);
+/// Longer text is not parsed.
+pub(crate) const LONGEST: usize = 256 * 1024;
+/// Wrappers and nested scripts beyond this depth are not followed.
+const DEPTH: usize = 6;
 
-impl Obstacle {
-    pub(crate) fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
+/// A command text, read.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    /// Every simple command, each followed by the commands that it runs in turn.
+    pub(crate) commands: Vec<Simple>,
+    /// Every redirection.
+    pub(crate) redirects: Vec<Redirect>,
+    /// Places where a program is run that the text does not name, each with the reason.
+    pub(crate) unclear: Vec<(String, &'static str)>,
+    /// True if the text is not Bash, or too long to be parsed.
+    pub(crate) is_broken: bool,
+    /// The first syntax that a provably read-only text does not have.
+    pub(crate) odd: Option<String>,
+    /// Directories that the text may change to, the first being where it starts.
+    pub(crate) dirs: Vec<PathBuf>,
+}
+
+/// One program run, or one list of assignments.
+#[derive(Clone, Debug)]
+pub(crate) struct Simple {
+    words: Arc<[Word]>,
+    from: usize,
+    to: usize,
+    /// Variables set for it, as `NAME=value`.
+    pub(crate) assignments: Vec<Word>,
+    /// The directories it is likely to run in; none if they are not known.
+    pub(crate) dirs: Vec<PathBuf>,
+    /// The number of [`Script::dirs`] that were seen before it.
+    pub(crate) seen: usize,
+    /// Its source text.
+    pub(crate) source: String,
+    /// True if another command of the list runs it.
+    pub(crate) is_nested: bool,
+}
+
+impl Simple {
+    /// The program and its arguments.
+    pub(crate) fn argv(&self) -> &[Word] {
+        &self.words[self.from..self.to]
+    }
+
+    /// The program's name without its directory; none if it is not known.
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.argv().first().and_then(Word::known).map(base_name)
+    }
+
+    fn part(&self, from: usize, to: usize) -> Self {
+        let (from, to) = (self.from + from, self.from + to);
+        Self { from, to, is_nested: true, assignments: Vec::new(), ..self.clone() }
     }
 }
 
-/// Whether text is Bash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grammar {
-    /// It parses.
-    Sound,
-    /// It does not.
-    Broken,
-    /// It was not tried.
-    Untried,
+/// A redirection of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Redirect {
+    /// True if the file is written.
+    pub(crate) writes: bool,
+    /// The file.
+    pub(crate) target: Word,
+    /// The directories that a relative path may start from.
+    pub(crate) dirs: Vec<PathBuf>,
 }
 
-/// What one reading of a command gave.
-pub(crate) struct Proof {
-    /// Whether the text parses at all.
-    pub(crate) grammar: Grammar,
-    /// The simple commands, in order, where every word is known.
-    pub(crate) parts: Result<Vec<Simple>, Obstacle>,
+/// Reads `text`, run in `cwd`.
+pub(crate) fn read(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
+    read_at(text, cwd, home, 0)
 }
 
-/// Lowers `text`, run in `cwd`, to simple commands, if every byte of it is understood.
-pub(crate) fn prove(text: &str, cwd: &Path) -> Proof {
-    let read = (text.len() <= PLAIN).then(|| documents::with_literals(text));
-    let text = read.as_deref().unwrap_or(text);
-    let plain = plain(text, cwd);
-    if plain.is_err() && text.len() > TRIED {
-        return Proof { grammar: Grammar::Untried, parts: plain.map(|(parts, _)| parts) };
+fn read_at(text: &str, cwd: &Path, home: Option<&Path>, depth: usize) -> Script {
+    if text.len() > LONGEST {
+        return Script { is_broken: true, ..Script::default() };
     }
-    let gate = gate::parse(text);
-    let grammar = match &gate {
-        Some(gate) if gate.sound => Grammar::Sound,
-        Some(_) | None => Grammar::Broken,
+    let mut script = tree::read(text, normalize(cwd), home);
+    if let Some(c) = text.chars().find(|c| contract::text::is_deceptive(*c)) {
+        let odd = format!("the character {}, which is not what it looks like", c.escape_unicode());
+        script.odd.get_or_insert(odd);
+    }
+    let direct = std::mem::take(&mut script.commands);
+    for command in direct {
+        follow(&mut script, command, home, depth);
+    }
+    script
+}
+
+/// Adds a command, and those that it runs.
+fn follow(script: &mut Script, command: Simple, home: Option<&Path>, depth: usize) {
+    let mut current = command;
+    for level in 0.. {
+        script.commands.push(current.clone());
+        match inner(script, &current, home, depth) {
+            Some(next) if level < DEPTH => current = next,
+            Some(next) => {
+                script.unclear.push((next.source, "it nests too many commands"));
+                return;
+            }
+            None => return,
+        }
+    }
+}
+
+/// The command that another one runs; nested scripts are added to `script`.
+fn inner(
+    script: &mut Script,
+    command: &Simple,
+    home: Option<&Path>,
+    depth: usize,
+) -> Option<Simple> {
+    let argv = command.argv();
+    let program = argv.first()?;
+    let Some(name) = program.known().map(base_name) else {
+        script.unclear.push((command.source.clone(), "its program is not known beforehand"));
+        return None;
     };
-    let parts = plain.and_then(|(parts, words)| agree(gate, &parts, &words).map(|()| parts));
-    Proof { grammar, parts }
+    if name == "find" {
+        for (from, to) in executed(argv) {
+            follow(script, command.part(from, to), home, depth + 1);
+        }
+    } else if name == "eval" {
+        let words: Option<Vec<&str>> = argv[1..].iter().map(Word::known).collect();
+        match words {
+            Some(words) => nested(script, command, &words.join(" "), home, depth),
+            None => script.unclear.push((command.source.clone(), "it evaluates computed text")),
+        }
+    } else if listed(SHELLS, name) {
+        shell(script, command, home, depth);
+    } else if let Some(wrapper) = wrappers::find(name) {
+        let known: Vec<Option<&str>> = argv[1..].iter().map(Word::known).collect();
+        match wrapper.inner(&known) {
+            Inner::At(at) => return Some(command.part(at + 1, argv.len())),
+            Inner::Unclear => {
+                script
+                    .unclear
+                    .push((command.source.clone(), "the program that it runs is unclear"));
+            }
+            Inner::Nothing => {}
+        }
+    }
+    None
 }
 
-type Plain = (Vec<Simple>, Vec<Range<usize>>);
-
-/// The simple commands of plain text and the places of all its words, by our own reading alone.
-fn plain(text: &str, cwd: &Path) -> Result<Plain, Obstacle> {
-    if text.len() > PLAIN {
-        return Err(Obstacle::new("it is too long to be understood as a whole"));
+/// Follows `sh -c text`; a shell without a script reads commands from its input.
+fn shell(script: &mut Script, command: &Simple, home: Option<&Path>, depth: usize) {
+    let (mut takes_text, mut is_value) = (false, false);
+    let mut args = command.argv()[1..].iter();
+    let operand = args.find(|word| {
+        let is_option = !word.dynamic && word.text.starts_with(['-', '+']) && word.text.len() > 1;
+        let is_short = is_option && !word.text.starts_with("--");
+        takes_text |= is_short && word.text.contains('c');
+        // `-o pipefail`, `-O extglob`, fish's `-C text`, `--rcfile file`
+        let takes_value = (is_short && word.text.contains(['o', 'O', 'C']))
+            || listed("--rcfile --init-file", &word.text);
+        !std::mem::replace(&mut is_value, takes_value) && !is_option
+    });
+    match (operand.map(Word::known), takes_text) {
+        (Some(Some(text)), true) => nested(script, command, text, home, depth),
+        (Some(None), true) => {
+            script.unclear.push((command.source.clone(), "the shell runs computed text"));
+        }
+        (Some(_), false) => {}
+        (None, _) => {
+            let asks = |word: &Word| ["--version", "--help"].contains(&word.text.as_str());
+            if !command.argv().iter().any(asks) {
+                script.unclear.push((command.source.clone(), "the shell reads its commands"));
+            }
+        }
     }
-    if let Some(c) = deceptive(text) {
-        return Err(Obstacle::new(format!(
-            "it holds the character {}, which is not what it looks like",
-            c.escape_unicode()
-        )));
-    }
-    let tokens = strict::tokens(text)?;
-    let words = lower::words(&tokens);
-    let parts = lower::lower(text, tokens, cwd)?;
-    Ok((parts, words))
 }
 
-/// Whether the parser reads the text as we do.
-fn agree(
-    gate: Option<gate::Gate>,
-    parts: &[Simple],
-    words: &[Range<usize>],
-) -> Result<(), Obstacle> {
-    let gate = gate.ok_or_else(|| Obstacle::new("it is too involved to be understood"))?;
-    if !gate.sound {
-        return Err(Obstacle::new("it does not parse as Bash"));
+/// Adds the commands of a script that `command` runs.
+fn nested(script: &mut Script, command: &Simple, text: &str, home: Option<&Path>, depth: usize) {
+    let cwd = command.dirs.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
+    if depth >= DEPTH {
+        script.unclear.push((command.source.clone(), "it nests too many commands"));
+        return;
     }
-    if let Some(kind) = gate.foreign {
-        return Err(Obstacle::new(format!(
-            "it uses shell syntax ({kind}) that is never allowed unasked"
-        )));
+    let inner = read_at(text, &cwd, home, depth + 1);
+    if inner.is_broken {
+        script.unclear.push((command.source.clone(), "the script in it does not parse"));
     }
-    let commands = parts.iter().filter(|part| !part.argv.is_empty()).count();
-    if words != gate.words || commands != gate.commands {
-        return Err(Obstacle::new("two readings of it disagree"));
-    }
-    Ok(())
+    let commands = inner.commands.into_iter();
+    script.commands.extend(commands.map(|it| Simple { is_nested: true, ..it }));
+    script.redirects.extend(inner.redirects);
+    script.unclear.extend(inner.unclear);
 }
 
-/// The first character of a text that may look like another, or like nothing.
-fn deceptive(text: &str) -> Option<char> {
-    let is_harmless = |b: u8| matches!(b, b' '..=b'~' | b'\n' | b'\t');
-    if text.bytes().all(is_harmless) {
+/// The ranges of the commands that `find` runs.
+fn executed(argv: &[Word]) -> Vec<(usize, usize)> {
+    let mut ranges = Vec::new();
+    let mut from = None;
+    for (at, word) in argv.iter().enumerate() {
+        match (word.text.as_str(), from) {
+            ("-exec" | "-execdir" | "-ok" | "-okdir", _) => from = Some(at + 1),
+            (";" | "+", Some(start)) => {
+                ranges.push((start, at));
+                from = None;
+            }
+            _ => {}
+        }
+    }
+    ranges.extend(from.map(|start| (start, argv.len())));
+    ranges.retain(|(start, end)| start < end);
+    ranges
+}
+
+/// A program's name without its directory.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Returns true if a program runs text of its own language, or shell text.
+pub(crate) fn is_interpreter(name: &str) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    listed(SHELLS, name) || listed(INTERPRETERS, name) || listed(INTERPRETERS, stem)
+}
+
+/// The words of text that was not parsed, without quotes and directories.
+pub(crate) fn raw_words(text: &str) -> HashSet<String> {
+    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let in_word = |c: char| c.is_alphanumeric() || "_-.+".contains(c);
+    plain.split(|c| !in_word(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// The program and arguments of each simple command, if the text is nothing but commands of
+/// literal words: no expansion, no redirection into a file, no variable set.
+pub fn literal_commands(text: &str) -> Option<Vec<Vec<String>>> {
+    let script = read(text, Path::new("/"), None);
+    let writes = |it: &Redirect| it.writes && it.target.text != "/dev/null";
+    if script.is_broken || script.odd.is_some() || script.redirects.iter().any(writes) {
         return None;
     }
-    text.chars().find(|c| contract::text::is_deceptive(*c))
+    let direct = script.commands.iter().filter(|it| !it.is_nested);
+    direct
+        .map(|command| {
+            let words = command.argv().iter().map(|word| word.known().map(str::to_owned));
+            command.assignments.is_empty().then(|| words.collect::<Option<Vec<_>>>())?
+        })
+        .collect()
 }
 
-/// Quotes a word so that the shell, and a rule, read it back as it is.
-pub(crate) fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('=') {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
+/// Stands in a word for the part that only the running shell knows.
+pub const UNKNOWN: char = '\0';
+
+/// The commands of a command line, for callers that decide by them.
+#[derive(Clone, Debug, Default)]
+pub struct CommandLine {
+    /// Its commands, with those that wrappers and shells run: the words of each, and the
+    /// directories that it may run in.
+    pub commands: Vec<(Vec<String>, Vec<PathBuf>)>,
+    /// Variables that it sets, as `NAME=value`, and files that it reads as input.
+    pub named: Vec<String>,
+    /// True if the text names every program that it runs.
+    pub is_complete: bool,
+}
+
+/// Reads the words of a program and its arguments, run in `cwd`.
+pub fn command_line(words: &[String], cwd: &Path, home: Option<&Path>) -> CommandLine {
+    let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    let script = read(&quoted.join(" "), cwd, home);
+    let text = |word: &Word| -> String {
+        let unknown = word.known().is_none().then_some(UNKNOWN);
+        word.text.chars().chain(unknown).collect()
+    };
+    let inputs = script.redirects.iter().filter(|it| !it.writes).map(|it| text(&it.target));
+    let set = script.commands.iter().flat_map(|it| it.assignments.iter().map(text));
+    let gathers = |it: &Simple| it.program().is_some_and(|name| listed("xargs parallel", name));
+    CommandLine {
+        is_complete: !script.is_broken
+            && script.unclear.is_empty()
+            && !script.commands.iter().any(gathers),
+        named: inputs.chain(set).collect(),
+        commands: script
+            .commands
+            .iter()
+            .map(|it| (it.argv().iter().map(text).collect(), it.dirs.clone()))
+            .collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

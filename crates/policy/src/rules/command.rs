@@ -1,32 +1,32 @@
 //! Patterns for commands: words, and whether more may follow.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
 
+use crate::braces;
 use crate::glob::{Reading, meet};
-use crate::shell::{Fit, Found, Obstacle, Piece, Word, base_name, braces, quote, wrappers};
+use crate::read_only::listed;
+use crate::shell::{Word, base_name, is_interpreter, quote, wrappers};
 
 /// The words of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
     words: Vec<PatternWord>,
     tail: Tail,
-    /// The only folder it holds in.
-    pub(crate) cwd: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PatternWord {
     Literal(String),
     Any,
-    /// A word with wildcards, braces or bars: what deny and ask rules take for every word that it
-    /// could mean. To an allow rule it is the text.
+    /// A word with wildcards, braces or bars. Deny and ask rules match every word that it could
+    /// mean; an allow rule matches its text.
     Like {
         text: String,
         readings: Vec<String>,
     },
 }
 
-/// Whether words may follow those of the pattern.
+/// The words that may follow those of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// None.
@@ -35,26 +35,25 @@ pub(crate) enum Tail {
     Open,
 }
 
+/// The answer of a deny or ask rule about a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Match {
+    /// The command is another one.
+    No,
+    /// It depends on a word that only the running shell knows.
+    Maybe,
+    /// The rule means it.
+    Yes,
+}
+
 /// Options of git, before its subcommand, that take no value.
-const GIT_FLAGS: &[&str] = &[
-    "--no-pager",
-    "-p",
-    "-P",
-    "--paginate",
-    "--bare",
-    "--no-replace-objects",
-    "--literal-pathspecs",
-    "--no-optional-locks",
-    "--glob-pathspecs",
-    "--noglob-pathspecs",
-    "--icase-pathspecs",
-    "--no-lazy-fetch",
-    "--no-advice",
-];
+const GIT_FLAGS: &str = "--no-pager -p -P --paginate --bare --no-replace-objects --literal-pathspecs \
+    --no-optional-locks --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-lazy-fetch \
+    --no-advice";
 
 impl CommandPattern {
     /// Reads `git status`, `git status:*`, `git status *` or `git * x`.
-    pub(crate) fn parse(text: &str) -> Result<Self, Obstacle> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let (text, mut tail) = match text.strip_suffix(":*") {
             Some(rest) => (rest, Tail::Open),
@@ -62,219 +61,145 @@ impl CommandPattern {
         };
         let mut words: Vec<PatternWord> = split(text)?
             .into_iter()
-            .map(|(word, quoted)| match word.as_str() {
-                "*" if !quoted => PatternWord::Any,
-                _ if quoted => PatternWord::Literal(word),
-                _ => PatternWord::unquoted(word),
+            .map(|(text, quoted)| match text.as_str() {
+                _ if quoted => PatternWord::Literal(text),
+                "*" => PatternWord::Any,
+                _ => PatternWord::unquoted(text),
             })
             .collect();
         if words.len() > 1 && words.last() == Some(&PatternWord::Any) {
             words.pop();
             tail = Tail::Open;
         }
-        // `git push*` goes on in any way.
-        if let Some(PatternWord::Like { text, .. }) = words.last()
-            && text.ends_with('*')
-        {
+        if matches!(words.last(), Some(PatternWord::Like { text, .. }) if text.ends_with('*')) {
             tail = Tail::Open;
         }
         match words.first() {
-            Some(PatternWord::Literal(name)) if name.is_empty() => {
-                Err(Obstacle::new("it names no program"))
+            Some(PatternWord::Literal(name)) if !name.is_empty() => Ok(Self { words, tail }),
+            Some(PatternWord::Like { .. }) => Ok(Self { words, tail }),
+            Some(PatternWord::Literal(_) | PatternWord::Any) | None => {
+                Err(String::from("it names no program"))
             }
-            Some(PatternWord::Literal(_) | PatternWord::Like { .. }) => {
-                Ok(Self { words, tail, cwd: None })
-            }
-            Some(PatternWord::Any) | None => Err(Obstacle::new("it names no program")),
         }
     }
 
     /// Reads a list entry such as `git push`: the words, and anything after them.
-    pub(crate) fn parse_prefix(text: &str) -> Result<Self, Obstacle> {
+    pub(crate) fn parse_prefix(text: &str) -> Result<Self, String> {
         Self::parse(text).map(|pattern| Self { tail: Tail::Open, ..pattern })
     }
 
     /// A pattern of exactly these words.
-    pub(crate) fn of(words: &[&str], tail: Tail, cwd: PathBuf) -> Self {
+    pub(crate) fn of(words: &[&str], tail: Tail) -> Self {
         let words = words.iter().map(|word| PatternWord::Literal((*word).to_owned()));
-        Self { words: words.collect(), tail, cwd: Some(cwd) }
+        Self { words: words.collect(), tail }
     }
 
-    /// How many words it spells out.
+    /// The number of words it spells out.
     pub(crate) fn length(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether it has the very word at this place of a command.
-    pub(crate) fn spells(&self, at: usize) -> bool {
-        self.words.get(at).is_some_and(|word| *word != PatternWord::Any)
-    }
-
-    /// Whether it spells out what a program is told to do, and not only how.
-    pub(crate) fn has_subcommand(&self) -> bool {
-        self.words.get(1).is_some_and(|word| *word != PatternWord::Any && word.option().is_none())
-    }
-
-    /// Whether nothing may follow its words.
+    /// Returns true if nothing may follow its words.
     pub(crate) fn is_exact(&self) -> bool {
         self.tail == Tail::Exact
     }
 
-    /// Whether it spells out this command, run in these folders.
-    pub(crate) fn covers(&self, argv: &[Word], folders: &[PathBuf]) -> bool {
+    /// Its words as a command, as far as they are literal.
+    pub(crate) fn as_command(&self) -> Vec<Word> {
+        self.words.iter().map(|word| Word::literal(word.text())).collect()
+    }
+
+    /// Returns true if an allow rule spells out this command.
+    pub(crate) fn covers(&self, argv: &[Word]) -> bool {
         let long_enough = match self.tail {
             Tail::Exact => argv.len() == self.words.len(),
             Tail::Open => argv.len() >= self.words.len(),
         };
         let same = |(pattern, word): (&PatternWord, &Word)| match pattern {
-            PatternWord::Any => !word.glob,
+            PatternWord::Any => word.known().is_some(),
             PatternWord::Literal(text) | PatternWord::Like { text, .. } => {
-                !word.glob && *text == word.text
+                word.known() == Some(text)
             }
         };
-        let here = self.cwd.as_ref();
-        long_enough
-            && self.words.iter().zip(argv).all(same)
-            && here.is_none_or(|cwd| folders.iter().all(|folder| folder == cwd))
+        long_enough && self.words.iter().zip(argv).all(same)
     }
 
-    /// Whether it covers whatever a shell, an interpreter or a program that runs others is told.
+    /// Returns true if it covers whatever a shell, an interpreter or a wrapper is given.
     pub(crate) fn is_boundless(&self) -> bool {
         let name = base_name(self.program());
-        let says_what = self.words.iter().skip(1).any(|word| match word {
-            PatternWord::Literal(text) | PatternWord::Like { text, .. } => !text.starts_with('-'),
-            PatternWord::Any => false,
-        });
-        let is_told =
-            wrappers::is_shell(name) || wrappers::is_interpreter(name) || wrappers::launches(name);
-        let is_wide = wrappers::find(name).is_some()
-            || ["rm", "eval", "source", "."].contains(&name)
-            || (name == "git" && self.length() == 1);
-        let is_open = self.tail == Tail::Open && (is_wide || (is_told && !says_what));
-        name.is_empty() || self.programs().is_some() || is_open
-    }
-
-    /// Whether a rule of it allows nothing: it names a program that runs another, and not that one.
-    pub(crate) fn allows_nothing(&self) -> bool {
-        let wrapper = wrappers::find(self.program());
-        let is_bare = |wrapper: &wrappers::Wrapper| !wrapper.is_opaque() || self.length() == 1;
-        self.tail == Tail::Open && wrapper.is_some_and(is_bare)
-    }
-
-    /// Whether it spells out a file of the project, which is another one in another folder.
-    pub(crate) fn names_file(&self) -> bool {
-        let texts = self.words.iter().filter_map(|word| match word {
-            PatternWord::Literal(text) | PatternWord::Like { text, .. } => Some(text.as_str()),
-            PatternWord::Any => None,
-        });
-        let mut texts = texts.filter(|text| !text.starts_with(['-', '/']));
-        let name = self.program();
-        let runs_file = wrappers::is_interpreter(base_name(name)) || wrappers::is_shell(name);
-        let is_name = |text: &str| text == name && !text.contains('/');
-        texts.any(|text| !is_name(text) && (runs_file || text.contains(['/', '.'])))
+        let says_what = self.words.iter().skip(1).any(|word| !word.text().starts_with(['-', '*']));
+        let runs_any = is_interpreter(name)
+            || wrappers::find(name).is_some()
+            || ["eval", "source", ".", "rm", "git"].contains(&name);
+        matches!(self.words[0], PatternWord::Like { .. })
+            || (self.tail == Tail::Open && runs_any && !says_what)
     }
 
     /// The program it names.
     pub(crate) fn program(&self) -> &str {
-        match &self.words[0] {
-            PatternWord::Literal(name) | PatternWord::Like { text: name, .. } => name,
-            PatternWord::Any => "",
-        }
+        self.words[0].text()
     }
 
-    /// The patterns for its program's name, where it does not name one alone.
-    pub(crate) fn programs(&self) -> Option<&[String]> {
-        match &self.words[0] {
-            PatternWord::Like { readings, .. } => Some(readings),
-            PatternWord::Literal(_) | PatternWord::Any => None,
-        }
-    }
-
-    /// The pattern for a whole command, written with single spaces, where it has wildcards.
-    pub(crate) fn whole(&self) -> Option<String> {
-        let is_wild = |word: &PatternWord| matches!(word, PatternWord::Like { .. });
-        if !self.words.iter().any(is_wild) {
-            return None;
-        }
-        let mut text = self.words.iter().map(PatternWord::text).collect::<Vec<_>>().join(" ");
-        if self.tail == Tail::Open && !text.ends_with('*') {
-            text.push('*');
-        }
-        text.contains('*').then_some(text)
-    }
-
-    /// Whether the command, whose program stands at `at`, could be one of those meant: by any
-    /// path, with options anywhere.
-    pub(crate) fn touches(&self, found: &Found, at: usize) -> bool {
-        let args = found.argv().get(at + 1..).unwrap_or_default();
-        match found.fit {
-            Fit::Exact | Fit::Handed => self.follows(args),
-            Fit::Loose => self.occurs(args),
-        }
-    }
-
-    /// Whether the words at `at` are those of a command that is meant. One word alone counts only as the
-    /// first operand: elsewhere, as after an option, it is the name of something else more often.
-    pub(crate) fn is_given_at(&self, args: &[Piece], at: usize) -> bool {
-        let is_option = |word: &Piece| word.text.starts_with('-');
-        let follows_option =
-            |at: usize| at.checked_sub(1).is_some_and(|before| is_option(&args[before]));
-        let is_first = || {
-            let is_behind = at > 0 && args[at - 1].text == "--";
-            let leads = |before: usize| is_option(&args[before]) || follows_option(before);
-            (is_behind || !follows_option(at)) && (0..at).all(leads)
+    /// Answers whether a deny or ask rule means this command: the program by any path, options
+    /// anywhere.
+    pub(crate) fn matches(&self, command: &[Word]) -> Match {
+        let Some((program, args)) = command.split_first() else { return Match::No };
+        let name = base_name(&program.text);
+        let sub = name.strip_prefix("git-").filter(|_| self.program() == "git");
+        let fits = match sub {
+            // `git-push` is another spelling of `git push`.
+            Some(sub) => self.words.get(1).is_none_or(|word| word.means(sub)) && !program.dynamic,
+            None => program.known().is_some() && self.names(name),
         };
-        self.follows(&args[at + 1..]) && (self.length() > 1 || is_first())
+        if !fits {
+            return Match::No;
+        }
+        let skipped = if sub.is_some() { 2.min(self.words.len()) } else { 1 };
+        self.follows(&self.words[skipped..], args)
     }
 
-    /// Whether the remaining words come in order, nothing but options and their values between.
-    fn follows(&self, args: &[Piece]) -> bool {
+    fn names(&self, program: &str) -> bool {
+        base_name(self.program()) == program || self.words[0].means(program)
+    }
+
+    /// Returns true if text that was not parsed has all its words.
+    pub(crate) fn is_in(&self, words: &HashSet<String>) -> bool {
+        self.words.iter().all(|word| match word {
+            PatternWord::Any => true,
+            PatternWord::Literal(text) => words.contains(base_name(text)),
+            PatternWord::Like { .. } => words.iter().any(|it| word.means(it)),
+        })
+    }
+
+    /// Answers whether `wanted` come in order, with nothing but options and their values between.
+    fn follows(&self, wanted: &[PatternWord], args: &[Word]) -> Match {
         let git = self.program() == "git";
         let mut at = 0;
-        for word in self.words[1..].iter().filter(|word| **word != PatternWord::Any) {
+        for word in wanted.iter().filter(|word| **word != PatternWord::Any) {
             if let Some(option) = word.option() {
                 if !has_option(self.program(), args, option) {
-                    return false;
+                    return Match::No;
                 }
                 continue;
             }
             let mut after_option = false;
             loop {
                 let Some(arg) = args.get(at) else {
-                    return false;
+                    return Match::No;
                 };
                 at += 1;
-                if word.could_be(arg) || (git && word.is_done_by(arg)) {
+                if arg.known().is_some_and(|arg| word.means(arg)) {
                     break;
                 }
-                let is_option = arg.text.starts_with(['-', '+']) || arg.dynamic;
+                let is_option = arg.text.starts_with(['-', '+']);
                 if !is_option && !after_option {
-                    return false;
+                    return if arg.known().is_none() { Match::Maybe } else { Match::No };
                 }
-                let complete =
-                    arg.text.contains('=') || (git && GIT_FLAGS.contains(&arg.text.as_str()));
+                let complete = arg.text.contains('=') || (git && listed(GIT_FLAGS, &arg.text));
                 after_option = is_option && !complete;
             }
         }
-        true
-    }
-
-    /// Whether the remaining words come in order, with anything between them.
-    fn occurs(&self, args: &[Piece]) -> bool {
-        let mut at = 0;
-        let mut words = self.words[1..].iter().filter(|word| **word != PatternWord::Any);
-        words.all(|word| {
-            if let Some(option) = word.option() {
-                return has_option(self.program(), args, option);
-            }
-            match args[at..].iter().position(|arg| word.could_be(arg)) {
-                Some(found) => {
-                    at += found + 1;
-                    true
-                }
-                None => false,
-            }
-        })
+        Match::Yes
     }
 }
 
@@ -297,7 +222,7 @@ impl std::fmt::Display for CommandPattern {
 }
 
 impl PatternWord {
-    /// A word that is not quoted: a pattern where it could be meant as one.
+    /// A word that is not quoted.
     fn unquoted(text: String) -> Self {
         if !text.contains(['*', '?', '[', '{', '|']) {
             return Self::Literal(text);
@@ -328,80 +253,57 @@ impl PatternWord {
         (text.starts_with('-') && text.len() > 1 && is_plain).then_some(text)
     }
 
-    /// Whether a subcommand of git does the same under another name.
-    fn is_done_by(&self, arg: &Piece) -> bool {
-        self.text() == "push" && matches!(arg.text.as_str(), "send-pack" | "http-push")
-    }
-
-    /// Whether an argument could be meant.
-    fn could_be(&self, arg: &Piece) -> bool {
-        let reading = if arg.glob { Reading::Shell } else { Reading::Literal };
+    /// Returns true if a deny or ask rule means this word.
+    fn means(&self, word: &str) -> bool {
         match self {
             Self::Any => true,
-            Self::Literal(text) => {
-                arg.text == *text
-                    || (arg.glob && meet((&arg.text, reading), (text, Reading::Literal)))
-            }
+            Self::Literal(text) => text == word,
             Self::Like { text, readings } => {
-                let fits = |pattern: &String| meet((pattern, Reading::Shell), (&arg.text, reading));
-                arg.text == *text || readings.iter().any(fits)
+                let fits =
+                    |pattern: &String| meet((pattern, Reading::Shell), (word, Reading::Literal));
+                text == word || readings.iter().any(fits)
             }
         }
     }
 }
 
-/// Programs to which `-r` and `-R` are the same.
+/// Programs that read `-r` and `-R` as one option.
 const EITHER_CASE: &[&str] = &["rm", "cp", "grep", "egrep", "fgrep", "zgrep", "zip", "grm", "gcp"];
 
-/// What letters of options usually stand for, where deny rules are concerned.
-const SPELLED: &[(char, &[&str])] = &[
-    ('r', &["recursive"]),
-    ('R', &["recursive"]),
-    ('f', &["force", "file"]),
-    ('d', &["delete", "directory", "data"]),
-    ('D', &["delete"]),
-    ('i', &["in-place", "interactive"]),
-    ('a', &["all", "archive"]),
-    ('p', &["parents", "preserve", "patch"]),
-    ('c', &["command", "create", "config"]),
-    ('e', &["execute", "expression", "eval"]),
-    ('u', &["user", "upload", "set-upstream"]),
-    ('o', &["output"]),
-    ('O', &["remote-name"]),
-    ('T', &["upload-file"]),
-    ('X', &["request"]),
-    ('F', &["form"]),
-    ('k', &["insecure"]),
-    ('L', &["location", "dereference"]),
-    ('g', &["global"]),
-    ('m', &["message", "mode"]),
-    ('y', &["yes"]),
-    ('v', &["verbose", "volume"]),
-    ('n', &["no-verify", "dry-run", "name"]),
-    ('x', &["extract"]),
-    ('s', &["symbolic", "signal", "silent"]),
-];
+/// The long names that letters of options usually stand for, for deny and ask rules.
+const SPELLED: &str = "r:recursive R:recursive f:force,file d:delete,directory,data D:delete \
+    i:in-place,interactive a:all,archive p:parents,preserve,patch c:command,create,config \
+    e:execute,expression,eval u:user,upload,set-upstream o:output O:remote-name T:upload-file \
+    X:request F:form k:insecure L:location,dereference g:global m:message,mode y:yes \
+    v:verbose,volume n:no-verify,dry-run,name x:extract s:symbolic,signal,silent";
 
-/// Whether an option is among the arguments: alone, in a cluster, shortened, spelled out, or with a
-/// value.
-fn has_option(program: &str, args: &[Piece], option: &str) -> bool {
+/// The letters of [`SPELLED`] with their names.
+fn spelled() -> impl Iterator<Item = (char, &'static str)> {
+    SPELLED.split(' ').filter_map(|entry| entry.split_once(':')).flat_map(|(letter, names)| {
+        names.split(',').filter_map(move |name| Some((letter.chars().next()?, name)))
+    })
+}
+
+/// Returns true if an option is among the arguments: alone, in a cluster, shortened, spelled out,
+/// or with a value.
+fn has_option(program: &str, args: &[Word], option: &str) -> bool {
     if let Some(long) = option.strip_prefix("--") {
         let long = long.split('=').next().unwrap_or(long);
-        let letters = SPELLED.iter().filter(|(_, names)| names.contains(&long));
-        return has_long(args, long) || letters.into_iter().any(|it| has_letter(args, it.0));
+        let mut letters = spelled().filter(|(_, name)| *name == long);
+        return has_long(args, long) || letters.any(|(letter, _)| has_letter(args, letter));
     }
     let either = EITHER_CASE.contains(&base_name(program));
     option[1..].chars().all(|letter| {
-        let names = SPELLED.iter().filter(|(known, _)| *known == letter);
+        let mut names = spelled().filter(|(known, _)| *known == letter);
         has_letter(args, letter)
             || (either
                 && matches!(letter, 'r' | 'R')
                 && "rR".chars().any(|it| has_letter(args, it)))
-            || names.flat_map(|(_, names)| *names).any(|long| has_long(args, long))
+            || names.any(|(_, long)| has_long(args, long))
     })
 }
 
-fn has_long(args: &[Piece], long: &str) -> bool {
+fn has_long(args: &[Word], long: &str) -> bool {
     args.iter().any(|arg| {
         let given = arg.text.strip_prefix("--").unwrap_or_default();
         let given = given.split('=').next().unwrap_or(given);
@@ -409,14 +311,14 @@ fn has_long(args: &[Piece], long: &str) -> bool {
     })
 }
 
-fn has_letter(args: &[Piece], letter: char) -> bool {
+fn has_letter(args: &[Word], letter: char) -> bool {
     args.iter().any(|arg| {
         arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.contains(letter)
     })
 }
 
-/// Splits a rule's text at spaces, honoring quotes. Also says which words are quoted.
-fn split(text: &str) -> Result<Vec<(String, bool)>, Obstacle> {
+/// Splits a rule's text at spaces; the flag is true for quoted words.
+fn split(text: &str) -> Result<Vec<(String, bool)>, String> {
     let mut words: Vec<(String, bool)> = Vec::new();
     let mut word: Option<(String, bool)> = None;
     let mut rest = text.chars();
@@ -426,7 +328,7 @@ fn split(text: &str) -> Result<Vec<(String, bool)>, Obstacle> {
             '\'' | '"' => {
                 let remainder = rest.as_str();
                 let Some(end) = remainder.find(c) else {
-                    return Err(Obstacle::new("a quote is not closed"));
+                    return Err(String::from("a quote is not closed"));
                 };
                 let (text, quoted) = word.get_or_insert_default();
                 text.push_str(&remainder[..end]);

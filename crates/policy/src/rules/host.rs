@@ -50,17 +50,9 @@ impl HostPattern {
         self.0 == "*"
     }
 
-    /// Whether it names a host in full, so that it cannot be just any word.
-    pub(crate) fn is_qualified(&self) -> bool {
-        self.0.contains(['.', ':'])
-    }
-
     /// Whether a text names such a host anywhere in it: an address with whatever stands around the
     /// host, in any spelling.
     pub(crate) fn could_be_in(&self, text: &str) -> bool {
-        if self.is_far_from(text) {
-            return false;
-        }
         let wanted = canonical(self.parts().0);
         // An address has nothing beneath it.
         let beneath = numeric(&wanted).is_none().then(|| format!(".{wanted}"));
@@ -78,20 +70,6 @@ impl HostPattern {
         // Programs that follow the older standard write these two letters otherwise.
         is_in(&text)
             || (text.contains(['ß', 'ς']) && is_in(&text.replace('ß', "ss").replace('ς', "σ")))
-    }
-
-    /// What a quick look tells of most words: no dot, no such name; no digit, no such address.
-    fn is_far_from(&self, text: &str) -> bool {
-        if !text.is_ascii() || text.contains(['%', '[', '{']) {
-            return false;
-        }
-        let (name, _) = self.parts();
-        let is_name = name.contains(|c: char| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit());
-        if is_name && !name.contains(':') {
-            name.contains('.') && !text.contains('.')
-        } else {
-            !text.contains(|c: char| c.is_ascii_digit() || ".:".contains(c))
-        }
     }
 
     /// The name, without a leading `*.`, and the port where it has one.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use contract::policy::Decision;
 use serde_json::{Map, Value};
 
-use super::{CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Target, Touch};
-use crate::commands::Index;
+use super::{CommandPattern, HostPattern, Match, Matcher, PathPattern, Rule, Scope, Target, Touch};
 use crate::glob::{Reading, meet};
 use crate::paths::Places;
-use crate::shell::{Grammar, Reach, prove, survey};
+use crate::shell;
 
 /// The rules of one file.
 #[derive(Debug, Default)]
@@ -104,11 +103,11 @@ pub fn parse(
 
 /// Tools of which rules say more between parentheses.
 const WITH_PARENTHESES: &[&str] =
-    &["Bash", "Read", "Grep", "Glob", "Inspect", "Write", "Edit", "Host", "WebFetch"];
+    &["Bash", "Read", "Grep", "Glob", "Inspect", "Write", "Edit", "Host", "WebFetch", "Outside"];
 /// Tools that read files.
 pub(crate) const READING: &[&str] = &["Read", "Grep", "Glob", "Inspect"];
 /// Tools that write them.
-pub(crate) const WRITING: &[&str] = &["Write", "Edit"];
+const WRITING: &[&str] = &["Write", "Edit"];
 
 type Read = (Matcher, String, Option<String>);
 
@@ -143,10 +142,11 @@ pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
     let name = name.trim();
     let target = match name {
         "Bash" if inside.trim() == "*" => Target::AnyCommand,
-        "Bash" => command(inside, decision)?,
+        "Bash" => Target::Command(command(inside, decision)?),
         _ if READING.contains(&name) => path(Touch::Read, inside)?,
         _ if WRITING.contains(&name) => path(Touch::Write, inside)?,
         "Host" => host(inside)?,
+        "Outside" => Target::Outside(command(inside, decision)?),
         "WebFetch" => host(inside.trim().strip_prefix("domain:").unwrap_or(inside))?,
         other => {
             return tool_name(other).map(|tool| Matcher {
@@ -181,7 +181,7 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
     };
     let target = match (text("command")?, text("path")?, text("host")?) {
         (Some("*"), None, None) => Target::AnyCommand,
-        (Some(pattern), None, None) => command(pattern, decision)?,
+        (Some(pattern), None, None) => Target::Command(command(pattern, decision)?),
         (None, Some(pattern), None) => path(touch, pattern)?,
         (None, None, Some(pattern)) => host(pattern)?,
         (None, None, None) if tool.is_some() => Target::Anything,
@@ -209,7 +209,7 @@ fn says_what(tool: &str, target: &Target) -> bool {
         Target::AnyCommand | Target::Command(_) => is_any_of(tool, &["Bash"]),
         Target::Path(..) => is_any_of(tool, READING) || is_any_of(tool, WRITING),
         Target::Host(_) => is_any_of(tool, &["Host", "WebFetch"]),
-        Target::Anything | Target::What(_) => false,
+        Target::Anything | Target::Outside(_) | Target::What(_) => false,
     }
 }
 
@@ -227,14 +227,12 @@ fn tool_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-fn command(text: &str, decision: Decision) -> Result<Target, String> {
+fn command(text: &str, decision: Decision) -> Result<CommandPattern, String> {
     let is_join = |word: &str| ["|", "||", "&&", ";", "&"].contains(&word);
     if decision != Decision::Allow && text.split_whitespace().any(is_join) {
         return Err(format!("`{text}` is more than one command; write a rule for each"));
     }
-    CommandPattern::parse(text)
-        .map(Target::Command)
-        .map_err(|obstacle| format!("`{text}` is no command: {}", obstacle.0))
+    CommandPattern::parse(text).map_err(|problem| format!("`{text}` is no command: {problem}"))
 }
 
 fn path(touch: Touch, text: &str) -> Result<Target, String> {
@@ -304,22 +302,22 @@ impl Rule {
                 };
                 pattern.matches((&path, Reading::Literal), &places, self.decision)
             }
-            Target::Command(pattern) => match self.decision {
-                Decision::Allow => {
-                    let parts = prove(example, &places.workspace).parts;
-                    parts.is_ok_and(|parts| {
-                        !parts.is_empty()
-                            && parts
-                                .iter()
-                                .all(|part| pattern.covers(&part.argv, &part.cwd.folders))
-                    })
+            Target::Command(pattern) | Target::Outside(pattern) => {
+                let script = shell::read(example, &places.workspace, places.home.as_deref());
+                let mut commands = script.commands.iter();
+                match self.decision {
+                    Decision::Allow => {
+                        let is_plain = script.odd.is_none() && !script.is_broken;
+                        let mut direct = commands.filter(|it| !it.is_nested).peekable();
+                        is_plain
+                            && direct.peek().is_some()
+                            && direct.all(|it| pattern.covers(it.argv()))
+                    }
+                    Decision::Ask | Decision::Deny => {
+                        commands.any(|it| pattern.matches(it.argv()) == Match::Yes)
+                    }
                 }
-                Decision::Ask | Decision::Deny => {
-                    let folders = (places.workspace.as_path(), places.home.as_deref());
-                    let survey = survey(example, folders, Grammar::Sound, Reach::Commands);
-                    Index::new(&survey).first_hit(&survey, pattern).is_some()
-                }
-            },
+            }
         }
     }
 }

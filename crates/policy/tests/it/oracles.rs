@@ -16,6 +16,7 @@ fn judge(rules: &Value) -> Judge {
         workspace: PathBuf::from("/w"),
         home: Some(PathBuf::from("/home/u")),
         rules,
+        file_rules_enforced: true,
         ..Settings::default()
     })
 }
@@ -49,18 +50,18 @@ pub(crate) fn shell_text(bytes: &[u8]) {
         let command = Action::Run { command: text.to_owned(), cwd: PathBuf::from("/w") };
         judge.judge(&tool("Bash"), &[command], mode)
     };
-    let normal = run(&text, Mode::Normal);
-    for mode in [Mode::ReadOnly, Mode::Normal, Mode::Yolo] {
+    let strict = run(&text, Mode::Ask);
+    for mode in Mode::ALL {
         let ruling = run(&text, mode);
         assert!(ruling.deciding().is_some(), "no reason decides on {text:?}");
-        if normal.decision == Decision::Deny {
+        if strict.decision == Decision::Deny {
             assert_eq!(ruling.decision, Decision::Deny, "{mode:?} lifts the deny on {text:?}");
         }
     }
-    if normal.decision == Decision::Allow {
+    if strict.decision == Decision::Allow {
         for (added, wanted) in [("make", Decision::Ask), ("curl x", Decision::Deny)] {
             let longer = format!("{text}\n{added}");
-            let decision = run(&longer, Mode::Normal).decision;
+            let decision = run(&longer, Mode::Ask).decision;
             assert!(decision >= wanted, "{longer:?} is decided as {decision:?}");
         }
     }

@@ -37,7 +37,7 @@ const DENIED: &[&str] = &[
 ];
 
 fn decision(text: &str) -> Decision {
-    run(&judge(), text, Mode::Normal).decision
+    run(&judge(), text, Mode::Ask).decision
 }
 
 proptest! {

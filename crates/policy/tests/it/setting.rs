@@ -1,4 +1,4 @@
-//! The setting in which the tables hold: rules, places, and tools.
+//! The rules, places and tools of the tests.
 
 use std::path::PathBuf;
 
@@ -40,6 +40,7 @@ pub(crate) fn bare() -> Settings {
         workspace: PathBuf::from("/w"),
         home: Some(PathBuf::from("/home/u")),
         protected_paths: vec![PathBuf::from("/home/u/.config/brynhild")],
+        file_rules_enforced: true,
         ..Settings::default()
     }
 }

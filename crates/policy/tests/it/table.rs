@@ -1,29 +1,32 @@
 //! Commands and the decisions on them, as data.
 
-use contract::policy::{Decision, Mode};
-
+use contract::policy::{Access, Action, Decision, Mode, Policy};
 use policy::Settings;
-use policy::rules::Scope;
-use serde_json::json;
 
-use crate::setting::{bare, judge, rules, run, settings};
+use crate::setting::{bare, bash, command, judge, run, settings};
 
-/// Reads a table: a decision and a command a line.
-pub(crate) fn rows(table: &str) -> Vec<(Decision, String)> {
-    table
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+/// Reads a table: two words and a command a line.
+fn rows(table: &str) -> Vec<(&str, &str, String)> {
+    lines(table)
         .map(|line| {
-            let (decision, command) = line.split_once(' ').expect("a decision and a command");
-            let decision = match decision {
-                "allow" => Decision::Allow,
-                "ask" => Decision::Ask,
-                "deny" => Decision::Deny,
-                other => panic!("unknown decision {other}"),
-            };
-            (decision, unescape(command))
+            let mut words = line.splitn(3, ' ');
+            let mut next = || words.next().expect("two words and a command");
+            (next(), next(), unescape(next()))
         })
         .collect()
+}
+
+fn lines(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn decision(word: &str) -> Decision {
+    match word {
+        "allow" => Decision::Allow,
+        "ask" => Decision::Ask,
+        "deny" => Decision::Deny,
+        other => panic!("unknown decision {other}"),
+    }
 }
 
 fn unescape(text: &str) -> String {
@@ -42,82 +45,174 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-fn check(table: &str, mode: Mode) {
-    check_with(settings(), table, mode);
+fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
-fn check_with(settings: Settings, table: &str, mode: Mode) {
-    let judge = policy::policy(settings);
+#[test]
+fn published_commands_keep_their_decisions() {
+    let judge = judge();
     let mut wrong = Vec::new();
-    for (wanted, command) in rows(table) {
-        let ruling = run(&judge, &command, mode);
-        if ruling.decision != wanted {
-            let shown: String = command.chars().take(80).collect();
-            wrong.push(format!("{shown:?}: wanted {wanted:?}, got {:?}", ruling.deciding()));
+    let table = rows(include_str!("../commands.txt"));
+    assert!(table.len() >= 86, "{}", table.len());
+    for (ask, normal, text) in table {
+        for (mode, wanted) in [(Mode::Ask, decision(ask)), (Mode::Normal, decision(normal))] {
+            let ruling = run(&judge, &text, mode);
+            if ruling.decision != wanted {
+                let shown = shown(&text);
+                wrong.push(format!("{mode:?} {shown:?}: wanted {wanted:?}: {:?}", ruling.reasons));
+            }
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn the_published_table_is_decided_as_it_says() {
-    check(include_str!("../commands.txt"), Mode::Normal);
-}
-
-#[test]
-fn further_commands_are_decided_by_the_same_principles() {
-    let table = include_str!("../more_commands.txt");
-    assert!(rows(table).len() >= 150);
-    check(table, Mode::Normal);
-}
-
-#[test]
-fn variations_are_decided_as_what_they_vary() {
-    let table = include_str!("../variations.txt");
-    assert!(rows(table).len() >= 800);
-    check(table, Mode::Normal);
-}
-
-#[test]
-fn roundabout_ways_to_what_is_denied_are_denied() {
-    check(include_str!("../evasions.txt"), Mode::Normal);
-}
-
-#[test]
-fn the_floor_holds_in_yolo() {
-    check(include_str!("../floor.txt"), Mode::Yolo);
-}
-
-#[test]
-fn what_scripts_say_every_day_is_neither_asked_about_nor_denied_in_yolo() {
-    let table = include_str!("../idioms.txt");
-    check_with(bare(), table, Mode::Yolo);
-    let rules = rules(&json!({ "deny": ["Bash(terraform:*)"] }), Scope::User);
-    check_with(Settings { rules, ..bare() }, table, Mode::Yolo);
-}
-
-#[test]
-fn what_scripts_say_every_day_is_no_file_that_a_rule_denies() {
-    let table = include_str!("../idioms.txt");
-    for rule in ["Read(.env)", "Read(secret/**)", "Write(secret/**)"] {
-        // Some of them do read that file.
-        let others = table.lines().filter(|line| !line.contains(".env"));
-        let others = others.collect::<Vec<_>>().join("\n");
-        let rules = rules(&json!({ "deny": [rule] }), Scope::User);
-        check_with(Settings { rules, ..bare() }, &others, Mode::Yolo);
-    }
-}
-
-#[test]
-fn every_command_that_is_denied_in_normal_mode_is_denied_in_yolo_and_with_yes() {
-    let judge = judge();
-    let mut settings = settings();
-    settings.approve_all = true;
-    let approving = policy::policy(settings);
-    for (wanted, command) in rows(include_str!("../commands.txt")) {
-        if wanted == Decision::Deny {
-            assert_eq!(run(&judge, &command, Mode::Yolo).decision, Decision::Deny);
-            assert_eq!(run(&approving, &command, Mode::Normal).decision, Decision::Deny);
+fn everyday_commands_run_in_normal_mode_without_asking() {
+    let judge = policy::policy(bare());
+    let mut asked = 0;
+    let table = rows(include_str!("../everyday.txt"));
+    assert_eq!(table.len(), 125);
+    for (wanted, need, text) in table {
+        let ruling = run(&judge, &text, Mode::Normal);
+        assert_eq!(ruling.decision, Decision::Allow, "{text}: {:?}", ruling.reasons);
+        if wanted == "runs" {
+            continue;
         }
+        asked += 1;
+        let request = match need {
+            "outside" => Action::LeaveSandbox { command: text.clone() },
+            host => Action::Connect { host: host.to_owned() },
+        };
+        let actions = [command(&text), request];
+        let ruling = judge.judge(&bash(), &actions, Mode::Normal);
+        assert_eq!(ruling.decision, Decision::Ask, "{text}: {:?}", ruling.reasons);
+        let access = if need == "outside" { Access::Host } else { Access::Workspace };
+        assert_eq!(ruling.access, access, "{text}");
+        // One question, and the answer can be remembered.
+        let asks = ruling.reasons.iter().filter(|it| it.decision == Decision::Ask);
+        assert_eq!(asks.count(), 1, "{text}");
+        let is_boundless = text.starts_with("sudo");
+        let rules = judge.rememberable(&bash(), &actions);
+        assert_eq!(rules.len(), usize::from(!is_boundless), "{text}: {rules:?}");
     }
+    assert_eq!(asked, 18);
+}
+
+#[test]
+fn ways_to_a_denied_command_never_run_in_ask_mode() {
+    let judge = judge();
+    let table = include_str!("../evasions.txt");
+    assert!(lines(table).count() >= 350);
+    let runs = |text: &String| run(&judge, text, Mode::Ask).decision == Decision::Allow;
+    let run: Vec<String> = lines(table).map(unescape).filter(runs).collect();
+    assert!(run.is_empty(), "{} run:\n{}", run.len(), run.join("\n"));
+}
+
+#[test]
+fn denied_commands_never_run_in_any_mode() {
+    let judge = judge();
+    let approving = policy::policy(Settings { approve_all: true, ..settings() });
+    for text in [
+        "curl x",
+        "/usr/bin/curl x",
+        "'cu'rl x",
+        "c\\url x",
+        "$'\\x63url' x",
+        "env A=1 curl x",
+        "sudo -u bob curl x",
+        "timeout 5 nice -n 5 curl x",
+        "ls | xargs -n 1 curl",
+        "bash -c 'ls; curl x'",
+        "bash -lc \"sh -c 'curl x'\"",
+        "eval curl x",
+        "eval 'curl x'",
+        "echo $(curl x)",
+        "echo `curl x`",
+        "diff <(curl x) <(ls)",
+        "x=$(curl x)",
+        "cat <<EOF\n$(curl x)\nEOF",
+        "f() { curl x; }",
+        "for i in 1 2; do curl $i; done",
+        "while curl x; do :; done",
+        "case x in x) curl x;; esac",
+        "(cd src && curl x)",
+        "{ curl x; }",
+        "! curl x",
+        "if true; then curl x; fi",
+        "find . -exec curl {} \\;",
+        "find . -name x -exec sh -c 'curl x' \\;",
+        "curl x && (",
+        "git -C sub --no-pager push",
+        "git-push origin",
+        "A=1 curl x > out 2>&1 &",
+    ] {
+        for mode in Mode::ALL {
+            let ruling = run(&judge, text, mode);
+            assert_eq!(ruling.decision, Decision::Deny, "{mode:?} {text}: {:?}", ruling.reasons);
+        }
+        assert_eq!(run(&approving, text, Mode::Normal).decision, Decision::Deny, "{text}");
+    }
+    let long = format!("{}curl x", "true; ".repeat(60_000));
+    assert_eq!(run(&judge, &long, Mode::Yolo).decision, Decision::Deny);
+}
+
+#[test]
+fn hidden_programs_ask_only_if_rules_deny_commands() {
+    let free = policy::policy(bare());
+    let strict = judge();
+    for text in [
+        "$CMD x",
+        "\"$CMD\" x",
+        "$(echo curl) x",
+        "eval \"$x\"",
+        "echo x | sh",
+        "sh -s",
+        "bash <<< \"$x\"",
+        "sh -c \"$x\"",
+        "env --weird curl",
+        "git $sub",
+        "git > x push",
+    ] {
+        for mode in [Mode::Ask, Mode::Normal, Mode::Yolo] {
+            let ruling = run(&strict, text, mode);
+            assert_eq!(ruling.decision, Decision::Ask, "{mode:?} {text}: {:?}", ruling.reasons);
+        }
+        let ruling = run(&free, text, Mode::Normal);
+        assert_eq!(ruling.decision, Decision::Allow, "{text}: {:?}", ruling.reasons);
+    }
+}
+
+#[test]
+fn words_that_only_look_like_a_denied_command_run() {
+    let judge = judge();
+    for text in [
+        "echo curl x",
+        "grep -rn 'git push' .",
+        "git log --grep push",
+        "git commit -m \"push $x\"",
+        "python3 -c \"print('git push')\"",
+        "cat curl.md",
+        "apt list curl",
+        "which curl",
+        "bash run.sh",
+        "sh ./x.sh \"$y\"",
+        "make curl",
+    ] {
+        let ruling = run(&judge, text, Mode::Normal);
+        assert_eq!(ruling.decision, Decision::Allow, "{text}: {:?}", ruling.reasons);
+    }
+}
+
+#[test]
+fn ask_rules_for_commands_match_as_deny_rules_do() {
+    let rules = crate::setting::rules(
+        &serde_json::json!({"ask": ["Bash(make:*)"]}),
+        policy::rules::Scope::User,
+    );
+    let judge = policy::policy(Settings { rules, ..bare() });
+    for text in ["make", "env make", "sh -c 'make'", "$M", "make && ("] {
+        assert_eq!(run(&judge, text, Mode::Normal).decision, Decision::Ask, "{text}");
+    }
+    assert_eq!(run(&judge, "cmake .", Mode::Normal).decision, Decision::Allow);
 }
