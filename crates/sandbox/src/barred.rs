@@ -4,32 +4,24 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::sandbox::SandboxError;
-use contract::text::normalize;
+use files::changes::{Changes, Cursor};
 
-use crate::closed;
-use crate::listings::{Clock, Seen};
-use crate::nested::SKIPPED;
+use crate::Settings;
 use crate::request::Request;
-use crate::view;
-use crate::{Notice, Settings};
+use crate::{tree, view};
 
 /// So many entries are looked at.
-const ENTRIES: usize = 300_000;
+const ENTRIES: usize = 2_000_000;
 const DEPTH: usize = 64;
-/// So many folders are remembered.
-const FOLDERS: usize = 100_000;
 /// So many mounts are made; many more would hold up every command.
 const MOUNTS: usize = 300;
-/// So many links the kernel follows on one way.
-const LINKS: usize = 40;
 
 /// Rules for files, which every process is held to. What holds for a folder holds for all in it.
 pub trait FileRules: Send + Sync + std::fmt::Debug {
@@ -74,7 +66,7 @@ pub(crate) fn nowhere_to_work(path: &Path) -> SandboxError {
 }
 
 /// What a process must not reach, parents before children.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Barred {
     /// What it may not read.
     pub(crate) hidden: BTreeSet<PathBuf>,
@@ -82,36 +74,27 @@ pub(crate) struct Barred {
     pub(crate) kept: BTreeSet<PathBuf>,
     /// Folders that may not be moved, since what lies in them would be held no more.
     pub(crate) way: BTreeSet<PathBuf>,
-    /// Links by which rules mean what they lead to.
-    pub(crate) links: BTreeSet<PathBuf>,
-    /// What rules mean in its place.
-    pub(crate) bound: BTreeSet<PathBuf>,
 }
 
 impl Barred {
     /// Looks for what the rules keep from `request`.
     pub(crate) fn find(request: &Request, settings: &Settings) -> Result<Self, SandboxError> {
         let Some(rules) = &settings.rules else { return Ok(Self::default()) };
-        let mut search = Search::new(request, rules);
-        for root in &request.roots {
-            if rules.hides(root) {
-                search.barred.hidden.insert(root.clone());
-                continue;
-            }
-            if rules.keeps(root) && search.writable.contains(root) {
-                search.barred.kept.insert(root.clone());
-            }
-            search.walk(root, root);
-        }
+        let (found, is_cut) = searched(request, rules, settings);
+        let mut search = Search { barred: found, is_cut, ..Search::new(request, rules) };
         for start in search.starts.clone() {
-            search.begin(&start);
+            if !request.roots.iter().any(|root| start.starts_with(root)) {
+                search.begin(&start);
+            }
         }
         let (mut barred, is_cut) = (search.barred, search.is_cut);
         barred.tidy();
         let count = barred.hidden.len() + barred.kept.len() + barred.way.len();
         if is_cut || count > MOUNTS {
-            tell(settings.notice.as_ref(), is_cut);
-            barred.cut();
+            return Err(SandboxError::Refused(format!(
+                "the deny rules match more than {MOUNTS} files, or there are too many files to \
+                 search; name directories in the rules (`secrets/**`)"
+            )));
         }
         // The person has looked at these and wants them to run: they are shown as they were.
         let fixed: BTreeSet<&Path> = request.fixed.iter().map(|it| it.place.as_path()).collect();
@@ -123,31 +106,21 @@ impl Barred {
         }
     }
 
+    /// Returns true if something was found at or below a path.
+    fn has_below(&self, path: &Path) -> bool {
+        let Self { hidden, kept, way, .. } = self;
+        hidden.iter().chain(kept).chain(way).any(|found| found.starts_with(path))
+    }
+
     /// Leaves out what lies in what is hidden: nothing can be mounted there.
     fn tidy(&mut self) {
         let hidden = self.hidden.clone();
         let is_open =
             |path: &PathBuf| !path.ancestors().skip(1).any(|above| hidden.contains(above));
-        for paths in [&mut self.hidden, &mut self.kept, &mut self.way, &mut self.links] {
+        for paths in [&mut self.hidden, &mut self.kept, &mut self.way] {
             paths.retain(is_open);
         }
         self.way.retain(|folder| !hidden.contains(folder));
-    }
-
-    /// Leaves out what would be too much: the newest first of what rules mean wherever it lies, since a command
-    /// could have made any number of these.
-    fn cut(&mut self) {
-        let Self { hidden, kept, way, bound, .. } = self;
-        let changed = |path: &PathBuf| {
-            fs::symlink_metadata(path).map_or((0, 0), |found| (found.ctime(), found.ctime_nsec()))
-        };
-        let mut all: Vec<&PathBuf> = hidden.union(kept).collect();
-        all.sort_by_cached_key(|path| (!bound.contains(*path), changed(path)));
-        let left = MOUNTS.saturating_sub(way.len());
-        let taken: BTreeSet<PathBuf> = all.into_iter().take(left).cloned().collect();
-        hidden.retain(|path| taken.contains(path));
-        kept.retain(|path| taken.contains(path));
-        *way = std::mem::take(way).into_iter().take(MOUNTS).collect();
     }
 }
 
@@ -163,27 +136,75 @@ fn without(path: &Path, wanted: &BTreeSet<&Path>) -> Vec<PathBuf> {
     entries.flat_map(|entry| without(&entry.path(), wanted)).collect()
 }
 
-/// Says once that walls do not hold all rules.
-fn tell(notice: Option<&Notice>, is_cut: bool) {
-    static TOLD: Mutex<BTreeSet<bool>> = Mutex::new(BTreeSet::new());
-    let is_new = TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(is_cut);
-    if let Some(notice) = notice.filter(|_| is_new) {
-        let many = if is_cut {
-            format!("there are more than {ENTRIES} files to look through")
-        } else {
-            format!("your deny rules mean more than {MOUNTS} files and folders")
+/// The result of a search through roots, valid until a path changes that the rules mean.
+struct Known {
+    rules: Arc<dyn FileRules>,
+    roots: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    cursors: Vec<Cursor>,
+    found: (Barred, bool),
+}
+
+/// Searches with the last few sets of roots.
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+const KNOWN_SETS: usize = 8;
+
+/// Searches the roots of a request, unless nothing changed that the rules mean.
+fn searched(request: &Request, rules: &Arc<dyn FileRules>, settings: &Settings) -> (Barred, bool) {
+    let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let writable = request.writable();
+    let is_same = |it: &Known| {
+        Arc::ptr_eq(&it.rules, rules) && it.roots == request.roots && it.writable == writable
+    };
+    let known = all.iter().position(is_same).map(|at| all.remove(at));
+    let (mut cursors, mut is_current) = (Vec::new(), known.is_some());
+    for (number, root) in request.roots.iter().enumerate() {
+        let before = known.as_ref().and_then(|it| it.cursors.get(number).copied());
+        let (changes, now) = tree::at(root, settings).since(before);
+        cursors.push(now);
+        is_current &= match changes {
+            Changes::Unknown => false,
+            Changes::Paths(paths) => !paths.iter().any(|path| {
+                let is_found = known.as_ref().is_some_and(|it| it.found.0.has_below(path));
+                is_found || rules.hides(path) || rules.keeps(path) || path.is_symlink()
+            }),
         };
-        notice(format!(
-            "{many}: the sandbox keeps only a part of what rules deny from commands, for the rest \
-             their text is read; name folders in the rules (`secrets/**`)"
-        ));
     }
+    let found = match known.filter(|_| is_current) {
+        Some(known) => known.found,
+        None => search(request, rules),
+    };
+    let (rules, roots) = (Arc::clone(rules), request.roots.clone());
+    all.push(Known { rules, roots, writable, cursors, found: found.clone() });
+    if all.len() > KNOWN_SETS {
+        all.remove(0);
+    }
+    found
+}
+
+fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (Barred, bool) {
+    let mut search = Search::new(request, rules);
+    for root in &request.roots {
+        if rules.hides(root) {
+            search.barred.hidden.insert(root.clone());
+            continue;
+        }
+        if rules.keeps(root) && search.writable.contains(root) {
+            search.barred.kept.insert(root.clone());
+        }
+        search.walk(root, root);
+    }
+    for start in search.starts.clone() {
+        if request.roots.iter().any(|root| start.starts_with(root)) {
+            search.begin(&start);
+        }
+    }
+    (search.barred, search.is_cut)
 }
 
 /// What rules mean in one folder.
 #[derive(Debug, Default)]
 struct Found {
-    seen: Option<Seen>,
     count: usize,
     /// Names that may not be read, and those that may not be written.
     hidden: Vec<OsString>,
@@ -191,14 +212,6 @@ struct Found {
     /// Folders to look into.
     folders: Vec<OsString>,
 }
-
-/// What was found by these rules. Most folders stay as they are from one command to the next.
-struct Known {
-    rules: Arc<dyn FileRules>,
-    folders: HashMap<PathBuf, Arc<Found>>,
-}
-
-static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 struct Search<'a> {
     request: &'a Request,
@@ -227,7 +240,6 @@ impl<'a> Search<'a> {
                 self.barred.hidden.insert(real);
             }
         } else if is_shown(self.request, &real) {
-            self.note_links(start);
             self.take(start, &real);
             if real.is_dir() {
                 self.walk(start, &real);
@@ -245,9 +257,6 @@ impl<'a> Search<'a> {
             return;
         }
         let is_bound = self.rules.binds(named);
-        if is_bound {
-            self.barred.bound.insert(real.to_owned());
-        }
         // Where nothing can be written nothing can be moved.
         let root = self.writable.iter().rfind(|root| real.starts_with(root));
         if let Some(root) = root.filter(|_| is_bound) {
@@ -265,14 +274,13 @@ impl<'a> Search<'a> {
 
     /// Looks below a folder, which rules know by the name of `named`.
     fn walk(&mut self, named: &Path, real: &Path) {
-        let clock = Clock::of(real);
         let mut level = vec![(named.to_owned(), real.to_owned())];
         for _ in 0..DEPTH {
             for (named, real) in std::mem::take(&mut level) {
                 if self.barred.hidden.contains(&real) || !self.rules.may_mean_below(&named) {
                     continue;
                 }
-                let Some(found) = self.look(&named, &real, clock) else {
+                let Some(found) = self.look(&named, &real) else {
                     // What we cannot list no process can, until it changes that.
                     self.barred.hidden.insert(real);
                     continue;
@@ -299,7 +307,6 @@ impl<'a> Search<'a> {
             self.take(named, real);
             return;
         }
-        self.note_links(real);
         if let Ok(target) = fs::canonicalize(real)
             && is_shown(self.request, &target)
             && !view::is_of_system(&target)
@@ -309,30 +316,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Notes the links in the roots by which a path leads where it does.
-    fn note_links(&mut self, path: &Path) {
-        let mut path = path.to_owned();
-        for _ in 0..LINKS {
-            let mut way: Vec<&Path> = path.ancestors().collect();
-            way.reverse();
-            let led = way.into_iter().find_map(|it| Some((it.to_owned(), fs::read_link(it).ok()?)));
-            let Some((link, target)) = led else { return };
-            let rest = path.strip_prefix(&link).unwrap_or(Path::new("")).to_owned();
-            path = normalize(&link.parent().unwrap_or(&link).join(target).join(rest));
-            if self.request.roots.iter().any(|root| link.starts_with(root)) {
-                self.barred.links.insert(link);
-            }
-        }
-    }
-
     /// What rules mean in a folder; none where it cannot be listed.
-    fn look(&self, named: &Path, real: &Path, clock: Option<Clock>) -> Option<Arc<Found>> {
-        // Without a way in nothing can be told of what is listed.
-        let seen = Seen::of(&fs::metadata(real).ok().filter(|_| closed::can_enter(real))?);
-        if let Some(found) = self.known(named).filter(|it| it.seen.as_ref() == Some(&seen)) {
-            return Some(found);
-        }
-        let is_lasting = clock.is_some_and(|clock| clock.tells(&seen));
+    fn look(&self, named: &Path, real: &Path) -> Option<Found> {
+        // Without the permission to enter, nothing can be told of what is listed.
+        rustix::fs::access(real, rustix::fs::Access::EXEC_OK).ok()?;
         let mut found = Found::default();
         for entry in fs::read_dir(real).ok()? {
             let entry = entry.ok()?;
@@ -340,7 +327,7 @@ impl<'a> Search<'a> {
             let path = named.join(&name);
             found.count += 1;
             if found.count > ENTRIES {
-                return Some(Arc::new(found));
+                return Some(found);
             }
             if self.rules.hides(&path) {
                 found.hidden.push(name);
@@ -354,36 +341,13 @@ impl<'a> Search<'a> {
                 found.kept.push(name);
             }
         }
-        found.seen = is_lasting.then_some(seen);
-        let found = Arc::new(found);
-        self.remember(named, &found);
         Some(found)
     }
 
     /// Whether a folder holds what tools have fetched or made, and no rule spells out what lies there.
     fn is_skipped(&self, folder: &Path) -> bool {
-        let is_such = folder.file_name().is_some_and(|name| SKIPPED.iter().any(|it| name == *it));
-        is_such && !self.starts.iter().any(|start| start.starts_with(folder))
-    }
-
-    fn known(&self, folder: &Path) -> Option<Arc<Found>> {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.as_ref().filter(|known| Arc::ptr_eq(&known.rules, self.rules))?;
-        known.folders.get(folder).map(Arc::clone)
-    }
-
-    fn remember(&self, folder: &Path, found: &Arc<Found>) {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.rules, self.rules)) {
-            *known = Some(Known { rules: Arc::clone(self.rules), folders: HashMap::new() });
-        }
-        if let Some(known) = known.as_mut() {
-            if found.seen.is_some() && known.folders.len() < FOLDERS {
-                known.folders.insert(folder.to_owned(), Arc::clone(found));
-            } else {
-                known.folders.remove(folder);
-            }
-        }
+        files::skip::is_regenerable(folder)
+            && !self.starts.iter().any(|start| start.starts_with(folder))
     }
 }
 

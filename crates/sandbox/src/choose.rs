@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use contract::sandbox::{Child, Profile, Sandbox, SandboxError, Spawn};
+use contract::policy::Access;
+use contract::sandbox::{Child, Enforcement, Profile, Sandbox, SandboxError, Spawn};
 
 use crate::doctor::{self, Cause};
 use crate::grants::Data;
@@ -19,8 +20,6 @@ use crate::{Rung, Settings, none, seatbelt};
 pub(crate) struct Ladder {
     settings: Settings,
     kind: Kind,
-    /// The roots of which it was seen whether they were renamed.
-    looked_at: Mutex<BTreeSet<PathBuf>>,
     /// What the person was told.
     told: Mutex<BTreeSet<String>>,
     chosen: OnceLock<Rung>,
@@ -40,8 +39,6 @@ enum Kind {
 pub(crate) enum Failure {
     /// The rung does not work on this machine; another might.
     Setup(Cause),
-    /// What was looked at is another by now; with a new look it may do.
-    Exchanged(String),
     /// No rung would do better.
     Fatal(SandboxError),
 }
@@ -69,16 +66,9 @@ impl Ladder {
     }
 
     fn new(settings: Settings, kind: Kind) -> Self {
-        if kind == Kind::Confined {
-            // What a killed program left in a workspace. What cannot be removed hinders nothing: it
-            // is tried again at the next start.
-            let _ = crate::stubs::Stubs::new(&settings.state).sweep();
-            crate::guard::finish(&settings, &[]);
-        }
         Self {
             settings,
             kind,
-            looked_at: Mutex::default(),
             told: Mutex::default(),
             chosen: OnceLock::new(),
             launcher: OnceLock::new(),
@@ -96,7 +86,6 @@ impl Ladder {
         #[cfg(target_os = "linux")]
         if self.kind == Kind::Confined {
             crate::landlock::sweep(&self.settings.state);
-            crate::control_group::sweep();
         }
         Ok(self.launcher.get_or_init(|| launcher))
     }
@@ -134,20 +123,10 @@ impl Ladder {
                     return Ok(child);
                 }
                 Err(Failure::Fatal(error)) => return Err(error),
-                Err(Failure::Exchanged(words)) => return Err(SandboxError::Refused(words)),
                 Err(Failure::Setup(cause)) => causes.push((rung, cause)),
             }
         }
         Err(unavailable(&causes))
-    }
-
-    /// Does what a killed program left undone in roots that were renamed since; once for each.
-    fn look_at(&self, mut roots: Vec<PathBuf>) {
-        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        roots.retain(|root| looked_at.insert(root.clone()));
-        if !roots.is_empty() {
-            crate::guard::finish(&self.settings, &roots);
-        }
     }
 
     /// Says what was not said before.
@@ -196,11 +175,20 @@ impl Sandbox for Ladder {
         }
     }
 
+    fn enforces(&self) -> Enforcement {
+        let rung = self.chosen.get().copied().or(self.settings.rung).or_else(doctor::likely);
+        let rung = rung.filter(|_| self.kind == Kind::Confined);
+        Enforcement {
+            confined: rung.is_some(),
+            file_rules: matches!(rung, Some(Rung::Bubblewrap | Rung::Seatbelt)),
+        }
+    }
+
     fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
-        if self.kind == Kind::Confined {
-            let Settings { state, user, rules, .. } = &self.settings;
+        if self.kind == Kind::Confined && profile.access != Access::Host {
+            let Settings { state, home, rules, .. } = &self.settings;
             let known = Writable::known(state);
-            let request = Request::check(spawn, profile, user.home.as_deref(), &known)?;
+            let request = Request::check(spawn, profile, home.as_deref(), &known)?;
             let data = Data::beside(state);
             self.tell_once(request.missing(&profile.own, &data));
             let request = request.with_grants_guarded(&data);
@@ -208,14 +196,16 @@ impl Sandbox for Ladder {
             self.tell_once(denied);
             let writable = request.writable();
             known.note(state, &[writable.as_slice(), &request.private()].concat())?;
-            self.look_at(writable);
             return self.climb(&request);
         }
-        let request = Request::unchecked(spawn, profile);
+        let mut request = Request::unchecked(spawn, profile);
+        if profile.access == Access::Host {
+            request.env.clone_from(&self.settings.host_env);
+            request.env.extend(spawn.env.clone());
+        }
         let launcher = self.launcher().map_err(|error| start_error(&request.program, error))?;
         none::start(&request, &self.settings, launcher).map_err(|failure| match failure {
             Failure::Fatal(error) => error,
-            Failure::Exchanged(words) => SandboxError::Refused(words),
             Failure::Setup(cause) => unavailable(&[(Rung::Bubblewrap, cause)]),
         })
     }

@@ -2,13 +2,12 @@
 //! decides by what is not there has to take the second for the worst. Bounded, only reads, and waits for
 //! no pipe.
 
-use std::fs::{self, DirEntry, File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{Access, Mode, OFlags, access};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags};
 
 /// What a look says.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,11 +44,6 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// What lies at a path itself; of a link the link.
-pub(crate) fn kind(path: &Path) -> Found<Metadata> {
-    Found::of(fs::symlink_metadata(path))
-}
-
 /// What a file of at most so many bytes holds, wherever links lead.
 pub(crate) fn file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::empty())
@@ -58,22 +52,6 @@ pub(crate) fn file(path: &Path, most: u64) -> Found<Vec<u8>> {
 /// The same, where a link is not a file.
 pub(crate) fn plain_file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::NOFOLLOW)
-}
-
-/// Opens what is a file itself, and no link to one.
-pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
-    open(path, OFlags::NOFOLLOW)
-}
-
-/// Whether git, a shell or another interpreter could read a file that was not read here: not a program
-/// as such, and nothing that is closed to the user and all that runs for them.
-pub(crate) fn is_text(path: &Path) -> bool {
-    const STARTS: [&[u8]; 4] =
-        [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe"];
-    let mut start = [0; 4];
-    let read = open(path, OFlags::empty()).and_then(|mut file| file.read_exact(&mut start));
-    let is_program = read.is_ok() && STARTS.contains(&start.as_slice());
-    !is_program && access(path, Access::READ_OK) != Err(Errno::ACCESS)
 }
 
 fn read(path: &Path, most: u64, further: OFlags) -> Found<Vec<u8>> {
@@ -107,30 +85,9 @@ fn open(path: &Path, further: OFlags) -> io::Result<File> {
     if found.is_file() || is_null(&found) { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
-/// What is in a folder.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) entries: Vec<DirEntry>,
-    /// Whether there are more.
-    pub(crate) is_cut: bool,
-}
-
-/// At most so many entries of a folder, wherever links lead.
-pub(crate) fn list(folder: &Path, most: usize) -> Found<Listing> {
-    let listed = fs::read_dir(folder).and_then(|mut entries| {
-        let some = entries.by_ref().take(most).collect::<io::Result<_>>()?;
-        Ok(Listing { entries: some, is_cut: entries.next().is_some() })
-    });
-    Found::of(listed)
-}
-
-/// Whether all entries of a folder, of which there are at most so many, are surely such.
-pub(crate) fn holds_only(folder: &Path, most: usize, is_such: impl Fn(&DirEntry) -> bool) -> bool {
-    match list(folder, most) {
-        Found::Absent => true,
-        Found::Read(listing) => !listing.is_cut && listing.entries.iter().all(is_such),
-        Found::Unknown => false,
-    }
+/// Creates a directory with its parents for this user alone, unless it exists.
+pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 #[cfg(test)]
@@ -167,25 +124,5 @@ mod tests {
         }
         assert_eq!(plain_file(&path("link"), 4), Found::Unknown);
         assert_eq!(plain_file(&path("file"), 4), Found::Read(b"four".to_vec()));
-    }
-
-    #[test]
-    fn a_folder_is_absent_read_or_unknown() {
-        let base = tempfile::tempdir().unwrap();
-        let path = |name: &str| base.path().join(name);
-        for name in ["folder/a", "folder/b"] {
-            fs::create_dir_all(path(name)).unwrap();
-        }
-        std::os::unix::fs::symlink("circle", path("circle")).unwrap();
-        let count = |name: &str, most| list(&path(name), most).known().map(|it| it.entries.len());
-        assert_eq!((count("folder", 2), count("folder", 1)), (Some(2), Some(1)));
-        assert!(list(&path("folder"), 1).known().unwrap().is_cut);
-        assert!(matches!(list(&path("nothing"), 2), Found::Absent));
-        assert!(matches!(list(&path("circle"), 2), Found::Unknown));
-        assert!(holds_only(&path("nothing"), 2, |_| false));
-        assert!(
-            holds_only(&path("folder"), 2, |_| true) && !holds_only(&path("folder"), 1, |_| true)
-        );
-        assert!(!holds_only(&path("circle"), 2, |_| true));
     }
 }

@@ -53,7 +53,6 @@ pub(crate) fn examine(settings: &Settings) -> Vec<RungReport> {
                 chosen: false,
             };
             tell_of_limits(&mut report);
-            tell_of_paths(&mut report);
             report
         })
         .collect();
@@ -125,35 +124,6 @@ fn tell_of_limits(report: &mut RungReport) {
 
 #[cfg(not(target_os = "linux"))]
 fn tell_of_limits(_report: &mut RungReport) {}
-
-/// Tells of a bubblewrap that knows folders by their paths alone.
-#[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
-fn tell_of_paths(report: &mut RungReport) {
-    if report.rung != Rung::Bubblewrap || report.usable.is_err() {
-        return;
-    }
-    let Ok(program) = crate::bubblewrap::find() else { return };
-    let help = std::process::Command::new(program).env_clear().arg("--help").output();
-    let help = help.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
-    report.lacks.extend(lack_of_folders(&String::from_utf8_lossy(&help)));
-}
-
-#[cfg(not(target_os = "linux"))]
-fn tell_of_paths(_report: &mut RungReport) {}
-
-/// What a bubblewrap lacks whose help names no option for folders that are open; nothing where there is no
-/// help.
-#[cfg(target_os = "linux")]
-fn lack_of_folders(help: &str) -> Option<String> {
-    let is_named = |option: &str| help.split_whitespace().any(|word| word == option);
-    (is_named("--ro-bind") && !is_named("--bind-fd")).then(|| {
-        "this `bwrap` has no `--bind-fd` and mounts by paths alone: while it starts a command, another one in \
-         the same project can put a link in the place of a folder and have empty folders made where it \
-         leads; update the package `bubblewrap` to 0.10 or later, or to one that your distribution mended"
-            .to_owned()
-    })
-}
 
 #[cfg(not(target_os = "linux"))]
 fn lacks(rung: Rung) -> Vec<String> {
@@ -260,15 +230,6 @@ fn diagnose(words: &str, setting: &dyn Fn(&str) -> Option<String>) -> Cause {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bubblewrap_that_mounts_by_paths_alone_is_told_with_the_remedy() {
-        let old = "usage: bwrap [OPTIONS...]\n    --bind SRC DEST    Bind\n    --ro-bind SRC DEST    Bind";
-        let told = lack_of_folders(old).unwrap();
-        assert!(told.contains("`--bind-fd`") && told.contains("update the package `bubblewrap`"));
-        assert_eq!(lack_of_folders(&format!("{old}\n    --bind-fd FD DEST    Bind open")), None);
-        assert_eq!(lack_of_folders(""), None);
-    }
 
     fn cause(words: &str, name: &str, value: &str) -> Cause {
         diagnose(words, &|asked: &str| (asked == name).then(|| value.to_owned()))

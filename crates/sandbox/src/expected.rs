@@ -16,8 +16,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::held;
-use crate::mount_points::MountPoints;
+use crate::pinned_path;
 
 /// How the helper begins to say that something else lies there.
 pub(crate) const EXCHANGED: &str = "finds something else than was meant at";
@@ -40,8 +39,6 @@ pub(crate) enum Meant {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
     places: BTreeMap<PathBuf, Meant>,
-    /// Where anything is mounted at all; none where nothing is.
-    pub(crate) mounts: MountPoints,
 }
 
 impl Expected {
@@ -56,9 +53,9 @@ impl Expected {
     }
 
     /// Adds a folder in which something is put over what lies there, as it is now, unless it is known.
-    pub(crate) fn add_folder(&mut self, path: &Path, eyes: &mut Eyes) -> io::Result<()> {
+    pub(crate) fn add_folder(&mut self, path: &Path) -> io::Result<()> {
         if !self.places.contains_key(path) {
-            self.places.insert(path.to_owned(), Meant::Folder(eyes.look(path)?));
+            self.places.insert(path.to_owned(), Meant::Folder(look(path)?));
         }
         Ok(())
     }
@@ -68,7 +65,7 @@ impl Expected {
         let (Meant::Mounted { file, .. } | Meant::Folder(file)) = *self.places.get(path)? else {
             return None;
         };
-        let opened = Eyes::default().open(path);
+        let opened = open(path);
         Some(opened.and_then(|opened| match number(&opened)? {
             found if found == file => Ok(opened),
             _ => Err(io::ErrorKind::NotFound.into()),
@@ -79,9 +76,7 @@ impl Expected {
     pub(crate) fn encode(&self) -> impl Iterator<Item = Vec<u8>> {
         let line =
             |words: &str, path: &Path| [words.as_bytes(), path.as_os_str().as_bytes()].concat();
-        let mounts =
-            self.mounts.iter().map(move |(path, count)| line(&format!("mounts {count} 0 "), path));
-        let places = self.places.iter().map(move |(path, meant)| {
+        self.places.iter().map(move |(path, meant)| {
             let words = match meant {
                 Meant::Mounted { file: (disk, number), is_read_only: false } => {
                     format!("free {disk} {number} ")
@@ -93,8 +88,7 @@ impl Expected {
                 Meant::Folder((disk, number)) => format!("folder {disk} {number} "),
             };
             line(&words, path)
-        });
-        mounts.chain(places)
+        })
     }
 
     /// Adds one that was made bytes; none where they are not.
@@ -105,10 +99,6 @@ impl Expected {
         let file = (number()?, number()?);
         let path = PathBuf::from(OsStr::from_bytes(words.next()?));
         let meant = match kind {
-            b"mounts" => {
-                self.mounts.add(path, usize::try_from(file.0).ok()?);
-                return Some(());
-            }
             b"free" => Meant::Mounted { file, is_read_only: false },
             b"fixed" => Meant::Mounted { file, is_read_only: true },
             b"memory" => Meant::Memory,
@@ -119,65 +109,42 @@ impl Expected {
         Some(())
     }
 
-    /// Whether all that was meant lies there, and nothing is mounted elsewhere.
+    /// Returns an error if something else lies at one of the paths.
     pub(crate) fn check(&self) -> Result<(), String> {
         let exchanged = |path: &Path| Err(format!("{EXCHANGED} {}", path.display()));
-        let mut eyes = Eyes::default();
         let mut places = self.places.iter();
-        if let Some((path, _)) = places.find(|(path, it)| !eyes.sees(path, **it).unwrap_or(false)) {
-            return exchanged(path);
-        }
-        if self.mounts == MountPoints::default() {
-            return Ok(());
-        }
-        let here =
-            MountPoints::here().map_err(|error| format!("cannot tell what is mounted: {error}"))?;
-        here.astray(&self.mounts).map_or(Ok(()), exchanged)
+        let found = places.find(|(path, it)| !sees(path, **it).unwrap_or(false));
+        found.map_or(Ok(()), |(path, _)| exchanged(path))
     }
 }
 
-/// Looks at paths, and follows no link on the way.
-#[derive(Debug, Default)]
-pub(crate) struct Eyes {
-    /// The folder that was looked into last: most lie beside each other.
-    folder: Option<(PathBuf, OwnedFd)>,
+/// The number of what lies at a path. Follows no symlink.
+pub(crate) fn look(path: &Path) -> io::Result<Number> {
+    number(open(path)?)
 }
 
-impl Eyes {
-    /// The number of what lies at a path.
-    pub(crate) fn look(&mut self, path: &Path) -> io::Result<Number> {
-        number(self.open(path)?)
-    }
+fn sees(path: &Path, meant: Meant) -> io::Result<bool> {
+    let opened = open(path)?;
+    let found = number(&opened)?;
+    Ok(match meant {
+        Meant::Mounted { file, is_read_only } => {
+            let is_fixed =
+                || fstatvfs(&opened).map(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
+            found == file && is_top(&opened)? && (!is_read_only || is_fixed()?)
+        }
+        Meant::Memory => {
+            let parent = pinned_path::directory(path.parent().unwrap_or(path))?;
+            number(parent)?.0 != found.0 && is_top(&opened)?
+        }
+        Meant::Folder(file) => found == file,
+    })
+}
 
-    fn sees(&mut self, path: &Path, meant: Meant) -> io::Result<bool> {
-        let opened = self.open(path)?;
-        let found = number(&opened)?;
-        Ok(match meant {
-            Meant::Mounted { file, is_read_only } => {
-                let is_fixed =
-                    || fstatvfs(&opened).map(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
-                found == file && is_top(&opened)? && (!is_read_only || is_fixed()?)
-            }
-            Meant::Memory => number(self.folder(path)?)?.0 != found.0 && is_top(&opened)?,
-            Meant::Folder(file) => found == file,
-        })
-    }
-
-    fn open(&mut self, path: &Path) -> io::Result<OwnedFd> {
-        let name = path.file_name().map_or(OsStr::new("."), |name| name);
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(self.folder(path)?, name, flags, Mode::empty())?)
-    }
-
-    /// The folder that holds what lies at a path.
-    fn folder(&mut self, path: &Path) -> io::Result<&OwnedFd> {
-        let wanted = path.parent().unwrap_or(path);
-        let opened = match self.folder.take() {
-            Some((folder, opened)) if folder == wanted => opened,
-            _ => held::folder(wanted)?,
-        };
-        Ok(&self.folder.insert((wanted.to_owned(), opened)).1)
-    }
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    let name = path.file_name().map_or(OsStr::new("."), |name| name);
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let parent = pinned_path::directory(path.parent().unwrap_or(path))?;
+    Ok(openat(parent, name, flags, Mode::empty())?)
 }
 
 fn number(opened: impl AsFd) -> io::Result<Number> {
@@ -219,7 +186,7 @@ mod tests {
         }
         let paths: Vec<&Path> = expected.places.keys().map(PathBuf::as_path).collect();
         assert_eq!(paths, ["/p/x", "/p/x/deep/a", "/p/x y"].map(Path::new));
-        expected.add_folder(Path::new("/p/x"), &mut Eyes::default()).unwrap();
+        expected.add_folder(Path::new("/p/x")).unwrap();
         assert_eq!(expected.places[Path::new("/p/x")], meant);
     }
 
@@ -230,7 +197,6 @@ mod tests {
         expected.add(Path::new("/b"), Meant::Mounted { file: (1, 2), is_read_only: false });
         expected.add(Path::new("/d"), Meant::Memory);
         expected.add(Path::new("/e"), Meant::Folder((3, 4)));
-        expected.mounts.add(PathBuf::from("/a b/ c"), 3);
         let mut read = Expected::default();
         for bytes in expected.encode() {
             read.decode(&bytes).unwrap();
@@ -245,13 +211,12 @@ mod tests {
         let base = fs::canonicalize(base.path()).unwrap();
         fs::create_dir_all(base.join("x/deep")).unwrap();
         symlink("x", base.join("y")).unwrap();
-        let mut eyes = Eyes::default();
-        assert_eq!(eyes.look(&base.join("x/deep")).unwrap(), file(&base.join("x/deep")));
-        assert!(eyes.look(&base.join("y/deep")).is_err());
-        assert_ne!(eyes.look(&base.join("y")).unwrap(), file(&base.join("x")));
+        assert_eq!(look(&base.join("x/deep")).unwrap(), file(&base.join("x/deep")));
+        assert!(look(&base.join("y/deep")).is_err());
+        assert_ne!(look(&base.join("y")).unwrap(), file(&base.join("x")));
         // Nor does what was meant lie behind one that came later.
         let (meant, mut expected) = (base.join("x/deep"), Expected::default());
-        expected.add_folder(&meant, &mut eyes).unwrap();
+        expected.add_folder(&meant).unwrap();
         assert!(expected.open(&meant).unwrap().is_ok() && expected.open(&base).is_none());
         fs::rename(&meant, base.join("moved")).unwrap();
         symlink("../moved", &meant).unwrap();

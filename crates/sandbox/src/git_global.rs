@@ -1,8 +1,8 @@
-//! The person's own settings of git, as confined commands get them: a copy of what names no program
-//! that git runs while it looks, and of nothing that may be a key. Git itself decides about
-//! conditions.
+//! The git settings that confined commands get in place of the user's own: a generated file with
+//! the identity and a few harmless keys, and variables that switch off what cannot work in the
+//! sandbox.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,74 +10,41 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::contents;
-use crate::git_programs::is_harmless;
+use crate::contents::{self, private_directory};
 use crate::git_settings::{Setting, settings};
-use crate::stubs::private_directory;
 
-const MOST_BYTES: u64 = 1 << 20;
-/// So many files are followed; people have a few.
-const MOST_FILES: usize = 64;
+const MAX_BYTES: u64 = 1 << 20;
+/// Files that are followed by includes.
+const MAX_FILES: usize = 64;
 
-/// Sections in which addresses with logins, and keys of other programs, stand.
-const PRIVATE: [&str; 11] = [
-    "browser",
-    "github",
-    "http",
-    "hub",
-    "instaweb",
-    "lfs",
-    "remote",
-    "sendemail",
-    "svn",
-    "svn-remote",
-    "web",
+/// Keys that are copied.
+#[rustfmt::skip]
+const COPIED: [(&str, &str); 6] = [
+    ("user", "name"), ("user", "email"), ("init", "defaultbranch"), ("core", "autocrlf"),
+    ("pull", "rebase"), ("safe", "directory"),
 ];
 
-/// What stands in or beside a key, whatever setting holds it.
-const MARKS: [&str; 18] = [
-    "--key",
-    "--user",
-    " -u ",
-    "akia",
-    "apikey",
-    "api_key",
-    "api-key",
-    "authorization",
-    "bearer",
-    "gho_",
-    "ghp_",
-    "github_pat_",
-    "glpat-",
-    "passw",
-    "secret",
-    "sk-",
-    "token",
-    "xox",
-];
+/// Settings that override those of the repository: signing needs keys that are hidden, and a
+/// tracking branch needs a write to `.git/config`, which is read-only.
+const OVERRIDES: [(&str, &str); 3] =
+    [("commit.gpgSign", "false"), ("tag.gpgSign", "false"), ("branch.autoSetupMerge", "false")];
 
-/// Settings that ask for what is not there in a sandbox: keys, and further files of the home.
-const ELSEWHERE: [(&str, &str); 7] = [
-    ("commit", "gpgsign"),
-    ("commit", "template"),
-    ("core", "hookspath"),
-    ("core", "worktree"),
-    ("init", "templatedir"),
-    ("push", "gpgsign"),
-    ("tag", "gpgsign"),
-];
+/// Without tracking branches, `git push` has to find the branch by its name.
+const DEFAULTS: &str = "[push]\n\tdefault = current\n";
 
-/// The copies.
+/// The settings for confined commands.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GitGlobal {
-    /// The folder that holds them, and nothing else.
-    pub folder: PathBuf,
-    /// What `GIT_CONFIG_GLOBAL` has to name.
-    pub file: PathBuf,
+    /// The directory that contains the files, and nothing else.
+    pub directory: PathBuf,
+    /// The environment variables.
+    pub env: BTreeMap<String, String>,
+    /// True if the user's commits are signed.
+    pub signs_commits: bool,
 }
 
-/// Copies the settings of the person with this home and these variables to a folder in `state`; none
-/// where there are none. What lies in one of the `writable` folders is no person's own.
+/// Generates the settings for work in `workspace` in a directory in `state`. `None` if they cannot
+/// be written. Files in one of the `writable` directories are not the user's own.
 pub fn git_global(
     home: Option<&Path>,
     variables: &BTreeMap<String, String>,
@@ -85,156 +52,116 @@ pub fn git_global(
     writable: &[PathBuf],
 ) -> Option<GitGlobal> {
     let given = |name: &str| variables.get(name).filter(|it| !it.is_empty()).map(PathBuf::from);
-    let folder = given("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")));
-    let usual = |name: &str| folder.as_ref().map(|folder| folder.join("git").join(name));
+    let config = given("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")));
+    let usual = |name: &str| config.as_ref().map(|config| config.join("git").join(name));
     let sources: Vec<PathBuf> = match variables.get("GIT_CONFIG_GLOBAL") {
         Some(only) => vec![PathBuf::from(only)],
         None => usual("config").into_iter().chain(home.map(|it| it.join(".gitconfig"))).collect(),
     };
-    // Those of other homes and variables are nobody's business here.
-    let folder = state.join("git").join(named("of", &sources));
-    let mut copies = Copies { home, writable, folder, followed: 0, kept: BTreeSet::new() };
-    let mut text = Vec::new();
-    for (key, name) in [("excludesfile", "ignore"), ("attributesfile", "attributes")] {
-        let copy = usual(name).and_then(|file| copies.list(&file));
-        text.extend(copy.map(|copy| lead("core", key, &copy)).unwrap_or_default());
-    }
+    let mut reader = Reader { home, writable, files: 0, found: Vec::new() };
     for source in sources.iter().filter(|source| source.is_absolute()) {
-        text.extend(copies.text(source).unwrap_or_default());
+        reader.follow(source);
     }
-    let file = if text.is_empty() { None } else { copies.keep("all", &sources, &text) };
-    copies.remove_others();
-    Some(GitGlobal { file: file?, folder: copies.folder })
+    let is = |section: &str, key: &str| {
+        reader.found.iter().rev().find(|(it, _)| it.is(section, key)).cloned()
+    };
+    let signs_commits = is("commit", "gpgsign").is_some_and(|(it, _)| it.is_true());
+    let excludes = is("core", "excludesfile").and_then(|(it, base)| reader.path(&it, &base));
+    let excludes = excludes.or_else(|| usual("ignore")).and_then(|file| reader.read(&file));
+    // Other projects may get other settings.
+    let mut hasher = DefaultHasher::new();
+    (&sources, writable).hash(&mut hasher);
+    let directory = state.join("git").join(format!("{:016x}", hasher.finish()));
+    private_directory(&directory).ok()?;
+    let mut text = DEFAULTS.as_bytes().to_vec();
+    if let Some(bytes) = excludes {
+        let file = directory.join("ignore");
+        write(&file, &bytes)?;
+        text.extend(Setting::new("core", "excludesfile", file.as_os_str().as_bytes()).written());
+    }
+    let is_copied = |it: &Setting| COPIED.iter().any(|(section, key)| it.is(section, key));
+    for (setting, _) in reader.found.iter().filter(|(it, _)| is_copied(it)) {
+        text.extend(setting.written());
+    }
+    let file = directory.join("config");
+    write(&file, &text)?;
+    let mut env = BTreeMap::from([
+        ("GIT_CONFIG_GLOBAL".to_owned(), file.to_str()?.to_owned()),
+        ("GIT_CONFIG_COUNT".to_owned(), OVERRIDES.len().to_string()),
+    ]);
+    for (number, (key, value)) in OVERRIDES.iter().enumerate() {
+        env.insert(format!("GIT_CONFIG_KEY_{number}"), (*key).to_owned());
+        env.insert(format!("GIT_CONFIG_VALUE_{number}"), (*value).to_owned());
+    }
+    Some(GitGlobal { directory, env, signs_commits })
 }
 
-/// A setting that names a file.
-fn lead(section: &str, key: &str, file: &Path) -> Vec<u8> {
-    let setting = Setting::named(&format!("{section}.{key}"), "");
-    setting.map(|it| it.with(file.as_os_str().as_bytes()).written()).unwrap_or_default()
+/// Writes a file, unless it has this content. Never half of it: a command may read it.
+fn write(path: &Path, bytes: &[u8]) -> Option<()> {
+    if contents::plain_file(path, MAX_BYTES).known().is_some_and(|found| found == bytes) {
+        return Some(());
+    }
+    let mut file = tempfile::NamedTempFile::new_in(path.parent()?).ok()?;
+    file.write_all(bytes).ok()?;
+    file.persist(path).ok().map(drop)
 }
 
-struct Copies<'a> {
+struct Reader<'a> {
     home: Option<&'a Path>,
     writable: &'a [PathBuf],
-    folder: PathBuf,
-    /// How many files were read so far.
-    followed: usize,
-    /// The copies that are made of what there is now.
-    kept: BTreeSet<PathBuf>,
+    /// Files that were read.
+    files: usize,
+    /// Settings, each with the directory of its file.
+    found: Vec<(Setting, PathBuf)>,
 }
 
-/// A name that sources give to what is made of them.
-fn named(kind: &str, sources: &[PathBuf]) -> String {
-    let mut hasher = DefaultHasher::new();
-    (kind, sources).hash(&mut hasher);
-    format!("{kind}-{:016x}", hasher.finish())
-}
-
-impl Copies<'_> {
-    /// What a file holds, where it is the person's own.
+impl Reader<'_> {
+    /// The content of a file, if it is the user's own.
     fn read(&mut self, file: &Path) -> Option<Vec<u8>> {
-        self.followed += 1;
+        self.files += 1;
         let real = fs::canonicalize(file).ok()?;
-        let is_writable = self.writable.iter().any(|folder| real.starts_with(folder));
-        let is_read = self.followed <= MOST_FILES && !is_writable;
-        is_read.then(|| contents::file(&real, MOST_BYTES).known())?
+        let is_writable = self.writable.iter().any(|directory| real.starts_with(directory));
+        let is_read = self.files <= MAX_FILES && !is_writable;
+        is_read.then(|| contents::file(&real, MAX_BYTES).known())?
     }
 
-    /// The settings of a file that are passed on, with those of what it includes.
-    fn text(&mut self, file: &Path) -> Option<Vec<u8>> {
-        let settings = settings(&self.read(file)?)?;
-        let folder = file.parent()?;
-        let mut text = Vec::new();
-        for setting in settings {
-            let key = setting.key.as_str();
-            let written = match (setting.section.as_str(), key) {
-                ("include", "path") => {
-                    let included = self.path(&setting, folder);
-                    included.and_then(|it| self.text(&it))
+    /// Reads a file and what it includes.
+    fn follow(&mut self, file: &Path) {
+        let all = self.read(file).and_then(|text| settings(&text)).unwrap_or_default();
+        let base = file.parent().unwrap_or(Path::new("/")).to_owned();
+        for setting in all {
+            let is_included = setting.section == "include" || self.applies(&setting);
+            if is_included && setting.key == "path" {
+                if let Some(path) = self.path(&setting, &base) {
+                    self.follow(&path);
                 }
-                ("includeif", "path") => self.condition(&setting, folder),
-                ("core", "excludesfile" | "attributesfile") => {
-                    let copy = self.path(&setting, folder).and_then(|it| self.list(&it));
-                    copy.map(|copy| lead("core", key, &copy))
-                }
-                _ => is_passed(&setting).then(|| setting.written()),
-            };
-            text.extend(written.unwrap_or_default());
-        }
-        Some(text)
-    }
-
-    /// A conditional include of a copy of what is included.
-    fn condition(&mut self, setting: &Setting, folder: &Path) -> Option<Vec<u8>> {
-        let file = self.path(setting, folder)?;
-        let text = self.text(&file)?;
-        let copy = self.keep("part", &[file], &text)?;
-        let condition = setting.subsection()?.to_vec();
-        let (kind, place) = condition.split_at(condition.iter().position(|it| *it == b':')? + 1);
-        let start = match place.get(..2) {
-            Some(b"~/") => self.home?,
-            Some(b"./") => folder,
-            _ => Path::new(""),
-        };
-        let place = if start == Path::new("") { place } else { &place[1..] };
-        let condition = [kind, start.as_os_str().as_bytes(), place].concat();
-        Some(setting.with(copy.as_os_str().as_bytes()).below(condition).written())
-    }
-
-    /// A copy of a list of patterns.
-    fn list(&mut self, file: &Path) -> Option<PathBuf> {
-        let bytes = self.read(file)?;
-        self.keep("list", &[file.to_owned()], &bytes)
-    }
-
-    /// The path that a setting names in a folder.
-    fn path(&self, setting: &Setting, folder: &Path) -> Option<PathBuf> {
-        let value = setting.bytes();
-        let path = match (value.strip_prefix(b"~/"), self.home) {
-            (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
-            _ => folder.join(setting.plain_path()?),
-        };
-        Some(path)
-    }
-
-    /// Writes a copy under a name that its sources have given it, unless it is there.
-    fn keep(&mut self, kind: &str, sources: &[PathBuf], bytes: &[u8]) -> Option<PathBuf> {
-        let path = self.folder.join(named(kind, sources));
-        self.kept.insert(path.clone());
-        if contents::plain_file(&path, MOST_BYTES).known().is_some_and(|found| found == bytes) {
-            return Some(path);
-        }
-        private_directory(&self.folder).ok()?;
-        // Never half of it: another command may read it at this moment.
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder).ok()?;
-        file.write_all(bytes).ok()?;
-        file.persist(&path).ok()?;
-        Some(path)
-    }
-
-    /// Removes the copies of what is there no more: who took a word out of a file wants it gone. What
-    /// cannot be removed is none of these.
-    fn remove_others(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let is_copy =
-            |path: &PathBuf| path.file_name().is_some_and(|it| !it.as_bytes().starts_with(b"."));
-        for path in entries.map(|entry| entry.path()).filter(is_copy) {
-            if !self.kept.contains(&path) {
-                let _ = fs::remove_file(path);
+            } else {
+                self.found.push((setting, base.clone()));
             }
         }
     }
-}
 
-/// Whether commands get a setting.
-fn is_passed(setting: &Setting) -> bool {
-    let (section, key) = (setting.section.as_str(), setting.key.as_str());
-    let is_data = section == "safe" || is_harmless(setting);
-    let text = setting.text().to_lowercase();
-    let is_key = MARKS.iter().any(|mark| text.contains(mark) || key.contains(mark));
-    // An address may hold a login.
-    let is_key = is_key || (text.contains("://") && text.contains('@'));
-    is_data && !is_key && !PRIVATE.contains(&section) && !ELSEWHERE.contains(&(section, key))
+    /// Returns true for `includeIf "gitdir:DIRECTORY/"` around the workspace.
+    fn applies(&self, setting: &Setting) -> bool {
+        let pattern = setting.subsection().and_then(|it| it.strip_prefix(b"gitdir:"));
+        let Some(pattern) = pattern.filter(|_| setting.section == "includeif") else {
+            return false;
+        };
+        let directory = self.expanded(pattern);
+        pattern.ends_with(b"/") && self.writable.first().is_some_and(|it| it.starts_with(directory))
+    }
+
+    fn path(&self, setting: &Setting, base: &Path) -> Option<PathBuf> {
+        let value = setting.bytes();
+        (!value.is_empty()).then(|| base.join(self.expanded(value)))
+    }
+
+    fn expanded(&self, path: &[u8]) -> PathBuf {
+        match (path.strip_prefix(b"~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
+            _ => PathBuf::from(OsStr::from_bytes(path)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -248,9 +175,7 @@ mod tests {
 
     impl World {
         fn new() -> Self {
-            let base = tempfile::tempdir().unwrap();
-            fs::create_dir_all(base.path().join("home/.config/git")).unwrap();
-            Self { base, variables: BTreeMap::new() }
+            Self { base: tempfile::tempdir().unwrap(), variables: BTreeMap::new() }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -262,81 +187,52 @@ mod tests {
             fs::write(self.path(name), text).unwrap();
         }
 
-        fn copies(&self) -> Option<GitGlobal> {
-            let (home, work) = (self.path("home"), self.path("work"));
-            git_global(Some(&home), &self.variables, &self.path("state"), &[work])
+        fn generated(&self) -> GitGlobal {
+            let (home, work) = (self.path("home"), self.path("home/work/project"));
+            git_global(Some(&home), &self.variables, &self.path("state"), &[work]).unwrap()
         }
 
-        fn copied(&self) -> Option<String> {
-            self.copies().map(|found| fs::read_to_string(found.file).unwrap())
+        fn text(&self) -> String {
+            let text = fs::read_to_string(&self.generated().env["GIT_CONFIG_GLOBAL"]).unwrap();
+            text.strip_prefix(DEFAULTS).unwrap().to_owned()
         }
     }
 
     #[test]
-    fn data_is_passed_on_and_keys_and_programs_are_not() {
+    fn git_global_copies_the_identity_and_no_programs() {
         let world = World::new();
-        assert_eq!(world.copied(), None);
-        let kept = "[user]\n\tname = \"U \\\"x\\\" # y\"\n[alias]\n\tst = \"status -sb\"\n\
-                    [branch \"a \\\"b\"]\n\tautosetuprebase = \"always\"\n[core]\n\tbare\n\
-                    [safe]\n\tdirectory = \"*\"\n";
-        let left = "[credential]\nhelper = store\n[github]\noauth-x = 1\n[http]\nextraHeader = A: b\n\
-                    [core]\nfsmonitor = ./x\nsshCommand = x\n[alias]\np = !curl -H 'X-Token: 1'\nq = !curl -u me:x h\n\
-                    [url \"https://a:b@c\"]\ninsteadOf = x\n[filter \"lfs\"]\nclean = x\n\
-                    [pull]\nx = https://u:p@h/\n[commit]\ngpgsign = true\n[diff]\nexternal = x\n";
+        assert_eq!(world.text(), "");
+        let kept = "[user]\n\tname = \"U \\\"x\\\" # y\"\n[pull]\n\trebase = \"true\"\n";
+        let left = "[credential]\nhelper = store\n[alias]\nst = status\n[core]\nfsmonitor = ./x\n\
+                    [filter \"lfs\"]\nclean = x\n[commit]\ngpgsign\n[http]\nextraHeader = A: b\n";
         world.file("home/.gitconfig", &format!("{kept}{left}"));
-        assert_eq!(world.copied().unwrap(), kept);
+        assert_eq!(world.text(), kept);
+        assert!(world.generated().signs_commits);
         world.file("home/.gitconfig", "[broken");
-        assert_eq!(world.copied(), None);
+        assert_eq!(world.text(), "");
     }
 
     #[test]
-    fn files_are_found_where_git_finds_them_and_outside_of_what_commands_write() {
+    fn git_global_follows_includes_outside_of_the_workspace() {
         let mut world = World::new();
         world.file("home/.config/git/config", "[user]\nname = a\n");
-        world.file("home/.gitconfig", "[user]\nname = b\n[include]\npath = more\npath = ~/none\n");
-        world.file("home/more", "[user]\nemail = c\n[include]\npath = ../work/evil\n");
-        world.file("work/evil", "[user]\nemail = evil\n");
-        let name = |name: &str| format!("[user]\n\tname = \"{name}\"\n");
-        let email = "[user]\n\temail = \"c\"\n";
-        assert_eq!(world.copied().unwrap(), format!("{}{}{email}", name("a"), name("b")));
-        world.file("elsewhere/git/config", "[user]\nname = d\n");
-        let place = |world: &World, name: &str| world.path(name).to_str().unwrap().to_owned();
-        world.variables.insert("XDG_CONFIG_HOME".to_owned(), place(&world, "elsewhere"));
-        assert_eq!(world.copied().unwrap(), format!("{}{}{email}", name("d"), name("b")));
-        world.file("my", "[user]\nname = e\n");
-        world.variables.insert("GIT_CONFIG_GLOBAL".to_owned(), place(&world, "my"));
-        assert_eq!(world.copied().unwrap(), name("e"));
-        std::os::unix::fs::symlink(world.path("work/evil"), world.path("link")).unwrap();
-        for path in [place(&world, "work/evil"), place(&world, "link"), String::new()] {
-            world.variables.insert("GIT_CONFIG_GLOBAL".to_owned(), path);
-            assert_eq!(world.copied(), None);
-        }
-    }
-
-    #[test]
-    fn lists_and_conditional_files_are_copied_too() {
-        let world = World::new();
-        let home = world.path("home");
-        world.file("home/.config/git/ignore", "*.usual\n");
-        world.file("home/mine", "*.mine\n");
-        world.file("home/at-work", "[user]\nemail = w\n");
+        world.file("home/.config/git/ignore", "*.log\n");
         world.file(
             "home/.gitconfig",
-            "[includeIf \"gitdir:~/work/\"]\npath = at-work\n[core]\nexcludesFile = ~/mine\n\
-             [include]\npath = .gitconfig\n",
+            "[include]\npath = more\n[includeIf \"gitdir:~/work/\"]\npath = at-work\n\
+             [includeIf \"gitdir:~/other/\"]\npath = other\n",
         );
-        let text = world.copied().unwrap();
-        let condition = format!("[includeif \"gitdir:{}/work/\"]", home.display());
-        assert!(text.contains(&condition), "{text}");
-        let copies = text.lines().filter_map(|line| line.split('"').nth(1));
-        let copies = copies.filter(|path| path.starts_with(world.path("state").to_str().unwrap()));
-        let copies: Vec<String> = copies.map(|path| fs::read_to_string(path).unwrap()).collect();
-        assert_eq!(copies[..3], ["*.usual\n", "[user]\n\temail = \"w\"\n", "*.mine\n"]);
-        let folder = world.copies().unwrap().folder;
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
-        // What is taken out of the settings is gone from their copies.
-        world.file("home/.gitconfig", "[user]\nname = a\n");
-        assert_eq!(world.copies().unwrap().folder, folder);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        world.file("home/more", "[include]\npath = work/project/evil\n[user]\nname = b\n");
+        world.file("home/work/project/evil", "[user]\nemail = evil\n");
+        world.file("home/at-work", "[user]\nemail = w\n");
+        world.file("home/other", "[user]\nemail = o\n");
+        let text = world.text();
+        let ignore = world.generated().directory.join("ignore");
+        assert!(text.contains(ignore.to_str().unwrap()), "{text}");
+        assert_eq!(fs::read_to_string(ignore).unwrap(), "*.log\n");
+        assert!(text.ends_with("name = \"b\"\n[user]\n\temail = \"w\"\n"), "{text}");
+        let evil = world.path("home/work/project/evil");
+        world.variables.insert("GIT_CONFIG_GLOBAL".into(), evil.to_str().unwrap().into());
+        assert!(!world.text().contains("evil\n"));
     }
 }

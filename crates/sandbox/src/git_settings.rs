@@ -1,7 +1,6 @@
 //! Git's settings, read byte by byte as git reads them: several headers on a line, values that go on
 //! over lines, quotes anywhere, escapes, comments. What git refuses is not understood here either.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -20,47 +19,39 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// A setting by its whole name; none where that is no name of one.
-    pub(crate) fn named(name: &str, value: &str) -> Option<Self> {
-        let (section, rest) = name.split_once('.')?;
-        let (subsection, key) = match rest.rsplit_once('.') {
-            Some((subsection, key)) => (Some(subsection.as_bytes().to_vec()), key),
-            None => (None, rest),
-        };
-        let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
-        Some(Self { section, subsection, key, value: Some(value.as_bytes().to_vec()) })
+    /// A setting with this value.
+    pub(crate) fn new(section: &str, key: &str, value: &[u8]) -> Self {
+        let (section, key) = (section.to_owned(), key.to_owned());
+        Self { section, subsection: None, key, value: Some(value.to_vec()) }
     }
 
-    /// The same setting with another value.
-    pub(crate) fn with(&self, value: &[u8]) -> Self {
-        Self { value: Some(value.to_vec()), ..self.clone() }
-    }
-
-    /// The same setting beneath another part of the section.
-    pub(crate) fn below(self, subsection: Vec<u8>) -> Self {
-        Self { subsection: Some(subsection), ..self }
-    }
-
-    /// What stands in quotes after the section.
+    /// The quoted part of the section header.
     pub(crate) fn subsection(&self) -> Option<&[u8]> {
         self.subsection.as_deref()
     }
 
-    /// The lines that git reads as this setting.
+    /// The lines that git reads as this setting. Not for settings of a subsection.
     pub(crate) fn written(&self) -> Vec<u8> {
-        let mut lines = format!("[{}", self.section).into_bytes();
-        if let Some(subsection) = &self.subsection {
-            lines.extend_from_slice(b" ");
-            lines.extend(quoted(subsection));
-        }
-        lines.extend_from_slice(b"]\n\t");
-        lines.extend_from_slice(self.key.as_bytes());
+        let mut lines = format!("[{}]\n\t{}", self.section, self.key).into_bytes();
         if let Some(value) = &self.value {
-            lines.extend_from_slice(b" = ");
-            lines.extend(quoted(value));
+            lines.extend_from_slice(b" = \"");
+            for byte in value {
+                match byte {
+                    b'\n' => lines.extend_from_slice(b"\\n"),
+                    b'"' | b'\\' => lines.extend([b'\\', *byte]),
+                    byte => lines.push(*byte),
+                }
+            }
+            lines.push(b'"');
         }
         lines.push(b'\n');
         lines
+    }
+
+    /// Returns true if the value means yes.
+    pub(crate) fn is_true(&self) -> bool {
+        let value = String::from_utf8_lossy(self.bytes()).to_lowercase();
+        self.value.is_none() || ["true", "yes", "on", "1"].contains(&value.as_str())
     }
 
     /// Whether it is this one and not of the same name beneath a part of the section.
@@ -73,32 +64,9 @@ impl Setting {
         self.value.as_deref().unwrap_or_default()
     }
 
-    pub(crate) fn text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(self.bytes())
-    }
-
     pub(crate) fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(self.bytes()))
     }
-
-    /// The value as a path, where every version of git takes it for the same one: nothing in it
-    /// stands for another folder, and no blank in it is one that older versions make a space.
-    pub(crate) fn plain_path(&self) -> Option<&Path> {
-        let value = self.bytes();
-        let is_special = [b"~".as_slice(), b"%(", b":("].iter().any(|it| value.starts_with(it));
-        let is_plain = !value.is_empty() && !value.iter().any(u8::is_ascii_control);
-        (is_plain && !is_special).then(|| self.path())
-    }
-}
-
-/// Bytes in quotes.
-fn quoted(bytes: &[u8]) -> Vec<u8> {
-    let escaped = bytes.iter().flat_map(|byte| match byte {
-        b'\n' => b"\\n".to_vec(),
-        b'"' | b'\\' => vec![b'\\', *byte],
-        byte => vec![*byte],
-    });
-    [b'"'].into_iter().chain(escaped).chain([b'"']).collect()
 }
 
 /// All settings of a text; none where git refuses it, or would see less of it than is there.
@@ -123,24 +91,6 @@ pub(crate) fn settings(text: &[u8]) -> Option<Vec<Setting>> {
             _ => return None,
         }
     }
-}
-
-/// What a text that is not understood seems to set, each line taken by itself.
-pub(crate) fn guessed(text: &[u8]) -> Vec<Setting> {
-    let lines = text.split(|byte| *byte == b'\n');
-    lines
-        .flat_map(|line| settings(line).unwrap_or_else(|| guess(line).into_iter().collect()))
-        .collect()
-}
-
-fn guess(line: &[u8]) -> Option<Setting> {
-    let (name, value) = line.split_at(line.iter().position(|byte| *byte == b'=')?);
-    let name = name.trim_ascii_end();
-    let start = name.iter().rposition(|byte| !is_key(*byte)).map_or(0, |at| at + 1);
-    let key = String::from_utf8_lossy(&name[start..]).to_ascii_lowercase();
-    let is_mark = |byte: &u8| b"\"\\\0".contains(byte);
-    let value = value[1..].trim_ascii().iter().copied().filter(|byte| !is_mark(byte)).collect();
-    Some(Setting { section: String::new(), subsection: None, key, value: Some(value) })
 }
 
 struct Reader<'a> {

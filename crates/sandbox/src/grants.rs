@@ -91,15 +91,14 @@ impl Request {
         }
     }
 
-    /// What the person should know of what was granted for writing and is not there.
+    /// A message for each path that is granted for writing and does not exist.
     pub(crate) fn missing(&self, granted: &[PathBuf], data: &Data) -> Vec<String> {
         let owner = self.owner(data);
-        let missing = granted.iter().filter(|path| !path.exists());
         let words = |path: &PathBuf| {
             let path = path.display();
             format!("{owner} is granted {path} for writing, but nothing is there; make it")
         };
-        missing.map(words).collect()
+        granted.iter().filter(|path| !path.exists()).map(words).collect()
     }
 
     /// To whom something is granted, in words.
@@ -108,18 +107,18 @@ impl Request {
         owner.map_or_else(|| "a process".to_owned(), |name| format!("`{name}`"))
     }
 
-    /// What the person should know of grants that rules deny.
+    /// A message for each path that is granted for writing and denied by a rule.
     fn told_of(&self, hidden: &[PathBuf], kept: &[PathBuf], data: &Data) -> Vec<String> {
         let owner = self.owner(data);
         let denied = hidden.iter().filter(|path| self.own.contains(path));
         let denied = denied.map(|path| (path, "denies reading it: it is not shown"));
         let kept = kept.iter().map(|path| (path, "denies writing it: it is only to be read"));
-        let words = |(path, why): (&PathBuf, &str)| {
+        let all = denied.chain(kept).map(|(path, why)| {
             let path = path.display();
             format!(
-                "{owner} is granted {path} for writing, but a rule {why}; remove it from one of the two"
+                "{owner} is granted {path} for writing, but a rule {why}; remove one of the two"
             )
-        };
-        denied.chain(kept).map(words).collect()
+        });
+        all.collect()
     }
 }

@@ -21,7 +21,6 @@ use rustix::process::{
     set_parent_process_death_signal, setsid, wait,
 };
 
-use crate::guard::{Sentry, Snapshot};
 use crate::plan::Plan;
 use crate::{home, proxy, walls};
 
@@ -38,8 +37,6 @@ pub(crate) const LIFELINE: &str = "lifeline";
 pub(crate) const READY: &str = "ready";
 pub(crate) const HEARD: &str = "in";
 pub(crate) const TOLD: &str = "out";
-pub(crate) const GROUP: &str = "group";
-pub(crate) const SAVED: &str = "saved";
 pub(crate) const PROXY: &str = "proxy";
 
 /// What the warden is told once its plan is there: a byte for itself and one for its charge.
@@ -76,10 +73,6 @@ struct Handed {
     ready: Option<RawFd>,
     /// Where the command reads and writes besides its streams.
     channel: Option<[RawFd; 2]>,
-    /// Takes processes into a control group.
-    group: Option<RawFd>,
-    /// What to restore where the program that started this is gone.
-    saved: Option<RawFd>,
     /// Takes the socket on which the command finds its proxy.
     proxy: Option<RawFd>,
 }
@@ -98,8 +91,6 @@ impl Handed {
             lifeline: of(LIFELINE),
             ready: of(READY),
             channel: of(HEARD).zip(of(TOLD)).map(|(heard, told)| [heard, told]),
-            group: of(GROUP),
-            saved: of(SAVED),
             proxy: of(PROXY),
         })
     }
@@ -107,7 +98,7 @@ impl Handed {
     /// What is for the command alone.
     fn passed(&self) -> Vec<RawFd> {
         let channel = self.channel.into_iter().flatten();
-        [self.plan, self.status].into_iter().chain(channel).chain(self.group).collect()
+        [self.plan, self.status].into_iter().chain(channel).collect()
     }
 }
 
@@ -136,10 +127,6 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
         fs::read(path_of(handed.plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
     let mut plan = Plan::decode(&bytes).ok_or("has a plan that makes no sense")?;
     plan.expected.check()?;
-    if let Some(group) = handed.group {
-        fs::write(path_of(group), "0")
-            .map_err(|error| format!("cannot enter its control group: {error}"))?;
-    }
     if let Some(line) = handed.proxy {
         proxy::offer(line).map_err(|error| format!("cannot make a way to its proxy: {error}"))?;
     }
@@ -204,10 +191,8 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
         |number: Option<RawFd>| File::open(path_of(number.ok_or(io::ErrorKind::InvalidInput)?));
     let (lifeline, ready) = (open(handed.lifeline)?, open(handed.ready)?);
     ioctl_fionbio(&lifeline, true)?;
-    let mut saved = handed.saved.map(|saved| File::open(path_of(saved))).transpose()?;
     let passed = handed.passed();
-    let mut kept = [passed.as_slice(), &[lifeline.as_raw_fd(), ready.as_raw_fd()]].concat();
-    kept.extend(saved.as_ref().map(AsRawFd::as_raw_fd));
+    let kept = [passed.as_slice(), &[lifeline.as_raw_fd(), ready.as_raw_fd()]].concat();
     close_all_but(&kept)?;
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
@@ -233,15 +218,7 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
         charges.end();
         return Ok(ExitCode::from(FAILED));
     }
-    let mut sentry = match &mut saved {
-        Some(saved) => Some(stand_guard(saved)?),
-        None => None,
-    };
-    let code = attend(id, &mut charges, (&ends, &lifeline), sentry.as_mut());
-    if let Some(sentry) = sentry.filter(|_| is_abandoned(&lifeline)) {
-        Snapshot::restore_all(&sentry.snapshots);
-    }
-    Ok(ExitCode::from(code))
+    Ok(ExitCode::from(attend(id, &mut charges, &ends, &lifeline)))
 }
 
 /// Waits until the plan is there; it never is where the program at the other end has ended.
@@ -249,42 +226,16 @@ fn is_told_to_go(mut ready: &File) -> bool {
     ready.read_exact(&mut [0]).is_ok()
 }
 
-fn stand_guard(saved: &mut File) -> io::Result<Sentry> {
-    let mut bytes = Vec::new();
-    saved.read_to_end(&mut bytes)?;
-    let snapshots = Snapshot::decode(&bytes).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Sentry::new(snapshots))
-}
-
-/// Whether the program at the other end is gone, without the word by which it ends a command.
-fn is_abandoned(mut lifeline: &File) -> bool {
-    lifeline.read(&mut [0]).is_ok_and(|count| count == 0)
-}
-
-/// Buries what ends below, until `command` does, the lifeline is cut or a protected name is touched;
-/// then ends all the rest. Returns what the command ended with.
-fn attend(
-    command: Pid,
-    charges: &mut Charges,
-    (ends, lifeline): (&SignalFd, &File),
-    mut sentry: Option<&mut Sentry>,
-) -> u8 {
+/// Reaps what ends below, until `command` does or the lifeline is cut; then ends all the rest.
+/// Returns the exit code of the command.
+fn attend(command: Pid, charges: &mut Charges, ends: &SignalFd, lifeline: &File) -> u8 {
     let mut code = None;
     while code.is_none() {
-        if let Some(path) = sentry.as_mut().and_then(|sentry| sentry.changed()) {
-            let errors = OpenOptions::new().write(true).open(format!("/proc/{command}/fd/2"));
-            charges.end();
-            // Best effort: the command may have closed its streams.
-            let _ = errors.and_then(|mut errors| writeln!(errors, "{}", ended_for(&path)));
-            break;
-        }
-        let mut wanted = vec![
+        let mut wanted = [
             PollFd::from_borrowed_fd(ends.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(lifeline.as_fd(), PollFlags::IN),
         ];
-        wanted.extend(sentry.as_ref().and_then(|sentry| sentry.bell()));
-        let patience = sentry.as_ref().map(|sentry| sentry.patience());
-        match poll(&mut wanted, patience.as_ref()) {
+        match poll(&mut wanted, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             // Who cannot wait cannot watch: a limit on descriptors forbids this too.
             Err(_) => break,
@@ -305,25 +256,16 @@ fn attend(
     code.unwrap_or(128 + 9)
 }
 
-fn ended_for(path: &Path) -> String {
-    format!(
-        "brynhild: the command was ended, because `{}` was changed or planted, which other programs \
-         obey",
-        path.display()
-    )
-}
-
-/// The processes below this one. The kernel's list of them is held open, so that no limit on
-/// descriptors stands between the warden and what it has to end.
+/// The processes below this one. The kernel's list of them is open from the start, so that no limit
+/// on descriptors can hide them.
 struct Charges {
-    own: i32,
     list: Option<File>,
 }
 
 impl Charges {
     fn new() -> Self {
         let own = getpid().as_raw_pid();
-        Self { own, list: File::open(format!("/proc/self/task/{own}/children")).ok() }
+        Self { list: File::open(format!("/proc/self/task/{own}/children")).ok() }
     }
 
     /// Kills and reaps until nothing is left.
@@ -341,12 +283,11 @@ impl Charges {
 
     fn listed(&mut self) -> Vec<Pid> {
         let mut text = String::new();
-        let read = self.list.as_mut().map(|list| list.rewind().and(list.read_to_string(&mut text)));
-        let ids: Vec<i32> = match read {
-            Some(Ok(_)) => text.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
-            Some(Err(_)) | None => search_children(self.own),
-        };
-        ids.into_iter().filter_map(Pid::from_raw).collect()
+        if let Some(list) = &mut self.list {
+            let _ = list.rewind().and(list.read_to_string(&mut text));
+        }
+        let ids = text.split_whitespace().filter_map(|word| word.parse().ok());
+        ids.filter_map(Pid::from_raw).collect()
     }
 }
 
@@ -354,22 +295,6 @@ fn code_of(raw: i32) -> u8 {
     let status = std::process::ExitStatus::from_raw(raw);
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(9));
     u8::try_from(code).unwrap_or(FAILED)
-}
-
-/// The same by looking at every process, for kernels that do not list children.
-fn search_children(own: i32) -> Vec<i32> {
-    let parent = |id: i32| {
-        let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        let (_, rest) = text.rsplit_once(')')?;
-        rest.split_whitespace().nth(1)?.parse::<i32>().ok()
-    };
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&id| parent(id) == Some(own))
-        .collect()
 }
 
 fn let_go_of_streams() -> io::Result<()> {
@@ -411,16 +336,6 @@ fn command(program: &Path) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_ways_to_find_children_agree() {
-        let mut child = command(Path::new("sleep")).arg("60").spawn().unwrap();
-        let id = i32::try_from(child.id()).unwrap();
-        let found = search_children(getpid().as_raw_pid());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(found.contains(&id));
-    }
 
     #[test]
     fn a_signal_becomes_a_code_as_in_a_shell() {

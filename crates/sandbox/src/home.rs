@@ -15,36 +15,6 @@ const SHARED: [&str; 6] = [".cache", ".cargo", ".config", ".local", "share", "st
 /// Variables that name places in the home that was there before.
 const PLACES: [&str; 4] = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
-/// The same for a rung without a helper: a shell's script that makes the home in `$1` and goes on
-/// with the rest of its words.
-pub(crate) const SCRIPT: &str = r#"
-settle() {
-    [ -d "$2" ] || mkdir -p "$2" 2>/dev/null || return 1
-    for entry in "$1"/* "$1"/.[!.]*; do
-        name=${entry##*/}
-        case $name in
-        .cache | .cargo | .config | .local | share | state)
-            if [ -d "$entry" ] && [ ! -L "$entry" ]; then settle "$entry" "$2/$name"; fi ;;
-        *)
-            if [ -e "$entry" ] && [ ! -e "$2/$name" ]; then
-                ln -s "$entry" "$2/$name" 2>/dev/null
-            fi ;;
-        esac
-    done
-    return 0
-}
-folder=$1
-shift
-if [ -n "$HOME" ] && settle "$HOME" "$folder"; then
-    HOME=$folder
-    export HOME
-    unset XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME
-fi
-unset folder entry name
-unset -f settle
-exec "$@"
-"#;
-
 /// Makes the home in `folder` and lets the variables say so. Where it cannot be made, they name the
 /// one that was there before.
 pub(crate) fn settle(folder: &Path, env: &mut BTreeMap<String, String>) {

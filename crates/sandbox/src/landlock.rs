@@ -10,59 +10,41 @@ use contract::sandbox::{Child, SandboxError};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::choose::Failure;
+use crate::cleanup::Cleanup;
+use crate::contents::private_directory;
 use crate::doctor::Cause;
-use crate::expected::{EXCHANGED, Expected, Eyes};
-use crate::guard::{After, Snapshot, Unfinished};
+use crate::expected::{EXCHANGED, Expected};
 use crate::launch::Launcher;
 use crate::plan::{Plan, Walls};
 use crate::request::Request;
-use crate::stubs::private_directory;
+use crate::tree::{self, ProtectedMounts};
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
 use crate::warden::Warden;
 use crate::{Rung, Settings, mirror, proxy, tokens};
 
 /// What this rung cannot do, for people.
-pub(crate) const LACKS: [&str; 10] = [
-    "protected names in a writable workspace are not kept from a command: one that touches them is \
-     ended within milliseconds and its change undone, because Landlock cannot take back below a \
-     folder what it grants there",
-    "single hosts cannot be granted, only the whole network or none",
-    "times, and modes of files elsewhere, can be changed where access is not read-only, not their \
-     content; those of well-known secrets in the home are put back",
-    "no private /tmp and /dev/shm: the folder that TMPDIR names stands in, writing to /tmp itself is \
-     refused, and POSIX semaphores do not work",
-    "no loopback network and no local sockets",
-    "what a command starts cannot read /proc/self: ps, pgrep, top, mount and lsof fail",
-    "files in a folder cannot be hidden one by one, so that rules for files hold only as far as the \
-     text of a command tells what it reads and writes",
+pub(crate) const LACKS: [&str; 6] = [
+    "protected files can be changed while a command runs; changes are undone when it has ended",
+    "deny rules for files are not enforced, and single hosts cannot be granted",
+    "times and permissions of files elsewhere can be changed unless access is read-only",
+    "no private /tmp and /dev/shm (TMPDIR names a private directory), no loopback network, no local \
+     sockets, no /proc/self for child processes",
     "names, sizes and times of files in the hidden home can be learned, not their content",
-    "the limit on processes counts what the user runs already",
-    "a killed warden leaves the command's processes and its changes to protected names behind",
+    "the limit on processes counts what the user runs already, and a killed supervisor leaves the \
+     command's processes behind",
 ];
 
 /// Parts of `/proc` that say nothing about other processes.
+#[rustfmt::skip]
 const PROC: [&str; 10] = [
-    "/proc/cpuinfo",
-    "/proc/meminfo",
-    "/proc/stat",
-    "/proc/loadavg",
-    "/proc/uptime",
-    "/proc/version",
-    "/proc/filesystems",
-    "/proc/sys/kernel",
-    "/proc/sys/vm",
-    "/proc/self",
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime",
+    "/proc/version", "/proc/filesystems", "/proc/sys/kernel", "/proc/sys/vm", "/proc/self",
 ];
 
+#[rustfmt::skip]
 const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
     "/dev/pts",
 ];
 
@@ -84,7 +66,7 @@ pub(crate) fn start(
     launcher: &Arc<Launcher>,
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
-    let warden = Warden::call(request, Walls::Alone, settings, launcher)?;
+    let warden = Warden::call(request, settings, launcher)?;
     let home = request.home.as_deref().map(|home| (home, view::toolchains(home)));
     let scratch = Scratch::new(&settings.state, home.as_ref())
         .and_then(|scratch| {
@@ -93,19 +75,11 @@ pub(crate) fn start(
             Ok(scratch)
         })
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
-    let mut after = After::default();
-    let writable = request.writable();
-    if !writable.is_empty() {
-        let user = settings.user.at(request.home.as_deref());
-        after = After::watch(&writable, Some(&user), settings.notice.clone());
-        for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
-            after.snapshots.push(Snapshot::take(root, nested)?);
-        }
-        let private = request.home.as_deref().map(view::private).unwrap_or_default();
-        if let Some(snapshot) = after.snapshots.first_mut() {
-            snapshot.keep_modes(private);
-        }
-        after.unfinished = Some(Unfinished::begin(&settings.state, &after)?);
+    let trees = tree::all(&request.writable(), settings)?;
+    let mut after = Cleanup::begin(trees, request.private(), settings)?;
+    // Landlock cannot exclude a path below a writable directory: everything is compared.
+    for (_, mounts) in &mut after.trees {
+        *mounts = ProtectedMounts::default();
     }
     let tokens = request.home.as_deref().map(tokens::tokens).unwrap_or_default();
     let toolchains = home.iter().flat_map(|(home, names)| names.iter().map(|name| home.join(name)));
@@ -113,11 +87,8 @@ pub(crate) fn start(
     let plan = plan(request, scratch.folder.path(), toolchains.collect());
     let plan = plan.map_err(SandboxError::Refused)?;
     after.disks.push(scratch.folder.path().to_owned());
-    after.disks.extend(request.private());
-    after.memory = Some(request.limits.memory);
-    after.notice.clone_from(&settings.notice);
     after.scratch = Some(scratch);
-    after.heard = proxy::refused(&request.network, Rung::Landlock);
+    proxy::tell_refused(&request.network, Rung::Landlock, settings.notice.as_ref());
     warden.watch(request, &plan, after)
 }
 
@@ -152,7 +123,7 @@ impl Scratch {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Lets its `home` lead to what has a name in the real one, as far as nothing is in the way.
+    /// Adds symlinks to readable paths of the real home, unless something is in the way.
     fn show<'a>(
         &self,
         home: Option<&Path>,
@@ -161,17 +132,14 @@ impl Scratch {
         let own = self.folder.path().join("home");
         for (path, real) in names {
             let below = home.and_then(|home| path.strip_prefix(home).ok());
-            let Some(below) = below.filter(|below| below.components().next().is_some()) else {
+            let Some(link) = below.map(|below| own.join(below)).filter(|it| *it != own) else {
                 continue;
             };
-            let link = own.join(below);
             let is_led = link.ancestors().take_while(|it| *it != own).any(Path::is_symlink);
             if is_led || link.exists() {
                 continue;
             }
-            if let Some(parent) = link.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
+            std::fs::create_dir_all(link.parent().unwrap_or(&own))?;
             std::os::unix::fs::symlink(real, link)?;
         }
         Ok(())
@@ -216,9 +184,9 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     write.extend(request.private());
     write.extend(outermost(&request.writable()));
     // Another confined process could put a link to anything there before the rights are given.
-    let (mut expected, mut eyes) = (Expected::default(), Eyes::default());
+    let mut expected = Expected::default();
     for path in request.roots.iter().chain(&request.own).chain(&request.read) {
-        let noted = expected.add_folder(path, &mut eyes);
+        let noted = expected.add_folder(path);
         noted.map_err(|error| format!("{EXCHANGED} {}: {error}", path.display()))?;
     }
     Ok(Plan {

@@ -86,24 +86,12 @@ pub(crate) enum Outcome {
 impl Launcher {
     /// Starts the thread.
     pub(crate) fn new() -> io::Result<Arc<Self>> {
-        Self::after(|| Ok(()))
-    }
-
-    /// Starts a thread that first does something to itself, and thereby to all that it starts.
-    pub(crate) fn after(
-        first: impl FnOnce() -> io::Result<()> + Send + 'static,
-    ) -> io::Result<Arc<Self>> {
         let (jobs, queue) = mpsc::channel::<Job>();
-        let (told, heard) = mpsc::channel();
         std::thread::Builder::new().name("sandbox-launcher".to_owned()).spawn(move || {
-            let done = first();
-            let is_ready = done.is_ok();
-            let _ = told.send(done);
-            for job in queue.into_iter().take_while(|_| is_ready) {
+            for job in queue {
                 let _ = job.reply.send(start(job.command, job.inherited, &job.runtime));
             }
         })?;
-        heard.recv().map_err(|_| gone())??;
         Ok(Arc::new(Self { jobs }))
     }
 

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use contract::sandbox::SandboxError;
 
-use crate::stubs::private_directory;
+use crate::contents::private_directory;
 
 /// So many links the kernel follows on one way.
 const LINKS: usize = 40;

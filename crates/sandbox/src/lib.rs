@@ -10,98 +10,77 @@
 
 mod alive;
 mod barred;
-mod broker;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 mod channel;
 mod choose;
-mod closed;
+mod cleanup;
 mod contents;
-#[cfg(target_os = "linux")]
-mod control_group;
-mod discovery;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod expected;
 mod foreground;
+mod git_directory;
 mod git_global;
-mod git_plants;
-mod git_pointers;
-mod git_programs;
 mod git_settings;
-mod gitlinks;
 mod grants;
-mod guard;
-mod harmless;
-mod held;
 #[cfg(target_os = "linux")]
 mod helper;
 mod hide;
+#[cfg(target_os = "linux")]
 mod home;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod launch;
 mod led;
-mod listings;
 mod low_disk;
 #[cfg(target_os = "linux")]
 mod mirror;
-mod mount_points;
-mod nested;
 mod none;
-mod other_repositories;
+mod pinned_path;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
 mod process_limit;
 mod program;
-mod protected;
 mod proxy;
+mod quarantine;
 mod request;
 mod running;
+mod saved;
 #[cfg(target_os = "linux")]
 mod seals;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
-mod shared_memory;
-mod stubs;
 mod system_program;
 mod tokens;
-mod user;
-mod version_files;
+mod tree;
 mod view;
 #[cfg(target_os = "linux")]
 mod walls;
 #[cfg(target_os = "linux")]
 mod warden;
-mod words;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use contract::broker::Broker;
 use contract::sandbox::Sandbox;
+use files::changes::ChangeTracker;
 
 pub use alive::running;
 pub use barred::{FileRules, is_hidden};
-pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
 pub use foreground::{feed, foreground};
 pub use git_global::{GitGlobal, git_global};
-pub use git_plants::{git_obeys, git_plants};
-pub use git_pointers::git_pointers;
-pub use git_programs::{git_elsewhere, git_runs};
-pub use gitlinks::git_keeps;
-pub use held::folder_at;
 pub use hide::hide_process;
 pub use led::{Astray, file_at, granted_paths, project_at, strayed_from};
+pub use pinned_path::directory_metadata;
 pub use program::Helper;
-pub use user::User;
-pub use version_files::leads_to_program;
 pub use view::secrets_around;
 
 /// The first argument with which the program starts itself as the helper.
@@ -114,8 +93,8 @@ pub struct Settings {
     pub helper: Helper,
     /// A directory of the user, outside of any workspace, for stubs and scratch space.
     pub state: PathBuf,
-    /// For whom processes run.
-    pub user: User,
+    /// The home directory of the user, which confined processes must not see.
+    pub home: Option<PathBuf>,
     /// Uses this rung and no other.
     pub rung: Option<Rung>,
     /// Told when something was moved to quarantine or a weaker rung was taken.
@@ -127,6 +106,14 @@ pub struct Settings {
     pub rules: Option<Arc<dyn FileRules>>,
     /// What no process may reach that was granted single hosts.
     pub hosts: Option<HostRules>,
+    /// The environment of processes that run outside of the sandbox ([`Access::Host`]).
+    ///
+    /// [`Access::Host`]: contract::policy::Access::Host
+    pub host_env: BTreeMap<String, String>,
+    /// The change tracker of the workspace, if another part of the program has one.
+    pub tracker: Option<Arc<ChangeTracker>>,
+    /// True if the user's git signs commits, which cannot be done in the sandbox.
+    pub signs_commits: bool,
 }
 
 /// Says which rule denies a host, with its port.
@@ -207,11 +194,6 @@ pub fn unconfined(settings: Settings) -> Arc<dyn Sandbox> {
 /// Examines every rung: whether it works here, what it lacks, and what to do about it.
 pub fn doctor(settings: &Settings) -> Vec<RungReport> {
     doctor::examine(settings)
-}
-
-/// Makes commits outside of any confinement, without a program that the repository chose.
-pub fn broker(settings: BrokerSettings) -> Arc<dyn Broker> {
-    Arc::new(broker::GitBroker::new(settings))
 }
 
 /// Does the helper's work with the arguments after [`HELPER_COMMAND`]. `main` calls this before

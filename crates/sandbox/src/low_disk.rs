@@ -1,13 +1,11 @@
-//! Ends a command that is about to fill the disk, or that takes more memory than its limits count: these
-//! bound each file and each process, not their number.
+//! Ends a command that is about to fill the disk: limits bound each file, not their number.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::guard::{After, Unfinished};
-use crate::shared_memory::Before;
+use crate::cleanup::Cleanup;
 
 /// What stays free, where there was as much.
 const KEPT: u64 = 1 << 30;
@@ -26,38 +24,26 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    /// Watches the disks of what comes `after`, and what the process `id` takes where there is a limit on
-    /// it, and calls `kill` once when there is too little of the one or too much of the other. Meanwhile it
-    /// says that this program is alive. Needs a runtime.
-    pub(crate) fn new(
-        after: &After,
-        id: u32,
-        kill: impl FnOnce() + Send + 'static,
-    ) -> Option<Self> {
+    /// Watches the disks that a process can write to, and calls `kill` once when one is nearly full.
+    /// Needs a runtime.
+    pub(crate) fn new(after: &Cleanup, kill: impl FnOnce() + Send + 'static) -> Option<Self> {
         let watched: Vec<(PathBuf, u64)> = after
             .disks
             .iter()
             .filter_map(|folder| Some((folder.clone(), floor(free(folder)?))))
             .collect();
-        if watched.is_empty() && after.memory.is_none() {
+        if watched.is_empty() {
             return None;
         }
-        let shared = after.memory.zip(Before::look());
         let notice = after.notice.clone();
-        let pulse = after.unfinished.as_ref().and_then(Unfinished::pulse);
         let task = tokio::spawn(async move {
             let why = loop {
                 tokio::time::sleep(INTERVAL).await;
-                // Where it fails, more is told and less is moved after a kill.
-                let _ = pulse.as_ref().map(|pulse| pulse.set_modified(SystemTime::now()));
                 let is_low = |(folder, floor): &&(PathBuf, u64)| {
                     free(folder).is_some_and(|free| free < *floor)
                 };
                 if let Some((folder, _)) = watched.iter().find(is_low) {
                     break format!("the disk of {} is nearly full", folder.display());
-                }
-                if shared.is_some_and(|(limit, before)| before.is_passed(id, limit)) {
-                    break "it takes too much memory".to_owned();
                 }
             };
             kill();

@@ -14,9 +14,9 @@ use contract::sandbox::{Fixed, SandboxError};
 use rustix::fs::{AtFlags, FlockOperation, RenameFlags, flock, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use crate::held;
+use crate::contents::private_directory;
+use crate::pinned_path;
 use crate::request::Request;
-use crate::stubs::{Hold, private_directory};
 
 /// The folder that they lie in.
 pub(crate) const VIEWS: &str = "views";
@@ -48,21 +48,18 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// Makes one in `state`, where the process needs it; what the holds and rules mount is left to them.
+    /// Makes one in `state`, where the process needs it; the `held` paths are mounted separately.
     pub(crate) fn of(
         request: &Request,
         state: &Path,
-        holds: &[Hold],
-        kept: &BTreeSet<PathBuf>,
+        held: BTreeSet<PathBuf>,
     ) -> Result<Option<Self>, SandboxError> {
         let fixed: Vec<&Fixed> =
             request.fixed.iter().filter(|fixed| request.can_place(fixed)).collect();
         if fixed.is_empty() {
             return Ok(None);
         }
-        let held = |hold: &'_ Hold| [&hold.present, &hold.absent, &hold.empty].map(Clone::clone);
-        let held = holds.iter().flat_map(held).flatten().chain(kept.iter().cloned());
-        let made = Self::make(&request.workspace, &fixed, held.collect(), state);
+        let made = Self::make(&request.workspace, &fixed, held, state);
         made.map(Some).map_err(|error| {
             SandboxError::Refused(format!("cannot hold trusted files in their places: {error}"))
         })
@@ -115,8 +112,8 @@ impl Mirror {
         places: &BTreeSet<&Path>,
     ) -> io::Result<()> {
         // Another process may put a link there, and what lies behind it is not the workspace's.
-        let folder = held::folder(&self.root.join(way))?;
-        let (source, target) = (held::place(&folder), self.view.join(way));
+        let folder = pinned_path::directory(&self.root.join(way))?;
+        let (source, target) = (pinned_path::place(&folder), self.view.join(way));
         fs::create_dir(&target)?;
         let mut known = BTreeMap::new();
         for entry in fs::read_dir(&source)?.flatten() {
@@ -195,7 +192,7 @@ impl Mirror {
         let mut met = Vec::new();
         for (way, known) in &self.known {
             let own = self.view.join(way);
-            let target = match held::folder(&self.root.join(way)) {
+            let target = match pinned_path::directory(&self.root.join(way)) {
                 // A folder that is gone takes what would come there with it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => {
@@ -215,7 +212,15 @@ impl Mirror {
                         carry(&source, &target, &name, RenameFlags::empty(), &entry.path())?;
                     }
                     Some(_) => {}
-                    None => join(&source, &target, &name, &entry.path(), &mut met)?,
+                    None => {
+                        let flags = RenameFlags::NOREPLACE;
+                        match carry(&source, &target, &name, flags, &entry.path()) {
+                            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                                met.push(entry.path());
+                            }
+                            other => other?,
+                        }
+                    }
                 }
                 seen.insert(name);
             }
@@ -229,31 +234,6 @@ impl Mirror {
         let place = path.strip_prefix(&self.view).unwrap_or(path).display();
         Err(io::Error::other(format!("{place} came there meanwhile, and stays as it is")))
     }
-}
-
-/// Moves what is new, and into a folder that came there meanwhile what lies in it; notes what meets
-/// something else.
-fn join(
-    source: &impl AsFd,
-    target: &impl AsFd,
-    name: &OsString,
-    path: &Path,
-    met: &mut Vec<PathBuf>,
-) -> io::Result<()> {
-    match carry(source, target, name, RenameFlags::NOREPLACE, path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        other => return other,
-    }
-    let way = Path::new(name);
-    let (Ok(from), Ok(to)) = (held::folder_in(source, way), held::folder_in(target, way)) else {
-        met.push(path.to_owned());
-        return Ok(());
-    };
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        join(&from, &to, &entry.file_name(), &entry.path(), met)?;
-    }
-    Ok(())
 }
 
 /// Moves what has a name in one folder to the same name in another.
@@ -273,8 +253,9 @@ fn carry(
 
 /// Copies what lies at `from` to a folder on another disk, in place of what has the name there.
 fn replace(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
-    let made = tempfile::tempdir_in(held::place(folder))?;
-    let beside = held::folder_in(folder, Path::new(made.path().file_name().unwrap_or_default()))?;
+    let made = tempfile::tempdir_in(pinned_path::place(folder))?;
+    let beside =
+        pinned_path::directory_in(folder, Path::new(made.path().file_name().unwrap_or_default()))?;
     copy(from, &beside, name)?;
     Ok(renameat_with(&beside, name, folder, name, RenameFlags::empty())?)
 }
@@ -282,10 +263,10 @@ fn replace(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
 /// Copies what lies at `from` to a folder on another disk, unless something has the name there.
 fn copy(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
     let found = fs::symlink_metadata(from)?;
-    let to = held::place(folder).join(name);
+    let to = pinned_path::place(folder).join(name);
     if found.is_dir() {
         fs::create_dir(to)?;
-        let made = held::folder_in(folder, Path::new(name))?;
+        let made = pinned_path::directory_in(folder, Path::new(name))?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
             copy(&entry.path(), &made, &entry.file_name())?;
@@ -337,28 +318,6 @@ mod tests {
     }
 
     #[test]
-    fn what_two_processes_make_in_one_new_folder_comes_together() {
-        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let root = folder.path();
-        fs::write(root.join("h.sh"), "x").unwrap();
-        let file = fixed(root.join("h.sh"), "x");
-        let make = || Mirror::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
-        let (first, second) = (make(), make());
-        for (mirror, name) in [(&first, "a"), (&second, "b")] {
-            fs::create_dir_all(mirror.view.join("new/data")).unwrap();
-            fs::write(mirror.view.join("new/data").join(name), name).unwrap();
-            fs::write(mirror.view.join("new/both"), name).unwrap();
-        }
-        first.settle().unwrap();
-        let error = second.settle().unwrap_err().to_string();
-        assert!(error.starts_with("new/both came there meanwhile"), "{error}");
-        for name in ["a", "b"] {
-            assert_eq!(fs::read_to_string(root.join("new/data").join(name)).unwrap(), name);
-        }
-        assert_eq!(fs::read_to_string(root.join("new/both")).unwrap(), "a");
-    }
-
-    #[test]
     fn to_another_disk_nothing_is_copied_over_what_came_meanwhile_unless_it_is_to_be_replaced() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (from, to) = (from.path(), to.path());
@@ -371,7 +330,7 @@ mod tests {
             fs::write(to.join(name), "mine").unwrap();
         }
         let read = |name: &str| fs::read_to_string(to.join(name)).unwrap();
-        let target = held::folder(to).unwrap();
+        let target = pinned_path::directory(to).unwrap();
         for name in ["one", "link"] {
             let error = copy(&from.join(name), &target, &name.into()).unwrap_err();
             assert_eq!((error.kind(), read(name)), (io::ErrorKind::AlreadyExists, "mine".into()));
@@ -435,7 +394,7 @@ mod tests {
         symlink(home.path(), folder.path().join("tools")).unwrap();
         let file = fixed(folder.path().join("tools/x.sh"), "x");
         let made = Mirror::make(folder.path(), &[&file], BTreeSet::new(), state.path());
-        assert!(made.unwrap_err().to_string().contains("`tools` on the way is a link"));
+        assert!(made.unwrap_err().to_string().contains("is a symlink or no directory"));
         assert_eq!(fs::metadata(home.path().join("secret")).unwrap().nlink(), 1);
     }
 }

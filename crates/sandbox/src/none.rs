@@ -7,7 +7,7 @@ use contract::sandbox::Child;
 
 use crate::Settings;
 use crate::choose::Failure;
-use crate::guard::After;
+use crate::cleanup::Cleanup;
 use crate::launch::Launcher;
 use crate::request::Request;
 
@@ -32,8 +32,8 @@ pub(crate) fn start(
         expected: crate::expected::Expected::default(),
         filter: String::new(),
     };
-    let warden = crate::warden::Warden::call(request, plan.walls, settings, launcher)?;
-    warden.watch(request, &plan, After::default())
+    let warden = crate::warden::Warden::call(request, settings, launcher)?;
+    warden.watch(request, &plan, Cleanup::default())
 }
 
 /// Starts `request` in a process group of its own.
@@ -53,5 +53,5 @@ pub(crate) fn start(
     let mut command = crate::launch::command(&request.program, request.stdin);
     command.args(&request.args).envs(&request.env).current_dir(&request.cwd);
     let child = launcher.launch(command, Vec::new()).map_err(fault)?;
-    Running::adopt(child, None, End::Group, After::default(), Arc::clone(launcher)).map_err(fault)
+    Running::adopt(child, None, End::Group, Cleanup::default(), Arc::clone(launcher)).map_err(fault)
 }

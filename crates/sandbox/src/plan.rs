@@ -79,9 +79,9 @@ impl Plan {
             put("home", home.as_os_str().as_bytes());
         }
         put("walls", self.walls.name().as_bytes());
-        for (key, value) in limit_pairs(&self.limits) {
-            put(key, value.to_string().as_bytes());
-        }
+        let Limits { processes, memory, file_size, open_files, scratch } = self.limits;
+        let limits = format!("{processes} {memory} {file_size} {open_files} {scratch}");
+        put("limits", limits.as_bytes());
         for (key, paths) in
             [("read", &self.read), ("write", &self.write), ("device", &self.devices)]
         {
@@ -144,30 +144,21 @@ impl Plan {
             "device" => self.devices.push(text().into()),
             "meant" => self.expected.decode(value)?,
             "filter" => self.filter = String::from_utf8(value.to_vec()).ok()?,
-            limit => {
-                let number = std::str::from_utf8(value).ok()?.parse().ok()?;
-                match limit {
-                    "processes" => self.limits.processes = number,
-                    "memory" => self.limits.memory = number,
-                    "file_size" => self.limits.file_size = number,
-                    "open_files" => self.limits.open_files = number,
-                    "scratch" => self.limits.scratch = number,
-                    _ => return None,
-                }
+            "limits" => {
+                let mut numbers = std::str::from_utf8(value).ok()?.split(' ');
+                let mut next = || numbers.next()?.parse().ok();
+                self.limits = Limits {
+                    processes: next()?,
+                    memory: next()?,
+                    file_size: next()?,
+                    open_files: next()?,
+                    scratch: next()?,
+                };
             }
+            _ => return None,
         }
         Some(())
     }
-}
-
-fn limit_pairs(limits: &Limits) -> [(&'static str, u64); 5] {
-    [
-        ("processes", limits.processes),
-        ("memory", limits.memory),
-        ("file_size", limits.file_size),
-        ("open_files", limits.open_files),
-        ("scratch", limits.scratch),
-    ]
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use std::time::Duration;
 use contract::sandbox::{Hosts, Network};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{Egress, HostRules, Rung};
+use crate::cleanup::BlockedLog;
+use crate::{Egress, HostRules, Notice, Rung};
 use gate::Gate;
 use request::{Form, Request};
 #[cfg(target_os = "linux")]
@@ -34,7 +34,6 @@ const PORT: u16 = 3128;
 const CONNECTIONS: usize = 256;
 const HEAD: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
-const WORDS: usize = 64;
 
 /// A running proxy; dropping it ends it with all its connections.
 #[derive(Debug)]
@@ -49,18 +48,18 @@ impl Drop for Proxy {
 }
 
 impl Proxy {
-    /// Serves `hosts` on `listener`, but for those that `rules` deny. The receiver hears of each host that was refused, once, and
-    /// `egress` of the ways out. Needs a runtime.
+    /// Serves `hosts` on `listener`, except those that `rules` deny. `notice` is called for
+    /// each refused host, once; `egress` is called for each connection. Needs a runtime.
     pub(crate) fn start(
         listener: TcpListener,
         hosts: &Hosts,
         rules: Option<HostRules>,
-        egress: Option<Egress>,
-    ) -> io::Result<(Self, mpsc::Receiver<String>)> {
+        (notice, egress): (Option<Notice>, Option<Egress>),
+        blocked: BlockedLog,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let (teller, heard) = mpsc::channel(WORDS);
-        let gate = Arc::new(Gate::new(hosts, rules, teller, egress));
+        let gate = Arc::new(Gate::new(hosts, rules, notice, egress).with_log(blocked));
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
@@ -82,7 +81,7 @@ impl Proxy {
                 }
             }
         });
-        Ok((Self { task }, heard))
+        Ok(Self { task })
     }
 }
 
@@ -102,18 +101,15 @@ pub(crate) fn variables(hosts: &Hosts) -> Vec<(String, String)> {
     variables
 }
 
-/// What a process hears that was granted hosts on a rung that cannot tell them apart.
-pub(crate) fn refused(network: &Network, rung: Rung) -> Option<mpsc::Receiver<String>> {
-    let Network::Hosts(hosts) = network else {
-        return None;
-    };
-    let (teller, heard) = mpsc::channel(1);
-    let _ = teller.try_send(format!(
-        "there is no network: `{}` names single hosts, and {rung}, the sandbox of this machine, \
-         cannot tell hosts apart; bubblewrap can",
-        hosts.key
-    ));
-    Some(heard)
+/// Says that a rung cannot grant single hosts, if the process was granted some.
+pub(crate) fn tell_refused(network: &Network, rung: Rung, notice: Option<&Notice>) {
+    if let (Network::Hosts(hosts), Some(notice)) = (network, notice) {
+        notice(format!(
+            "there is no network: `{}` names single hosts, and {rung}, the sandbox of this machine, \
+             cannot tell hosts apart; bubblewrap can",
+            hosts.key
+        ));
+    }
 }
 
 async fn serve(mut client: TcpStream, gate: &Gate) -> io::Result<()> {

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use contract::policy::Access;
 use contract::protected::protected;
 use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
-use contract::text::normalize;
 
 use crate::led::{Writable, followed};
-use crate::{Rung, contents, view};
+use crate::{Rung, contents, git_directory, view};
 
 /// What to start, and what it may touch.
 #[derive(Clone, Debug)]
@@ -32,8 +31,7 @@ pub(crate) struct Request {
     pub(crate) fixed: Vec<Fixed>,
     /// Further readable paths, parents before children.
     pub(crate) read: Vec<PathBuf>,
-    /// Names in the home by which the person knows what lies elsewhere, and of the home itself, with where
-    /// that is.
+    /// Symlinks on the way to the home and to readable paths in it, with their targets.
     pub(crate) names: BTreeMap<PathBuf, PathBuf>,
     /// What may be written whatever the access, parents before children.
     pub(crate) own: Vec<PathBuf>,
@@ -80,6 +78,8 @@ impl Request {
         for path in &profile.write {
             roots.extend(known.real(path, &open)?);
         }
+        // The repository of a linked worktree is used like a `.git` in the workspace.
+        roots.extend(git_directory::outside(&workspace));
         tidy(&mut roots);
         for root in &roots {
             refuse_too_wide(root, home.as_deref())?;
@@ -101,17 +101,25 @@ impl Request {
                 path.display()
             )));
         }
-        read.extend(view::git_directory(&workspace));
         let path = profile.env.get("PATH").map(String::as_str).unwrap_or_default();
         read.extend(view::toolchains_on(path, home.as_deref(), &known));
         // What lies in a root is seen there, whatever is put in its place.
         read.retain(|path| !roots.iter().any(|root| path.starts_with(root)));
         tidy(&mut read);
         let taken = [roots.as_slice(), &read, &own].concat();
-        let place = |path: &Path| known.real(path, &roots).ok().flatten();
-        let names = given.zip(home.as_deref());
-        let names = names.map(|homes| names_of(&profile.read, homes, &taken, place));
-        let names = names.unwrap_or_default();
+        let mut names: BTreeMap<PathBuf, PathBuf> =
+            given.map(|given| links_to_home(given, &taken).collect()).unwrap_or_default();
+        for path in &profile.read {
+            let mut homes = [given, home.as_deref()].into_iter().flatten();
+            let below = homes.find_map(|home| path.strip_prefix(home).ok());
+            let name = below.zip(home.as_deref()).map(|(below, home)| home.join(below));
+            if let (Some(name), Some(real)) = (name, known.real(path, &roots)?) {
+                let meets = |it: &PathBuf| name.starts_with(it) || it.starts_with(&name);
+                if name != real && !taken.iter().chain(names.keys()).any(meets) {
+                    names.insert(name, real);
+                }
+            }
+        }
         let cwd = fs::canonicalize(&spawn.cwd).map_err(|error| {
             let path = spawn.cwd.display();
             SandboxError::Refused(format!("the working directory {path} cannot be used: {error}"))
@@ -183,41 +191,6 @@ impl Request {
         let mut left = self.fixed.iter().filter(|fixed| !is_placed(fixed));
         left.find(is_changed).map(|fixed| fixed.place.as_path())
     }
-}
-
-/// The names by which the person knows what is granted, and the home, where it is `given` as a link.
-fn names_of(
-    granted: &[PathBuf],
-    (given, home): (&Path, &Path),
-    taken: &[PathBuf],
-    real: impl Fn(&Path) -> Option<PathBuf>,
-) -> BTreeMap<PathBuf, PathBuf> {
-    let written = granted.iter().filter_map(|path| {
-        let below = path.strip_prefix(given).or_else(|_| path.strip_prefix(home)).ok()?;
-        Some((home.join(below), real(path)?))
-    });
-    let names = free_names(written, home, taken).into_iter();
-    names.chain(links_to_home(given, taken)).collect()
-}
-
-/// Of names in the home, with what they lead to, those where a command finds nothing else: links can be put
-/// there. What is `taken` is shown at its own place.
-fn free_names(
-    written: impl Iterator<Item = (PathBuf, PathBuf)>,
-    home: &Path,
-    taken: &[PathBuf],
-) -> BTreeMap<PathBuf, PathBuf> {
-    let toolchains = view::toolchains(home).into_iter().map(|name| home.join(name));
-    let taken: Vec<PathBuf> = toolchains.chain(taken.iter().cloned()).collect();
-    let meets = |name: &Path, other: &Path| name.starts_with(other) || other.starts_with(name);
-    let is_plain = |name: &Path| normalize(name) == name && name != home;
-    let mut names: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
-    for (name, real) in written.filter(|(name, real)| name != real && is_plain(name)) {
-        if !taken.iter().chain(names.keys()).any(|other| meets(&name, other)) {
-            names.insert(name, real);
-        }
-    }
-    names
 }
 
 /// The links on the way to the home as it is called, each with where it leads: variables and settings name the
@@ -357,33 +330,6 @@ mod tests {
         assert!(request.read.is_empty());
         assert_eq!(request.env["A"], "profile");
         assert_eq!(request.env["B"], "spawn");
-    }
-
-    #[test]
-    fn what_is_readable_has_the_names_that_were_written_where_nothing_else_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = fs::canonicalize(folder.path()).unwrap();
-        let work = home.join("work");
-        for name in ["work/in", "dot/cfg/foo", ".cargo/bin"] {
-            fs::create_dir_all(home.join(name)).unwrap();
-        }
-        fs::write(home.join("dot/npmrc"), "x").unwrap();
-        for (target, name) in [
-            ("dot/npmrc", ".npmrc"),
-            ("dot/cfg", ".cfgl"),
-            ("../dot", "work/dot"),
-            ("../../dot", ".cargo/bin/dot"),
-        ] {
-            std::os::unix::fs::symlink(target, home.join(name)).unwrap();
-        }
-        let read = [".npmrc", ".cfgl", ".cfgl/foo", "dot/cfg", ".cargo/bin/dot"];
-        let read: Vec<PathBuf> = read.iter().map(|name| home.join(name)).collect();
-        let profile = Profile { read, ..profile(&work) };
-        let request =
-            Request::check(&spawn(&work), &profile, Some(&home), &Writable::default()).unwrap();
-        let names = [(".npmrc", "dot/npmrc"), (".cfgl", "dot/cfg")];
-        let names = names.map(|(name, real)| (home.join(name), home.join(real)));
-        assert_eq!(request.names, BTreeMap::from(names));
     }
 
     #[test]

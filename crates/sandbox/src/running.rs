@@ -8,15 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::sandbox::{ChannelEnds, Child, Exit, Process};
+use contract::sandbox::{Blocked, ChannelEnds, Child, Exit, Process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::alive::Alive;
-use crate::guard::After;
+use crate::cleanup::{BlockedLog, Cleanup};
 use crate::launch::Launcher;
 use crate::low_disk::Watch;
-use crate::words::with_words;
 
 /// Ends that only a signal gives: what a shell makes of them is not taken for anything else.
 const FATAL: [i32; 12] = [4, 5, 6, 7, 8, 9, 11, 13, 15, 24, 25, 31];
@@ -30,7 +29,8 @@ pub(crate) struct Running {
     id: u32,
     exit: Option<Exit>,
     watch: Option<Watch>,
-    after: Option<After>,
+    after: Option<Cleanup>,
+    blocked: BlockedLog,
     end: End,
     alive: Option<Alive>,
     /// Lives as long as its children, which the kernel ties to its thread.
@@ -73,7 +73,7 @@ impl Running {
         mut child: tokio::process::Child,
         channel: Option<ChannelEnds>,
         end: End,
-        mut after: After,
+        after: Cleanup,
         launcher: Arc<Launcher>,
     ) -> io::Result<Child> {
         let missing = || io::Error::other("a started process has no streams");
@@ -82,12 +82,12 @@ impl Running {
         let stderr = child.stderr.take().ok_or_else(missing)?;
         let id = child.id().ok_or_else(missing)?;
         let kill = killer(id, &end)?;
-        let stderr = with_words(stderr, after.heard.take());
         let process = Self {
             id,
             child,
-            watch: Watch::new(&after, id, kill),
+            watch: Watch::new(&after, kill),
             exit: None,
+            blocked: after.blocked.clone(),
             after: Some(after),
             end,
             alive: Some(Alive::begin()),
@@ -96,7 +96,7 @@ impl Running {
         Ok(Child {
             stdin: stdin.map(|stdin| Box::new(stdin) as _),
             stdout: Box::new(stdout),
-            stderr,
+            stderr: Box::new(stderr),
             channel,
             process: Box::new(process),
         })
@@ -201,6 +201,10 @@ impl Process for Running {
             End::Warden(lifeline) => lifeline.cut(),
             End::Group => kill_group(self.id),
         }
+    }
+
+    fn blocked(&self) -> Vec<Blocked> {
+        self.blocked.list()
     }
 }
 

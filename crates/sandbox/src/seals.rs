@@ -10,8 +10,8 @@ use contract::sandbox::SandboxError;
 
 use crate::Settings;
 use crate::barred::Barred;
+use crate::contents::private_directory;
 use crate::request::Request;
-use crate::stubs::private_directory;
 
 /// What is mounted for rules.
 #[derive(Debug, Default)]

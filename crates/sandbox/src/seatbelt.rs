@@ -10,12 +10,12 @@ use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 use crate::barred::Barred;
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
+use crate::cleanup::Cleanup;
 use crate::doctor::Cause;
-use crate::guard::{After, Linked, Unfinished};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::{Rung, Settings, home, protected, proxy, tokens, view};
+use crate::{Rung, Settings, git_directory, proxy, tokens, tree, view};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -29,18 +29,10 @@ pub(crate) const LACKS: [&str; 4] = [
 ];
 
 /// Folders that hold programs and what they need.
+#[rustfmt::skip]
 const SYSTEM: [&str; 12] = [
-    "/bin",
-    "/sbin",
-    "/usr",
-    "/opt",
-    "/System",
-    "/Library",
-    "/Applications/Xcode.app",
-    "/private/etc",
-    "/private/var/db/timezone",
-    "/private/var/db/dyld",
-    "/private/var/select",
+    "/bin", "/sbin", "/usr", "/opt", "/System", "/Library", "/Applications/Xcode.app",
+    "/private/etc", "/private/var/db/timezone", "/private/var/db/dyld", "/private/var/select",
     "/dev",
 ];
 
@@ -80,21 +72,18 @@ pub(crate) fn start(
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
     let fault = |error| Failure::from(start_error(&request.program, error));
-    let mut after = After::default();
     let barred = Barred::find(request, settings)?;
-    let mut kept = Vec::new();
-    let writable = request.writable();
-    if !writable.is_empty() {
-        let user = settings.user.at(request.home.as_deref());
-        after = After::watch(&writable, Some(&user), settings.notice.clone());
-        for (root, nested) in &after.nested {
-            let found = protected::find(root, nested)?;
-            let linked = Linked::find(root, &found.present)?;
-            after.linked.extend(linked.map(|linked| (root.clone(), linked)));
-            kept.extend([found.present, found.absent, found.watched, found.more].concat());
-        }
-        after.unfinished = Some(Unfinished::begin(&settings.state, &after)?);
+    let trees = tree::all(&request.writable(), settings)?;
+    let mut after = Cleanup::begin(trees, request.private(), settings)?;
+    let mut kept: Vec<PathBuf> = after.mounts().flat_map(|it| it.read_only.clone()).collect();
+    // Seatbelt needs no file to deny it.
+    let names = || contract::protected::names().filter(|name| *name != ".git");
+    let git = |root: &Path| git_directory::PARTS.map(|part| root.join(".git").join(part));
+    for root in request.writable() {
+        kept.extend(names().map(|name| root.join(name)).chain(git(&root)));
     }
+    kept.sort();
+    kept.dedup();
     let scratch = tempfile::tempdir().map_err(fault)?;
     let path = std::fs::canonicalize(scratch.path()).map_err(fault)?;
     let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
@@ -103,17 +92,14 @@ pub(crate) fn start(
     if let Some([heard, told]) = &theirs {
         command.args(["/bin/sh", "-c", &placed(heard.as_raw_fd(), told.as_raw_fd()), "sh"]);
     }
-    if let Some(folder) = &request.own_home {
-        command.args(["/bin/sh", "-c", home::SCRIPT, "sh"]).arg(folder);
-    }
     command
         .arg(&request.program)
         .args(&request.args)
         .envs(&request.env)
         .env("TMPDIR", &path)
         .current_dir(&request.cwd);
-    after.folder = Some(scratch);
-    after.heard = proxy::refused(&request.network, Rung::Seatbelt);
+    after.directory = Some(scratch);
+    proxy::tell_refused(&request.network, Rung::Seatbelt, settings.notice.as_ref());
     let child = launcher.launch(command, theirs.into_iter().flatten().collect()).map_err(fault)?;
     Running::adopt(child, ours, End::Group, after, Arc::clone(launcher)).map_err(fault)
 }
@@ -242,7 +228,6 @@ mod tests {
             hidden: [PathBuf::from("/srv/app/lib/.env")].into(),
             kept: [PathBuf::from("/srv/app/tests")].into(),
             way: [PathBuf::from("/srv/app/lib")].into(),
-            ..Barred::default()
         };
         let scratch = Path::new("/private/tmp/scratch");
         profile(&request(access, network), (&kept, &barred), scratch)

@@ -4,167 +4,57 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::thread;
 
 use contract::text::normalize;
 
-use crate::contents;
-use crate::discovery;
-use crate::git_settings::settings;
 use crate::led::Writable;
 use crate::tokens;
 
 /// Folders at the root of the file system that hold programs and their configuration.
+#[rustfmt::skip]
 const SYSTEM: [&str; 11] = [
-    "/usr",
-    "/etc",
-    "/opt",
-    "/nix",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
+    "/usr", "/etc", "/opt", "/nix", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
     "/gnu/store",
 ];
 
 /// Toolchains in a home directory, none of which keeps credentials at these places but in settings, of
 /// which `tokens` knows.
+#[rustfmt::skip]
 const TOOLCHAINS: [&str; 62] = [
-    ".cargo/bin",
-    ".cargo/config",
-    ".cargo/config.toml",
-    ".cargo/env",
-    ".cargo/git",
-    ".cargo/registry",
-    ".rustup",
-    ".pyenv",
-    ".rbenv",
-    ".nodenv",
-    ".goenv",
-    ".jenv",
-    ".rvm",
-    ".nvm",
-    ".fnm",
-    ".volta",
-    ".asdf",
-    ".tool-versions",
-    ".local/share/mise",
-    ".local/share/fnm",
-    ".local/share/pnpm",
-    ".local/share/pipx",
-    ".local/share/uv/python",
-    ".local/share/uv/tools",
-    ".local/share/virtualenvs",
-    ".local/pipx",
-    ".local/bin",
-    ".local/lib",
-    ".local/opt",
-    ".bun/bin",
-    ".bun/install",
-    ".deno/bin",
-    ".sdkman/candidates",
-    ".m2/repository",
-    ".dotnet/dotnet",
-    ".dotnet/host",
-    ".dotnet/library-packs",
-    ".dotnet/metadata",
-    ".dotnet/packs",
-    ".dotnet/sdk",
-    ".dotnet/sdk-manifests",
-    ".dotnet/shared",
-    ".dotnet/templates",
-    ".dotnet/tools",
-    ".ghcup",
-    ".elan",
-    ".opam",
-    ".juliaup",
-    ".swiftly",
-    ".yarn/bin",
-    ".nix-profile",
-    ".poetry",
-    "go/bin",
-    "go/pkg",
-    "sdk",
-    "miniconda3",
-    "miniforge3",
-    "mambaforge",
-    "anaconda3",
-    ".gem/ruby",
-    ".gem/specs",
-    ".gem/bin",
+    ".cargo/bin", ".cargo/config", ".cargo/config.toml", ".cargo/env", ".cargo/git",
+    ".cargo/registry", ".rustup", ".pyenv", ".rbenv", ".nodenv", ".goenv", ".jenv", ".rvm", ".nvm",
+    ".fnm", ".volta", ".asdf", ".tool-versions", ".local/share/mise", ".local/share/fnm",
+    ".local/share/pnpm", ".local/share/pipx", ".local/share/uv/python", ".local/share/uv/tools",
+    ".local/share/virtualenvs", ".local/pipx", ".local/bin", ".local/lib", ".local/opt",
+    ".bun/bin", ".bun/install", ".deno/bin", ".sdkman/candidates", ".m2/repository",
+    ".dotnet/dotnet", ".dotnet/host", ".dotnet/library-packs", ".dotnet/metadata", ".dotnet/packs",
+    ".dotnet/sdk", ".dotnet/sdk-manifests", ".dotnet/shared", ".dotnet/templates", ".dotnet/tools",
+    ".ghcup", ".elan", ".opam", ".juliaup", ".swiftly", ".yarn/bin", ".nix-profile", ".poetry",
+    "go/bin", "go/pkg", "sdk", "miniconda3", "miniforge3", "mambaforge", "anaconda3", ".gem/ruby",
+    ".gem/specs", ".gem/bin",
 ];
 
 /// Secrets of the system, which only root could read.
+#[rustfmt::skip]
 const SECRETS: [&str; 13] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/krb5.keytab",
-    "/etc/ssh",
-    "/etc/ssl/private",
-    "/etc/wireguard",
-    "/etc/NetworkManager/system-connections",
-    "/etc/kubernetes",
-    "/etc/rancher",
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+    "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/ssh", "/etc/ssl/private", "/etc/wireguard",
+    "/etc/NetworkManager/system-connections", "/etc/kubernetes", "/etc/rancher",
 ];
 
-/// Folders of settings of the system, where programs keep further ones.
-const SETTINGS: [&str; 2] = ["/etc", "/usr/local/etc"];
-
-/// The program's own folder.
-const OWN: &str = ".config/brynhild";
 /// Places in a home where secrets lie.
-const PRIVATE: [&str; 16] = [
-    "",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".password-store",
-    ".config/gh",
-    ".config/gcloud",
-    OWN,
-    ".cargo/credentials.toml",
-    ".git-credentials",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
+#[rustfmt::skip]
+const PRIVATE: [&str; 14] = [
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".config/gh",
+    ".config/gcloud", ".cargo/credentials.toml", ".git-credentials", ".netrc", ".npmrc", ".pypirc",
 ];
-const PRIVATE_ENTRIES: usize = 500;
-/// Settings of git that are longer show nothing.
-const MOST_BYTES: u64 = 1 << 20;
 
-/// The place of secrets in `home` that a folder is, or lies in. Plugins are written in the program's own, of which
-/// the sandbox has its own opinion.
+/// The place of secrets in `home` that a directory is, or lies in.
 pub fn secrets_around(folder: &Path, home: &Path) -> Option<PathBuf> {
-    let named = PRIVATE.into_iter().filter(|name| !["", OWN].contains(name));
-    let places = named.filter_map(|name| fs::canonicalize(home.join(name)).ok());
-    places.into_iter().find(|place| folder.starts_with(place))
-}
-
-/// Secrets in `home`, with what lies directly in their folders.
-pub(crate) fn private(home: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for name in PRIVATE {
-        let path = if name.is_empty() { home.to_owned() } else { home.join(name) };
-        // By a link nothing is put back.
-        let path = fs::canonicalize(&path).unwrap_or(path);
-        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-        let entries = entries.take(if name.is_empty() { 0 } else { PRIVATE_ENTRIES });
-        found.extend(entries.map(|entry| entry.path()));
-        found.push(path);
-    }
-    found
+    let mut places = PRIVATE.into_iter().filter_map(|name| fs::canonicalize(home.join(name)).ok());
+    places.find(|place| folder.starts_with(place))
 }
 
 /// What changes the kernel for everybody.
@@ -173,10 +63,6 @@ pub(crate) const KERNEL_SETTINGS: [&str; 6] =
 
 /// What lists the keys that the kernel keeps for the person, whom it knows inside as well.
 pub(crate) const KEYRINGS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
-
-const SCAN_DEPTH: usize = 3;
-const SCAN_ENTRIES: usize = 2000;
-const SCAN_SKIPS: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 
 /// Something at the root of the file system.
 #[derive(Debug, PartialEq, Eq)]
@@ -270,53 +156,10 @@ fn is_of(folder: &Path, toolchain: &Path) -> bool {
     folder.starts_with(toolchain) || folder == ".dotnet" && toolchain.starts_with(folder)
 }
 
-/// System secrets that exist: what is known for one, and what others than root may not read in the folders
-/// of settings, as it was when first asked for.
+/// System secrets that exist.
 pub(crate) fn secrets() -> impl Iterator<Item = PathBuf> {
-    let known = SECRETS.iter().map(PathBuf::from).chain(closed().iter().cloned());
+    let known = SECRETS.iter().map(PathBuf::from);
     known.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink()))
-}
-
-static CLOSED: OnceLock<Vec<PathBuf>> = OnceLock::new();
-
-/// Does something, and meanwhile looks for what has to be hidden from root, which takes a millisecond.
-pub(crate) fn while_looking<T>(act: impl FnOnce() -> T) -> T {
-    if !rustix::process::geteuid().is_root() || CLOSED.get().is_some() {
-        return act();
-    }
-    thread::scope(|scope| {
-        scope.spawn(closed);
-        act()
-    })
-}
-
-fn closed() -> &'static [PathBuf] {
-    let is_known = |path: &Path| SECRETS.iter().any(|secret| path.starts_with(secret));
-    CLOSED.get_or_init(|| {
-        let found = SETTINGS.iter().flat_map(|folder| closed_to_others(Path::new(folder)));
-        found.filter(|path| !is_known(path)).collect()
-    })
-}
-
-/// What lies beneath a folder, belongs to the user and is closed to others, empty files left out. What
-/// belongs to somebody else the user could not read without capabilities.
-fn closed_to_others(folder: &Path) -> Vec<PathBuf> {
-    let user = rustix::process::geteuid().as_raw();
-    let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(metadata) = entry.metadata() else { continue };
-            let needed = if metadata.is_dir() { 0o5 } else { 0o4 };
-            let is_closed = metadata.uid() == user && metadata.mode() & needed != needed;
-            let holds_something = metadata.is_dir() || (metadata.is_file() && metadata.len() > 0);
-            if is_closed && holds_something {
-                found.push(entry.path());
-            } else if metadata.is_dir() {
-                folders.push(entry.path());
-            }
-        }
-    }
-    found
 }
 
 /// The sockets of other programs beneath `roots` that the kernel lists: by their full path, or by one
@@ -365,65 +208,6 @@ fn listed(table: &str) -> impl Iterator<Item = PathBuf> {
     table.lines().skip(1).filter_map(path)
 }
 
-/// The sockets near the top of `root`, three levels and two thousand entries deep, so that the search
-/// stays cheap in any tree.
-pub(crate) fn sockets_near(root: &Path) -> Vec<PathBuf> {
-    use std::os::unix::fs::FileTypeExt;
-    let mut found = Vec::new();
-    let mut level = vec![root.to_owned()];
-    let mut seen = 0;
-    for _ in 0..SCAN_DEPTH {
-        let mut below = Vec::new();
-        for entry in level.iter().flat_map(fs::read_dir).flatten().flatten() {
-            seen += 1;
-            if seen > SCAN_ENTRIES {
-                return found;
-            }
-            match entry.file_type() {
-                Ok(kind) if kind.is_socket() => found.push(entry.path()),
-                Ok(kind) if kind.is_dir() && !is_skipped(&entry.file_name()) => {
-                    below.push(entry.path());
-                }
-                _ => {}
-            }
-        }
-        level = below;
-    }
-    found
-}
-
-fn is_skipped(name: &std::ffi::OsStr) -> bool {
-    SCAN_SKIPS.iter().any(|skip| name == *skip)
-}
-
-/// The git directories outside of `workspace` that its `.git` file names, where they name the
-/// workspace in turn: a hostile `.git` file shows nothing that is not its own repository.
-pub(crate) fn git_directory(workspace: &Path) -> Vec<PathBuf> {
-    linked_git(workspace).unwrap_or_default()
-}
-
-fn linked_git(workspace: &Path) -> Option<Vec<PathBuf>> {
-    let file = workspace.join(".git");
-    if !fs::symlink_metadata(&file).ok()?.is_file() {
-        return None;
-    }
-    let directory = discovery::git_directory(workspace)?;
-    let back = discovery::told(&directory.join("gitdir"), b"");
-    if back.is_some_and(|back| fs::canonicalize(directory.join(back)).ok() == Some(file)) {
-        let common = discovery::common(&directory).ok()?;
-        let is_inside = directory.starts_with(common.join("worktrees"));
-        return (is_inside && is_repository(&common)).then_some(vec![common]);
-    }
-    let settings = settings(&contents::file(&directory.join("config"), MOST_BYTES).known()?)?;
-    let worktree = settings.iter().rev().find(|setting| setting.is("core", "worktree"))?;
-    let named = fs::canonicalize(directory.join(worktree.path())).ok()?;
-    (named == workspace && is_repository(&directory)).then_some(vec![directory])
-}
-
-fn is_repository(directory: &Path) -> bool {
-    directory.join("HEAD").is_file() && directory.join("objects").is_dir()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -436,27 +220,6 @@ mod tests {
             System::Folder(path) | System::Link { path, .. } => path == Path::new("/bin"),
         });
         assert!(shell);
-    }
-
-    #[test]
-    fn what_is_closed_to_others_is_a_secret() {
-        use std::os::unix::fs::PermissionsExt;
-        let base = tempfile::tempdir().unwrap();
-        let path = |name: &str| base.path().join(name);
-        for (name, text) in
-            [("open/key", "x"), ("open/free", "x"), ("open/empty", ""), ("shut/key", "x")]
-        {
-            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
-            fs::write(path(name), text).unwrap();
-        }
-        let modes =
-            [("open/key", 0o640), ("open/free", 0o644), ("open/empty", 0o600), ("shut", 0o750)];
-        for (name, mode) in modes.into_iter().chain([("open", 0o755)]) {
-            fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
-        }
-        let mut found = closed_to_others(base.path());
-        found.sort();
-        assert_eq!(found, [path("open/key"), path("shut")]);
     }
 
     #[test]
@@ -491,14 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn sockets_near_the_top_are_found() {
+    fn sockets_of_other_programs_are_listed() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b/c")).unwrap();
         let near = root.path().join("a/b/near");
         let _near = std::os::unix::net::UnixListener::bind(&near).unwrap();
         let far = root.path().join("a/b/c/far one");
         let _far = std::os::unix::net::UnixListener::bind(&far).unwrap();
-        assert_eq!(sockets_near(root.path()), std::slice::from_ref(&near));
         assert_eq!(sockets_listed(&[root.path().to_owned()]), [far, near]);
     }
 
@@ -525,40 +287,5 @@ mod tests {
                      0000000000000000: 00000002 00000000 00010000 0001 01     4 dev.sock\n";
         let found: Vec<PathBuf> = listed(table).collect();
         assert_eq!(found, [PathBuf::from("/a/far one"), PathBuf::from("dev.sock")]);
-    }
-
-    #[test]
-    fn a_git_file_shows_only_a_repository_that_points_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
-        let (main, work) = (base.join("main/.git"), base.join("work"));
-        let link = main.join("worktrees/work");
-        fs::create_dir_all(&link).unwrap();
-        fs::create_dir_all(main.join("objects")).unwrap();
-        fs::create_dir(&work).unwrap();
-        fs::write(main.join("HEAD"), "ref: refs/heads/main").unwrap();
-        fs::write(link.join("commondir"), "../..\n").unwrap();
-        fs::write(work.join(".git"), format!("gitdir: {}\n", link.display())).unwrap();
-        assert!(git_directory(&work).is_empty());
-        fs::write(link.join("gitdir"), format!("{}\n", work.join(".git").display())).unwrap();
-        assert_eq!(git_directory(&work), [main]);
-    }
-
-    #[test]
-    fn a_submodule_shows_its_directory_where_that_names_the_submodule() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
-        let (modules, work) = (base.join(".git/modules/sub"), base.join("sub"));
-        fs::create_dir_all(modules.join("objects")).unwrap();
-        fs::create_dir(&work).unwrap();
-        fs::write(modules.join("HEAD"), "ref: refs/heads/main").unwrap();
-        fs::write(work.join(".git"), "gitdir: ../.git/modules/sub\n").unwrap();
-        fs::write(modules.join("config"), "[core]\n\tworktree = ../../../other\n").unwrap();
-        assert!(git_directory(&work).is_empty());
-        fs::write(modules.join("config"), "[core]\n\tworktree = ../../../sub\n").unwrap();
-        assert_eq!(git_directory(&work), std::slice::from_ref(&modules));
-        let long = "# nothing\n".repeat(200_000) + "[core]\n\tworktree = ../../../sub\n";
-        fs::write(modules.join("config"), long).unwrap();
-        assert!(git_directory(&work).is_empty());
     }
 }

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use contract::policy::Access;
 use contract::sandbox::{Limits, Network};
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -144,25 +144,6 @@ fn running_tasks() -> u64 {
 fn tasks(load: &str) -> Option<u64> {
     let (_, total) = load.split_whitespace().nth(3)?.split_once('/')?;
     total.parse().ok()
-}
-
-/// Files that a thread may touch, and all that it starts; it has no network.
-#[derive(Debug)]
-pub(crate) struct Files {
-    /// Readable and executable hierarchies.
-    pub(crate) read: Vec<PathBuf>,
-    /// Writable hierarchies.
-    pub(crate) write: Vec<PathBuf>,
-    /// Files and device nodes that can be read and written.
-    pub(crate) devices: Vec<PathBuf>,
-}
-
-impl Files {
-    /// Keeps this thread to them from now on.
-    pub(crate) fn keep(&self) -> Result<(), landlock::RulesetError> {
-        let ruleset = Ruleset::default().handle_access(AccessNet::from_all(KNOWN))?;
-        enforce(ruleset, [&self.read, &self.write, &self.devices], &Expected::default())
-    }
 }
 
 fn restrict(plan: &Plan) -> Result<(), landlock::RulesetError> {

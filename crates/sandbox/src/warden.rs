@@ -10,46 +10,37 @@ use contract::sandbox::{ChannelEnds, Child, SandboxError};
 
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
-use crate::control_group::Group;
-use crate::guard::{After, Snapshot};
+use crate::cleanup::Cleanup;
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
-use crate::plan::{Plan, Walls};
+use crate::plan::Plan;
 use crate::request::Request;
 use crate::running::{End, Lifeline, Running};
-use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
+use crate::{HELPER_COMMAND, Settings, helper};
 
 /// A helper that waits for its plan. Dropping it sends it away.
 pub(crate) struct Warden {
     started: Started,
     plan: File,
-    saved: Option<File>,
     status: PipeReader,
     lifeline: PipeWriter,
     ready: PipeWriter,
     channel: Option<ChannelEnds>,
-    group: Option<Group>,
     words: String,
     launcher: Arc<Launcher>,
 }
 
 impl Warden {
-    /// Calls one for `request`, which will be behind `walls`.
+    /// Calls one for `request`.
     pub(crate) fn call(
         request: &Request,
-        walls: Walls,
         settings: &Settings,
         launcher: &Arc<Launcher>,
     ) -> Result<Self, Failure> {
         let fault = |error| Failure::from(start_error(&request.program, error));
-        Self::begin(request, walls, settings, launcher).map_err(fault)
+        Self::begin(request, settings, launcher).map_err(fault)
     }
 
-    fn begin(
-        request: &Request,
-        walls: Walls,
-        settings: &Settings,
-        launcher: &Arc<Launcher>,
-    ) -> io::Result<Self> {
+    fn begin(request: &Request, settings: &Settings, launcher: &Arc<Launcher>) -> io::Result<Self> {
         let (status, told) = io::pipe()?;
         let (heard, lifeline) = io::pipe()?;
         let (awaited, ready) = io::pipe()?;
@@ -60,21 +51,13 @@ impl Warden {
         handed.add(helper::READY, awaited.into());
         let (channel, theirs) = Line::split(Line::open(request.channel)?);
         handed.add_channel(theirs);
-        let is_alone = walls == Walls::Alone;
-        let is_guarded = is_alone && !request.writable().is_empty();
-        let saved = is_guarded.then(|| handed.add_empty(helper::SAVED)).transpose()?;
-        let group = is_alone.then(|| process_limit::group(Rung::Landlock, &request.limits));
-        let (group, door) = group.flatten().unzip();
-        if let Some(door) = door {
-            handed.add(helper::GROUP, door.into());
-        }
         let mut command = launch::command(settings.helper.path(), request.stdin);
         command.arg0("brynhild").args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
         let started = launcher.begin(command, handed.inherited)?;
         let path = settings.helper.path().display();
         let words = format!("the helper {path} did not start the command");
         let launcher = Arc::clone(launcher);
-        Ok(Self { started, plan, saved, status, lifeline, ready, channel, group, words, launcher })
+        Ok(Self { started, plan, status, lifeline, ready, channel, words, launcher })
     }
 
     /// Tells it what to start.
@@ -82,17 +65,13 @@ impl Warden {
         mut self,
         request: &Request,
         plan: &Plan,
-        mut after: After,
+        after: Cleanup,
     ) -> Result<Child, Failure> {
         let fault = |error| Failure::from(start_error(&request.program, error));
         self.plan.write_all(&plan.encode()).map_err(fault)?;
-        if let Some(saved) = &mut self.saved {
-            saved.write_all(&Snapshot::encode(&after.snapshots)).map_err(fault)?;
-        }
         let child = self.started.child().map_err(fault)?;
         // A helper that has ended already says why, or that it is silent.
         let _ = self.ready.write_all(&helper::GO);
-        after.group = self.group;
         let end = End::Warden(Lifeline::new(OwnedFd::from(self.lifeline)));
         let child = Running::adopt(child, self.channel, end, after, self.launcher);
         let child = child.map_err(fault)?;

@@ -107,22 +107,6 @@ fn settings_are_read_as_git_reads_them() {
 }
 
 #[test]
-fn what_is_no_text_is_not_understood_and_guessed() {
+fn a_zero_byte_is_no_setting() {
     assert_eq!(settings(b"[core]\nbare = a\0b\n"), None);
-    let found = guessed(b"[core\nhooksPath = .husky\n[a] fsmonitor = \"./x\n[b] y\n");
-    let found: Vec<_> = found.iter().map(|it| (it.key.as_str(), it.text())).collect();
-    let wanted = [("hookspath", ".husky"), ("fsmonitor", "./x"), ("y", "")];
-    assert_eq!(found, wanted.map(|(key, value)| (key, value.into())));
-}
-
-#[test]
-fn a_path_is_plain_where_every_git_takes_it_for_the_same() {
-    let is_plain = |value: &str| {
-        let text = format!("[core]\nhooksPath = {value}\n");
-        settings(text.as_bytes()).unwrap()[0].plain_path().is_some()
-    };
-    assert!(is_plain(".husky") && is_plain("\"a b\" # c") && is_plain("/x/y"));
-    for value in ["~/x", "~a/x", "%(prefix)/x", ":(optional)x", "a\tb", "\"a\\nb\"", ""] {
-        assert!(!is_plain(value), "{value:?}");
-    }
 }

@@ -7,14 +7,14 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use contract::sandbox::{Hosts, is_usual_port};
+use contract::sandbox::{Blocked, Hosts, is_usual_port};
 use contract::text::visible;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::mpsc;
 
 use super::address::is_private;
 use super::request::authority;
-use crate::{Egress, HostRules, Passage, Way};
+use crate::cleanup::BlockedLog;
+use crate::{Egress, HostRules, Notice, Passage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many refused hosts are told of, and written down.
@@ -28,9 +28,10 @@ pub(super) struct Gate {
     key: String,
     rules: Option<HostRules>,
     told: Mutex<BTreeSet<String>>,
-    teller: mpsc::Sender<String>,
+    notice: Option<Notice>,
     egress: Option<Egress>,
     seen: Mutex<Seen>,
+    blocked: BlockedLog,
     /// Held by whoever has something written down.
     writing: tokio::sync::Mutex<()>,
 }
@@ -134,31 +135,35 @@ impl Grant {
 }
 
 impl Gate {
-    /// A gate for `hosts` without those that `rules` deny, which tells `teller` of what it refuses, and
+    /// A gate for `hosts` without those that `rules` deny, which tells `notice` of what it refuses, and
     /// `egress` of what it opens too.
     pub(super) fn new(
         hosts: &Hosts,
         rules: Option<HostRules>,
-        teller: mpsc::Sender<String>,
+        notice: Option<Notice>,
         egress: Option<Egress>,
     ) -> Self {
         let mut grants = Vec::new();
         for text in &hosts.names {
-            match Grant::parse(text) {
-                Some(grant) => grants.push(grant),
-                None => {
-                    let _ = teller.try_send(format!(
-                        "`{}` in `{}` is no host and grants nothing; write a name like \
-                         `example.org`, `*.example.org` or `example.org:8080`",
-                        visible(text),
-                        hosts.key
-                    ));
-                }
+            if let Some(grant) = Grant::parse(text) {
+                grants.push(grant);
+            } else if let Some(notice) = &notice {
+                notice(format!(
+                    "`{}` in `{}` is no host and grants nothing; write a name like `example.org`, \
+                     `*.example.org` or `example.org:8080`",
+                    visible(text),
+                    hosts.key
+                ));
             }
         }
         let key = hosts.key.clone();
-        let (told, seen, writing) = Default::default();
-        Self { grants, key, rules, told, teller, egress, seen, writing }
+        let (told, seen, blocked, writing) = Default::default();
+        Self { grants, key, rules, told, notice, egress, seen, blocked, writing }
+    }
+
+    /// The same gate, which records refused hosts in `blocked`.
+    pub(super) fn with_log(self, blocked: BlockedLog) -> Self {
+        Self { blocked, ..self }
     }
 
     /// Whether a host was granted by name.
@@ -216,6 +221,11 @@ impl Gate {
     /// Why a host is not granted at this port, with the entry that would grant it.
     fn not_granted(&self, host: &str, port: u16) -> String {
         let key = &self.key;
+        if key.is_empty() {
+            return format!(
+                "the host `{host}` is not reachable: this process has no network access"
+            );
+        }
         let named = self.grants.iter().filter(|grant| grant.names(host));
         let ports: BTreeSet<u16> =
             named.flat_map(|grant| grant.port.map_or(vec![80, 443], |port| vec![port])).collect();
@@ -238,13 +248,16 @@ impl Gate {
     }
 
     async fn refuse(&self, host: &str, port: u16, why: String) -> Refusal {
+        self.blocked.add(Blocked::Host(host.to_owned(), port));
         if let Err(refusal) = self.witness(host, port, Passage::Denied).await {
             return refusal;
         }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < TOLD && told.insert(host.to_owned()) {
-            // Whoever does not listen any more need not be told.
-            let _ = self.teller.try_send(why.clone());
+        if told.len() < TOLD
+            && told.insert(host.to_owned())
+            && let Some(notice) = &self.notice
+        {
+            notice(why.clone());
         }
         Refusal { status: "403 Forbidden", why }
     }
@@ -291,11 +304,20 @@ fn place(host: &str, port: u16) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use tokio::sync::mpsc;
+
     use super::*;
+
+    /// A notice that sends its text to a receiver.
+    fn notice() -> (Option<Notice>, mpsc::Receiver<String>) {
+        let (sender, receiver) = mpsc::channel(64);
+        let notice: Notice = Arc::new(move |text| drop(sender.try_send(text)));
+        (Some(notice), receiver)
+    }
 
     fn gate(names: &[&str]) -> (Gate, mpsc::Receiver<String>) {
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        let (teller, heard) = mpsc::channel(64);
+        let (teller, heard) = notice();
         let hosts = Hosts { names, key: "plugins.p.sandbox.network".into() };
         (Gate::new(&hosts, None, teller, None), heard)
     }
@@ -340,7 +362,7 @@ mod tests {
             ear.lock().unwrap().push(line);
         });
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        let (teller, _) = mpsc::channel(64);
+        let teller = None;
         (Gate::new(&Hosts { names, key: "k".into() }, None, teller, Some(egress)), seen)
     }
 
@@ -389,7 +411,7 @@ mod tests {
                 wait.lock().unwrap().recv().unwrap();
             }
         });
-        let (teller, _) = mpsc::channel(64);
+        let teller = None;
         let gate = Gate::new(&Hosts::default(), None, teller, Some(egress));
         gate.dial("known.test", 443).await.unwrap_err();
         let slow = async { gate.dial("slow.test", 443).await.unwrap_err() };
@@ -409,7 +431,7 @@ mod tests {
             denied.iter().any(|it| place.starts_with(it)).then(|| String::from("Host(x)"))
         });
         let names = ["*", "localhost:1"].map(str::to_owned).into();
-        let (teller, mut heard) = mpsc::channel(64);
+        let (teller, mut heard) = notice();
         let gate = Gate::new(&Hosts { names, key: "k".into() }, Some(rules), teller, None);
         // The address is denied where the name is not.
         for (host, port) in [("evil.test", 443), ("localhost", 1)] {

@@ -16,11 +16,14 @@ async fn echo() -> SocketAddr {
     address
 }
 
-fn proxy(names: &[String]) -> (Proxy, SocketAddr, mpsc::Receiver<String>) {
+fn proxy(names: &[String]) -> (Proxy, SocketAddr, tokio::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let hosts = Hosts { names: names.to_vec(), key: "the key".to_owned() };
-    let (proxy, heard) = Proxy::start(listener, &hosts, None, None).unwrap();
+    let (sender, heard) = tokio::sync::mpsc::channel(64);
+    let notice: Notice = Arc::new(move |text| drop(sender.try_send(text)));
+    let told = (Some(notice), None);
+    let proxy = Proxy::start(listener, &hosts, None, told, BlockedLog::default()).unwrap();
     (proxy, address, heard)
 }
 

@@ -23,7 +23,8 @@ async fn only_the_variables_of_the_profile_are_seen() {
         assert!(output.stdout.starts_with("a b\nc"), "{output:?}");
         for name in names {
             let known = ["MINE", "HOME", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD"];
-            assert!(known.contains(&name), "S03 {rung}: {name}");
+            let is_proxy = name.to_lowercase().ends_with("_proxy");
+            assert!(known.contains(&name) || is_proxy, "S03 {rung}: {name}");
         }
     }
 }
@@ -91,12 +92,10 @@ async fn resources_have_bounds() {
 }
 
 #[tokio::test]
-async fn a_process_may_reserve_more_than_its_limit_and_not_take_it() {
+async fn a_process_may_raise_its_memory_limit_to_reserve() {
     // The number stands for `MAP_NORESERVE`.
     const RESERVE: &str = "python3 -c 'import mmap as m; m.mmap(-1, 1 << 40, \
         flags=m.MAP_PRIVATE | m.MAP_ANONYMOUS | 0x4000); print(\"reserved\")'";
-    const TAKE: &str = "python3 -c 'x = b\"x\" * (1 << 30); print(\"taken\", flush=True); \
-        import time; time.sleep(600)'; echo survived";
     for rung in rungs() {
         let mut world = World::new();
         world.profile.limits.memory = 256 << 20;
@@ -105,8 +104,6 @@ async fn a_process_may_reserve_more_than_its_limit_and_not_take_it() {
         assert!(!output.stdout.contains("reserved"), "{rung}: {output:?}");
         let output = world.run(mode, &format!("ulimit -d unlimited; {RESERVE}")).await;
         assert_eq!(output.stdout, "reserved\n", "{rung}: {output:?}");
-        let output = world.run(mode, &format!("ulimit -d unlimited; {TAKE}")).await;
-        assert!(!output.stdout.contains("survived"), "{rung}: {output:?}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! Attacks through files that the host executes or obeys later.
 
 use std::fs;
-use std::time::Duration;
 
 use contract::sandbox::{Exit, SandboxError};
 use sandbox::Rung;
@@ -42,7 +41,7 @@ async fn protected_names_are_neither_created_nor_changed() {
         if rung == Rung::Bubblewrap {
             let status = host_shell(&world, "git status --porcelain");
             let status = String::from_utf8(status.stdout).unwrap();
-            assert_eq!(status, "?? .claude/\n?? plain.txt\n", "U16");
+            assert_eq!(status, "?? .claude/\n?? other\n?? plain.txt\n", "U16");
         } else {
             assert!(!world.notices.lock().unwrap().is_empty());
         }
@@ -59,42 +58,6 @@ async fn what_names_a_program_to_an_editor_debugger_or_package_manager_is_put_aw
             assert!(!world.work.join(name).exists(), "{rung}: {name} {output:?}");
             assert!(!world.notices.lock().unwrap().is_empty(), "{rung}: {name}");
         }
-    }
-}
-
-/// Changes that would outlast the look at them, if nobody looked before the command ends.
-const LASTING: [&str; 6] = [
-    "echo x > .envrc",
-    "mkdir .vscode",
-    "echo x >> .git/config",
-    "echo x > new && mv new .git/hooks/pre-commit",
-    "mv .git elsewhere",
-    "/usr/bin/python3 -c '
-import mmap, time
-file = open(\".git/config\", \"r+b\")
-memory = mmap.mmap(file.fileno(), 0)
-time.sleep(0.1)
-memory[0:1] = b\"#\"
-time.sleep(600)'",
-];
-
-#[tokio::test]
-async fn what_landlock_cannot_refuse_ends_the_command_at_once() {
-    if !rungs().contains(&Rung::Landlock) {
-        return;
-    }
-    for change in LASTING {
-        let world = World::with_git();
-        let before = fs::read(world.work.join(".git/config")).unwrap();
-        let script = format!("{change}; sleep 600; touch later");
-        let output = world.run(Mode::Confined(Rung::Landlock), &script).await;
-        assert_eq!(output.exit, Exit::Signal(9), "{change}: {output:?}");
-        assert!(output.stderr.contains("the command was ended, because"), "{change}: {output:?}");
-        assert!(!world.work.join("later").exists(), "{change}");
-        for planted in [".envrc", ".vscode", ".git/hooks/pre-commit"] {
-            assert!(!world.work.join(planted).exists(), "{change}");
-        }
-        assert_eq!(fs::read(world.work.join(".git/config")).unwrap(), before, "{change}");
     }
 }
 
@@ -115,8 +78,6 @@ async fn what_is_undone_is_never_undone_through_a_link() {
             let before = world.surroundings();
             let output = world.run(Mode::Confined(rung), change).await;
             assert_eq!(world.surroundings(), before, "{rung}: {change}: {output:?}");
-            let attributes = fs::read(world.work.join(".git/info/attributes"));
-            assert_eq!(attributes.ok().as_deref(), Some(&b"mine"[..]), "{rung}: {change}");
             let quarantine = world.work.join(".brynhild-quarantine");
             let words = host_shell(&world, &format!("grep -rs secret {}", quarantine.display()));
             assert!(words.stdout.is_empty(), "{rung}: {change}");
@@ -193,22 +154,6 @@ async fn git_works_in_a_linked_worktree_and_cannot_be_redirected() {
         let output = crate::rig::collect(child).await;
         assert!(output.stdout.contains(" a\n"), "H6 {rung}: {output:?}");
         assert_eq!(fs::read_to_string(tree.join(".git")).unwrap(), before, "H6 {rung}");
-    }
-}
-
-#[tokio::test]
-async fn a_planted_partial_clone_that_would_make_git_reach_out_does_not_stay() {
-    let script = "git init -q plain && git init -q x && git -C x config remote.o.promisor true &&
-        git -C x config remote.o.url http://127.0.0.1:1/x &&
-        git -C x config core.repositoryformatversion 1 &&
-        git -C x config extensions.partialclone o";
-    for rung in rungs() {
-        let world = World::with_git();
-        let output = world.run(Mode::Confined(rung), script).await;
-        let is_there = |name: &str| world.work.join(name).exists();
-        assert!(is_there("plain/.git") && !is_there("x/.git"), "{rung}: {output:?}");
-        let notices = world.notices.lock().unwrap().join("\n");
-        assert!(notices.contains("moved to"), "{rung}: {notices}");
     }
 }
 
@@ -320,121 +265,5 @@ async fn closed_folders_of_the_user_stay_closed() {
         assert!(world.notices.lock().unwrap().is_empty(), "{rung}: {output:?}");
         let mode = host_shell(&world, "stat -c %a mine; chmod 700 mine");
         assert_eq!(String::from_utf8_lossy(&mode.stdout), "0\n", "{rung}");
-    }
-}
-
-/// A drop box can be entered and not listed, so that what lies in it could be obeyed.
-#[tokio::test]
-async fn folders_that_were_looked_through_have_the_rights_they_had() {
-    let own = "mkdir -p drop/in/repo; git init -q drop/in/repo
-        git -C drop/in/repo config core.fsmonitor 'touch x; false'; mkdir -p drop/open
-        chmod 311 drop/in drop";
-    let script = "mkdir made; chmod 000 made; git init -q drop/open
-        git -C drop/open config core.fsmonitor 'touch x; false'";
-    for rung in rungs() {
-        let world = World::with_git();
-        assert!(host_shell(&world, own).status.success());
-        // Until the clock tells what was made before from what comes now.
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < std::time::Duration::from_millis(50) {
-            std::thread::yield_now();
-        }
-        let output = world.run(Mode::Confined(rung), script).await;
-        let found =
-            "stat -c %a drop drop/in made; chmod -R u+rwX .; ls -d drop/*/.git drop/*/*/.git";
-        let found = host_shell(&world, found);
-        let found = String::from_utf8_lossy(&found.stdout);
-        assert_eq!(found, "311\n311\n0\ndrop/in/repo/.git\n", "{rung}: {output:?}");
-        let notices = world.notices.lock().unwrap().join("\n");
-        assert!(notices.contains("drop/open/.git"), "{rung}: {notices}");
-    }
-}
-
-/// What the person has, what the command does, what is named there, and what goes.
-const BEHIND_LINKS: [(&str, &str, &str, &str); 6] = [
-    (
-        "hook scripts/check.sh",
-        "mkdir s2; ln -s s2 scripts; echo x > s2/check.sh",
-        "scripts/check.sh",
-        "scripts",
-    ),
-    (
-        "hook scripts/check.sh; mkdir scripts; echo 1 > scripts/other",
-        "mv scripts s2; ln -s s2 scripts; echo x > s2/check.sh",
-        "scripts/check.sh",
-        "scripts",
-    ),
-    // Links that were there stay, and so does what was there before behind others.
-    (
-        "hook scripts/check.sh; mkdir s3; ln -s s3 s2; ln -s s2 scripts",
-        "echo x > s3/check.sh",
-        "scripts/check.sh",
-        "s3/check.sh",
-    ),
-    (
-        "hook scripts/check.sh; mkdir s3; echo x > s3/check.sh; ln -s s2 scripts",
-        "ln -s s3 s2",
-        "scripts/check.sh",
-        "s2",
-    ),
-    (
-        "echo '[ -f local/env.sh ] && . local/env.sh' > .envrc",
-        "mkdir l2; ln -s l2 local; echo x > l2/env.sh",
-        "local/env.sh",
-        "local",
-    ),
-    (
-        "git config core.fsmonitor tools/fsm; mkdir ../outside/t; echo x > ../outside/t/fsm",
-        "ln -s ../outside/t tools",
-        "tools/fsm",
-        "tools",
-    ),
-];
-
-/// Returns once the file system's clock surely tells what comes from what was there.
-fn pass_time() {
-    let now = || tempfile::tempfile().unwrap().metadata().unwrap().modified().unwrap();
-    let begun = now();
-    while now() < begun + Duration::from_millis(40) {
-        std::thread::yield_now();
-    }
-}
-
-#[tokio::test]
-async fn what_is_planted_behind_a_link_on_the_way_is_put_away() {
-    const HOOK: &str = "hook() { printf '#!/bin/sh\nsh %s\n' $1 > .git/hooks/pre-commit; }";
-    for rung in rungs() {
-        for (before, change, named, moved) in BEHIND_LINKS {
-            let world = World::with_git();
-            let made = host_shell(&world, &format!("{HOOK}\n{before}"));
-            assert!(made.status.success(), "{before}: {made:?}");
-            pass_time();
-            let output = world.run(Mode::Confined(rung), change).await;
-            let notices = world.notices.lock().unwrap().join("\n");
-            assert!(!world.work.join(named).exists(), "{rung}: {change}: {notices} {output:?}");
-            let is_there = fs::symlink_metadata(world.work.join(moved)).is_ok();
-            assert!(!is_there && notices.contains(&format!("{moved}`")), "{rung}: {notices}");
-            assert!(!notices.contains("could not"), "{rung}: {change}: {notices}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn what_a_protected_name_further_down_leads_to_is_kept_too() {
-    const BEFORE: &str = "mkdir sub vs; ln -s ../vs sub/.vscode; echo mine > vs/tasks.json
-        ln -s e sub/.envrc; echo mine > sub/e; ln -s ../m sub/.mcp.json";
-    // Landlock ends the command as soon as it does what cannot be refused.
-    const CHANGE: &str = "for f in plain vs/tasks.json sub/e m; do echo evil > $f; done";
-    for rung in rungs() {
-        let world = World::with_git();
-        assert!(host_shell(&world, BEFORE).status.success());
-        let output = world.run(Mode::Confined(rung), CHANGE).await;
-        let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap_or_default();
-        let found = ["vs/tasks.json", "sub/e", "m", "plain"].map(read);
-        assert_eq!(found, ["mine\n", "mine\n", "", "evil\n"], "{rung}: {output:?}");
-        // Of all that lies around a link nobody can tell what is obeyed.
-        assert!(host_shell(&world, "ln -s .. sub/.claude").status.success());
-        let refused = world.start(Mode::Confined(rung), "true").err().unwrap().to_string();
-        assert!(refused.contains("is a link to a folder that it lies in"), "{refused}");
     }
 }

@@ -14,7 +14,7 @@ use contract::policy::Access;
 use contract::sandbox::{
     Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
-use sandbox::{Helper, Rung, Settings, User};
+use sandbox::{Helper, Rung, Settings};
 use tokio::io::AsyncReadExt;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_confine-helper");
@@ -172,12 +172,15 @@ impl World {
         Settings {
             helper: Helper::file(HELPER),
             state: self.state(),
-            user: User { home: Some(self.home.clone()), ..User::default() },
+            home: Some(self.home.clone()),
             rung,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
             egress: None,
             rules: None,
             hosts: None,
+            host_env: BTreeMap::from([("OUTSIDE".to_owned(), "yes".to_owned())]),
+            tracker: None,
+            signs_commits: false,
         }
     }
 
