@@ -83,7 +83,7 @@ fn call() -> Vec<What> {
                 decision: Decision::Ask,
                 reasons: vec![reason],
                 access: Access::Workspace,
-                search_path: None,
+                destructive: false,
             },
         },
         What::Asked {
@@ -92,8 +92,8 @@ fn call() -> Vec<What> {
             args: tool_call().args,
             actions: vec![action],
             why: "no rule allows it".into(),
+            destructive: false,
             remember: Vec::new(),
-            asked_again: Vec::new(),
         },
         What::Answered { call: id.clone(), answer: Answer::Once, rules: Vec::new() },
         What::ToolFinished {

@@ -1,20 +1,18 @@
-//! What files held before calls changed them, so that a person can take a turn back.
+//! Snapshots of files before calls change them, so that a user can undo a turn.
 //!
-//! Nothing happens before the first call that could change something. A call that names its files
-//! has those kept; one that could change any has the workspace looked through, which costs a look at
-//! each file's times once its bytes are known. Nothing here touches the person's git, and nothing
-//! that ignore files name is kept unless git tracks it. What somebody else changed meanwhile is never overwritten.
+//! The first call that could change anything has the workspace taken in once; after that, each call
+//! costs a look at the paths that the change tracker reports. Covered are all files, ignored or
+//! not, except regenerable directories and files above a size, and the state of git (refs, HEAD,
+//! index, stash). A file that somebody else changed meanwhile is never overwritten.
 
 mod depot;
+mod git_state;
 mod history;
+mod known;
 mod place;
 mod restore;
-mod rules;
 mod scan;
 mod state;
-mod stock;
-mod survey;
-mod tracked;
 mod views;
 mod workspace;
 
@@ -22,20 +20,20 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::event::{Level, What};
 use contract::id::{SessionId, Timestamp};
 use contract::policy::{Access, Action};
 use contract::snapshots::{ChangedFile, Effect, Snapshots};
+use files::changes::{ChangeTracker, Changes, Cursor};
 use tokio_util::sync::CancellationToken;
 
 use depot::Depot;
+use known::KnownFiles;
 use place::Keep;
-use scan::{Already, Scan};
-use state::{Change, Name, Record, State};
-use stock::Stock;
-use tracked::Indexes;
+use scan::{Scan, Size};
+use state::{Change, Hash, Name, Record, State, Why};
 use workspace::{Pending, Workspace};
 
 pub use history::{History, Standing, Turn};
@@ -52,6 +50,8 @@ pub struct Settings {
     pub folder: PathBuf,
     /// The workspace, absolute and without symbolic links.
     pub root: PathBuf,
+    /// Tracks the changes in `root`.
+    pub tracker: Arc<ChangeTracker>,
     /// Further folders that commands may write.
     pub others: Vec<PathBuf>,
     /// Bytes of the largest file that is kept.
@@ -70,13 +70,17 @@ pub struct Keeper {
     settings: Settings,
     session: SessionId,
     workspace: Workspace,
+    /// The workspace and the further directories, each with its tracker.
+    roots: Vec<Arc<ChangeTracker>>,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
     depot: Option<Depot>,
-    stock: Option<Stock>,
+    known: Option<KnownFiles>,
+    /// Up to where the changes of each root are known; none if it has to be scanned.
+    cursors: Vec<Option<Cursor>>,
     /// Calls that are running.
     open: usize,
     /// Paths that running calls named, as they were when last looked at.
@@ -89,30 +93,84 @@ struct Inner {
     journal: u64,
     /// Whether calls of another session ran meanwhile that could change anything, too.
     is_shared: bool,
-    /// What to make of what this process has looked at before.
-    known: Already,
-    indexes: Indexes,
-    has_complained: bool,
+    told: Told,
+    size: Fit,
+    /// Why the last snapshot failed.
+    failure: Option<String>,
     /// Bytes that were left when something was last dropped.
     left: u64,
+}
+
+/// Notices that a user gets once.
+#[derive(Default)]
+struct Told {
+    problem: bool,
+    large_file: bool,
+}
+
+/// The size of the workspace, compared with the limits.
+#[derive(Default)]
+enum Fit {
+    #[default]
+    Unknown,
+    Fits,
+    /// Commands cannot be undone, and why.
+    TooLarge(String),
+}
+
+impl Inner {
+    fn too_large(&self) -> Option<String> {
+        match &self.size {
+            Fit::TooLarge(why) => Some(why.clone()),
+            Fit::Unknown | Fit::Fits => None,
+        }
+    }
 }
 
 impl Keeper {
     /// Keeps the snapshots of `session`. Does nothing on disk until it must.
     pub fn new(settings: Settings, session: SessionId) -> Self {
         let workspace = Workspace::new(&settings.folder, &settings.root);
-        Self { settings, session, workspace, inner: Mutex::default() }
+        let is_apart = |path: &&PathBuf| !path.starts_with(&settings.root);
+        let others = settings.others.iter().filter(is_apart).cloned();
+        let mut roots = vec![Arc::clone(&settings.tracker)];
+        roots.extend(others.map(|root| Arc::new(ChangeTracker::new(root))));
+        Self { settings, session, workspace, roots, inner: Mutex::default() }
+    }
+
+    /// Returns an error if commands cannot be undone: the workspace is too large, or the last
+    /// snapshot failed. Measures a workspace that was never taken in.
+    pub fn covers(&self) -> Result<(), String> {
+        let mut inner = self.inner();
+        if matches!(inner.size, Fit::Unknown) && !self.workspace.is_known() {
+            self.measure(&mut inner);
+        }
+        inner.too_large().or_else(|| inner.failure.clone()).map_or(Ok(()), Err)
+    }
+
+    /// Finds out if the workspace fits.
+    fn measure(&self, inner: &mut Inner) {
+        let (max_file, max_total) = (self.settings.max_file, self.settings.max_total);
+        let mut size = Size::default();
+        for tracker in &self.roots {
+            let root = scan::measure(tracker.root(), max_file, max_total);
+            size.entries += root.entries;
+            size.bytes += root.bytes;
+        }
+        self.judge(inner, size);
+    }
+
+    fn judge(&self, inner: &mut Inner, size: Size) {
+        inner.size = if size.fits(self.settings.max_total) {
+            Fit::Fits
+        } else {
+            let (most, limit) = (scan::MOST_ENTRIES, scan::budget(self.settings.max_total) >> 20);
+            Fit::TooLarge(format!("the project has more than {most} files or {limit} MB"))
+        };
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn roots(&self) -> Vec<PathBuf> {
-        let mut roots = vec![self.settings.root.clone()];
-        let is_apart = |path: &&PathBuf| !path.starts_with(&self.settings.root);
-        roots.extend(self.settings.others.iter().filter(is_apart).cloned());
-        roots
     }
 
     /// What calls could change: single paths, and whether anything.
@@ -124,9 +182,9 @@ impl Keeper {
                 match action {
                     Action::Write { path, .. } => paths.push(path.clone()),
                     Action::Run { .. } => {
-                        is_walk |= call.access == Access::Workspace || !self.settings.is_confined;
+                        is_walk |= call.access != Access::ReadOnly || !self.settings.is_confined;
                     }
-                    Action::Opaque { .. } => is_walk = true,
+                    Action::Opaque { .. } => is_walk |= call.access != Access::ReadOnly,
                     Action::Read { .. } | Action::Connect { .. } | Action::LeaveSandbox { .. } => {}
                 }
             }
@@ -158,25 +216,31 @@ impl Keeper {
         let others = self.workspace.running(&self.session);
         inner.is_shared |= others.iter().any(|other| other.is_walk);
         let mut whats = Vec::new();
-        if is_walk {
-            let looked = self.look(inner, cancel)?;
-            // What was different before the first call is not its doing.
-            if inner.open > 1 {
+        if is_walk && let Some(looked) = self.look(inner, cancel)? {
+            // What was different before the first call is not its doing. After a failed snapshot
+            // nobody knows whose doing it is.
+            if inner.open > 1 || inner.is_walk {
                 inner.found.extend(looked.changes);
             }
-            if looked.is_partial && !inner.has_complained {
-                inner.has_complained = true;
-                whats.push(self.partial());
-            }
+            inner.is_shared |= inner.open <= 1 && inner.is_walk;
             inner.is_walk = true;
+            if looked.is_partial {
+                whats.extend(self.complain_once(inner, "some files found no room"));
+            }
         }
+        if let Some(why) = inner.too_large().filter(|_| is_walk) {
+            whats.extend(self.complain_once(inner, &why));
+        }
+        self.save(inner)?;
         let named = |(path, state): (&PathBuf, &State)| (Name::of(path.as_os_str()), state.clone());
         let pending = Pending {
             paths: inner.paths.iter().map(named).collect(),
             is_walk: inner.is_walk,
+            base: self.workspace.position().filter(|_| inner.is_walk),
             process: std::process::id(),
         };
         self.workspace.announce(&self.session, &pending)?;
+        inner.failure = None;
         Ok(whats)
     }
 
@@ -192,28 +256,65 @@ impl Keeper {
         Ok(slot.insert(depot))
     }
 
-    /// Looks through the workspace. The lock must be held.
-    fn look(&self, inner: &mut Inner, cancel: &CancellationToken) -> io::Result<Looked> {
-        let stock = inner.stock.take();
-        let mut stock = stock.unwrap_or_else(|| self.workspace.stock());
-        let limit = self.settings.max_total;
+    /// Brings what is known up to date; none if the workspace is too large. The lock must be held.
+    fn look(&self, inner: &mut Inner, cancel: &CancellationToken) -> io::Result<Option<Looked>> {
+        let mut known = inner.known.take().unwrap_or_else(|| self.workspace.known());
+        if matches!(inner.size, Fit::Unknown) && !known.is_directory(&self.settings.root) {
+            self.measure(inner);
+        }
+        if inner.too_large().is_some() {
+            return Ok(None);
+        }
+        self.make_room(inner, &known)?;
+        let cursors = std::mem::take(&mut inner.cursors);
         let depot = self.depot(&mut inner.depot)?;
-        // Dropping copies what stays, so there has to be something to gain.
-        if depot.total() > (limit / 4 * 3).max(inner.left + limit / 8) {
-            self.workspace.prune(depot, limit / 2)?;
-            stock.doubt_what_is_unkept();
-            inner.left = depot.total();
+        let mut scan = Scan::new(keep(depot, &self.settings), &mut known, cancel);
+        let mut next = Vec::new();
+        let mut was_scanned = false;
+        for (number, tracker) in self.roots.iter().enumerate() {
+            let cursor = tracker.cursor();
+            let since = cursors.get(number).copied().flatten();
+            match since.map_or(Changes::Unknown, |since| tracker.since(since)) {
+                Changes::Paths(paths) if paths.is_empty() => {}
+                Changes::Paths(paths) => scan.paths(tracker.root(), &paths)?,
+                Changes::Unknown => was_scanned |= scan.whole(tracker.root())?,
+            }
+            next.push(Some(cursor));
         }
-        let mut scan = Scan::new(keep(depot, &self.settings), inner.known, cancel);
-        let stock = scan.run((&self.roots(), &mut inner.indexes), stock)?;
-        let Scan { changes, is_changed, is_partial, .. } = scan;
+        let Scan { changes, is_partial, .. } = scan;
         depot.flush()?;
-        if is_changed {
-            self.workspace.save(&stock)?;
+        inner.cursors = next;
+        if was_scanned {
+            self.judge(inner, Size { entries: known.len(), bytes: known.total() });
         }
-        inner.stock = Some(stock);
-        inner.known = Already::Watched;
-        Ok(Looked { changes, is_partial })
+        inner.known = Some(known);
+        Ok(Some(Looked { changes, is_partial }))
+    }
+
+    /// Drops versions that nobody needs if the store is nearly full and that helps.
+    fn make_room(&self, inner: &mut Inner, known: &KnownFiles) -> io::Result<()> {
+        let limit = self.settings.max_total;
+        let (full, left) = (scan::budget(limit), inner.left);
+        let depot = self.depot(&mut inner.depot)?;
+        if depot.total() <= full.max(left + limit / 8) {
+            return Ok(());
+        }
+        let mut live: BTreeSet<Hash> = BTreeSet::new();
+        known.states(&mut |state| live.extend(state.hash()));
+        let needed: u64 = live.iter().map(|hash| depot.length(*hash)).sum();
+        if depot.total() - needed.min(depot.total()) > limit / 8 {
+            self.workspace.prune(depot, (limit / 2).max(needed + limit / 8))?;
+        }
+        inner.left = depot.total();
+        Ok(())
+    }
+
+    fn save(&self, inner: &mut Inner) -> io::Result<()> {
+        if inner.too_large().is_some() {
+            inner.known = None;
+            return self.workspace.forget_known();
+        }
+        inner.known.as_mut().map_or(Ok(()), |known| self.workspace.save(known))
     }
 
     fn try_after(&self) -> io::Result<Vec<What>> {
@@ -224,34 +325,37 @@ impl Keeper {
             return Ok(Vec::new());
         }
         let _held = self.workspace.lock()?;
-        let mut walked = std::mem::take(&mut inner.found);
         if inner.is_walk {
             // What was begun is finished: half a look would tell half of the changes.
-            walked.extend(self.look(inner, &CancellationToken::new())?.changes);
+            let looked = self.look(inner, &CancellationToken::new())?;
+            inner.found.extend(looked.into_iter().flat_map(|looked| looked.changes));
         }
         let mut named = Vec::new();
-        let mut paths = std::mem::take(&mut inner.paths);
+        let mut paths = inner.paths.clone();
         let depot = self.depot(&mut inner.depot)?;
         for (path, before) in &mut paths {
             let after = keep(depot, &self.settings).look(path)?;
             let before = std::mem::replace(before, after.clone());
             named.push(Change::new(path, before, after));
         }
-        let (mut named, mut walked) = (joined(named), joined(walked));
+        let (mut named, mut walked) = (joined(named), joined(inner.found.clone()));
         walked.retain(|change| !paths.contains_key(&change.path()));
         self.leave_to_others(inner, &mut named, &mut walked);
         let certainty = if inner.is_shared { Certainty::Uncertain } else { Certainty::Certain };
-        if inner.open == 0 {
-            (inner.is_walk, inner.is_shared) = (false, false);
-            self.workspace.settle(&self.session)?;
-        } else {
-            inner.paths = paths;
-        }
         if certainty == Certainty::Certain {
             named.append(&mut walked);
         }
         let mut whats = self.told(inner, named, Certainty::Certain)?;
         whats.extend(self.told(inner, walked, Certainty::Uncertain)?);
+        self.save(inner)?;
+        inner.found.clear();
+        inner.paths = paths;
+        if inner.open == 0 {
+            inner.paths.clear();
+            (inner.is_walk, inner.is_shared) = (false, false);
+            self.workspace.settle(&self.session)?;
+        }
+        inner.failure = None;
         Ok(whats)
     }
 
@@ -297,7 +401,22 @@ impl Keeper {
         let record = Record { at: Timestamp::now(), is_uncertain, changes };
         let name = self.workspace.record(&self.session, &record)?;
         let (files, count) = self.files(&record.changes);
-        Ok(vec![What::FilesChanged { record: name, files, count, uncertain: is_uncertain }])
+        let mut whats =
+            vec![What::FilesChanged { record: name, files, count, uncertain: is_uncertain }];
+        whats.extend(self.tell_large(inner, &record.changes));
+        Ok(whats)
+    }
+
+    /// Says once which files are too large for undo, when the first of them changes.
+    fn tell_large(&self, inner: &mut Inner, changes: &[Change]) -> Option<What> {
+        let is_large = |change: &&Change| change.before.unkept() == Some(Why::TooLarge);
+        let large = changes.iter().find(is_large)?;
+        if std::mem::replace(&mut inner.told.large_file, true) {
+            return None;
+        }
+        let (path, limit) = (self.short(&large.path()), self.settings.max_file >> 20);
+        let text = format!("undo cannot restore `{path}`: it is larger than {limit} MB");
+        Some(notice(text, Some("`undo.max_file_mb` allows more")))
     }
 
     /// The files of changes as people read them: the first of them, and how many there are.
@@ -325,9 +444,10 @@ impl Keeper {
         let inner = &mut *inner;
         let _held = self.workspace.lock()?;
         let mut changes = Vec::new();
-        if pending.is_walk && !base.roots.is_empty() {
-            inner.stock = Some(base);
-            changes = self.look(inner, &CancellationToken::new())?.changes;
+        if let Some(base) = base {
+            inner.known = Some(base);
+            let looked = self.look(inner, &CancellationToken::new())?;
+            changes = looked.into_iter().flat_map(|looked| looked.changes).collect();
         }
         let depot = self.depot(&mut inner.depot)?;
         for (path, before) in pending.paths {
@@ -337,35 +457,38 @@ impl Keeper {
         }
         let whats = self.told(inner, joined(changes), Certainty::Uncertain)?;
         self.workspace.settle(&self.session)?;
+        // The base is older than what others have saved since.
+        (inner.known, inner.cursors) = (None, Vec::new());
         Ok(whats)
     }
 
-    /// What people are told where the workspace is too large.
-    fn partial(&self) -> What {
+    /// Says once that not everything can be undone.
+    fn complain_once(&self, inner: &mut Inner, why: &str) -> Option<What> {
+        if std::mem::replace(&mut inner.told.problem, true) {
+            return None;
+        }
         let limit = self.settings.max_total >> 20;
-        notice(
-            format!(
-                "the workspace is larger than what is kept for undo ({limit} MB, 200,000 files): \
-                 some changes could not be undone"
-            ),
-            Some("`undo.max_total_mb` allows more; an ignore file leaves out what needs no undo"),
-        )
+        Some(notice(
+            format!("undo does not cover all changes of commands: {why}"),
+            Some(&format!("`undo.max_total_mb` (now {limit}) allows more")),
+        ))
     }
 
     fn complain(&self, error: &io::Error) -> Vec<What> {
+        let mut inner = self.inner();
+        // What was known may be wrong; what is on disk is looked at again.
+        (inner.depot, inner.known, inner.cursors) = (None, None, Vec::new());
         if error.kind() == io::ErrorKind::Interrupted {
             return Vec::new();
         }
-        let mut inner = self.inner();
-        // What was known may be wrong; what is on disk is looked at again.
-        (inner.depot, inner.stock) = (None, None);
-        if std::mem::replace(&mut inner.has_complained, true) {
+        let folder = self.settings.folder.display();
+        let text = format!("cannot save snapshots in {folder}: {error}");
+        inner.failure = Some(text.clone());
+        if std::mem::replace(&mut inner.told.problem, true) {
             return Vec::new();
         }
-        let folder = self.settings.folder.display();
-        let text =
-            format!("changes of files cannot be undone, snapshots fail in {folder}: {error}");
-        vec![notice(text, Some("`undo.enabled: false` switches them off"))]
+        let text = format!("changes of files cannot be undone: {text}");
+        vec![notice(text, Some("`undo.enabled: false` switches undo off"))]
     }
 }
 

@@ -129,6 +129,8 @@ impl Summarizer {
             | What::Compacted { .. }
             | What::FilesChanged { .. }
             | What::FilesRestored { .. }
+            | What::JobStarted { .. }
+            | What::JobFinished { .. }
             | What::Custom { .. }
             | What::TurnFinished { .. }
             | What::SessionEnded => {}

@@ -136,6 +136,8 @@ impl Translator {
             }
             What::SessionStarted { .. }
             | What::Titled { .. }
+            | What::JobStarted { .. }
+            | What::JobFinished { .. }
             | What::Configured { .. }
             | What::RequestSent { .. }
             | What::ReplyDelta { .. }

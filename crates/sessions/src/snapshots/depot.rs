@@ -243,34 +243,64 @@ impl Depot {
         self.places.get(&hash).map_or(0, |place| place.length)
     }
 
-    /// Drops everything that is not in `live`. The index changes in one step, from the packs that
-    /// were to packs that hold nothing else.
+    /// Drops everything that is not in `live`. Packs that are mostly live stay as they are; the
+    /// rest of the others moves to new packs. The index changes in one step.
     pub(super) fn retain(&mut self, live: &BTreeSet<Hash>) -> io::Result<()> {
         self.flush()?;
         let old = self.packs()?;
         let first = old.last().copied().unwrap_or(0) + 1;
-        let mut kept: Vec<(Hash, Location)> = self
-            .places
-            .iter()
-            .filter(|(hash, _)| live.contains(hash))
-            .map(|(h, l)| (*h, *l))
-            .collect();
-        kept.sort_by_key(|(_, place)| (place.pack, place.offset));
-        let mut entries = Vec::with_capacity(kept.len() * ENTRY);
-        let mut pack = self.fill(first)?;
-        for (hash, _) in kept {
-            let Some(bytes) = self.get(hash)? else { continue };
-            if pack.length >= PACK_SIZE {
-                finish(pack.writer)?;
-                pack = self.fill(pack.number + 1)?;
+        let live = self.places.iter().filter(|(hash, _)| live.contains(hash));
+        let mut retained: Vec<(Hash, Location)> = live.map(|(hash, at)| (*hash, *at)).collect();
+        retained.sort_by_key(|(_, place)| (place.pack, place.offset));
+        let stale = self.stale(&old, &retained);
+        let mut entries = Vec::with_capacity(retained.len() * ENTRY);
+        let mut target: Option<Pack> = None;
+        for (hash, place) in retained {
+            if !stale.contains(&place.pack) {
+                encode(hash, place, &mut entries);
+                continue;
             }
+            let Some(bytes) = self.get(hash)? else { continue };
+            let pack = match target.take() {
+                Some(full) if full.length >= PACK_SIZE => {
+                    finish(full.writer)?;
+                    target.insert(self.fill(full.number + 1)?)
+                }
+                Some(pack) => target.insert(pack),
+                None => target.insert(self.fill(first)?),
+            };
             let place =
                 Location { pack: pack.number, offset: pack.length, length: bytes.len() as u64 };
             pack.writer.write_all(&bytes)?;
             pack.length += place.length;
             encode(hash, place, &mut entries);
         }
-        finish(pack.writer)?;
+        if let Some(pack) = target {
+            finish(pack.writer)?;
+        }
+        self.replace_index(&entries)?;
+        for number in stale {
+            fs::remove_file(self.pack(number))?;
+        }
+        self.forget();
+        self.fresh.clear();
+        self.refresh()
+    }
+
+    /// The packs of which at least a quarter is not retained.
+    fn stale(&self, packs: &BTreeSet<u32>, retained: &[(Hash, Location)]) -> BTreeSet<u32> {
+        let mut live: HashMap<u32, u64> = HashMap::new();
+        for (_, place) in retained {
+            *live.entry(place.pack).or_default() += place.length;
+        }
+        let is_stale = |number: &&u32| {
+            let length = fs::metadata(self.pack(**number)).map_or(0, |metadata| metadata.len());
+            live.get(*number).copied().unwrap_or(0) <= length / 4 * 3
+        };
+        packs.iter().filter(is_stale).copied().collect()
+    }
+
+    fn replace_index(&self, entries: &[u8]) -> io::Result<()> {
         let temporary = self.folder.join("index.tmp");
         let mut index = OpenOptions::new()
             .write(true)
@@ -278,15 +308,9 @@ impl Depot {
             .truncate(true)
             .mode(0o600)
             .open(&temporary)?;
-        index.write_all(&entries)?;
+        index.write_all(entries)?;
         index.sync_all()?;
-        fs::rename(&temporary, self.folder.join("index"))?;
-        for number in old {
-            fs::remove_file(self.pack(number))?;
-        }
-        self.forget();
-        self.fresh.clear();
-        self.refresh()
+        fs::rename(&temporary, self.folder.join("index"))
     }
 
     fn fill(&self, number: u32) -> io::Result<Pack> {

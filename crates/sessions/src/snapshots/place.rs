@@ -14,6 +14,7 @@ use rustix::fs::{self as system, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::depot::Depot;
+use super::git_state;
 use super::state::{Hash, Name, State, Why};
 
 /// What changed no longer ago than this may change again without a trace in its times.
@@ -102,12 +103,6 @@ pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Opens a folder to look at the names in it. Links on the way are followed: what this finds says
-/// no more than whether a closer look is needed.
-pub(super) fn open_to_look(path: &Path) -> io::Result<OwnedFd> {
-    Ok(system::open(path, FOLDER | STEP, Mode::empty())?)
-}
-
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
@@ -150,6 +145,13 @@ impl Keep<'_> {
             },
             _ => Ok(unkept(Why::Special)),
         }
+    }
+
+    /// Returns true if two versions of git's index differ at most in file times.
+    pub(super) fn is_same_index(&mut self, one: &State, other: &State) -> io::Result<bool> {
+        let (Some(one), Some(other)) = (one.hash(), other.hash()) else { return Ok(false) };
+        let (one, other) = (self.depot.get(one)?, self.depot.get(other)?);
+        Ok(one.zip(other).is_some_and(|(one, other)| git_state::is_same_index(&one, &other)))
     }
 
     /// The bytes of a regular file; none where they are too many.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use contract::protected::protected;
 use contract::snapshots::Change as Kind;
 
+use super::git_state::{self, GIT};
 use super::place::{self, Keep};
 use super::state::{Change, Record, State, Why};
 
@@ -111,19 +112,29 @@ impl Plan {
             }
         }
         let mut plan = Self::default();
-        for (path, chain) in chains {
-            if is_closed(&path, root) {
+        for (path, mut chain) in chains {
+            let git = git_state::directory_of(&path);
+            if git.is_some_and(|git| git.join("index.lock").exists()) {
+                plan.keep(path, "a git command is running (`.git/index.lock`)");
+                continue;
+            }
+            if git.is_none() && is_closed(&path, root) {
                 plan.keep(path, "it is protected");
                 continue;
             }
-            let recorded = chain.last().map_or(&State::Absent, |latest| &latest.change.after);
-            let now = match keep.look_again(&path, recorded) {
+            let Some(Link { change: latest, is_uncertain }) = chain.pop() else { continue };
+            let now = match keep.look_again(&path, &latest.after) {
                 Ok(now) => now,
                 Err(error) => {
                     plan.keep(path, error.to_string());
                     continue;
                 }
             };
+            let mut latest = latest.clone();
+            if path.ends_with(".git/index") && keep.is_same_index(&now, &latest.after)? {
+                latest.after = now.clone();
+            }
+            chain.push(Link { change: &latest, is_uncertain });
             plan.add(keep, path, now, (&chain, manner))?;
         }
         plan.spare_what_was_moved();
@@ -294,6 +305,10 @@ impl Step {
 
     /// Whether what was there may be made again.
     fn is_let(&self, refuses: fn(&Path) -> Option<String>) -> Result<(), String> {
+        // The workspace's own repository, of which only refs, HEAD and the like are planned.
+        if self.path.iter().any(|part| part == GIT) {
+            return Ok(());
+        }
         let is_made = matches!(self.target, State::File { .. } | State::Link { .. });
         refuses(&self.path).filter(|_| is_made).map_or(Ok(()), Err)
     }

@@ -1,7 +1,10 @@
-//! Goes through a workspace and brings what is known of it up to date. Names are read again only
-//! where a folder has changed, bytes only where a file has.
+//! Brings what is known of a workspace up to date: all of it, or the paths that are said to have
+//! changed. Bytes are read only where a file has changed. Follows no symlink.
+//!
+//! Covered is everything except regenerable directories, protected names, other file systems and,
+//! below `.git`, all but the state in [`git_state`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,456 +12,349 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use contract::protected::protected;
+use files::skip;
 use rustix::fs::{Dir, Stat};
 use tokio_util::sync::CancellationToken;
 
+use super::git_state::{self, GIT};
+use super::known::{Known, KnownFiles};
 use super::place::{self, Keep};
-use super::rules::{self, Rules, Verdict};
 use super::state::{Change, State, Why};
-use super::stock::{Folder, Known, Stock};
-use super::survey;
-use super::tracked::Indexes;
 
-/// Files and folders that are looked at, at most.
-const MOST_ENTRIES: usize = 200_000;
-/// Folders within folders.
+/// Files and directories that are covered, at most.
+pub(super) const MOST_ENTRIES: usize = 200_000;
+/// Directories within directories.
 const DEEPEST: usize = 128;
+/// `EMFILE`: the limit of this process; every other error is about the directory.
+const TOO_MANY_FILES: i32 = 24;
 
 /// One look at a workspace.
 pub(super) struct Scan<'a> {
     keep: Keep<'a>,
+    known: &'a mut KnownFiles,
     cancel: &'a CancellationToken,
     now: SystemTime,
+    number: u64,
     device: u64,
-    entries: usize,
-    known: Already,
-    /// The folders in which something is different, with those above; none where nobody looked.
-    dirty: Option<HashSet<PathBuf>>,
-    /// What has changed since the last look.
+    /// Directories that could not be read: their entries stay as they are.
+    unread: Vec<PathBuf>,
+    /// The changes since the last look.
     pub(super) changes: Vec<Change>,
-    /// Whether anything that is known is different from before, told or not.
-    pub(super) is_changed: bool,
-    /// Whether something was left out for want of room.
+    /// Something was left out for want of room.
     pub(super) is_partial: bool,
 }
 
-/// What ignore files say of names that were looked at before they said so.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Already {
-    /// They are ignored like all others.
-    #[default]
-    Ignored,
-    /// They are looked at all the same: whoever writes the rules may want something overlooked.
-    Watched,
-}
-
-/// What to make of names that were never seen.
+/// How a path that was not known is reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unseen {
-    /// They may have been there all the time.
+enum New {
+    /// Not at all: it may have been there all the time.
     Silent,
-    /// They were made since the last look.
+    /// As created.
     Created,
 }
 
-/// A folder on the way.
+/// A directory on the way.
+#[derive(Clone, Copy)]
 struct Here<'a> {
     descriptor: &'a OwnedFd,
-    rules: Rules,
+    new: New,
     depth: usize,
+    /// Protected names count here. Not so among the refs of a repository.
+    has_protected: bool,
 }
 
 impl<'a> Scan<'a> {
     /// Begins to look.
-    pub(super) fn new(keep: Keep<'a>, known: Already, cancel: &'a CancellationToken) -> Self {
-        Self {
-            keep,
-            cancel,
-            known,
-            now: SystemTime::now(),
-            device: 0,
-            entries: 0,
-            dirty: None,
-            changes: Vec::new(),
-            is_changed: false,
-            is_partial: false,
+    pub(super) fn new(
+        keep: Keep<'a>,
+        known: &'a mut KnownFiles,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        let number = known.next_scan();
+        let (unread, changes) = (Vec::new(), Vec::new());
+        let now = SystemTime::now();
+        Self { keep, known, cancel, now, number, device: 0, unread, changes, is_partial: false }
+    }
+
+    /// Looks at everything below `root`. A root that is not known yet is taken in silently. Returns
+    /// false if there is no such directory.
+    pub(super) fn whole(&mut self, root: &Path) -> io::Result<bool> {
+        let Some((descriptor, new)) = self.open_root(root)? else { return Ok(false) };
+        let here = Here { descriptor: &descriptor, new, depth: 0, has_protected: true };
+        self.directory(here, &mut root.to_owned())?;
+        self.git(here, root)?;
+        self.remove_unseen(root);
+        // Known from here on, and not if the scan was interrupted.
+        let state = State::Folder { mode: place::mode(&rustix::fs::fstat(&descriptor)?) };
+        self.known.insert(root, Known { mark: 0, is_recent: false, state, scan: self.number });
+        Ok(true)
+    }
+
+    /// Looks at some paths below `root`, a known one.
+    pub(super) fn paths(&mut self, root: &Path, paths: &BTreeSet<PathBuf>) -> io::Result<()> {
+        let Some((descriptor, new)) = self.open_root(root)? else { return Ok(()) };
+        let here = Here { descriptor: &descriptor, new, depth: 0, has_protected: true };
+        let git = root.join(GIT);
+        if paths.iter().any(|path| path.starts_with(&git)) {
+            self.git(here, root)?;
+        }
+        let mut done: Option<&Path> = None;
+        for path in paths {
+            // A directory that is listed has been looked at with everything in it.
+            if path.starts_with(&git) || done.is_some_and(|done| path.starts_with(done)) {
+                continue;
+            }
+            if self.path(path)? {
+                done = Some(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn open_root(&mut self, root: &Path) -> io::Result<Option<(OwnedFd, New)>> {
+        match place::open(root) {
+            Ok(descriptor) => {
+                self.device = rustix::fs::fstat(&descriptor)?.st_dev;
+                let is_known = self.known.is_directory(root);
+                let new = if is_known { New::Created } else { New::Silent };
+                Ok(Some((descriptor, new)))
+            }
+            Err(error) if place::is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    /// Looks at all of `roots`. What is not known yet is taken in silently.
-    pub(super) fn run(
-        &mut self,
-        (roots, indexes): (&[PathBuf], &mut Indexes),
-        mut known: Stock,
-    ) -> io::Result<Stock> {
-        let mut stock = Stock::default();
-        for root in roots {
-            let old = known.take(root);
-            let descriptor = match place::open(root) {
-                Ok(descriptor) => descriptor,
-                Err(error) if place::is_absence(&error) => continue,
-                Err(error) => return Err(error),
-            };
-            let stat = rustix::fs::fstat(&descriptor)?;
-            self.device = stat.st_dev;
-            let rules = Rules::above(root, indexes);
-            self.dirty = old.as_ref().and_then(|old| {
-                // Rules from above the workspace reach every folder in it.
-                let is_same = rules.within(root, &old.rule_files).id == old.rules;
-                is_same.then(|| survey::dirty(root, old, self.now))
-            });
-            let old = match (&self.dirty, old) {
-                (Some(dirty), Some(old)) if dirty.is_empty() => {
-                    stock.roots.push((root.clone(), old));
-                    continue;
-                }
-                (_, old) => old,
-            };
-            let here = Here { descriptor: &descriptor, rules, depth: 0 };
-            let folder = self.folder(&here, &mut root.clone(), (&stat, old, Unseen::Silent))?;
-            stock.roots.extend(folder.map(|folder| (root.clone(), folder)));
+    /// Looks at one path. Returns true if it is a directory.
+    fn path(&mut self, path: &Path) -> io::Result<bool> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(false);
+        };
+        // What is below a directory that is not covered is not covered either.
+        if !self.known.is_directory(parent) || is_excluded(name) {
+            return Ok(false);
         }
-        self.is_changed |= !known.roots.is_empty();
-        Ok(stock)
+        // A parent that is gone or a symlink by now is reported itself.
+        let Ok(descriptor) = place::open(parent) else { return Ok(false) };
+        let depth = path.components().count();
+        let here = Here { descriptor: &descriptor, new: New::Created, depth, has_protected: true };
+        let stat = place::stat(&descriptor, name)?;
+        if let Some(stat) = stat {
+            self.entry(here, &mut path.to_owned(), (name, &stat))?;
+        }
+        self.remove_unseen(path);
+        if stat.is_none() {
+            self.remove(path);
+        }
+        Ok(stat.is_some_and(|stat| place::is_folder(&stat)))
     }
 
-    /// Looks at a folder; none where nothing in it is to be looked at.
-    fn folder(
-        &mut self,
-        here: &Here<'_>,
-        path: &mut PathBuf,
-        (stat, old, unseen): (&Stat, Option<Folder>, Unseen),
-    ) -> io::Result<Option<Folder>> {
+    /// Looks at the state of the repository in `root`. A repository that was not known is taken in
+    /// silently: without its objects, half of it would be undone.
+    fn git(&mut self, here: Here<'_>, root: &Path) -> io::Result<()> {
+        let git = root.join(GIT);
+        let head = git.join("HEAD");
+        let new = if self.known.get(&head).is_some() { here.new } else { New::Silent };
+        for below in git_state::paths() {
+            let mut path = git.join(below);
+            let parent = path.parent().unwrap_or(&git);
+            let name = path.file_name().unwrap_or_default().to_owned();
+            // None of these may be reached through a symlink.
+            let opened = place::open(parent);
+            let stat = match &opened {
+                Ok(descriptor) => place::stat(descriptor, &name)?,
+                Err(_) => None,
+            };
+            if let (Ok(descriptor), Some(stat)) = (&opened, stat) {
+                let here = Here { descriptor, new, depth: here.depth, has_protected: false };
+                self.entry(here, &mut path, (&name, &stat))?;
+            } else {
+                self.remove(&path);
+            }
+            self.remove_unseen(&path);
+        }
+        Ok(())
+    }
+
+    /// Looks at the names in a directory.
+    fn directory(&mut self, here: Here<'_>, path: &mut PathBuf) -> io::Result<()> {
         if self.cancel.is_cancelled() {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        let (mark, is_recent) = place::mark(stat, self.now);
-        if let Some(mut old) = old {
-            if old.mark == mark && !old.is_recent && !is_reopened(here, &old)? {
-                let rules = here.rules.within(path, &old.rule_files);
-                if rules.id == old.rules {
-                    old.mode = place::mode(stat);
-                    let here = Here { descriptor: here.descriptor, rules, depth: here.depth };
-                    self.known(&here, path, &mut old)?;
-                    return Ok(Some(old));
-                }
-            }
-            self.is_changed = true;
-            return self.listed(here, path, ((mark, is_recent), stat), (old, None));
-        }
-        self.is_changed = true;
-        let at = ((mark, is_recent), stat);
-        self.listed(here, path, at, (Folder::default(), Some(unseen)))
-    }
-
-    /// Looks at what is known of a folder that has the same names as before.
-    fn known(&mut self, here: &Here<'_>, path: &mut PathBuf, old: &mut Folder) -> io::Result<()> {
-        self.entries += old.files.len();
-        for known in &mut old.files {
-            let Some(stat) = place::stat(here.descriptor, &known.name)? else {
-                // It has gone since the folder was looked at.
-                old.is_recent = true;
-                continue;
+        for name in names(here.descriptor)? {
+            let is_excluded = if here.has_protected {
+                is_excluded(&name)
+            } else {
+                name.as_bytes().ends_with(b".lock")
             };
-            let (mark, is_recent) = place::mark(&stat, self.now);
-            if mark == known.mark && !known.is_recent {
+            if is_excluded {
                 continue;
             }
-            let state = self.keep.state(here.descriptor, &known.name, &stat)?;
-            self.differs(path, known, state);
-            self.is_changed = true;
-            (known.mark, known.is_recent) = (mark, is_recent);
-        }
-        let mut folders = Vec::with_capacity(old.folders.len());
-        for (name, folder) in old.folders.drain(..) {
-            let before = folder.mode;
+            let Some(stat) = place::stat(here.descriptor, &name)? else { continue };
             path.push(&name);
-            if self.dirty.as_ref().is_some_and(|dirty| !dirty.contains(path)) {
-                path.pop();
-                folders.push((name, folder));
-                continue;
-            }
-            if !place::may_open(here.descriptor, &name)? {
-                let mut folder = folder;
-                if let Some(stat) = place::stat(here.descriptor, &name)? {
-                    self.closed(path, &mut folder, &stat);
-                }
-                path.pop();
-                folders.push((name, folder));
-                continue;
-            }
-            let rules = if folder.is_narrow { here.rules.narrow() } else { here.rules.clone() };
-            let looked = self.below(here, path, (&name, rules), (Some(folder), Unseen::Created))?;
-            if let Some(folder) = &looked
-                && folder.mode != before
-            {
-                let (before, after) =
-                    (State::Folder { mode: before }, State::Folder { mode: folder.mode });
-                self.changes.push(Change::new(path, before, after));
-            }
-            path.pop();
-            match looked {
-                Some(folder) => folders.push((name, folder)),
-                None => old.is_recent = true,
-            }
-        }
-        old.folders = folders;
-        Ok(())
-    }
-
-    /// Takes in that a folder cannot be read any more. What is in it is as it was, for all anybody
-    /// knows.
-    fn closed(&mut self, path: &Path, folder: &mut Folder, stat: &Stat) {
-        let before = State::Folder { mode: folder.mode };
-        self.is_changed |= folder.mode != place::mode(stat) || !folder.is_recent;
-        folder.mode = place::mode(stat);
-        folder.is_recent = true;
-        self.tell(path, Some(before), State::Folder { mode: folder.mode }, Unseen::Silent);
-    }
-
-    fn differs(&mut self, path: &Path, known: &mut Known, state: State) {
-        self.is_partial |= state.unkept() == Some(Why::NoRoom);
-        if known.state != state {
-            let before = std::mem::replace(&mut known.state, state.clone());
-            self.changes.push(Change::new(&path.join(&known.name), before, state));
-        }
-    }
-
-    /// Opens a folder and looks at it; none where that is not to be.
-    fn below(
-        &mut self,
-        here: &Here<'_>,
-        path: &mut PathBuf,
-        (name, rules): (&OsStr, Rules),
-        (old, unseen): (Option<Folder>, Unseen),
-    ) -> io::Result<Option<Folder>> {
-        let descriptor = match place::open_within(here.descriptor, name) {
-            Ok(descriptor) => descriptor,
-            Err(error) if error.raw_os_error() == Some(TOO_MANY_FILES) => return Err(error),
-            Err(_) => return Ok(None),
-        };
-        let stat = rustix::fs::fstat(&descriptor)?;
-        self.entries += 1;
-        let is_too_much = self.entries > MOST_ENTRIES || here.depth == DEEPEST;
-        self.is_partial |= is_too_much;
-        if is_too_much || stat.st_dev != self.device {
-            return Ok(None);
-        }
-        let inner = Here { descriptor: &descriptor, rules, depth: here.depth + 1 };
-        self.folder(&inner, path, (&stat, old, unseen))
-    }
-
-    /// Looks at a folder whose names have to be read. `old` is what was known of it; where nothing
-    /// was, `unseen` says what to make of its names.
-    fn listed(
-        &mut self,
-        here: &Here<'_>,
-        path: &mut PathBuf,
-        ((mark, is_recent), stat): ((u64, bool), &Stat),
-        (old, unseen): (Folder, Option<Unseen>),
-    ) -> io::Result<Option<Folder>> {
-        let mut names = names(here.descriptor)?;
-        if names.iter().any(|name| name == rules::CACHE_TAG) && here.depth > 0 {
-            return Ok(None);
-        }
-        names.sort();
-        let is_rules = |name: &&OsString| rules::RULE_FILES.iter().any(|file| **name == **file);
-        let rule_files: Vec<OsString> = names.iter().filter(is_rules).cloned().collect();
-        let rules = here.rules.within(path, &rule_files);
-        let here = Here { descriptor: here.descriptor, rules, depth: here.depth };
-        let mut before = Before {
-            files: old.files.into_iter().map(|known| (known.name.clone(), known)).collect(),
-            folders: old.folders.into_iter().collect(),
-            ignored: old.ignored,
-            unseen,
-        };
-        let mut folder = Folder {
-            mode: place::mode(stat),
-            mark,
-            is_recent,
-            rules: here.rules.id,
-            is_narrow: here.rules.is_narrow,
-            rule_files,
-            ..Folder::default()
-        };
-        for name in names {
-            path.push(&name);
-            let looked = self.name(&here, path, name, (&mut before, &mut folder));
+            let looked = self.entry(here, path, (&name, &stat));
             path.pop();
             looked?;
         }
-        self.gone(path, before, &folder.ignored);
-        Ok(Some(folder))
-    }
-
-    /// Looks at one name of a folder.
-    fn name(
-        &mut self,
-        here: &Here<'_>,
-        path: &mut PathBuf,
-        name: OsString,
-        (before, folder): (&mut Before, &mut Folder),
-    ) -> io::Result<()> {
-        let Some(stat) = place::stat(here.descriptor, &name)? else { return Ok(()) };
-        let is_folder = place::is_folder(&stat);
-        let is_watched = self.known == Already::Watched && before.knows(&name);
-        let verdict = here.rules.verdict(path, is_folder);
-        if rules::is_closed(&name) || (!is_watched && verdict == Verdict::Ignored) {
-            folder.ignored.push(name);
-            return Ok(());
-        }
-        let unseen = before.unseen(&name);
-        if is_folder && !place::may_open(here.descriptor, &name)? {
-            let Some(mut old) = before.folders.remove(&name) else {
-                return self.file(here, path, (name, &stat, unseen), (before, folder));
-            };
-            self.closed(path, &mut old, &stat);
-            folder.folders.push((name, old));
-            return Ok(());
-        }
-        if is_folder {
-            let old = before.folders.remove(&name);
-            let earlier = old.as_ref().map(|old| State::Folder { mode: old.mode });
-            // What was in a folder that could not be read was there before, for all anybody knows.
-            let inner = match before.files.get(&name).map(|known| known.state.unkept()) {
-                Some(Some(Why::Closed)) => Unseen::Silent,
-                Some(_) => Unseen::Created,
-                None => unseen,
-            };
-            let is_whole = is_watched && old.as_ref().is_some_and(|old| !old.is_narrow);
-            // Also once git has stopped to track what is in it.
-            let is_narrow = verdict != Verdict::Seen && !is_whole;
-            let rules = if is_narrow { here.rules.narrow() } else { here.rules.clone() };
-            let Some(found) = self.below(here, path, (&name, rules), (old, inner))? else {
-                folder.ignored.push(name);
-                return Ok(());
-            };
-            let earlier = earlier.or_else(|| before.files.remove(&name).map(|known| known.state));
-            self.tell(path, earlier, State::Folder { mode: found.mode }, unseen);
-            folder.folders.push((name, found));
-            return Ok(());
-        }
-        self.file(here, path, (name, &stat, unseen), (before, folder))
-    }
-
-    /// Looks at one name of a folder that has no further names in it, or none that can be read.
-    fn file(
-        &mut self,
-        here: &Here<'_>,
-        path: &Path,
-        (name, stat, unseen): (OsString, &Stat, Unseen),
-        (before, folder): (&mut Before, &mut Folder),
-    ) -> io::Result<()> {
-        self.entries += 1;
-        let (mark, is_recent) = place::mark(stat, self.now);
-        let mut known = match before.files.remove(&name) {
-            Some(known) if known.mark == mark && !known.is_recent => {
-                folder.files.push(known);
-                return Ok(());
-            }
-            Some(known) => known,
-            None => {
-                let state = before.replaced(self, path, &name).unwrap_or(State::Absent);
-                Known { name, mark, is_recent, state }
-            }
-        };
-        let state = self.keep.state(here.descriptor, &known.name, stat)?;
-        self.is_partial |= state.unkept() == Some(Why::NoRoom);
-        let earlier = Some(known.state).filter(|earlier| *earlier != State::Absent);
-        self.tell(path, earlier, state.clone(), unseen);
-        known = Known { name: known.name, mark, is_recent, state };
-        folder.files.push(known);
         Ok(())
     }
 
-    /// Tells of a change, if it is one.
-    fn tell(&mut self, path: &Path, before: Option<State>, after: State, unseen: Unseen) {
-        match before {
-            Some(before) if before == after => {}
-            Some(before) => self.changes.push(Change::new(path, before, after)),
-            None if unseen == Unseen::Created => {
-                self.changes.push(Change::new(path, State::Absent, after));
+    /// Looks at one name of a directory, with everything below it.
+    fn entry(
+        &mut self,
+        here: Here<'_>,
+        path: &mut PathBuf,
+        (name, stat): (&OsStr, &Stat),
+    ) -> io::Result<()> {
+        if !place::is_folder(stat) {
+            return self.file(here, path, (name, stat));
+        }
+        let earlier = self.known.get(path).map(|known| known.state.clone());
+        let is_known = earlier.as_ref().is_some_and(State::is_folder);
+        if !is_known && (stat.st_dev != self.device || here.depth >= DEEPEST) {
+            return Ok(());
+        }
+        if !is_known && here.has_protected && skip::is_regenerable(path) {
+            let state = State::Unkept { why: Why::Regenerable, size: 0, mark: 0 };
+            // Creating one is not worth a report, removing it is.
+            return self.set(path, (stat, state), New::Silent);
+        }
+        let opened = match place::open_within(here.descriptor, name) {
+            Err(error) if error.raw_os_error() == Some(TOO_MANY_FILES) => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Ok(()),
+            Err(_) if !is_known => return self.file(here, path, (name, stat)),
+            opened => opened.ok(),
+        };
+        self.set(path, (stat, State::Folder { mode: place::mode(stat) }), here.new)?;
+        let Some(descriptor) = opened else {
+            self.unread.push(path.clone());
+            return Ok(());
+        };
+        let new = match earlier.and_then(|state| state.unkept()) {
+            // What was in a directory that could not be read may have been there before.
+            Some(Why::Closed) => New::Silent,
+            _ => here.new,
+        };
+        self.directory(Here { descriptor: &descriptor, new, depth: here.depth + 1, ..here }, path)
+    }
+
+    /// Looks at one name that is no directory, or one that cannot be read.
+    fn file(
+        &mut self,
+        here: Here<'_>,
+        path: &Path,
+        (name, stat): (&OsStr, &Stat),
+    ) -> io::Result<()> {
+        let (mark, _) = place::mark(stat, self.now);
+        if self.known.get(path).is_some_and(|known| known.mark == mark && !known.is_recent) {
+            self.known.see(path, self.number);
+            return Ok(());
+        }
+        let state = self.keep.state(here.descriptor, name, stat)?;
+        self.is_partial |= state.unkept() == Some(Why::NoRoom);
+        if state == State::Absent {
+            return Ok(());
+        }
+        self.set(path, (stat, state), here.new)
+    }
+
+    /// Remembers the state of a path, and reports it if it has changed.
+    fn set(&mut self, path: &Path, (stat, state): (&Stat, State), new: New) -> io::Result<()> {
+        let (mark, is_recent) = place::mark(stat, self.now);
+        let earlier = self.known.get(path).map(|known| known.state.clone());
+        match earlier {
+            Some(earlier) if earlier == state => {}
+            Some(earlier) if self.is_refreshed_index(path, &earlier, &state)? => {}
+            Some(earlier) => self.changes.push(Change::new(path, earlier, state.clone())),
+            None if new == New::Created => {
+                self.changes.push(Change::new(path, State::Absent, state.clone()));
             }
             None => {}
         }
+        self.known.insert(path, Known { mark, is_recent, state, scan: self.number });
+        if self.known.len() > MOST_ENTRIES {
+            self.is_partial = true;
+        }
+        Ok(())
     }
 
-    /// Tells what is no longer there. What is ignored from here on is there all the same.
-    fn gone(&mut self, path: &Path, before: Before, ignored: &[OsString]) {
-        let is_gone = |name: &OsString| ignored.binary_search(name).is_err();
-        for (name, known) in before.files {
-            if is_gone(&name) {
-                self.changes.push(Change::new(&path.join(name), known.state, State::Absent));
+    /// Returns true if git has only refreshed the file times in its index.
+    fn is_refreshed_index(&mut self, path: &Path, one: &State, other: &State) -> io::Result<bool> {
+        Ok(path.ends_with(".git/index") && self.keep.is_same_index(one, other)?)
+    }
+
+    fn remove(&mut self, path: &Path) {
+        if let Some(known) = self.known.remove(path) {
+            self.changes.push(Change::new(path, known.state, State::Absent));
+        }
+    }
+
+    /// Reports everything below a path as removed that this scan has not seen.
+    fn remove_unseen(&mut self, top: &Path) {
+        for path in self.known.unseen(top, self.number, &self.unread) {
+            self.remove(&path);
+        }
+    }
+}
+
+/// The size of a workspace, as far as undo covers it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) entries: usize,
+    pub(super) bytes: u64,
+}
+
+impl Size {
+    /// Returns true if so much can be covered with `max_total` bytes.
+    pub(super) fn fits(self, max_total: u64) -> bool {
+        self.entries <= MOST_ENTRIES && self.bytes <= budget(max_total)
+    }
+}
+
+/// The bytes that a workspace may have: the rest is for the versions that calls overwrite.
+pub(super) fn budget(max_total: u64) -> u64 {
+    max_total / 4 * 3
+}
+
+/// Measures a workspace without reading files. Stops once it does not fit.
+pub(super) fn measure(root: &Path, max_file: u64, max_total: u64) -> Size {
+    let mut size = Size::default();
+    let mut left = vec![root.to_owned()];
+    while let Some(directory) = left.pop() {
+        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| !is_excluded(&entry.file_name())) {
+            let Ok(metadata) = entry.metadata() else { continue };
+            size.entries += 1;
+            if metadata.is_dir() && !skip::is_regenerable(&entry.path()) {
+                left.push(entry.path());
+            } else if metadata.is_file() && metadata.len() <= max_file {
+                size.bytes += metadata.len();
+            }
+            if !size.fits(max_total) {
+                return size;
             }
         }
-        for (name, folder) in before.folders {
-            if is_gone(&name) {
-                let path = path.join(name);
-                let mode = folder.mode;
-                self.changes.push(Change::new(&path, State::Folder { mode }, State::Absent));
-                self.emptied(&path, &folder);
-            }
-        }
     }
-
-    fn emptied(&mut self, path: &Path, folder: &Folder) {
-        folder.visit(path, &mut |path, state| {
-            self.changes.push(Change::new(path, state.clone(), State::Absent));
-        });
-    }
+    size
 }
 
-/// Whether a folder that could not be read is another than before.
-fn is_reopened(here: &Here<'_>, folder: &Folder) -> io::Result<bool> {
-    for known in &folder.files {
-        if known.state.unkept() == Some(Why::Closed) {
-            let stat = place::stat(here.descriptor, &known.name)?;
-            let is_same = |stat| place::mark(&stat, SystemTime::UNIX_EPOCH).0 == known.mark;
-            if !stat.is_some_and(is_same) {
-                return Ok(true);
-            }
-        }
+/// Returns true if a name is never covered: no tool and no confined process writes it, or it is a
+/// temporary file of a tool.
+fn is_excluded(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    if bytes.starts_with(b".brynhild-") && bytes.ends_with(b".tmp") {
+        return true;
     }
-    Ok(false)
+    // Every protected name begins so, or like a short name of an old file system.
+    let first = bytes.first().copied().unwrap_or_default();
+    (!first.is_ascii_alphanumeric()
+        || matches!(first, b'c' | b'C' | b'g' | b'G' | b'm' | b'M' | b'o' | b'O'))
+        && protected(name).is_some()
 }
 
-/// `EMFILE`: the limit of this process; everything else is about the folder.
-const TOO_MANY_FILES: i32 = 24;
-
-/// What was in a folder.
-struct Before {
-    files: BTreeMap<OsString, Known>,
-    folders: BTreeMap<OsString, Folder>,
-    /// Sorted.
-    ignored: Vec<OsString>,
-    /// Set where nothing was known.
-    unseen: Option<Unseen>,
-}
-
-impl Before {
-    fn knows(&self, name: &OsString) -> bool {
-        self.files.contains_key(name) || self.folders.contains_key(name)
-    }
-
-    fn unseen(&self, name: &OsString) -> Unseen {
-        match self.unseen {
-            Some(unseen) => unseen,
-            None if self.ignored.binary_search(name).is_ok() => Unseen::Silent,
-            None => Unseen::Created,
-        }
-    }
-
-    /// The folder that a file has taken the place of.
-    fn replaced(&mut self, scan: &mut Scan<'_>, path: &Path, name: &OsString) -> Option<State> {
-        let folder = self.folders.remove(name)?;
-        scan.emptied(path, &folder);
-        Some(State::Folder { mode: folder.mode })
-    }
-}
-
-fn names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
+fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
+    for entry in Dir::read_from(directory)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name != "." && name != ".." {

@@ -93,10 +93,12 @@ pub(super) enum Why {
     Special,
     /// It is a folder that cannot be read.
     Closed,
+    /// It is a directory that a build or a package manager makes again.
+    Regenerable,
 }
 
 impl Why {
-    /// The code of it in a stock.
+    /// Its code in the file of known paths.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::TooLarge => 0,
@@ -104,14 +106,14 @@ impl Why {
             Self::Unreadable => 2,
             Self::Special => 3,
             Self::Closed => 4,
+            Self::Regenerable => 5,
         }
     }
 
     /// Reads [`Why::code`].
     pub(super) fn of_code(code: u8) -> Option<Self> {
-        [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special, Self::Closed]
-            .into_iter()
-            .find(|why| why.code() == code)
+        let all = [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special, Self::Closed];
+        all.into_iter().chain([Self::Regenerable]).find(|why| why.code() == code)
     }
 }
 
@@ -123,6 +125,9 @@ impl fmt::Display for Why {
             Self::Unreadable => "it could not be read",
             Self::Special => "it is a pipe, a socket or a device",
             Self::Closed => "the folder could not be read",
+            Self::Regenerable => {
+                "undo does not cover it: a build or package manager makes it again"
+            }
         })
     }
 }

@@ -1,3 +1,4 @@
+mod coverage;
 mod limits;
 mod rig;
 
@@ -134,85 +135,6 @@ fn a_dry_run_tells_the_same_and_does_nothing() {
 }
 
 #[test]
-fn files_that_a_call_names_are_kept_also_where_they_are_ignored() {
-    let rig = Rig::new();
-    rig.file(".gitignore", "*.log\n");
-    rig.file("run.log", "1");
-    rig.write("run.log", || rig.file("run.log", "2"));
-    rig.write("deep/er/new.txt", || rig.file("deep/er/new.txt", "new"));
-    rig.undo(1);
-    assert!(!rig.path("deep").exists());
-    rig.undo(1);
-    assert_eq!(rig.read("run.log"), "1");
-}
-
-#[test]
-fn ignored_files_are_left_alone_also_where_a_turn_changes_the_rules() {
-    let rig = Rig::new();
-    rig.file(".gitignore", "target/\n*.o\n");
-    rig.file("target/big", "built");
-    rig.file("a.o", "object");
-    rig.file("keep.txt", "kept");
-    rig.file("node_modules/x/index.js", "x");
-    rig.file("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
-    rig.file("cache/x", "x");
-    let first = rig.command("rules", || {
-        rig.file(".gitignore", "keep.txt\n");
-        rig.file("target/big", "built again");
-        rig.file("node_modules/x/index.js", "changed");
-        rig.file("cache/x", "changed");
-    });
-    assert_eq!(first, [".gitignore"]);
-    let second = rig.command("more", || {
-        rig.file("target/big", "seen");
-        fs::remove_file(rig.path("keep.txt")).unwrap();
-    });
-    // What was watched before the rules named it is watched on.
-    assert_eq!(second, ["keep.txt", "target/big"]);
-    rig.undo(2);
-    assert_eq!(rig.read("target/big"), "built again");
-    assert_eq!(rig.read("a.o"), "object");
-    assert_eq!(rig.read(".gitignore"), "target/\n*.o\n");
-    assert_eq!(rig.read("keep.txt"), "kept");
-}
-
-#[test]
-#[expect(clippy::disallowed_methods, reason = "git writes its index as it does for people")]
-fn what_git_stops_to_track_does_not_open_the_folder_around_it() {
-    let rig = Rig::new();
-    let git = |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        assert!(command.current_dir(rig.path(".")).args(arguments).status().unwrap().success());
-    };
-    rig.file(".gitignore", "out/\n");
-    rig.file("out/kept", "1");
-    rig.file("out/private", "1");
-    git(&["init", "-q"]);
-    git(&["add", "-f", "out/kept"]);
-    assert_eq!(rig.command("tracked", || rig.file("out/kept", "2")), ["out/kept"]);
-    git(&["rm", "-q", "-f", "--cached", "out/kept"]);
-    rig.command("nothing", || {});
-    assert!(rig.command("private", || rig.file("out/private", "2")).is_empty());
-}
-
-#[test]
-fn rules_that_a_turn_writes_hide_nothing_of_what_it_does() {
-    let rig = Rig::new();
-    rig.file("data/a", "a");
-    rig.file("b", "b");
-    rig.command("hide", || rig.file(".gitignore", "data/\n*.new\n"));
-    let told = rig.command("destroy", || {
-        fs::remove_dir_all(rig.path("data")).unwrap();
-        rig.file("b", "changed");
-        rig.file("c.new", "ignored");
-    });
-    assert_eq!(told, ["b", "data/a"]);
-    rig.undo(2);
-    assert_eq!(rig.read("data/a"), "a");
-    assert_eq!(rig.read("b"), "b");
-}
-
-#[test]
 fn files_on_the_way_to_their_names_are_not_seen() {
     let rig = Rig::new();
     let told = rig.command("write", || {
@@ -236,18 +158,18 @@ fn a_change_of_the_same_size_at_the_same_moment_is_seen() {
 }
 
 #[test]
-fn the_repository_and_protected_names_are_never_touched() {
+fn protected_names_and_git_config_are_never_touched() {
     let rig = Rig::new();
-    rig.file(".git/HEAD", "ref: refs/heads/main\n");
+    rig.file(".git/config", "[core]\n");
     rig.file(".vscode/settings.json", "{}");
     let changed = rig.command("git", || {
-        rig.file(".git/HEAD", "changed");
+        rig.file(".git/config", "changed");
         rig.file(".vscode/settings.json", "changed");
         rig.file("a.txt", "a");
     });
     assert_eq!(changed, ["a.txt"]);
     rig.undo(1);
-    assert_eq!(rig.read(".git/HEAD"), "changed");
+    assert_eq!(rig.read(".git/config"), "changed");
     assert_eq!(rig.read(".vscode/settings.json"), "changed");
 }
 

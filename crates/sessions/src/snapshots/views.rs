@@ -198,7 +198,9 @@ impl Keeper {
             if disclosed.is_empty() {
                 continue;
             }
-            let mut changes = self.look(inner, &CancellationToken::new())?.changes;
+            let looked = self.look(inner, &CancellationToken::new())?;
+            let changes = looked.map(|looked| looked.changes);
+            let mut changes = changes.unwrap_or_default();
             changes.retain(|change| {
                 let path = change.path();
                 let is_within = disclosed.iter().any(|folder| path.starts_with(folder));

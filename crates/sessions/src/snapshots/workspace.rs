@@ -1,11 +1,11 @@
-//! The folder in which the snapshots of one workspace are kept: bytes (`depot`), what is known of the
-//! workspace (`stock`), and for each session the records of what it changed.
+//! The folder in which the snapshots of one workspace are kept: bytes (`depot`), the known
+//! files of the workspace (`known` with a log), and for each session the records of what it changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::id::SessionId;
@@ -15,11 +15,18 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::depot::Depot;
+use super::known::KnownFiles;
 use super::state::{Hash, Name, Record, State};
-use super::stock::Stock;
 
 /// The folder that has a file for each session whose calls are running.
 const RUNNING: &str = "running";
+/// The file of the known files.
+const KNOWN: &str = "known";
+/// A log up to this long is never worth writing the whole file again.
+const SHORT_LOG: u64 = 1 << 20;
+/// With a longer one, the file is written again even if the recovery of a session that crashed
+/// would need the log.
+const LONG_LOG: u64 = 64 << 20;
 
 /// The files of one workspace's snapshots.
 #[derive(Clone, Debug)]
@@ -35,8 +42,11 @@ pub(super) struct Held(#[expect(dead_code, reason = "the lock ends with the file
 pub(super) struct Pending {
     /// Single paths, as they were.
     pub(super) paths: Vec<(Name, State)>,
-    /// Whether anything in the workspace could change; `base` says how it was.
+    /// Whether anything in the workspace could change.
     pub(super) is_walk: bool,
+    /// Where the known files say how the workspace was.
+    #[serde(default)]
+    pub(super) base: Option<Position>,
     /// The process that runs the calls.
     #[serde(default)]
     pub(super) process: u32,
@@ -47,6 +57,15 @@ impl Pending {
         let process = i32::try_from(self.process).ok().and_then(Pid::from_raw);
         process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
     }
+}
+
+/// A state of the known files on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Position {
+    /// Which file.
+    generation: u64,
+    /// How much of its log.
+    log: u64,
 }
 
 /// What other sessions have told since a position of the journal.
@@ -89,14 +108,88 @@ impl Workspace {
         Depot::open(&self.folder, limit)
     }
 
-    /// What is known of the workspace.
-    pub(super) fn stock(&self) -> Stock {
-        read_stock(&self.folder.join("stock"))
+    /// The known files as they were last saved.
+    pub(super) fn known(&self) -> KnownFiles {
+        self.read_known(None, &mut |_| {}).unwrap_or_default()
     }
 
-    /// Keeps what is known of the workspace.
-    pub(super) fn save(&self, stock: &Stock) -> io::Result<()> {
-        write(&self.folder.join("stock"), &stock.encode(), Durable::No)
+    /// Returns true if the workspace has been taken in before.
+    pub(super) fn is_known(&self) -> bool {
+        self.folder.join(KNOWN).exists()
+    }
+
+    /// The known files at a position; `each` gets every state in the log.
+    fn read_known(&self, at: Option<Position>, each: &mut dyn FnMut(&State)) -> Option<KnownFiles> {
+        let position = self.position()?;
+        let mut known = KnownFiles::decode(&fs::read(self.folder.join(KNOWN)).ok()?)?;
+        let log = fs::read(self.log(position.generation)).unwrap_or_default();
+        let length = match at {
+            Some(at) if at.generation != position.generation => return None,
+            Some(at) => usize::try_from(at.log).ok()?,
+            None => log.len(),
+        };
+        known.replay(log.get(..length)?, each);
+        Some(known)
+    }
+
+    /// The position of the known files; none before they were first saved.
+    pub(super) fn position(&self) -> Option<Position> {
+        let file = File::open(self.folder.join(KNOWN)).ok()?;
+        // The end of its checksum tells one file from the next.
+        let mut end = [0; 8];
+        file.read_exact_at(&mut end, file.metadata().ok()?.len().checked_sub(8)?).ok()?;
+        let generation = u64::from_le_bytes(end);
+        let log = fs::metadata(self.log(generation)).map_or(0, |metadata| metadata.len());
+        Some(Position { generation, log })
+    }
+
+    fn log(&self, generation: u64) -> PathBuf {
+        self.folder.join(format!("{KNOWN}-{generation:016x}.log"))
+    }
+
+    /// Saves the known files: as a rule, appends the changed entries to the log.
+    pub(super) fn save(&self, known: &mut KnownFiles) -> io::Result<()> {
+        if !known.is_unsaved() {
+            return Ok(());
+        }
+        let whole = fs::metadata(self.folder.join(KNOWN)).map_or(0, |metadata| metadata.len());
+        let is_idle = || self.all_running().next().is_none();
+        match self.position() {
+            Some(at)
+                if !known.must_rewrite()
+                    && at.log < LONG_LOG
+                    && (at.log < whole.max(SHORT_LOG) || !is_idle()) =>
+            {
+                self.append(at, &known.encode_unsaved())?;
+            }
+            earlier => {
+                write(&self.folder.join(KNOWN), &known.encode(), Durable::No)?;
+                if let Some(earlier) = earlier {
+                    remove(&self.log(earlier.generation))?;
+                }
+            }
+        }
+        known.saved();
+        Ok(())
+    }
+
+    fn append(&self, at: Position, batch: &[u8]) -> io::Result<()> {
+        let path = self.log(at.generation);
+        let mut log = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let written = log.write_all(batch);
+        if written.is_err() {
+            // Nothing after half a batch could be read.
+            log.set_len(at.log)?;
+        }
+        written
+    }
+
+    /// Forgets the known files, since the workspace has become too large.
+    pub(super) fn forget_known(&self) -> io::Result<()> {
+        if let Some(at) = self.position() {
+            remove(&self.log(at.generation))?;
+        }
+        remove(&self.folder.join(KNOWN))
     }
 
     fn session(&self, session: &SessionId) -> PathBuf {
@@ -107,17 +200,6 @@ impl Workspace {
     pub(super) fn announce(&self, session: &SessionId, pending: &Pending) -> io::Result<()> {
         let folder = self.session(session);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        if pending.is_walk {
-            let base = folder.join("base");
-            match fs::remove_file(&base) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let stock = self.folder.join("stock");
-            if fs::hard_link(&stock, &base).is_err() {
-                fs::copy(&stock, &base)?;
-            }
-        }
         let pending_file = self.pending(session);
         DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(RUNNING))?;
         write(&pending_file, &serde_json::to_vec(pending)?, Durable::No)
@@ -130,31 +212,28 @@ impl Workspace {
     /// What calls of other sessions may be changing at this moment.
     pub(super) fn running(&self, own: &SessionId) -> Vec<Pending> {
         let own = self.pending(own);
-        let entries = fs::read_dir(self.folder.join(RUNNING)).into_iter().flatten().flatten();
-        let others = entries.map(|entry| entry.path()).filter(|path| *path != own);
+        let others = self.all_running().filter(|path| *path != own);
         let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
         others.filter_map(read).filter(Pending::is_running).collect()
     }
 
-    /// What a session was about to change when its program ended.
-    pub(super) fn announced(&self, session: &SessionId) -> Option<(Pending, Stock)> {
-        let folder = self.session(session);
+    /// The files of the sessions whose calls are running, or were when their program ended.
+    fn all_running(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(self.folder.join(RUNNING)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    }
+
+    /// What a session was about to change when its program ended, and the files as they were.
+    pub(super) fn announced(&self, session: &SessionId) -> Option<(Pending, Option<KnownFiles>)> {
         let pending: Pending =
             serde_json::from_slice(&fs::read(self.pending(session)).ok()?).ok()?;
-        let base =
-            if pending.is_walk { read_stock(&folder.join("base")) } else { Stock::default() };
+        let base = pending.base.and_then(|base| self.read_known(Some(base), &mut |_| {}));
         Some((pending, base))
     }
 
     /// Forgets what was announced.
     pub(super) fn settle(&self, session: &SessionId) -> io::Result<()> {
-        for path in [self.pending(session), self.session(session).join("base")] {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+        remove(&self.pending(session))
     }
 
     /// Keeps a record for good and names it. Others that are at work see it in the journal.
@@ -259,11 +338,15 @@ impl Workspace {
     /// records go too. The lock must be held.
     pub(super) fn prune(&self, depot: &mut Depot, budget: u64) -> io::Result<()> {
         let mut live = BTreeSet::new();
-        self.stock().hashes(&mut live);
+        // What the log has overwritten may be needed by a session that is running or has crashed.
+        let is_idle = self.all_running().next().is_none();
+        let known = self.read_known(None, &mut |state| {
+            live.extend(state.hash().filter(|_| !is_idle));
+        });
+        known.unwrap_or_default().states(&mut |state| live.extend(state.hash()));
         let sessions = fs::read_dir(self.folder.join("turns")).into_iter().flatten().flatten();
         let mut records = Vec::new();
         for folder in sessions.map(|entry| entry.path()) {
-            read_stock(&folder.join("base")).hashes(&mut live);
             for path in Self::records_of(&folder) {
                 let record: Option<Record> =
                     fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -289,8 +372,12 @@ impl Workspace {
     }
 }
 
-fn read_stock(path: &Path) -> Stock {
-    fs::read(path).ok().and_then(|bytes| Stock::decode(&bytes)).unwrap_or_default()
+/// Removes a file that need not be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a file must outlive a power cut.

@@ -45,18 +45,99 @@ fn a_file_that_is_too_large_is_told_and_left_alone() {
     assert!(!rig.path("made.bin").exists(), "by force it goes for good");
 }
 
+fn notices(rig: &Rig) -> Vec<String> {
+    let text = |what| match what {
+        What::Notice { text, .. } => Some(text),
+        _ => None,
+    };
+    rig.events().into_iter().filter_map(text).collect()
+}
+
 #[test]
-fn what_does_not_fit_is_told_once() {
+fn a_workspace_that_is_too_large_is_not_taken_in() {
     let rig = Rig::with_limits(1 << 20, 1000);
     for number in 0..5 {
         rig.file(&format!("{number}.txt"), &format!("{number}").repeat(400));
     }
+    let why = rig.keeper().covers().unwrap_err();
+    assert!(why.contains("more than 200000 files"), "{why}");
     rig.command("one", || rig.file("0.txt", "changed"));
     rig.command("two", || rig.file("1.txt", "changed"));
-    let notices = rig.events().into_iter().filter(|what| matches!(what, What::Notice { .. }));
-    assert_eq!(notices.count(), 1);
-    rig.undo(2);
-    assert_eq!(rig.read("0.txt"), "0".repeat(400));
+    assert_eq!(notices(&rig).len(), 1, "{:?}", notices(&rig));
+    assert_eq!(stored(&rig), 0);
+    // Calls that name their files can be undone all the same.
+    rig.write("2.txt", || rig.file("2.txt", "changed"));
+    rig.undo(1);
+    assert_eq!(rig.read("2.txt"), "2".repeat(400));
+    let again = rig.restarted();
+    again.command("three", || rig.file("3.txt", "changed"));
+    assert!(again.keeper().covers().is_err());
+    assert_eq!(stored(&rig), 407, "only the file that was named");
+}
+
+#[test]
+fn a_workspace_that_grows_too_large_is_covered_until_then() {
+    let rig = Rig::with_limits(1 << 20, 1000);
+    rig.file("a.txt", "1");
+    assert_eq!(rig.keeper().covers(), Ok(()));
+    rig.command("one", || rig.file("a.txt", "2"));
+    assert_eq!(rig.keeper().covers(), Ok(()));
+    rig.file("large.txt", &"x".repeat(900));
+    let again = rig.restarted();
+    again.command("two", || rig.file("a.txt", "3"));
+    assert!(again.keeper().covers().is_err());
+    again.command("three", || rig.file("a.txt", "4"));
+    assert_eq!(notices(&again).len(), 1);
+    assert_eq!(rig.read("a.txt"), "4");
+}
+
+#[test]
+fn sessions_in_a_workspace_near_the_limit_write_nothing_anew() {
+    let rig = Rig::with_limits(1 << 20, 10_000);
+    for number in 0..7 {
+        rig.file(&format!("{number}.txt"), &number.to_string().repeat(1000));
+    }
+    rig.command("one", || rig.file("small.txt", &"x".repeat(600)));
+    rig.command("two", || rig.file("small.txt", &"y".repeat(700)));
+    let packs = |rig: &Rig| -> Vec<_> {
+        let folder = fs::read_dir(rig.store_folder()).unwrap().next().unwrap().unwrap().path();
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        let mut packs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        packs.retain(|name| name.to_string_lossy().starts_with("pack-"));
+        packs
+    };
+    assert!(stored(&rig) > 7_500);
+    for _ in 0..3 {
+        let again = rig.restarted();
+        again.command("more", || {});
+        assert_eq!(packs(&again), ["pack-000001"]);
+    }
+}
+
+#[test]
+fn a_failed_snapshot_is_reported_and_nothing_is_lost() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.command("one", || rig.file("a.txt", "2"));
+    rig.begin("two");
+    let workspace = fs::read_dir(rig.store_folder()).unwrap().next().unwrap().unwrap().path();
+    rig.call(Access::Workspace, || {
+        rig.file("a.txt", "3");
+        // No record can be written.
+        fs::rename(workspace.join("turns"), workspace.join("away")).unwrap();
+        fs::write(workspace.join("turns"), "in the way").unwrap();
+    });
+    rig.end();
+    assert!(rig.keeper().covers().unwrap_err().contains("cannot save snapshots"));
+    assert_eq!(notices(&rig).len(), 1);
+    fs::remove_file(workspace.join("turns")).unwrap();
+    fs::rename(workspace.join("away"), workspace.join("turns")).unwrap();
+    rig.command("three", || rig.file("b.txt", "new"));
+    assert_eq!(rig.keeper().covers(), Ok(()));
+    // Nobody knows whose change it was, so only force takes it back.
+    rig.forced();
+    assert_eq!(rig.read("a.txt"), "2");
+    assert!(!rig.path("b.txt").exists());
 }
 
 #[test]
@@ -133,7 +214,7 @@ fn a_damaged_store_is_taken_up_again() {
     rig.command("one", || rig.file("a.txt", "2"));
     for entry in fs::read_dir(rig.store_folder()).unwrap() {
         let folder = entry.unwrap().path();
-        fs::write(folder.join("stock"), "garbage").unwrap();
+        fs::write(folder.join("known"), "garbage").unwrap();
         fs::write(folder.join("index"), "garbage").unwrap();
     }
     let again = rig.restarted();

@@ -6,12 +6,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use contract::event::{Event, Outcome, What};
 use contract::id::{SessionId, Timestamp};
 use contract::message::Usage;
 use contract::policy::{Access, Action};
 use contract::snapshots::{Direction, Effect, Snapshots};
+use files::changes::ChangeTracker;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{History, Keeper, Manner, Report, Settings, Wanted};
@@ -33,9 +35,11 @@ impl Rig {
         let folder = Rc::new(tempfile::tempdir().unwrap());
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir(base.join("work")).unwrap();
+        let root = base.join("work");
         let settings = Settings {
             folder: base.join("store"),
-            root: base.join("work"),
+            tracker: Arc::new(ChangeTracker::new(root.clone())),
+            root,
             others: Vec::new(),
             max_file,
             max_total,
@@ -70,6 +74,10 @@ impl Rig {
     pub(super) fn restarted(&self) -> Self {
         let log = self.log.borrow().clone();
         Self::made(Rc::clone(&self.folder), self.settings.clone(), "sample", log)
+    }
+
+    pub(super) fn keeper(&self) -> &Keeper {
+        &self.keeper
     }
 
     pub(super) fn store_folder(&self) -> &Path {
