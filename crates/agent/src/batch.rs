@@ -1,16 +1,16 @@
-//! The calls of one reply: approved in the model's order, run together where all allow it, reported
-//! in the model's order.
+//! The calls of one reply: judged in the model's order, asked about together, run at the same time
+//! where all allow it, reported in the model's order.
 
 use contract::event::{CallOutcome, Outcome, What};
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::tool::Finish;
+use contract::tool::{Finish, ToolOutput};
 use futures::{StreamExt, stream};
 
 use crate::journal::Journal;
 use crate::snapshots::{self, Kept};
 use crate::stuck::{Advice, Circles};
-use crate::tool_call::{self, Bench, Doubt, Prepared, Settled};
+use crate::tool_call::{self, Bench, Doubt, Extras, Position, Prepared, Settled};
 
 /// Calls that run at once, at most.
 const CONCURRENT_CALLS: usize = 8;
@@ -26,6 +26,8 @@ pub(crate) struct Reported {
     pub(crate) stuck: Option<String>,
     /// What the model reads of each call.
     pub(crate) results: Vec<String>,
+    /// The output of each call.
+    pub(crate) outputs: Vec<(CallOutcome, ToolOutput)>,
 }
 
 /// A call with what makes it doubtful.
@@ -34,6 +36,8 @@ pub(crate) struct Asked {
     pub(crate) call: ToolCall,
     /// Why a person should decide, whatever the rules say.
     pub(crate) doubt: Option<Doubt>,
+    /// Additions to the sandbox of its processes.
+    pub(crate) extras: Extras,
 }
 
 /// Runs the calls of a reply.
@@ -50,10 +54,18 @@ pub(crate) async fn run(
     };
     let mut reported = Reported::default();
     circles.next_reply();
-    if bench.settings.parallel_tools && calls.len() > 1 && calls.iter().all(is_parallel) {
-        batch(bench, journal, (circles, &mut reported), calls).await?;
+    let is_together =
+        bench.settings.parallel_tools && calls.len() > 1 && calls.iter().all(is_parallel);
+    let prepared = prepare(bench, journal, (circles, &mut reported), calls).await?;
+    if is_together {
+        batch(bench, journal, (circles, &mut reported), prepared).await?;
     } else {
-        for call in calls {
+        let mut has_changed = false;
+        for mut call in prepared {
+            if has_changed {
+                call = tool_call::judge_again(bench, journal, call).await?;
+            }
+            has_changed |= call.has_effect();
             batch(bench, journal, (circles, &mut reported), vec![call]).await?;
         }
     }
@@ -61,29 +73,55 @@ pub(crate) async fn run(
         let text = format!("not run: {limit} calls of one reply are run, this was one too many");
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
         reported.results.push(settled.output.for_model());
+        reported.outputs.push((settled.outcome(), settled.output.clone()));
         journal.note(vec![settled.into_event(bench.settings, journal.teller().keys()).0]).await?;
     }
     Ok(reported)
+}
+
+/// Judges all calls in the model's order, then puts all questions at once and waits for all answers.
+async fn prepare(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    (circles, reported): (&Circles, &mut Reported),
+    calls: Vec<Asked>,
+) -> Result<Vec<Prepared>, LogError> {
+    let mut prepared = Vec::with_capacity(calls.len());
+    let mut circling = Vec::with_capacity(calls.len());
+    let mut position = Position::First;
+    for Asked { call, doubt, extras } in calls {
+        let circle = circles.doubt(&call).filter(|_| doubt.is_none());
+        let repeated = |why: &String| Doubt { origin: "repetition".into(), why: why.clone() };
+        let doubt = doubt.or_else(|| circle.as_ref().map(repeated));
+        // A doubt is for the user, whether the call can succeed or not.
+        let own = if doubt.is_some() { Position::AfterChanges } else { position };
+        let next = tool_call::prepare(bench, journal, (call, doubt), own).await?;
+        if next.may_have_effect() {
+            position = Position::AfterChanges;
+        }
+        prepared.push(next);
+        circling.push((circle, extras));
+    }
+    let mut prepared = tool_call::ask_all(bench, journal, prepared).await?;
+    for (call, (circle, extras)) in prepared.iter_mut().zip(circling) {
+        call.extend(extras);
+        if call.is_unanswered() {
+            // Nobody can say whether it should go on.
+            reported.stuck = reported.stuck.take().or(circle);
+        }
+        if bench.cancel.is_cancelled() {
+            call.interrupt();
+        }
+    }
+    Ok(prepared)
 }
 
 async fn batch(
     bench: Bench<'_>,
     journal: &mut Journal,
     (circles, reported): (&mut Circles, &mut Reported),
-    calls: Vec<Asked>,
+    prepared: Vec<Prepared>,
 ) -> Result<(), LogError> {
-    let mut prepared = Vec::with_capacity(calls.len());
-    for Asked { call, doubt } in calls {
-        let circling = circles.doubt(&call).filter(|_| doubt.is_none());
-        let repeated = |why: &String| Doubt { origin: "repetition".into(), why: why.clone() };
-        let doubt = doubt.or_else(|| circling.as_ref().map(repeated));
-        let next = tool_call::prepare(bench, journal, call, doubt).await?;
-        if next.is_unanswered() {
-            // Nobody can say whether it should go on.
-            reported.stuck = reported.stuck.take().or(circling);
-        }
-        prepared.push(next);
-    }
     if prepared.iter().any(Prepared::has_effect) {
         journal.sync()?;
     }
@@ -110,6 +148,7 @@ async fn run_all(
                 match prepared {
                     Prepared::Approved(approved) => tool_call::run(bench, *approved, teller).await,
                     Prepared::Settled(settled) => *settled,
+                    Prepared::Question(question) => question.unanswered(),
                 }
             }
         })
@@ -124,6 +163,7 @@ async fn run_all(
             Advice::Stop(what) => reported.stuck = Some(what),
         }
         reported.results.push(content);
+        reported.outputs.push((settled.outcome(), settled.output.clone()));
         let has_effect = settled.has_effect;
         let (finished, stored) = settled.into_event(bench.settings, journal.teller().keys());
         if has_effect {
@@ -145,7 +185,7 @@ pub(crate) async fn run_single(
     call: ToolCall,
 ) -> Result<Outcome, LogError> {
     journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
-    let asked = Asked { call, doubt: None };
+    let asked = Asked { call, doubt: None, extras: Extras::default() };
     run(bench, journal, &mut Circles::new(None), vec![asked]).await?;
     if bench.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);

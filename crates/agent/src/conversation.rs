@@ -90,7 +90,7 @@ impl Conversation {
             has_begun: false,
             is_ending: false,
         };
-        Self { events, inputs, task: tokio::spawn(actor.serve()) }
+        Self { events, inputs, task: tokio::spawn(actor.serve_with_jobs()) }
     }
 
     /// Closes it, waits until all is written, and returns what still happened.
@@ -182,6 +182,26 @@ enum Work {
 }
 
 impl Actor {
+    /// Serves inputs, and keeps the starts and ends of background commands as they come.
+    async fn serve_with_jobs(self) {
+        let Some(jobs) = self.parts.jobs.clone() else { return self.serve().await };
+        let teller = self.journal.teller();
+        let telling = async {
+            loop {
+                let what = jobs.next_event().await;
+                // A log that cannot be written fails the turn too, which says so.
+                drop(teller.keep(vec![what]).await);
+            }
+        };
+        let serving = self.serve();
+        tokio::pin!(telling, serving);
+        tokio::select! {
+            biased;
+            () = &mut telling => {}
+            () = &mut serving => {}
+        }
+    }
+
     async fn serve(mut self) {
         while let Some(work) = self.next().await {
             if let Err(error) = self.perform(work).await {
@@ -243,6 +263,10 @@ impl Actor {
     }
 
     async fn end(&mut self) -> Result<(), LogError> {
+        if let Some(jobs) = &self.parts.jobs {
+            let ended = jobs.end().await;
+            self.journal.note(ended).await?;
+        }
         self.hooks.stop_with(CancellationToken::new());
         if self.share == Share::Whole {
             self.hooks.farewell(&mut self.journal).await?;

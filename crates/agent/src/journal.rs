@@ -196,6 +196,11 @@ impl Teller {
         room.send(Arc::new(self.book.event(seq, self.within.as_ref(), what)));
     }
 
+    /// Keeps something that no history needs, and tells it.
+    pub(crate) async fn keep(&self, whats: Vec<What>) -> Result<(), LogError> {
+        self.book.write(self.within.as_ref(), whats, Keeping::Noted).await.map(drop)
+    }
+
     /// The record of a conversation within this one.
     pub(crate) fn journal_within(&self, within: Within, budget: Budget) -> Journal {
         let account = self.account.within(budget);

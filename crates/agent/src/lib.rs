@@ -9,6 +9,7 @@
 mod account;
 mod announced;
 mod batch;
+mod blocking;
 mod compact;
 pub mod conversation;
 mod hooks;
@@ -20,6 +21,7 @@ pub mod oracles;
 mod packed;
 mod person;
 pub mod prompt;
+mod prompt_fill;
 mod recover;
 pub mod registry;
 mod reply;

@@ -2,6 +2,7 @@
 //! tools.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use contract::event::Answer;
@@ -14,6 +15,8 @@ use tokio::sync::oneshot;
 pub(crate) struct Answers {
     questions: Mutex<HashMap<CallId, oneshot::Sender<Answer>>>,
     ceiling: Mutex<Option<Mode>>,
+    /// Whether the user was told that `normal` works like `ask`.
+    has_told_fallback: AtomicBool,
 }
 
 impl Answers {
@@ -36,6 +39,16 @@ impl Answers {
     /// Takes freedom away at once. More than a turn was begun with is given between turns only.
     pub(crate) fn tighten(&self, mode: Mode) {
         *locked(&self.ceiling) = Some(mode);
+    }
+
+    /// Returns true if the user was told that `normal` works like `ask`.
+    pub(crate) fn has_told_fallback(&self) -> bool {
+        self.has_told_fallback.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the user was told so.
+    pub(crate) fn note_fallback_told(&self) {
+        self.has_told_fallback.store(true, Ordering::Relaxed);
     }
 
     /// Forgets what was taken away.

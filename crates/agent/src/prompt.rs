@@ -16,6 +16,8 @@ pub struct Ingredients<'a> {
     pub inner: &'a str,
     /// The tools on offer.
     pub tools: &'a [Arc<ToolSpec>],
+    /// Facts about sandbox and machine, as a block; may be empty.
+    pub facts: &'a str,
     /// The project's rules, as a block; may be empty.
     pub rules: &'a str,
     /// The skills on offer, as a block; may be empty.
@@ -58,6 +60,7 @@ pub fn agent_prompt(ingredients: &Ingredients<'_>, instructions: &str) -> String
     if !ingredients.tools.is_empty() {
         base.push_str(&tools(ingredients));
     }
+    push_facts(&mut base, ingredients);
     base.push_str("\n\n");
     base.push_str(REPORT);
     joined(ingredients, &base)
@@ -82,10 +85,18 @@ pub fn system_prompt(ingredients: &Ingredients<'_>) -> String {
     if !ingredients.tools.is_empty() {
         base.push_str(&tools(ingredients));
     }
+    push_facts(&mut base, ingredients);
     base.push_str("\n\n");
     base.push_str(GUIDELINES);
     base.push_str(&manner(ingredients.profile));
     joined(ingredients, &base)
+}
+
+fn push_facts(base: &mut String, ingredients: &Ingredients<'_>) {
+    if !ingredients.facts.is_empty() {
+        base.push_str("\n\n");
+        base.push_str(ingredients.facts);
+    }
 }
 
 /// The rules, what a prompt says itself, and the skills.
@@ -167,6 +178,7 @@ mod tests {
             cwd: "/w",
             inner: "",
             tools: &[Arc::new(spec)],
+            facts: "FACTS",
             rules: "RULES",
             skills: "SKILLS",
             profile,
@@ -178,7 +190,7 @@ mod tests {
         let prompt = prompt(&ModelProfile::default());
         assert!(prompt.starts_with("RULES\n\nYou are Brynhild"));
         assert!(prompt.ends_with("SKILLS"));
-        assert!(prompt.contains("You have these tools: Read."));
+        assert!(prompt.contains("You have these tools: Read.\n\nFACTS\n\nGuidelines:"));
     }
 
     #[test]

@@ -7,9 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::event::{Outcome, What};
 use contract::hook::Hook;
+use contract::jobs::Jobs;
 use contract::log::Log;
 use contract::message::Usage;
 use contract::policy::{Mode, Policy};
+use contract::prompt_lines::PromptLines;
 use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::Confinement;
 use contract::secret::Secret;
@@ -40,6 +42,12 @@ pub struct Parts {
     pub snapshots: Option<Arc<dyn Snapshots>>,
     /// Looks for changes of what extends the program, before each turn but the first.
     pub renewal: Option<Arc<dyn Renewal>>,
+    /// Knows the shell lines in prompts.
+    pub lines: Option<Arc<dyn PromptLines>>,
+    /// The background commands of the session.
+    pub jobs: Option<Arc<dyn Jobs>>,
+    /// Why the mode `normal` works like `ask` at the moment: the sandbox or undo cannot do its job.
+    pub fallback: Option<Arc<dyn Fn() -> Option<String> + Send + Sync>>,
 }
 
 impl Parts {

@@ -6,6 +6,7 @@ use contract::event::What;
 use contract::log::LogError;
 use contract::snapshots::{Effect, Snapshots};
 
+use crate::blocking;
 use crate::journal::Journal;
 use crate::settings::Parts;
 use crate::tool_call::{Bench, Prepared};
@@ -52,11 +53,5 @@ async fn blocking(
     work: impl FnOnce(&dyn Snapshots) -> Vec<What> + Send + 'static,
 ) -> Vec<What> {
     let snapshots = Arc::clone(snapshots);
-    let done = tokio::task::spawn_blocking(move || work(snapshots.as_ref())).await;
-    match done {
-        Ok(whats) => whats,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is shutting down.
-        Err(_) => Vec::new(),
-    }
+    blocking::blocking(move || work(snapshots.as_ref())).await.unwrap_or_default()
 }

@@ -1,38 +1,40 @@
 //! The order of a tool call. It is the security model, so it stands here and nowhere else:
 //! look up, check against the schema, state the actions, judge, ask hooks, judge again what they
-//! changed, ask the person where the ruling says so, judge writes again when their turn comes, run
-//! confined, let hooks revise the result, shorten what the model reads.
+//! changed, ask the user where the ruling says so (all calls of a reply together), judge again when
+//! a call's turn comes, run confined, let hooks revise the result, shorten what the model reads.
 
-use std::any::Any;
+mod asking;
+mod reasons;
+mod running;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use contract::event::{Answer, CallOutcome, Level, What};
+use contract::event::{CallOutcome, Level, What};
 use contract::hook::{CallView, Occasion};
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruling};
-use contract::sandbox::{Network, SandboxError};
+use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
 use contract::snapshots::Effect;
-use contract::text::head;
-use contract::tool::{BUILTIN, Risk, Tool, ToolContext, ToolError, ToolOutput};
+use contract::tool::{BUILTIN, Risk, Tool, ToolOutput};
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::blocking;
 use crate::hooks::{Advised, Hooks};
-use crate::journal::{Journal, Teller};
-use crate::keys::{self, Keys};
-use crate::nested::Parent;
+use crate::journal::Journal;
+use crate::keys::Keys;
 use crate::person::Answers;
 use crate::recover::Recoveries;
 use crate::settings::{Execution, Parts, Questions, Settings};
 use crate::truncate::{Shown, truncate};
 use crate::waiting::Waiting;
-use crate::writing;
 
-/// How long a cancelled tool may take to stop by itself.
-const GRACE: Duration = Duration::from_millis(150);
+pub(crate) use asking::{Question, ask, ask_all};
+pub(crate) use reasons::why;
+pub(crate) use running::run;
 
 /// What every call of a turn shares.
 #[derive(Clone, Copy)]
@@ -50,13 +52,38 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// How much freedom tools have: what was set, unless the person wants less by now.
+    /// The mode in force: the configured one, a stricter one that the user chose meanwhile, or
+    /// `ask` where `normal` would rely on a sandbox or on undo that does not work.
     pub(crate) fn mode(&self) -> Mode {
+        match self.chosen_mode() {
+            Mode::Normal if self.fallback().is_some() => Mode::Ask,
+            mode => mode,
+        }
+    }
+
+    fn chosen_mode(&self) -> Mode {
         self.settings.mode.min(self.answers.ceiling())
     }
 
-    /// Whether what only needs a word is taken as said.
-    pub(crate) fn asks_nothing(&self) -> bool {
+    /// Why `normal` works like `ask`.
+    fn fallback(&self) -> Option<String> {
+        self.parts.fallback.as_ref().and_then(|fallback| fallback())
+    }
+
+    /// Tells once in a session that `normal` works like `ask`.
+    async fn tell_fallback(&self, journal: &mut Journal) -> Result<(), LogError> {
+        if self.chosen_mode() != Mode::Normal || self.answers.has_told_fallback() {
+            return Ok(());
+        }
+        let Some(reason) = self.fallback() else { return Ok(()) };
+        self.answers.note_fallback_told();
+        let text = format!("edits and commands ask first, as in mode `ask`: {reason}");
+        journal.notice(Level::Warning, text, None).await
+    }
+
+    /// Returns true if doubts of hooks and of the loop itself are answered with yes (`--yes` or
+    /// yolo mode). A ruling of the policy is not a doubt: if it asks, the user is asked.
+    pub(crate) fn auto_approves(&self) -> bool {
         self.settings.approves_all || self.mode() == Mode::Yolo
     }
 
@@ -75,16 +102,39 @@ pub(crate) struct Doubt {
     pub(crate) why: String,
 }
 
+/// Where a call stands among those of its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// No call before it can change how it goes.
+    First,
+    /// A call before it may change how it goes.
+    AfterChanges,
+}
+
 /// A call that may run. Only [`prepare`] makes one.
 pub(crate) struct Approved {
     tool: Arc<dyn Tool>,
     call: ToolCall,
     actions: Vec<Action>,
     access: Access,
-    /// Where its processes find programs, if not where they usually do.
-    search_path: Option<String>,
     /// The arguments that the model gave, where hooks changed them.
     original: Option<Value>,
+    /// Whether the user was asked and agreed.
+    is_answered: bool,
+    extras: Extras,
+}
+
+/// Additions to the sandbox of a call's processes.
+#[derive(Default)]
+pub(crate) struct Extras {
+    env: BTreeMap<String, String>,
+    read: Vec<PathBuf>,
+}
+
+impl From<(BTreeMap<String, String>, Vec<PathBuf>)> for Extras {
+    fn from((env, read): (BTreeMap<String, String>, Vec<PathBuf>)) -> Self {
+        Self { env, read }
+    }
 }
 
 impl Approved {
@@ -114,6 +164,8 @@ pub(crate) enum Prepared {
     Approved(Box<Approved>),
     /// It will not.
     Settled(Box<Settled>),
+    /// A user decides.
+    Question(Box<Question>),
 }
 
 impl Prepared {
@@ -126,19 +178,45 @@ impl Prepared {
     pub(crate) fn has_effect(&self) -> bool {
         match self {
             Self::Approved(approved) => approved.has_effect(),
+            Self::Settled(_) | Self::Question(_) => false,
+        }
+    }
+
+    /// Returns true if it may change something should it run.
+    pub(crate) fn may_have_effect(&self) -> bool {
+        match self {
+            Self::Approved(approved) => approved.has_effect(),
+            Self::Question(question) => question.approved().has_effect(),
             Self::Settled(_) => false,
+        }
+    }
+
+    /// Adds to the sandbox of its processes.
+    pub(crate) fn extend(&mut self, extras: Extras) {
+        if let Self::Approved(approved) = self {
+            approved.extras = extras;
+        }
+    }
+
+    /// Keeps a call from running whose turn was stopped.
+    pub(crate) fn interrupt(&mut self) {
+        if let Self::Approved(approved) = self {
+            *self = Settled::interrupted(approved.call.clone()).into();
         }
     }
 
     /// What it could do to files; none where it will not run or changes nothing.
     pub(crate) fn effect(&self) -> Option<Effect> {
-        match self {
-            Self::Approved(approved) if approved.has_effect() => {
-                let actions = approved.actions.clone();
-                Some(Effect { actions, access: approved.access })
-            }
-            Self::Approved(_) | Self::Settled(_) => None,
-        }
+        let Self::Approved(approved) = self else { return None };
+        let is_granted = approved.tool.may_write() && approved.access == Access::ReadOnly;
+        let access = if is_granted { Access::Workspace } else { approved.access };
+        approved.has_effect().then(|| Effect { actions: approved.actions.clone(), access })
+    }
+}
+
+impl From<Settled> for Prepared {
+    fn from(settled: Settled) -> Self {
+        Self::Settled(Box::new(settled))
     }
 }
 
@@ -161,9 +239,19 @@ impl Settled {
         }
     }
 
+    /// How it ended.
+    pub(crate) fn outcome(&self) -> CallOutcome {
+        self.outcome
+    }
+
     /// The call.
     pub(crate) fn call(&self) -> &ToolCall {
         &self.call
+    }
+
+    /// A call with arguments that do not fit, or that cannot succeed.
+    fn invalid(call: ToolCall, problem: String) -> Self {
+        Self::without_running(call, CallOutcome::Invalid, problem)
     }
 
     /// A call that the end of the turn overtook.
@@ -223,36 +311,32 @@ impl Settled {
     }
 }
 
-/// Takes a call as far as the permission to run.
+/// Takes a call as far as the permission to run, or the question about it.
 pub(crate) async fn prepare(
     bench: Bench<'_>,
     journal: &mut Journal,
-    call: ToolCall,
-    doubt: Option<Doubt>,
+    (call, doubt): (ToolCall, Option<Doubt>),
+    position: Position,
 ) -> Result<Prepared, LogError> {
-    let settle = |call, outcome, text: String| {
-        Ok(Prepared::Settled(Box::new(Settled::without_running(call, outcome, text))))
-    };
-    let interrupted = |call| Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
     if bench.cancel.is_cancelled() {
-        return interrupted(call);
+        return Ok(Settled::interrupted(call).into());
     }
+    bench.tell_fallback(journal).await?;
     let renewed = match bench.parts.registry.get(&call.name) {
         Some(tool) => tool.renewed(bench.cancel).await,
         None => None,
     };
-    let (call, Judgment { tool, actions, ruling, original }) =
-        match judge(bench, &call, renewed).await {
-            _ if bench.cancel.is_cancelled() => return interrupted(call),
-            Err(problem) => return settle(call, CallOutcome::Invalid, problem),
-            Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
-            Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
-                Consulted::Judged(call, judgment) => (call, judgment),
-                Consulted::Settled(settled) => return Ok(Prepared::Settled(Box::new(settled))),
-            },
-        };
+    let (call, judgment) = match judge(bench, &call, renewed).await {
+        _ if bench.cancel.is_cancelled() => return Ok(Settled::interrupted(call).into()),
+        Err(problem) => return Ok(Settled::invalid(call, problem).into()),
+        Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
+        Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
+            Consulted::Judged(call, judgment) => (call, judgment),
+            Consulted::Settled(settled) => return Ok(settled.into()),
+        },
+    };
     if bench.cancel.is_cancelled() {
-        return interrupted(call);
+        return Ok(Settled::interrupted(call).into());
     }
     if let Some(text) = bench.parts.registry.broken(&call.name) {
         let hint = "correct `input_schema` in the tool".to_owned();
@@ -261,53 +345,85 @@ pub(crate) async fn prepare(
     if let Some(text) = bench.parts.registry.ignored(&call.name, &call.args) {
         journal.notice(Level::Warning, format!("{}: {text}", call.name), None).await?;
     }
-    let judged = What::ToolJudged {
-        call: call.id.clone(),
-        source: source(tool.as_ref()),
-        args: call.args.clone(),
-        actions: actions.clone(),
-        ruling: ruling.clone(),
-    };
-    let (access, stated, path) = (ruling.access, actions.clone(), ruling.search_path.clone());
-    let approved = Approved { tool, call, actions: stated, access, search_path: path, original };
-    if bench.settings.execution == Execution::Dry && ruling.decision != Decision::Deny {
+    decide(bench, journal, (call, judgment), position).await
+}
+
+/// Makes of a judged call what its ruling says.
+async fn decide(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    (call, judgment): (ToolCall, Judgment),
+    position: Position,
+) -> Result<Prepared, LogError> {
+    let judged = judgment.event(&call);
+    let Judgment { tool, actions, ruling, original } = judgment;
+    if ruling.decision == Decision::Deny {
         journal.note(vec![judged]).await?;
-        let mut settled = Settled::without_running(approved.call, CallOutcome::Skipped, "");
+        let text = format!("Permission denied: {}", why(&ruling));
+        return Ok(Settled::without_running(call, CallOutcome::Denied, text).into());
+    }
+    if bench.settings.execution == Execution::Dry {
+        journal.note(vec![judged]).await?;
+        let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
         settled.output = ToolOutput::success("[dry run - tool not executed]");
-        return Ok(Prepared::Settled(Box::new(settled)));
+        return Ok(settled.into());
     }
-    match ruling.decision {
-        Decision::Allow => {
-            journal.note(vec![judged]).await?;
-            Ok(Prepared::Approved(Box::new(approved)))
-        }
-        Decision::Deny => {
-            journal.note(vec![judged]).await?;
-            let text = format!("Permission denied: {}", why(&ruling));
-            settle(approved.call, CallOutcome::Denied, text)
-        }
-        Decision::Ask => {
-            let question = What::Asked {
-                call: approved.call.id.clone(),
-                tool: approved.call.name.clone(),
-                args: approved.call.args.clone(),
-                actions: actions.clone(),
-                why: why(&ruling),
-                remember: bench.parts.policy.rememberable(approved.tool.spec(), &actions),
-                asked_again: bench.parts.policy.asked_again(approved.tool.spec(), &actions),
-            };
-            let answer = ask(bench, journal, &approved.call, vec![judged, question]).await?;
-            // Before the answer is told: what is said to be remembered is.
-            let kept = remember(bench, &approved, &actions, &answer);
-            let told = What::Answered {
-                call: approved.call.id.clone(),
-                answer: answer.clone(),
-                rules: kept.rules.clone(),
-            };
-            journal.note(vec![told]).await?;
-            answered(bench, journal, approved, (&kept, &ruling), answer).await
+    let access = ruling.access;
+    let (is_answered, extras) = (false, Extras::default());
+    let approved = Approved { tool, call, actions, access, original, is_answered, extras };
+    if ruling.decision == Decision::Allow {
+        journal.note(vec![judged]).await?;
+        return Ok(Prepared::Approved(Box::new(approved)));
+    }
+    Ok(match Question::about(bench, approved, (ruling, judged), position).await {
+        Ok(question) => Prepared::Question(Box::new(question)),
+        Err((call, problem)) => Settled::invalid(call, problem).into(),
+    })
+}
+
+/// Judges an approved call again when its turn comes, because an earlier call of the reply may have
+/// changed what it does. The user's answer holds for the same files, hosts and commands.
+pub(crate) async fn judge_again(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    prepared: Prepared,
+) -> Result<Prepared, LogError> {
+    let Prepared::Approved(approved) = prepared else { return Ok(prepared) };
+    if bench.cancel.is_cancelled() {
+        return Ok(Settled::interrupted(approved.call).into());
+    }
+    let mut again = match judge(bench, &approved.call, Some(Arc::clone(&approved.tool))).await {
+        Ok(judgment) => judgment,
+        Err(problem) => return Ok(Settled::invalid(approved.call, problem).into()),
+    };
+    let is_same = same_targets(&again.actions, &approved.actions);
+    match again.ruling.decision {
+        Decision::Deny => {}
+        Decision::Ask if !(approved.is_answered && is_same) => {}
+        Decision::Allow | Decision::Ask => {
+            let (actions, access) = (again.actions, again.ruling.access);
+            let approved = Approved { actions, access, ..*approved };
+            return Ok(Prepared::Approved(Box::new(approved)));
         }
     }
+    again.original = approved.original;
+    let decided = decide(bench, journal, (approved.call, again), Position::AfterChanges).await?;
+    let mut decided = asking::ask_all(bench, journal, vec![decided]).await?;
+    Ok(decided.remove(0))
+}
+
+/// Returns true if both lists do the same to the same files, hosts and commands, whatever the
+/// content of the files.
+fn same_targets(one: &[Action], other: &[Action]) -> bool {
+    let bare = |action: &Action| match action {
+        Action::Write { path, .. } => Action::Write { path: path.clone(), diff: None },
+        Action::Read { .. }
+        | Action::Run { .. }
+        | Action::Connect { .. }
+        | Action::LeaveSandbox { .. }
+        | Action::Opaque { .. } => action.clone(),
+    };
+    one.iter().map(bare).eq(other.iter().map(bare))
 }
 
 /// What the policy makes of a call.
@@ -317,6 +433,19 @@ struct Judgment {
     ruling: Ruling,
     /// The arguments that the model gave, where hooks changed them.
     original: Option<Value>,
+}
+
+impl Judgment {
+    /// The event that tells it.
+    fn event(&self, call: &ToolCall) -> What {
+        What::ToolJudged {
+            call: call.id.clone(),
+            source: source(self.tool.as_ref()),
+            args: call.args.clone(),
+            actions: self.actions.clone(),
+            ruling: self.ruling.clone(),
+        }
+    }
 }
 
 /// The plugin that a tool comes from.
@@ -337,8 +466,15 @@ async fn judge(
     let Some(tool) = tool.or_else(|| registry.get(&call.name).cloned()) else {
         return Err(format!("Unknown tool: {}", call.name));
     };
-    let actions = tool.actions(&call.args).map_err(|error| error.to_string())?;
-    let mut ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.mode());
+    let (policy, judged, args) =
+        (Arc::clone(&bench.parts.policy), Arc::clone(&tool), call.args.clone());
+    let mode = bench.mode();
+    let ruled = blocking(move || {
+        let actions = judged.actions(&args).map_err(|error| error.to_string())?;
+        let ruling = policy.judge(judged.spec(), &actions, mode);
+        Ok::<_, String>((actions, ruling))
+    });
+    let (actions, mut ruling) = ruled.await.ok_or("interrupted: not run")??;
     if let Some(why) = bench.cancel.run_until_cancelled(tool.caution(call)).await.flatten() {
         // No rule can have been made with this in mind.
         let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
@@ -373,14 +509,7 @@ async fn consult(
         Advised::Block { hook, reason } => {
             let doubt = Doubt { origin: format!("hook {hook}"), why: reason };
             let why = tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
-            let judged = What::ToolJudged {
-                call: call.id.clone(),
-                source: source(judgment.tool.as_ref()),
-                args: call.args.clone(),
-                actions: judgment.actions,
-                ruling: judgment.ruling,
-            };
-            journal.note(vec![judged]).await?;
+            journal.note(vec![judgment.event(&call)]).await?;
             let settled = Settled::without_running(call, CallOutcome::Denied, why);
             return Ok(Consulted::Settled(settled));
         }
@@ -397,7 +526,7 @@ async fn consult(
         };
     }
     if let Some(doubt) = ask.or(doubt)
-        && !bench.asks_nothing()
+        && !bench.auto_approves()
     {
         tightened(&mut judgment.ruling, Decision::Ask, &call.name, doubt);
     }
@@ -415,186 +544,4 @@ fn tightened(ruling: &mut Ruling, decision: Decision, subject: &str, doubt: Doub
     let (subject, Doubt { origin, why }) = (subject.to_owned(), doubt);
     ruling.reasons.push(Reason { decision, subject, why: why.clone(), origin });
     why
-}
-
-/// Puts a question to a person and waits for the answer.
-pub(crate) async fn ask(
-    bench: Bench<'_>,
-    journal: &mut Journal,
-    call: &ToolCall,
-    question: Vec<What>,
-) -> Result<Answer, LogError> {
-    let receiver = bench.answers.wait_for(&call.id);
-    journal.note(question).await?;
-    let answer = async {
-        tokio::select! {
-            () = bench.cancel.cancelled() => Answer::Cancel,
-            answer = receiver => answer.unwrap_or(Answer::Nobody),
-        }
-    };
-    tokio::pin!(answer);
-    let asking = Occasion::Asking { tool: call.name.clone() };
-    // Hooks hear of the question while the person thinks; an answer does not wait for them.
-    tokio::select! {
-        biased;
-        answer = &mut answer => return Ok(answer),
-        told = bench.hooks.occasion(journal, &asking) => told?,
-    }
-    Ok(answer.await)
-}
-
-/// Remembers a call for as long as the answer says.
-fn remember(bench: Bench<'_>, approved: &Approved, actions: &[Action], answer: &Answer) -> Kept {
-    let (policy, spec) = (&bench.parts.policy, approved.tool.spec());
-    match answer {
-        Answer::Session => Kept { rules: policy.remember(spec, actions), problem: None },
-        Answer::Project => policy.keep(spec, actions, Reach::Project),
-        Answer::Always => policy.keep(spec, actions, Reach::Everywhere),
-        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => Kept::default(),
-    }
-}
-
-async fn answered(
-    bench: Bench<'_>,
-    journal: &mut Journal,
-    approved: Approved,
-    (kept, ruling): (&Kept, &Ruling),
-    answer: Answer,
-) -> Result<Prepared, LogError> {
-    let (outcome, text) = match answer {
-        Answer::Once => return Ok(Prepared::Approved(Box::new(approved))),
-        Answer::Session | Answer::Project | Answer::Always => {
-            let span = match answer {
-                Answer::Project if kept.problem.is_none() => "in this project from here on",
-                Answer::Always if kept.problem.is_none() => "from here on",
-                _ => "until the session ends",
-            };
-            let text = if kept.rules.is_empty() {
-                "calls like this one are asked about every time".to_owned()
-            } else {
-                format!("allowed {span}: {}", kept.rules.join("; "))
-            };
-            journal.notice(Level::Info, text, None).await?;
-            if let Some(problem) = &kept.problem {
-                journal.notice(Level::Warning, problem.clone(), None).await?;
-            }
-            return Ok(Prepared::Approved(Box::new(approved)));
-        }
-        Answer::Deny { reason } => {
-            let refusal = approved.tool.refusal();
-            let refusal = refusal.unwrap_or_else(|| "Permission denied by user".to_owned());
-            let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            (CallOutcome::Denied, refusal + &why)
-        }
-        Answer::Cancel => {
-            bench.stop.cancel();
-            (CallOutcome::Denied, "Permission denied by user: the turn was stopped".to_owned())
-        }
-        Answer::Nobody => (
-            CallOutcome::Unanswered,
-            format!(
-                "Permission denied by user: nobody can be asked, and this call needs approval \
-                 ({})",
-                why(ruling)
-            ),
-        ),
-    };
-    Ok(Prepared::Settled(Box::new(Settled::without_running(approved.call, outcome, text))))
-}
-
-/// Runs an approved call to its end, or until it is cancelled.
-pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
-    let has_effect = approved.has_effect();
-    let Approved { tool, call, access, search_path, actions, original } = approved;
-    let _turn = match writing::turn(bench, tool.as_ref(), &actions).await {
-        Ok(turn) => turn,
-        Err(text) => return Settled::without_running(call, CallOutcome::Denied, text),
-    };
-    let mut confinement = bench.parts.confinement.with_access(access);
-    confinement.profile.env.extend(search_path.map(|path| ("PATH".to_owned(), path)));
-    if bench.mode() == Mode::ReadOnly {
-        confinement.profile.network = Network::None;
-    }
-    let (progress, mut lines) = mpsc::channel(64);
-    let parent = Arc::new(Parent::new(bench, &call.id, &teller));
-    let context = ToolContext {
-        session: teller.session().clone(),
-        confinement,
-        cancel: bench.cancel.child_token(),
-        progress,
-        spill: bench.settings.spill.clone(),
-        conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
-        view: bench.parts.policy.view(tool.spec()),
-        actions: actions.clone(),
-        veils: keys::veils(teller.keys()),
-    };
-    let started = Instant::now();
-    let result = {
-        let work = tool.run(&call, &context);
-        let overdue = async {
-            bench.cancel.cancelled().await;
-            if tool.is_indivisible() {
-                std::future::pending::<()>().await;
-            }
-            tokio::time::sleep(GRACE).await;
-            parent.closed().await;
-        };
-        tokio::pin!(work, overdue);
-        loop {
-            tokio::select! {
-                result = &mut work => break result,
-                () = &mut overdue => break Err(ToolError::Cancelled),
-                Some(text) = lines.recv() => {
-                    teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
-                }
-            }
-        }
-    };
-    let duration = started.elapsed();
-    // What it said last is told too, though its end was noticed first.
-    while let Ok(text) = lines.try_recv() {
-        teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
-    }
-    let (outcome, output) = match result {
-        Ok(output) if bench.cancel.is_cancelled() && !output.success => {
-            (CallOutcome::Interrupted, output)
-        }
-        Ok(output) => (CallOutcome::Ran, output),
-        Err(ToolError::Cancelled) => (CallOutcome::Interrupted, ToolOutput::failure("interrupted")),
-        Err(ToolError::Sandbox(error @ SandboxError::Unavailable { .. })) => {
-            (CallOutcome::NoSandbox, ToolOutput::failure(error.to_string()))
-        }
-        Err(error @ (ToolError::Input(_) | ToolError::Sandbox(_) | ToolError::Broken(_))) => {
-            (CallOutcome::Ran, ToolOutput::failure(error.to_string()))
-        }
-    };
-    Settled { call, outcome, output, duration, has_effect, actions, original }
-}
-
-/// The reasons that decided, each once; of very many the first few.
-pub(crate) fn why(ruling: &Ruling) -> String {
-    const TOLD: usize = 12;
-    let deciding = || ruling.reasons.iter().filter(|reason| reason.decision == ruling.decision);
-    let first = deciding().next().map(|reason| &reason.subject);
-    let is_of_parts = deciding().any(|reason| Some(&reason.subject) != first);
-    let mut told: Vec<String> = Vec::new();
-    for reason in deciding() {
-        let words = format!("{} ({})", reason.why, reason.origin);
-        let words = if is_of_parts { format!("`{}`: {words}", part(reason)) } else { words };
-        if !told.contains(&words) {
-            told.push(words);
-        }
-    }
-    if told.len() > TOLD {
-        let more = told.len() - TOLD;
-        told.truncate(TOLD);
-        told.push(format!("and {more} more"));
-    }
-    if told.is_empty() { "no rule allows it".to_owned() } else { told.join("; ") }
-}
-
-/// The beginning of what a reason is about.
-fn part(reason: &Reason) -> String {
-    let shown = head(&reason.subject, 60);
-    if shown.len() < reason.subject.len() { format!("{shown}…") } else { shown.to_owned() }
 }

@@ -146,6 +146,8 @@ impl Transcript {
             What::Configured { system, .. } => self.system.clone_from(system),
             What::SessionStarted { .. }
             | What::Titled { .. }
+            | What::JobStarted { .. }
+            | What::JobFinished { .. }
             | What::RequestSent { .. }
             | What::ReplyDelta { .. }
             | What::ToolCalled { .. }

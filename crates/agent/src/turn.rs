@@ -16,12 +16,13 @@ use crate::batch::{self, Asked as AskedCall};
 use crate::compact::{self, Shortened};
 use crate::hooks::{Halt, Words};
 use crate::journal::Journal;
+use crate::prompt_fill;
 use crate::recover::{self, Sought};
 use crate::reply::{Asked, Draft};
 use crate::round;
 use crate::settings::{Bound, Questions, limited};
 use crate::stuck::{Circles, TALK, Talked};
-use crate::tool_call::{self, Bench, Doubt};
+use crate::tool_call::{self, Bench, Doubt, Extras};
 
 /// Reminders to end with the required tool before a plain answer is taken.
 const REMINDERS: u32 = 3;
@@ -60,6 +61,7 @@ pub(crate) async fn run(
         Words::Blocked { hook, reason } => return Ok(Outcome::Blocked { hook, reason }),
         Words::Skipped => return Ok(Outcome::Answered { stop_reason: "skipped".to_owned() }),
     };
+    let prompt = prompt_fill::fill(bench, journal, prompt).await?;
     journal.note(vec![What::TurnStarted { prompt: prompt.clone() }]).await?;
     if bench.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
@@ -131,7 +133,7 @@ impl Turn<'_> {
         }
         let is_cut = stop_reason == StopReason::MaxTokens.as_str()
             && calls.iter().any(|call| call.args.is_string());
-        let asked = |call| AskedCall { call, doubt: doubt.clone() };
+        let asked = |call| AskedCall { call, doubt: doubt.clone(), extras: Extras::default() };
         let asked = calls.iter().cloned().map(asked).collect();
         let mut reported = batch::run(bench, journal, &mut self.circles, asked).await?;
         let results = std::mem::take(&mut reported.results);
@@ -197,6 +199,7 @@ impl Turn<'_> {
         for prompt in words {
             match self.bench.hooks.words(journal, prompt).await? {
                 Words::Sent(text) => {
+                    let text = prompt_fill::fill(self.bench, journal, text).await?;
                     self.prompt.clone_from(&text);
                     inject(journal, contract::event::PERSON, text).await?;
                 }
@@ -340,9 +343,9 @@ impl Turn<'_> {
             return Ok(Some(ending));
         };
         if self.reminders == REMINDERS {
-            let text = format!("the turn ends without the required call of {tool}");
-            journal.notice(Level::Warning, text, None).await?;
-            return Ok(Some(ending));
+            let error = format!("the turn ended without the required call of {tool}");
+            let hint = "type `continue`, or ask without the requirement".to_owned();
+            return Ok(Some(Outcome::Failed { error, hint: Some(hint) }));
         }
         self.reminders += 1;
         remind(journal, tool).await?;
@@ -414,7 +417,7 @@ impl Turn<'_> {
     /// Asks a person whether a model that only talks should go on.
     async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Result<Answer, LogError> {
         let settings = self.bench.settings;
-        if self.bench.asks_nothing() {
+        if self.bench.auto_approves() {
             return Ok(Answer::Once);
         }
         if settings.questions == Questions::Refused {
@@ -429,10 +432,10 @@ impl Turn<'_> {
             args: Value::Null,
             actions: Vec::new(),
             why: why.to_owned(),
+            destructive: false,
             remember: Vec::new(),
-            asked_again: Vec::new(),
         };
-        let answer = tool_call::ask(self.bench, journal, &call, vec![question]).await?;
+        let answer = tool_call::ask(self.bench, journal, &call, question).await?;
         let answered = What::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
         journal.note(vec![answered]).await?;
         Ok(answer)

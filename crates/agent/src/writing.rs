@@ -1,10 +1,13 @@
 //! Writes of files, judged again when their turn comes. What a file means to git depends on those
 //! beside it, which another conversation or a hook may have written since the call was judged.
 
+use std::sync::Arc;
+
 use contract::policy::{Action, Decision};
 use contract::tool::{BUILTIN, Tool};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::blocking::blocking;
 use crate::tool_call::{Bench, why};
 
 /// Held while a file is written: of several conversations that write at once each sees what the
@@ -15,7 +18,7 @@ static WRITES: Mutex<()> = Mutex::const_new(());
 /// plugins may take long, so that they only are judged again.
 pub(crate) async fn turn(
     bench: Bench<'_>,
-    tool: &dyn Tool,
+    tool: &Arc<dyn Tool>,
     actions: &[Action],
 ) -> Result<Option<MutexGuard<'static, ()>>, String> {
     if !actions.iter().any(|action| matches!(action, Action::Write { .. })) {
@@ -30,7 +33,10 @@ pub(crate) async fn turn(
     } else {
         None
     };
-    let ruling = bench.parts.policy.judge(tool.spec(), actions, bench.mode());
+    let (policy, judged) = (Arc::clone(&bench.parts.policy), Arc::clone(tool));
+    let (actions, mode) = (actions.to_vec(), bench.mode());
+    let ruled = blocking(move || policy.judge(judged.spec(), &actions, mode)).await;
+    let Some(ruling) = ruled else { return Err("interrupted: not run".to_owned()) };
     if ruling.decision == Decision::Deny {
         return Err(format!("Permission denied: {}", why(&ruling)));
     }

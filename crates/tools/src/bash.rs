@@ -1,26 +1,32 @@
 //! `Bash`: runs a shell command in the sandbox. Memory stays bounded whatever the command prints,
-//! and nothing it started outlives the call.
+//! and nothing it started outlives the call, except background commands, which `jobs` owns.
 
+mod blocked;
 mod capture;
-mod pump;
+mod needs;
+pub(crate) mod pump;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::sandbox::{Channel, Exit, Spawn, Stdin};
+use contract::sandbox::{Blocked, Channel, Child, Exit, Spawn, Stdin};
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::jobs::{Jobs, Started};
 use crate::{arguments, describe};
 use capture::Capture;
-use pump::{Bounds, End};
+use pump::{Bounds, End, Streams};
 
 const DEFAULT_TIMEOUT: usize = 120_000;
 const MAX_TIMEOUT: usize = 600_000;
+/// How long a background command may take to end or to print its first lines.
+const FIRST_OUTPUT: Duration = Duration::from_millis(500);
 /// A command that prints more than this is killed.
 const MAX_PRINTED: u64 = 10 << 30;
 /// The most characters a call returns.
@@ -36,6 +42,12 @@ struct Args {
     command: String,
     #[serde(default, deserialize_with = "arguments::count")]
     timeout: Option<usize>,
+    #[serde(default)]
+    network: needs::Network,
+    #[serde(default)]
+    outside: bool,
+    #[serde(default)]
+    background: bool,
 }
 
 impl Args {
@@ -52,27 +64,18 @@ impl Args {
     }
 }
 
-/// How a commit can be made, where git in the sandbox cannot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Committing {
-    /// By the tool `GitCommit`.
-    ByTool,
-    /// Not at all.
-    Nowhere,
-}
-
 /// The tool.
 pub(crate) struct Bash {
     spec: ToolSpec,
     root: PathBuf,
-    committing: Committing,
+    jobs: Arc<Jobs>,
     max_printed: u64,
 }
 
 impl Bash {
-    /// Makes the tool for commands that run in `root`.
-    pub(crate) fn new(root: PathBuf, committing: Committing) -> Self {
-        let schema = json!({
+    /// Makes the tool for commands that run in `root`, in the background as one of `jobs`.
+    pub(crate) fn new(root: PathBuf, jobs: Arc<Jobs>) -> Self {
+        let mut schema = json!({
             "type": "object",
             "properties": {
                 "command": {"type": "string", "description": "The command to run"},
@@ -85,11 +88,14 @@ impl Bash {
             },
             "required": ["command"]
         });
+        for (name, property) in needs::schema() {
+            schema["properties"][name] = property;
+        }
         let words = include_str!("bash.md");
         Self {
             spec: describe::spec("Bash", words, "shell", Risk::HighImpact, schema),
             root,
-            committing,
+            jobs,
             max_printed: MAX_PRINTED,
         }
     }
@@ -103,25 +109,48 @@ impl Tool for Bash {
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
-        Ok(vec![Action::Run { command: args.command, cwd: self.root.clone() }])
+        let hosts = needs::hosts(&args.network)?;
+        let outside = args.outside.then_some(args.command.as_str());
+        let run = Action::Run { command: args.command.clone(), cwd: self.root.clone() };
+        Ok(std::iter::once(run).chain(needs::actions(hosts, outside)).collect())
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args = Args::parse(&call.args)?;
-        let milliseconds = args.timeout.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
+        let child = context.confinement.start(&self.spawn(&args))?;
+        if args.background {
+            self.start(args, child, context).await
+        } else {
+            self.finish(args, child, (call, context)).await
+        }
+    }
+}
+
+impl Bash {
+    /// The process of a call.
+    fn spawn(&self, args: &Args) -> Spawn {
         let bash = Path::new("/bin/bash");
         let shell = if bash.exists() { "/bin/bash" } else { "/bin/sh" };
-        let spawn = Spawn {
+        Spawn {
             program: PathBuf::from(shell),
-            args: vec!["-c".into(), args.command.into()],
+            args: vec!["-c".into(), args.command.clone().into()],
             cwd: self.root.clone(),
             stdin: Stdin::Null,
             channel: Channel::None,
             env: std::collections::BTreeMap::new(),
             home: None,
-        };
-        let mut child = context.confinement.start(&spawn)?;
-        let mut streams = pump::Streams {
+        }
+    }
+
+    /// Runs a process to its end.
+    async fn finish(
+        &self,
+        args: Args,
+        mut child: Child,
+        (call, context): (&ToolCall, &ToolContext),
+    ) -> Result<ToolOutput, ToolError> {
+        let milliseconds = args.timeout.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
+        let mut streams = Streams {
             stdout: Capture::new("stdout", context, call),
             stderr: Capture::new("stderr", context, call),
         };
@@ -130,18 +159,66 @@ impl Tool for Bash {
             printed: self.max_printed,
         };
         let end = pump::to_end(&mut child, &mut streams, &bounds, &context.cancel).await;
+        let refused = child.process.blocked();
         drop(child);
         let mut output = conclude(&end, milliseconds, self.max_printed);
         let text = text(streams).await;
         output.facts.extend(text.facts());
+        let complaints = if output.success { text.errors() } else { text.whole.as_str() };
+        let hint = hint(&args, context, &refused, complaints)?;
         output.output = text.whole;
-        if let Some(error) = &mut output.error
-            && let Some(remedy) = remedy(&output.output, self.committing)
-        {
-            error.push_str("\n.git is read-only for commands; ");
-            error.push_str(remedy);
+        append(&mut output, hint);
+        Ok(output)
+    }
+
+    /// Leaves a process in the background.
+    async fn start(
+        &self,
+        args: Args,
+        child: Child,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let veils = context.veils.as_ref();
+        let started = self.jobs.start(args.command.clone(), child, veils, FIRST_OUTPUT).await;
+        let Started { job, output: printed, ended } = started.map_err(ToolError::Input)?;
+        let mut output = match &ended {
+            None => ToolOutput::success(format!("job {job} is running in the background")),
+            Some(ended) if ended.is_success => {
+                ToolOutput::success(format!("job {job} has ended: {}", ended.outcome))
+            }
+            Some(ended) => ToolOutput::failure(format!("job {job} has ended: {}", ended.outcome)),
+        };
+        output.facts.insert("job".to_owned(), json!(job));
+        if output.success && !printed.is_empty() {
+            output.output = format!("{}\n{printed}", output.output);
+        } else {
+            output.output.push_str(&printed);
+        }
+        if let Some(ended) = ended {
+            append(&mut output, hint(&args, context, &ended.refused, &printed)?);
         }
         Ok(output)
+    }
+}
+
+/// The line about what the sandbox blocked.
+fn hint(
+    args: &Args,
+    context: &ToolContext,
+    refused: &[Blocked],
+    text: &str,
+) -> Result<Option<String>, ToolError> {
+    let requested = needs::hosts(&args.network)?;
+    let profile = &context.confinement.profile;
+    Ok(blocked::hint(&blocked::Outcome { profile, requested: &requested, refused, text }))
+}
+
+/// Ends a result with a line.
+fn append(output: &mut ToolOutput, line: Option<String>) {
+    if let Some(line) = line {
+        let last = output.error.as_mut().unwrap_or(&mut output.output);
+        let gap = if last.is_empty() { "" } else { "\n" };
+        *last = format!("{last}{gap}{line}");
     }
 }
 
@@ -173,19 +250,6 @@ fn conclude(end: &End, milliseconds: usize, max_printed: u64) -> ToolOutput {
     output
 }
 
-/// What to do where a command complained that it could not write in a repository.
-fn remedy(text: &str, committing: Committing) -> Option<&'static str> {
-    let is_refused =
-        |line: &&str| line.contains("Read-only file system") || line.contains("Permission denied");
-    let mut refused = text.lines().filter(is_refused).filter(|line| line.contains(".git/"));
-    if committing == Committing::ByTool && refused.clone().any(|line| line.contains("index.lock")) {
-        return Some("commit with the GitCommit tool");
-    }
-    refused.next().map(|_| {
-        "ask the person to make, change or remove a repository here, and clone what you only want to read to /tmp"
-    })
-}
-
 /// What both streams held.
 struct Text {
     whole: String,
@@ -194,6 +258,12 @@ struct Text {
 }
 
 impl Text {
+    /// Standard error.
+    fn errors(&self) -> &str {
+        let start = self.parts.map_or(self.whole.len(), |(_, second)| second);
+        self.whole.get(start..).unwrap_or_default()
+    }
+
     /// Which bytes were printed where: no reader can tell it by words that a command may print itself.
     fn facts(&self) -> impl Iterator<Item = (String, Value)> {
         let end = self.whole.len();
@@ -206,7 +276,7 @@ impl Text {
 }
 
 /// What both streams held, cut to what a model can take in.
-async fn text(streams: pump::Streams) -> Text {
+async fn text(streams: Streams<Capture>) -> Text {
     let (stdout, stderr) = (streams.stdout, streams.stderr);
     let (printed, complained) = (stdout.characters(), stderr.characters());
     let separator = "\n--- stderr ---\n";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Display, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Display, Risk, Sight, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -86,6 +86,18 @@ impl Tool for Edit {
         let diff = change.map(|change| change.unified);
         let written = self.seen.state(path, file.as_ref(), diff);
         Ok(self.paths.reads(&args.file_path)?.into_iter().chain([written]).collect())
+    }
+
+    fn check(&self, args: &Value, sight: Sight) -> Result<(), ToolError> {
+        let args = Args::parse(args)?;
+        let given = &args.file_path;
+        let loaded = files::load(&self.paths.writable(given)?, given).map_err(ToolError::Input)?;
+        let missing = || ToolError::Input(format!("File not found: {given}"));
+        let file = loaded.ok_or_else(missing)?;
+        match sight {
+            Sight::Existence => Ok(()),
+            Sight::Content => Change::plan(&args, &file).map(drop).map_err(ToolError::Input),
+        }
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

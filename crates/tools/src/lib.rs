@@ -12,10 +12,10 @@ pub mod diff;
 mod edit;
 mod files;
 mod finish;
-mod git_commit;
 mod glob;
 mod grep;
 mod inspect;
+pub mod jobs;
 mod learn_skill;
 pub mod links;
 mod outcome;
@@ -34,7 +34,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contract::broker::{Broker, BrokerError};
 use contract::skill::Skill;
 use contract::tool::Tool;
 
@@ -55,8 +54,8 @@ pub struct Settings {
     pub readable_paths: Vec<PathBuf>,
     /// What `LearnSkill` can teach.
     pub skills: Vec<Skill>,
-    /// Makes commits; without one, or outside of a repository, `GitCommit` is not offered.
-    pub broker: Option<Arc<dyn Broker>>,
+    /// The background commands of the session.
+    pub jobs: Arc<jobs::Jobs>,
 }
 
 /// Whether the error of a call says that a file is out of reach for tools.
@@ -75,15 +74,9 @@ pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
         None => Arc::clone(&shared),
     };
     let seen = Arc::new(seen::Seen::default());
-    let is_repository =
-        |broker: &Arc<dyn Broker>| !matches!(broker.branch(), Err(BrokerError::NotARepository(_)));
-    let broker = settings.broker.clone().filter(is_repository);
-    let committing = match broker {
-        Some(_) => bash::Committing::ByTool,
-        None => bash::Committing::Nowhere,
-    };
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(bash::Bash::new(settings.root.clone(), committing)),
+        Arc::new(bash::Bash::new(settings.root.clone(), Arc::clone(&settings.jobs))),
+        Arc::new(jobs::JobsTool::new(Arc::clone(&settings.jobs))),
         Arc::new(read::Read::new(paths("Read"), Arc::clone(&seen))),
         Arc::new(write::Write::new(paths("Write"), Arc::clone(&seen))),
         Arc::new(edit::Edit::new(paths("Edit"), seen)),
@@ -91,9 +84,6 @@ pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
         Arc::new(glob::Glob::new(paths("Glob"))),
         Arc::new(inspect::Inspect::new(paths("Inspect"))),
     ];
-    if let Some(broker) = broker {
-        tools.push(Arc::new(git_commit::GitCommit::new(broker)));
-    }
     tools.extend([
         Arc::new(learn_skill::LearnSkill::new(settings.skills)) as Arc<dyn Tool>,
         Arc::new(todo_write::TodoWrite::new()),
@@ -114,6 +104,7 @@ mod tests {
         let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
         let expected = [
             "Bash",
+            "Jobs",
             "Read",
             "Write",
             "Edit",

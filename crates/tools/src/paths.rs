@@ -102,27 +102,22 @@ impl Paths {
         Ok(way.map(|path| Action::Read { path }).collect())
     }
 
-    /// The file that `given` means, if it may be written.
+    /// The file that `given` means, if it may be written or the policy asks the user about it.
     pub(crate) fn writable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
         let why = match judge(&path, &self.writable, &self.closed_to_writing) {
+            Verdict::Unlisted => return Ok(path),
             Verdict::Open(folder) => match self.protection(&path, folder, given)? {
                 None => return Ok(path),
-                Some(name) => format!(
-                    "is in a protected location. What is in `{name}` can decide what other \
-                     programs run, so only a person may change it"
-                ),
+                Some(name) if is_asked_about(&path, folder, name) => return Ok(path),
+                Some(name) => format!("Other programs run or obey what is in `{name}`"),
             },
             Verdict::Closed => {
                 let allowed = self.allowed();
-                format!("is in a protected location. Writable are {allowed}")
-            }
-            Verdict::Unlisted => {
-                let allowed = self.allowed();
-                format!("is outside allowed directories. Writable are {allowed}")
+                format!("Writable are {allowed}; for other files call Bash with `outside: true`")
             }
         };
-        Err(Stop::Failed(format!("{UNWRITABLE}{given} {why}")))
+        Err(Stop::Failed(format!("{UNWRITABLE}{given} is in a protected location. {why}")))
     }
 
     /// Whether a resolved path may be read.
@@ -222,6 +217,13 @@ pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<P
         return Ok(path);
     }
     Err(Stop::Failed(format!("{given} led to another file when this was judged; call again")))
+}
+
+/// Returns true if the policy asks about a file by its protected name: it sees the name in the
+/// resolved path, and refuses only the first two.
+fn is_asked_about(path: &Path, folder: &Path, name: &str) -> bool {
+    let is_in_path = path.strip_prefix(folder).ok().and_then(protected) == Some(name);
+    is_in_path && !matches!(name, ".git" | ".brynhild")
 }
 
 fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a> {

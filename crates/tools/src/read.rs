@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Risk, Sight, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -74,6 +74,11 @@ impl Tool for Read {
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
         Ok(self.paths.reads(&args.file_path)?)
+    }
+
+    fn check(&self, args: &Value, _: Sight) -> Result<(), ToolError> {
+        let given = Args::parse(args)?.file_path;
+        files::open(&self.paths.readable(&given)?, &given).map(drop).map_err(ToolError::Input)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Display, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Display, Risk, Sight, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -75,6 +75,12 @@ impl Tool for Write {
             Err(_) => Action::Write { path, diff: None },
         });
         Ok(actions)
+    }
+
+    fn check(&self, args: &Value, _: Sight) -> Result<(), ToolError> {
+        let given = Args::parse(args)?.file_path;
+        let loaded = files::load(&self.paths.writable(&given)?, &given);
+        loaded.map(drop).map_err(ToolError::Input)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -188,6 +194,18 @@ mod tests {
         let message = fixture::refusal(&tool, &args(".git/hooks/post-commit"));
         assert!(message.contains("is in a protected location. "), "{message}");
         assert_eq!(fixture::refusal(&tool, &args("")), "No file_path provided");
+    }
+
+    #[test]
+    fn check_refuses_a_directory_and_accepts_a_new_file() {
+        let project = Project::with(&[("d/f", "")]);
+        let check = |path: &str| {
+            let args = json!({"file_path": path, "content": "x"});
+            tool(&project).check(&args, Sight::Existence).map_err(|error| error.to_string())
+        };
+        assert_eq!(check("d").unwrap_err(), "Not a file: d");
+        assert_eq!(check("d/new"), Ok(()));
+        assert_eq!(check("d/f"), Ok(()));
     }
 
     #[tokio::test]

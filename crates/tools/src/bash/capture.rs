@@ -11,6 +11,8 @@ use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
+use super::pump::Sink;
+
 /// How many bytes of the beginning, and of the end, stay in memory: enough for as many characters
 /// as a call returns, four bytes each.
 const KEPT: usize = 4 * super::MAX_RETURNED;
@@ -51,16 +53,6 @@ impl Capture {
         }
     }
 
-    /// Whether more may come.
-    pub(super) fn is_open(&self) -> bool {
-        self.open
-    }
-
-    /// How many bytes came.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
     /// How many characters came; `usize::MAX` where they are more than a call can return.
     pub(super) fn characters(&self) -> usize {
         if self.is_whole() {
@@ -73,24 +65,6 @@ impl Capture {
     /// Whether all that came is in `head`.
     fn is_whole(&self) -> bool {
         self.total <= KEPT as u64
-    }
-
-    /// Takes what a read gave. No bytes, or an error, end the stream.
-    pub(super) async fn take(&mut self, read: io::Result<usize>, buffer: &[u8]) {
-        let length = read.unwrap_or(0);
-        if length == 0 {
-            self.open = false;
-            if let Some(last) = self.veil.as_mut().map(|veil| veil.finish()) {
-                self.add(&last).await;
-            }
-            self.pass_on();
-            return;
-        }
-        let bytes = &buffer[..length];
-        match self.veil.as_mut().map(|veil| veil.push(bytes)) {
-            Some(bytes) => self.add(&bytes).await,
-            None => self.add(bytes).await,
-        }
     }
 
     async fn add(&mut self, bytes: &[u8]) {
@@ -158,6 +132,33 @@ impl Capture {
             let line = String::from_utf8_lossy(&self.line).into_owned();
             drop(self.progress.try_send(line));
             self.line.clear();
+        }
+    }
+}
+
+impl Sink for Capture {
+    fn is_open(&self) -> bool {
+        self.open
+    }
+
+    fn total(&self) -> u64 {
+        self.total
+    }
+
+    async fn take(&mut self, read: io::Result<usize>, buffer: &[u8]) {
+        let length = read.unwrap_or(0);
+        if length == 0 {
+            self.open = false;
+            if let Some(last) = self.veil.as_mut().map(|veil| veil.finish()) {
+                self.add(&last).await;
+            }
+            self.pass_on();
+            return;
+        }
+        let bytes = &buffer[..length];
+        match self.veil.as_mut().map(|veil| veil.push(bytes)) {
+            Some(bytes) => self.add(&bytes).await,
+            None => self.add(bytes).await,
         }
     }
 }

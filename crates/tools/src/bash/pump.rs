@@ -8,32 +8,40 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::capture::Capture;
-
 /// How long to read on once the process is gone: what it started may hold its output open.
 const GRACE: Duration = Duration::from_millis(200);
 /// How long to wait for a killed process to be gone.
 const REAPING: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 << 10;
 
-/// What a process printed.
-pub(super) struct Streams {
+/// Takes one output stream of a process.
+pub(crate) trait Sink: Send {
+    /// Returns true while more may come.
+    fn is_open(&self) -> bool;
+    /// The number of bytes that came.
+    fn total(&self) -> u64;
+    /// Takes the result of a read. No bytes, or an error, end the stream.
+    fn take(&mut self, read: io::Result<usize>, buffer: &[u8]) -> impl Future<Output = ()> + Send;
+}
+
+/// The output of a process.
+pub(crate) struct Streams<S> {
     /// Its standard output.
-    pub(super) stdout: Capture,
+    pub(crate) stdout: S,
     /// Its standard error.
-    pub(super) stderr: Capture,
+    pub(crate) stderr: S,
 }
 
 /// How much a process may take.
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// How long it may run.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
     /// How many bytes it may print.
-    pub(super) printed: u64,
+    pub(crate) printed: u64,
 }
 
 /// How it ended.
-pub(super) enum End {
+pub(crate) enum End {
     /// By itself.
     Exited(Exit),
     /// It ran out of time.
@@ -47,9 +55,9 @@ pub(super) enum End {
 }
 
 /// Runs a process to its end. Nothing that it started is left when this returns.
-pub(super) async fn to_end(
+pub(crate) async fn to_end(
     child: &mut Child,
-    streams: &mut Streams,
+    streams: &mut Streams<impl Sink>,
     bounds: &Bounds,
     cancel: &CancellationToken,
 ) -> End {
@@ -96,7 +104,7 @@ impl Default for Buffers {
 }
 
 /// Reads what is left in the pipes.
-async fn drain(child: &mut Child, streams: &mut Streams, buffers: &mut Buffers) {
+async fn drain(child: &mut Child, streams: &mut Streams<impl Sink>, buffers: &mut Buffers) {
     let deadline = Instant::now() + GRACE;
     while streams.stdout.is_open() || streams.stderr.is_open() {
         tokio::select! {

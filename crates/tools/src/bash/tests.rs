@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::{self, Project};
 
 fn tool(project: &Project) -> Bash {
-    Bash::new(project.paths.root().to_owned(), Committing::Nowhere)
+    Bash::new(project.paths.root().to_owned(), Arc::default())
 }
 
 async fn bash(command: &str) -> ToolOutput {
@@ -54,23 +54,16 @@ async fn a_failed_command_keeps_its_output_and_names_its_code() {
 }
 
 #[tokio::test]
-async fn where_git_cannot_write_the_tool_that_can_is_named() {
-    let project = Project::new();
-    let complain = |words: &str| {
-        let text = format!("fatal: Unable to create '/w/.git/index.lock': {words}");
-        json!({"command": format!("echo \"{text}\" >&2; exit 128")})
-    };
-    let offered = Bash { committing: Committing::ByTool, ..tool(&project) };
-    for words in ["Read-only file system", "Permission denied"] {
-        let error = project.fail(&offered, complain(words)).await;
-        assert!(error.starts_with("Exit code 128\n") && error.contains("GitCommit"), "{error}");
-        let error = project.fail(&tool(&project), complain(words)).await;
-        assert!(error.contains("ask the person") && !error.contains("GitCommit"), "{error}");
-    }
-    let init = "fatal: cannot copy 'x' to '/w/.git/description': Permission denied";
-    let init = json!({"command": format!("echo \"{init}\" >&2; exit 128")});
-    assert!(project.fail(&offered, init).await.contains("ask the person"));
-    assert_eq!(project.fail(&offered, complain("File exists.")).await, "Exit code 128");
+async fn a_blocked_host_ends_the_result_with_one_hint() {
+    let complain = "echo 'curl: (6) Could not resolve host: registry.example' >&2";
+    let hint = "The sandbox blocked registry.example: call Bash again with \
+                {\"network\":[\"registry.example\"],\"reason\":\"…\"}";
+    let failed = bash(&format!("{complain}; exit 6")).await;
+    assert_eq!(failed.error.unwrap(), format!("Exit code 6\n{hint}"));
+    let piped = bash(complain).await;
+    assert!(piped.success && piped.output.ends_with(&format!("\n{hint}")), "{}", piped.output);
+    let printed = bash("echo 'Could not resolve host: registry.example'").await;
+    assert_eq!(printed.output, "Could not resolve host: registry.example");
 }
 
 #[tokio::test]
@@ -104,6 +97,26 @@ fn actions_name_the_command_and_refuse_none() {
     assert_eq!(actions, [Action::Run { command, cwd }]);
     assert_eq!(fixture::refusal(&tool, &json!({"command": " \n"})), "No command provided");
     assert!(fixture::refusal(&tool, &json!({"command": "a\0b"})).contains("NUL"));
+}
+
+#[test]
+fn network_and_outside_become_actions() {
+    let project = Project::new();
+    let tool = tool(&project);
+    let stated = |args: Value| tool.actions(&args).unwrap().split_off(1);
+    let connect = |host: &str| Action::Connect { host: host.to_owned() };
+    for none in [json!([]), json!(false), json!(null)] {
+        assert_eq!(stated(json!({"command": "x", "network": none})), []);
+    }
+    let named = json!(["A.example", "https://b.example/x", "a.example", "localhost:3000"]);
+    let hosts = [connect("a.example"), connect("b.example"), connect("localhost:3000")];
+    assert_eq!(stated(json!({"command": "x", "network": named})), hosts);
+    assert_eq!(stated(json!({"command": "x", "network": true})), [connect("*")]);
+    let leave = Action::LeaveSandbox { command: "docker ps".to_owned() };
+    let args = json!({"command": "docker ps", "network": ["a.example"], "outside": true});
+    assert_eq!(stated(args), [connect("a.example"), leave]);
+    let refusal = fixture::refusal(&tool, &json!({"command": "x", "network": ["a b"]}));
+    assert_eq!(refusal, "`a b` in `network` is not the name of a host");
 }
 
 #[tokio::test]

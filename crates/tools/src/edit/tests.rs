@@ -178,3 +178,16 @@ async fn only_the_file_that_was_judged_is_edited() {
     project.write("f", "one\ntwo\n");
     assert!(tool.run(&call, &context).await.unwrap().success, "it is the file that was judged");
 }
+
+#[test]
+fn check_tells_why_an_edit_cannot_succeed() {
+    let project = Project::with(&[("f", "one")]);
+    let check = |path: &str, old: &str, sight| {
+        let args = json!({"file_path": path, "old_string": old, "new_string": "x"});
+        tool(&project).check(&args, sight).map_err(|error| error.to_string())
+    };
+    assert_eq!(check("f", "one", Sight::Content), Ok(()));
+    assert!(check("f", "two", Sight::Content).is_err());
+    assert_eq!(check("f", "two", Sight::Existence), Ok(()));
+    assert_eq!(check("g", "one", Sight::Existence).unwrap_err(), "File not found: g");
+}

@@ -133,3 +133,10 @@ async fn a_link_that_changed_since_the_call_was_judged_leads_nowhere() {
     assert!(!output.success);
     assert!(output.error.unwrap().contains("led to another file"), "{}", output.output);
 }
+
+#[test]
+fn check_refuses_a_missing_file() {
+    let project = Project::with(&[("f", "one")]);
+    let check = |path: &str| tool(&project).check(&json!({"file_path": path}), Sight::Existence);
+    assert!(check("f").is_ok() && check("g").is_err() && check(".").is_err());
+}

@@ -1,0 +1,108 @@
+//! Runs the shell lines in the text of a prompt, like calls of the model, and puts their output in
+//! their place.
+
+use contract::event::{CallOutcome, What};
+use contract::id::CallId;
+use contract::log::LogError;
+use contract::message::ToolCall;
+use contract::prompt_lines::PromptLine;
+use contract::tool::ToolOutput;
+use serde_json::{Value, json};
+
+use crate::batch::{self, Asked};
+use crate::journal::Journal;
+use crate::stuck::Circles;
+use crate::tool_call::Bench;
+
+/// The tool that runs a line.
+const SHELL: &str = "Bash";
+
+/// The prompt with the output of its lines; the same prompt if it has none.
+pub(crate) async fn fill(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    prompt: String,
+) -> Result<String, LogError> {
+    let teller = journal.teller();
+    let known = bench.parts.lines.as_ref().filter(|_| teller.depth() == 0);
+    let lines = known.map(|lines| lines.take(&prompt, teller.session())).unwrap_or_default();
+    if lines.is_empty() {
+        return Ok(prompt);
+    }
+    let mut calls = Vec::with_capacity(lines.len());
+    for line in &lines {
+        let id = CallId(format!("line-{:012x}", fastrand::u64(..1 << 48)));
+        let args = json!({"command": line.command});
+        let call = ToolCall { id, name: SHELL.to_owned(), args, opaque: None };
+        journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
+        let extras = (line.env.clone(), line.read.clone());
+        calls.push(Asked { call, doubt: None, extras: extras.into() });
+    }
+    let reported = batch::run(bench, journal, &mut Circles::new(None), calls).await?;
+    Ok(replaced(&prompt, &lines, &reported.outputs))
+}
+
+/// The prompt with each marker replaced by the output of its line, in order.
+fn replaced(prompt: &str, lines: &[PromptLine], outputs: &[(CallOutcome, ToolOutput)]) -> String {
+    let (mut text, mut rest) = (String::new(), prompt);
+    for (line, (outcome, output)) in lines.iter().zip(outputs) {
+        let Some((before, after)) = rest.split_once(&line.marker) else { continue };
+        text.push_str(before);
+        text.push_str(&printed(&line.command, *outcome, output));
+        rest = after;
+    }
+    text + rest
+}
+
+/// The output of a line, or why there is none.
+fn printed(command: &str, outcome: CallOutcome, output: &ToolOutput) -> String {
+    if outcome != CallOutcome::Ran {
+        return format!("[`{command}` was not run: {}]", output.for_model());
+    }
+    let part = |stream: &str| {
+        let range: (usize, usize) =
+            serde_json::from_value(output.facts.get(stream).cloned()?).ok()?;
+        output.output.get(range.0..range.1)
+    };
+    let text = match (part("stdout"), part("stderr")) {
+        (Some(stdout), Some(stderr)) => format!("{stdout}{stderr}"),
+        _ => output.output.clone(),
+    };
+    let text = text.trim_end().to_owned();
+    match output.facts.get("exit_code").and_then(Value::as_i64) {
+        Some(0) => text,
+        Some(code) => format!("{text}\n[exit code {code}]"),
+        None => format!("{text}\n[{}]", output.error.as_deref().unwrap_or("no exit code")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(command: &str) -> PromptLine {
+        let (marker, command) = (format!("!`{command}`"), command.to_owned());
+        PromptLine { marker, command, ..PromptLine::default() }
+    }
+
+    fn output(text: &str, code: i64) -> (CallOutcome, ToolOutput) {
+        let mut output = ToolOutput::success(text);
+        output.facts.insert("exit_code".to_owned(), json!(code));
+        (CallOutcome::Ran, output)
+    }
+
+    #[test]
+    fn output_replaces_each_marker_once_and_in_order() {
+        let lines = [line("a"), line("b"), line("a")];
+        let outputs = [output("!`b` A", 0), output("B", 2), output("again", 0)];
+        let text = replaced("1 !`a` 2 !`b` 3 !`a` 4", &lines, &outputs);
+        assert_eq!(text, "1 !`b` A 2 B\n[exit code 2] 3 again 4");
+    }
+
+    #[test]
+    fn a_denied_line_says_that_it_was_not_run() {
+        let denied = (CallOutcome::Denied, ToolOutput::failure("Permission denied: no"));
+        let text = replaced("x !`a`", &[line("a")], &[denied]);
+        assert_eq!(text, "x [`a` was not run: Permission denied: no]");
+    }
+}

@@ -1,0 +1,240 @@
+//! The questions of one reply: all are put together, then each waits for its own answer.
+
+use std::sync::Arc;
+
+use contract::event::{Answer, CallOutcome, Level, What};
+use contract::hook::Occasion;
+use contract::id::CallId;
+use contract::log::LogError;
+use contract::message::ToolCall;
+use contract::policy::{Action, Decision, Kept, Reach, Ruling};
+use contract::tool::{Risk, Sight, ToolSpec};
+use futures::stream::FuturesUnordered;
+use futures::{Stream, StreamExt};
+
+use super::reasons::asked_because;
+use super::{Approved, Bench, Position, Prepared, Settled, why};
+use crate::blocking::blocking;
+use crate::journal::Journal;
+
+/// A call that a user decides on.
+pub(crate) struct Question {
+    approved: Approved,
+    ruling: Ruling,
+    /// The events that put it.
+    events: Vec<What>,
+}
+
+impl Question {
+    /// The call, as it would run.
+    pub(super) fn approved(&self) -> &Approved {
+        &self.approved
+    }
+
+    /// The call, if nobody was asked.
+    pub(crate) fn unanswered(self) -> Settled {
+        Settled::interrupted(self.approved.call)
+    }
+
+    /// The question about a call, or the reason why the call cannot succeed, which the model reads
+    /// and nobody is asked about. The reason is sought only if earlier calls cannot change it.
+    pub(super) async fn about(
+        bench: Bench<'_>,
+        approved: Approved,
+        (ruling, judged): (Ruling, What),
+        position: Position,
+    ) -> Result<Self, (ToolCall, String)> {
+        let policy = Arc::clone(&bench.parts.policy);
+        let (tool, actions) = (Arc::clone(&approved.tool), approved.actions.clone());
+        let (args, mode) = (approved.call.args.clone(), bench.mode());
+        let looked = blocking(move || {
+            let spec = tool.spec();
+            if position == Position::First {
+                let is_read = |action: &&Action| matches!(action, Action::Read { .. });
+                let reads: Vec<Action> = actions.iter().filter(is_read).cloned().collect();
+                let reading = ToolSpec {
+                    requires_permission: false,
+                    risk_level: Risk::ReadOnly,
+                    ..spec.clone()
+                };
+                let sight = match policy.judge(&reading, &reads, mode).decision {
+                    Decision::Allow => Sight::Content,
+                    Decision::Ask | Decision::Deny => Sight::Existence,
+                };
+                tool.check(&args, sight).map_err(|error| error.to_string())?;
+            }
+            Ok(policy.rememberable(spec, &actions))
+        });
+        let remember = match looked.await {
+            Some(Ok(looked)) => looked,
+            Some(Err(problem)) => return Err((approved.call, problem)),
+            None => Vec::new(),
+        };
+        let asked = What::Asked {
+            call: approved.call.id.clone(),
+            tool: approved.call.name.clone(),
+            args: approved.call.args.clone(),
+            actions: approved.actions.clone(),
+            why: asked_because(&ruling),
+            destructive: ruling.destructive,
+            remember,
+        };
+        Ok(Self { approved, ruling, events: vec![judged, asked] })
+    }
+}
+
+/// Puts all questions among these calls at once and waits for all answers.
+pub(crate) async fn ask_all(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    mut calls: Vec<Prepared>,
+) -> Result<Vec<Prepared>, LogError> {
+    let answers = FuturesUnordered::new();
+    let (mut events, mut names) = (Vec::new(), Vec::new());
+    for (index, call) in calls.iter_mut().enumerate() {
+        if let Prepared::Question(question) = call {
+            events.append(&mut question.events);
+            names.push(question.approved.call.name.clone());
+            answers.push(answer_to(bench, &question.approved.call.id, index));
+        }
+    }
+    if names.is_empty() {
+        return Ok(calls);
+    }
+    journal.note(events).await?;
+    let mut calls: Vec<Option<Prepared>> = calls.into_iter().map(Some).collect();
+    tokio::pin!(answers);
+    let mut next = first(bench, journal, answers.as_mut(), names).await?;
+    while let Some((index, answer)) = next {
+        if let Some(slot) = calls.get_mut(index)
+            && let Some(Prepared::Question(question)) = slot.take()
+        {
+            *slot = Some(answered(bench, journal, *question, answer).await?);
+        }
+        next = answers.next().await;
+    }
+    Ok(calls.into_iter().flatten().collect())
+}
+
+/// Puts one question and waits for the answer.
+pub(crate) async fn ask(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    call: &ToolCall,
+    question: What,
+) -> Result<Answer, LogError> {
+    let answers = FuturesUnordered::from_iter([answer_to(bench, &call.id, 0)]);
+    journal.note(vec![question]).await?;
+    tokio::pin!(answers);
+    let answer = first(bench, journal, answers, vec![call.name.clone()]).await?;
+    Ok(answer.map_or(Answer::Nobody, |(_, answer)| answer))
+}
+
+/// The answer to a question, which waits from this call on.
+fn answer_to(
+    bench: Bench<'_>,
+    call: &CallId,
+    index: usize,
+) -> impl Future<Output = (usize, Answer)> + use<> {
+    let receiver = bench.answers.wait_for(call);
+    let cancel = bench.cancel.clone();
+    async move {
+        tokio::select! {
+            () = cancel.cancelled() => (index, Answer::Cancel),
+            answer = receiver => (index, answer.unwrap_or(Answer::Nobody)),
+        }
+    }
+}
+
+/// The first answer. Hooks hear of the questions meanwhile; an answer does not wait for them.
+async fn first<T>(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    mut answers: impl Stream<Item = T> + Unpin,
+    names: Vec<String>,
+) -> Result<Option<T>, LogError> {
+    let telling = async {
+        for tool in names {
+            bench.hooks.occasion(journal, &Occasion::Asking { tool }).await?;
+        }
+        Ok::<(), LogError>(())
+    };
+    tokio::select! {
+        biased;
+        answer = answers.next() => return Ok(answer),
+        told = telling => told?,
+    }
+    Ok(answers.next().await)
+}
+
+/// Notes an answer with the rules it adds, and settles the call by it.
+async fn answered(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    question: Question,
+    answer: Answer,
+) -> Result<Prepared, LogError> {
+    let Question { mut approved, ruling, .. } = question;
+    // Before the answer is noted: a rule that is said to be remembered is.
+    let kept = remember(bench, &approved, &answer);
+    let call = approved.call.id.clone();
+    let noted = What::Answered { call, answer: answer.clone(), rules: kept.rules.clone() };
+    journal.note(vec![noted]).await?;
+    let (outcome, text) = match answer {
+        Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
+            tell_kept(journal, &kept, &answer).await?;
+            approved.is_answered = true;
+            return Ok(Prepared::Approved(Box::new(approved)));
+        }
+        Answer::Deny { reason } => {
+            let refusal = approved.tool.refusal();
+            let refusal = refusal.unwrap_or_else(|| "Permission denied by user".to_owned());
+            let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            (CallOutcome::Denied, refusal + &why)
+        }
+        Answer::Cancel => {
+            bench.stop.cancel();
+            (CallOutcome::Denied, "Permission denied by user: the turn was stopped".to_owned())
+        }
+        Answer::Nobody => (
+            CallOutcome::Unanswered,
+            format!(
+                "Permission denied by user: nobody can be asked, and this call needs approval \
+                 ({})",
+                why(&ruling)
+            ),
+        ),
+    };
+    Ok(Prepared::Settled(Box::new(Settled::without_running(approved.call, outcome, text))))
+}
+
+/// Remembers a call for as long as the answer says.
+fn remember(bench: Bench<'_>, approved: &Approved, answer: &Answer) -> Kept {
+    let (policy, spec, actions) = (&bench.parts.policy, approved.tool.spec(), &approved.actions);
+    match answer {
+        Answer::Session => Kept { rules: policy.remember(spec, actions), problem: None },
+        Answer::Project => policy.keep(spec, actions, Reach::Project),
+        Answer::Always => policy.keep(spec, actions, Reach::Everywhere),
+        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => Kept::default(),
+    }
+}
+
+/// Tells which rules an answer beyond this once added.
+async fn tell_kept(journal: &mut Journal, kept: &Kept, answer: &Answer) -> Result<(), LogError> {
+    let span = match answer {
+        Answer::Project if kept.problem.is_none() => "in this project from here on",
+        Answer::Always if kept.problem.is_none() => "from here on",
+        Answer::Session | Answer::Project | Answer::Always => "until the session ends",
+        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => return Ok(()),
+    };
+    let text = if kept.rules.is_empty() {
+        "calls like this one are asked about every time".to_owned()
+    } else {
+        format!("allowed {span}: {}", kept.rules.join("; "))
+    };
+    journal.notice(Level::Info, text, None).await?;
+    match &kept.problem {
+        Some(problem) => journal.notice(Level::Warning, problem.clone(), None).await,
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs approved calls, each confined as its ruling says.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contract::event::{CallOutcome, What};
+use contract::policy::{Action, Mode};
+use contract::sandbox::{Hosts, Network, SandboxError};
+use contract::tool::{ToolContext, ToolError, ToolOutput};
+use tokio::sync::mpsc;
+
+use super::{Approved, Bench, Settled};
+use crate::journal::Teller;
+use crate::keys;
+use crate::nested::Parent;
+use crate::writing;
+
+/// How long a cancelled tool may take to stop by itself.
+const GRACE: Duration = Duration::from_millis(150);
+/// Stands for any host in [`Action::Connect`].
+const ANY_HOST: &str = "*";
+
+/// Runs an approved call to its end, or until it is cancelled.
+pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
+    let has_effect = approved.has_effect();
+    let Approved { tool, call, access, actions, original, extras, .. } = approved;
+    let _turn = match writing::turn(bench, &tool, &actions).await {
+        Ok(turn) => turn,
+        Err(text) => return Settled::without_running(call, CallOutcome::Denied, text),
+    };
+    let mut confinement = bench.parts.confinement.with_access(access);
+    let profile = &mut confinement.profile;
+    profile.read.extend(extras.read);
+    profile.env.extend(extras.env);
+    profile.network = match bench.mode() {
+        Mode::ReadOnly => Network::None,
+        Mode::Ask | Mode::Normal | Mode::Yolo => network(&profile.network, &actions),
+    };
+    let (progress, mut lines) = mpsc::channel(64);
+    let parent = Arc::new(Parent::new(bench, &call.id, &teller));
+    let context = ToolContext {
+        session: teller.session().clone(),
+        confinement,
+        cancel: bench.cancel.child_token(),
+        progress,
+        spill: bench.settings.spill.clone(),
+        conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
+        view: bench.parts.policy.view(tool.spec()),
+        actions: actions.clone(),
+        veils: keys::veils(teller.keys()),
+    };
+    let started = Instant::now();
+    let result = {
+        let work = tool.run(&call, &context);
+        let overdue = async {
+            bench.cancel.cancelled().await;
+            if tool.is_indivisible() {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(GRACE).await;
+            parent.closed().await;
+        };
+        tokio::pin!(work, overdue);
+        loop {
+            tokio::select! {
+                result = &mut work => break result,
+                () = &mut overdue => break Err(ToolError::Cancelled),
+                Some(text) = lines.recv() => {
+                    teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
+                }
+            }
+        }
+    };
+    let duration = started.elapsed();
+    // What it said last is told too, though its end was noticed first.
+    while let Ok(text) = lines.try_recv() {
+        teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
+    }
+    let (outcome, output) = match result {
+        Ok(output) if bench.cancel.is_cancelled() && !output.success => {
+            (CallOutcome::Interrupted, output)
+        }
+        Ok(output) => (CallOutcome::Ran, output),
+        Err(ToolError::Cancelled) => (CallOutcome::Interrupted, ToolOutput::failure("interrupted")),
+        Err(ToolError::Sandbox(error @ SandboxError::Unavailable { .. })) => {
+            (CallOutcome::NoSandbox, ToolOutput::failure(error.to_string()))
+        }
+        Err(error @ (ToolError::Input(_) | ToolError::Sandbox(_) | ToolError::Broken(_))) => {
+            (CallOutcome::Ran, ToolOutput::failure(error.to_string()))
+        }
+    };
+    Settled { call, outcome, output, duration, has_effect, actions, original }
+}
+
+/// The network of a command: the configured one and the hosts that its call connects to.
+fn network(configured: &Network, actions: &[Action]) -> Network {
+    let runs_command = actions.iter().any(|action| matches!(action, Action::Run { .. }));
+    let connected = actions.iter().filter_map(|action| match action {
+        Action::Connect { host } if runs_command => Some(host),
+        Action::Connect { .. }
+        | Action::Read { .. }
+        | Action::Write { .. }
+        | Action::Run { .. }
+        | Action::LeaveSandbox { .. }
+        | Action::Opaque { .. } => None,
+    });
+    let mut hosts = match configured {
+        Network::Host => return Network::Host,
+        Network::Hosts(hosts) => hosts.clone(),
+        Network::None => Hosts { names: Vec::new(), key: "`network` of the call".to_owned() },
+    };
+    for host in connected {
+        if host == ANY_HOST {
+            return Network::Host;
+        }
+        if !hosts.names.contains(host) {
+            hosts.names.push(host.clone());
+        }
+    }
+    if hosts.names.is_empty() { Network::None } else { Network::Hosts(hosts) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn connect(host: &str) -> Action {
+        Action::Connect { host: host.to_owned() }
+    }
+
+    fn run() -> Action {
+        Action::Run { command: "x".to_owned(), cwd: PathBuf::from("/w") }
+    }
+
+    #[test]
+    fn hosts_of_a_command_join_the_configured_network() {
+        let names = |network: &Network, actions: &[Action]| match self::network(network, actions) {
+            Network::Hosts(hosts) => hosts.names,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(names(&Network::None, &[run(), connect("a.example")]), ["a.example"]);
+        let configured = Hosts { names: vec!["b.example".to_owned()], key: String::new() };
+        let configured = Network::Hosts(configured);
+        let actions = [run(), connect("a.example"), connect("b.example")];
+        assert_eq!(names(&configured, &actions), ["b.example", "a.example"]);
+        assert_eq!(names(&configured, &[run()]), ["b.example"]);
+        assert_eq!(network(&configured, &[run(), connect("*")]), Network::Host);
+        assert_eq!(network(&Network::Host, &[run(), connect("a.example")]), Network::Host);
+    }
+
+    #[test]
+    fn a_call_without_a_command_gets_no_host() {
+        assert_eq!(network(&Network::None, &[connect("a.example")]), Network::None);
+        assert_eq!(network(&Network::None, &[run()]), Network::None);
+    }
+}

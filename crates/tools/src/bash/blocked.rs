@@ -1,0 +1,204 @@
+//! Recognizes in the result of a command what the sandbox blocked, and names the call that would
+//! request it. Pure: it reads the output and asks nothing of the system.
+
+use std::path::{Path, PathBuf};
+
+use contract::policy::Access;
+use contract::protected::protected;
+use contract::sandbox::{Blocked, Network, Profile};
+use serde_json::{Map, Value, json};
+
+use super::needs;
+
+/// How much of the output is searched, from its end.
+const SEARCHED: usize = 64 << 10;
+/// So many hosts and files are named at most.
+const MAX_NAMED: usize = 5;
+/// Programs print these before the host that they could not resolve.
+const RESOLVER_ERRORS: [&str; 10] = [
+    "Could not resolve host: ",
+    "Could not resolve hostname ",
+    "getaddrinfo ENOTFOUND ",
+    "getaddrinfo EAI_AGAIN ",
+    "unable to resolve host address ",
+    "could not translate host name ",
+    "Failed to resolve ",
+    "failed to lookup address for ",
+    "dial tcp: lookup ",
+    "Failed to connect to ",
+];
+/// The resolver's own error, in lines that name the host in another form.
+const RESOLVER_FAILURES: [&str; 2] =
+    ["Temporary failure in name resolution", "nodename nor servname provided"];
+/// Names of this machine.
+const LOCAL: [&str; 4] = ["localhost", "127.0.0.1", "::1", "0.0.0.0"];
+/// Errors of a connection that nothing accepted.
+const REFUSED: [&str; 4] =
+    ["onnection refused", "ECONNREFUSED", "Couldn't connect to server", "Failed to connect to "];
+/// Errors of programs that need the Docker socket.
+const DOCKER: [&str; 3] =
+    ["Cannot connect to the Docker daemon", "docker.sock", "failed to connect to the docker API"];
+
+/// Words of errors about a file that could not be written.
+const WRITING: [&str; 8] =
+    ["create", "touch", "remove", "writing", "write", "mkdir", "move", "overwrite"];
+
+/// A command's result, as far as it tells what was blocked.
+pub(super) struct Outcome<'a> {
+    /// The sandbox that the command ran in.
+    pub(super) profile: &'a Profile,
+    /// The hosts that the call requested.
+    pub(super) requested: &'a [String],
+    /// The requests that the sandbox saw and refused.
+    pub(super) refused: &'a [Blocked],
+    /// Standard error, or all output of a command that failed.
+    pub(super) text: &'a str,
+}
+
+/// One line that names what was blocked and the call that requests it; none if nothing was.
+pub(super) fn hint(outcome: &Outcome<'_>) -> Option<String> {
+    if outcome.profile.access == Access::Host {
+        return None;
+    }
+    let hosts = hosts(outcome);
+    let outside = outside(outcome);
+    let mut named = [hosts.as_slice(), &outside].concat();
+    if named.is_empty() {
+        return None;
+    }
+    if named.len() > MAX_NAMED {
+        named.truncate(MAX_NAMED);
+        named.push("more".to_owned());
+    }
+    let mut call = Map::new();
+    if outside.is_empty() {
+        let known = outcome.requested.iter().filter(|host| !hosts.contains(host));
+        call.insert("network".to_owned(), known.chain(&hosts).cloned().collect());
+    } else {
+        call.insert("outside".to_owned(), json!(true));
+    }
+    call.insert("reason".to_owned(), json!("…"));
+    let call = Value::Object(call);
+    Some(format!("The sandbox blocked {}: call Bash again with {call}", named.join(", ")))
+}
+
+/// The lines of the last part of the output.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut start = text.len().saturating_sub(SEARCHED);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text[start..].lines()
+}
+
+/// The hosts that the command could not reach.
+fn hosts(outcome: &Outcome<'_>) -> Vec<String> {
+    let granted: &[String] = match &outcome.profile.network {
+        Network::Host => return Vec::new(),
+        Network::Hosts(hosts) => &hosts.names,
+        Network::None => &[],
+    };
+    let refused = outcome.refused.iter().filter_map(|blocked| match blocked {
+        Blocked::Host(host, port) if contract::sandbox::is_usual_port(host, *port) => {
+            Some(host.to_lowercase())
+        }
+        Blocked::Host(host, port) => Some(format!("{}:{port}", host.to_lowercase())),
+        Blocked::Write(_) => None,
+    });
+    let is_off = outcome.profile.network == Network::None;
+    let named = lines(outcome.text).filter_map(|line| unresolved(line, is_off));
+    let mut hosts: Vec<String> = Vec::new();
+    for host in refused.chain(named) {
+        if !granted.contains(&host) && !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
+}
+
+/// The host that a line of output says could not be reached.
+fn unresolved(line: &str, is_off: bool) -> Option<String> {
+    let contains_any = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    if is_off && contains_any(&REFUSED) && contains_any(&LOCAL) {
+        return Some("localhost".to_owned());
+    }
+    let named = RESOLVER_ERRORS.iter().find_map(|error| {
+        let (_, rest) = line.split_once(error)?;
+        first_host(rest)
+    });
+    named.or_else(|| {
+        let is_failure = RESOLVER_FAILURES.iter().any(|failure| line.contains(failure));
+        is_failure.then(|| {
+            let quoted = line.split_once("host='").and_then(|(_, rest)| first_host(rest));
+            let url = || line.split_once("://").and_then(|(_, rest)| first_host(rest));
+            let leading =
+                || line.split(": ").find_map(|part| first_host(part).filter(|it| it.contains('.')));
+            quoted.or_else(url).or_else(leading)
+        })?
+    })
+}
+
+/// The host at the start of a text, without quotes and punctuation.
+fn first_host(text: &str) -> Option<String> {
+    let text = text.trim_start_matches(['\'', '"', '`', '‘', '“', '(', ' ']);
+    let end = text.find(|c: char| !(c.is_alphanumeric() || "-._".contains(c)));
+    let name = text[..end.unwrap_or(text.len())].trim_matches('.');
+    needs::host(name).filter(|host| host != needs::ANY_HOST)
+}
+
+/// What the command needs to leave the sandbox for.
+fn outside(outcome: &Outcome<'_>) -> Vec<String> {
+    let profile = outcome.profile;
+    let mut named: Vec<String> = Vec::new();
+    if lines(outcome.text).any(|line| DOCKER.iter().any(|error| line.contains(error))) {
+        named.push("the Docker socket".to_owned());
+    }
+    if profile.access == Access::ReadOnly {
+        return named;
+    }
+    let refused = outcome.refused.iter().filter_map(|blocked| match blocked {
+        Blocked::Write(path) => Some(path.clone()),
+        Blocked::Host(..) => None,
+    });
+    let printed = lines(outcome.text).filter_map(|line| unwritable(line, profile));
+    for path in refused.chain(printed) {
+        let name = format!("writing {}", path.display());
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    named
+}
+
+/// The file that a line of output says could not be written because of the sandbox.
+fn unwritable(line: &str, profile: &Profile) -> Option<PathBuf> {
+    let is_mount = line.contains("Read-only file system");
+    let is_write = WRITING.iter().any(|word| line.contains(word));
+    let is_denied = is_write && line.contains("Permission denied");
+    if !is_mount && !is_denied {
+        return None;
+    }
+    let path = named_path(line)?;
+    let path = profile.workspace.join(path);
+    let open = std::iter::once(&profile.workspace).chain(&profile.write);
+    let is_closed = open.filter_map(|open| path.strip_prefix(open).ok()).all(is_protected);
+    (is_mount || (is_closed && !path.starts_with("/tmp"))).then_some(path)
+}
+
+fn is_protected(below: &Path) -> bool {
+    protected(below).is_some() || below.starts_with(".git")
+}
+
+/// The path in an error such as `touch: cannot touch '/etc/x': Read-only file system`.
+fn named_path(line: &str) -> Option<&str> {
+    let quoted = line.split(['\'', '"', '`', '‘', '’']).nth(1).filter(|it| is_path(it));
+    let words = || line.split_whitespace().map(|word| word.trim_end_matches(':'));
+    quoted.or_else(|| words().rfind(|word| is_path(word)))
+}
+
+fn is_path(text: &str) -> bool {
+    text.contains('/') && !text.contains("://")
+}
+
+#[cfg(test)]
+mod tests;

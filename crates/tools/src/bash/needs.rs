@@ -1,0 +1,96 @@
+//! The access that a call of `Bash` requests beyond the sandbox: hosts, or the host system itself.
+
+use contract::policy::Action;
+use contract::tool::ToolError;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Stands for any host.
+pub(super) const ANY_HOST: &str = "*";
+
+/// The argument `network`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Network {
+    /// No host.
+    #[default]
+    None,
+    /// Any host, or none.
+    Any(bool),
+    /// These hosts.
+    Hosts(Vec<String>),
+}
+
+/// The schema of the arguments that request more.
+pub(super) fn schema() -> [(&'static str, Value); 4] {
+    [
+        (
+            "network",
+            json!({
+                "type": ["array", "boolean"],
+                "items": {"type": "string"},
+                "description": "Hosts that the command connects to, such as [\"registry.example\"]; true for any host (default none)"
+            }),
+        ),
+        (
+            "outside",
+            json!({
+                "type": "boolean",
+                "description": "Run it outside the sandbox (default false)"
+            }),
+        ),
+        (
+            "background",
+            json!({
+                "type": "boolean",
+                "description": "Return at once and let the command run until it ends or is stopped (default false)"
+            }),
+        ),
+        (
+            "reason",
+            json!({
+                "type": "string",
+                "description": "Why it needs network or outside; the user reads it"
+            }),
+        ),
+    ]
+}
+
+/// The hosts that `network` names, each once, in order.
+pub(super) fn hosts(network: &Network) -> Result<Vec<String>, ToolError> {
+    let named = match network {
+        Network::None | Network::Any(false) => return Ok(Vec::new()),
+        Network::Any(true) => return Ok(vec![ANY_HOST.to_owned()]),
+        Network::Hosts(named) => named,
+    };
+    let mut hosts: Vec<String> = Vec::new();
+    for name in named {
+        let host = host(name).ok_or_else(|| {
+            ToolError::Input(format!("`{name}` in `network` is not the name of a host"))
+        })?;
+        if host == ANY_HOST {
+            return Ok(vec![host]);
+        }
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
+/// The actions that request hosts and, for a command, to leave the sandbox.
+pub(super) fn actions(hosts: Vec<String>, outside: Option<&str>) -> impl Iterator<Item = Action> {
+    let leave = outside.map(|command| Action::LeaveSandbox { command: command.to_owned() });
+    hosts.into_iter().map(|host| Action::Connect { host }).chain(leave)
+}
+
+/// The host in a name or a URL, in lower case, with its port if it has one.
+pub(super) fn host(name: &str) -> Option<String> {
+    let name = name.trim();
+    let after_scheme = name.split_once("://").map_or(name, |(_, rest)| rest);
+    let host = after_scheme.split(['/', '?', '#']).next()?;
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let is_plain = |c: char| c.is_alphanumeric() || "-._:[]*".contains(c);
+    let is_named = host == ANY_HOST || host.chars().any(char::is_alphanumeric) || host == "::";
+    (is_named && host.chars().all(is_plain)).then(|| host.to_lowercase())
+}
