@@ -19,20 +19,21 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use contract::hook::Hook;
+use contract::hook::{Hook, Moment};
 use contract::policy::Mode;
 use contract::sandbox::{ChannelEnds, Sandbox};
 use contract::tool::Tool;
 use futures::stream::{self, StreamExt as _};
 
 use crate::folders::Folders;
+use crate::plugin::Place;
 use crate::problem::Problem;
 use crate::python::{Listener, Surroundings};
 pub use find::{Candidate, Search, find};
 use hook::PointHook;
 use kept::Kept;
 use member::Member;
-use point::{POINTS, Standing};
+use point::{POINTS, Point, Standing};
 use schema::Schema;
 use tool::ChibiTool;
 
@@ -183,6 +184,23 @@ impl Plugins {
             is_asked.then(|| PointHook::new(point, listeners, Arc::clone(&self.host), count))
         });
         made.map(|hook| Arc::new(hook) as Arc<dyn Hook>).collect()
+    }
+
+    /// The project's plugins that are asked before calls, each with the point at which it is asked.
+    pub fn project_guards(&self) -> Vec<(String, String)> {
+        let is_guard = |name: &str| {
+            let mut points = POINTS.iter();
+            let guards = |point: &Point| point.moment() == Some(Moment::BeforeTool);
+            points.any(|point| point.name == name && guards(point) && name != "pre_vfs_write")
+        };
+        let mut guards = Vec::new();
+        for (member, schema) in &self.members {
+            let hooks = schema.tools.iter().flat_map(|tool| &tool.hooks);
+            let is_project = member.plugin.place == Place::Project;
+            let points = hooks.filter(|name| is_project && is_guard(name));
+            guards.extend(points.map(|it| (member.plugin.name().to_owned(), (*it).to_owned())));
+        }
+        guards
     }
 
     /// Whether a hook wants to hear of agents.

@@ -49,11 +49,10 @@ use hook::{Handlers, Shared};
 pub use agent_file::{AgentFile, agent_of, agents_in};
 pub use aide::{AIDED, Aides, Wish};
 pub use command::{Here, Recipe, SESSION};
-use expansion::Filling;
-pub use expansion::{Expanded, Expansions, Fill};
+pub use expansion::{Expanded, Expansions};
 pub use fill::Piece;
 pub use hook::Settings;
-pub use load::{ProjectFiles, load, project};
+pub use load::{ProjectFiles, guards, load, project};
 pub use manifest::{Declared, Form, read};
 pub use portable::unquoted;
 pub use rehearsal::Pretended;
@@ -104,11 +103,6 @@ impl Loaded {
     /// The plugin's name; none for the project.
     pub fn name(&self) -> Option<&str> {
         self.plugin.as_ref().map(Plugin::name)
-    }
-
-    /// Whether a handler wants to hear of a command before its text is sent.
-    pub fn hears_of_commands(&self) -> bool {
-        self.handlers.iter().any(|handler| handler.event == event::Event::UserPromptExpansion)
     }
 
     /// Its handlers of hooks, for people.
@@ -271,9 +265,6 @@ impl Stage {
             });
             hooks.push(Arc::clone(&owner) as Arc<dyn Hook>);
             owners.push(owner);
-        }
-        if !hooks.is_empty() {
-            hooks.push(Arc::new(Filling(Arc::clone(&shared.settings.expansions))));
         }
         Self { shared, hooks, owners, wants_aides }
     }

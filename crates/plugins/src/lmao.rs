@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::hook::Hook;
+use contract::hook::{Hook, Moment};
 use contract::tool::Tool;
 use serde_json::{Value, json};
 
@@ -171,6 +171,16 @@ impl Lmao {
             Arc::new(hook) as Arc<dyn Hook>
         };
         with_hooks.map(hook).collect()
+    }
+
+    /// The project's plugin directories whose hooks are asked before every call, each with the word
+    /// for that point.
+    pub fn project_guards(&self) -> Vec<(String, String)> {
+        let guards = self.groups.iter().filter(|group| {
+            let is_guard = group.facts.moments.contains(&Moment::BeforeTool);
+            is_guard && group.plugin.place == Place::Project
+        });
+        guards.map(|group| (shown(&group.plugin.root), "pre_tool".to_owned())).collect()
     }
 
     /// What was loaded of the plugin with this file, and what was ignored and why.

@@ -1,11 +1,11 @@
-//! Commands that were typed, for the hooks that hear of them when their texts are sent. What a text
-//! has run comes after those hooks. Keeps the last few.
+//! Commands that were typed, for the hooks that hear of them when their texts are sent. The shell
+//! lines of a text run after those hooks. Keeps the last few.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use async_trait::async_trait;
-use contract::hook::{Advice, Hook, HookError, Moment, OnFailure, Scene, WordsVerdict};
+use contract::id::SessionId;
+use contract::prompt_lines::{PromptLine, PromptLines};
 
 use super::command::SESSION;
 
@@ -23,15 +23,8 @@ pub struct Expanded {
     pub source: String,
     /// The text that is sent.
     pub text: String,
-    /// Makes the text that the model reads of it, where something is run for that.
-    pub fill: Option<Arc<dyn Fill>>,
-}
-
-/// Makes the text of a command whole.
-#[async_trait]
-pub trait Fill: Send + Sync {
-    /// The text with the output of what is run for it, in a session.
-    async fn fill(&self, session: &str) -> Result<String, String>;
+    /// The shell lines in it, whose output takes their place.
+    pub lines: Vec<PromptLine>,
 }
 
 /// The commands that were typed last.
@@ -57,36 +50,21 @@ impl Expansions {
     }
 }
 
-/// Makes texts of commands whole, once nobody has refused them.
-pub(crate) struct Filling(pub(crate) Arc<Expansions>);
-
-#[async_trait]
-impl Hook for Filling {
-    fn name(&self) -> &'static str {
-        "the text of a command"
-    }
-
-    fn wants(&self, moment: Moment) -> bool {
-        moment == Moment::BeforePrompt
-    }
-
-    fn on_failure(&self) -> OnFailure {
-        OnFailure::Block
-    }
-
-    async fn before_prompt(
-        &self,
-        scene: &Scene,
-        prompt: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
-        let session = scene.session.as_str();
-        let expanded = self.0.behind(prompt, session).filter(|_| scene.within.is_none());
-        let Some((text, fill)) = expanded.and_then(|it| Some((it.text, it.fill?))) else {
-            return Ok(Advice::default());
-        };
-        let text = text.replace(SESSION, session);
-        let filled = fill.fill(session).await.map_err(HookError)?;
-        Ok(WordsVerdict::Replace(prompt.replacen(text.trim(), filled.trim(), 1)).into())
+impl PromptLines for Expansions {
+    fn take(&self, prompt: &str, session: &SessionId) -> Vec<PromptLine> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_session = |text: &str| text.replace(SESSION, session.as_str());
+        let sent = kept.iter_mut().find(|expanded| {
+            let text = in_session(&expanded.text);
+            !expanded.lines.is_empty() && prompt.contains(text.trim())
+        });
+        let lines = sent.map(|expanded| std::mem::take(&mut expanded.lines)).unwrap_or_default();
+        let lines = lines.into_iter().map(|line| PromptLine {
+            marker: in_session(&line.marker),
+            command: in_session(&line.command),
+            ..line
+        });
+        lines.collect()
     }
 }
 
@@ -102,13 +80,19 @@ mod tests {
             args: String::new(),
             source: String::new(),
             text: text.to_owned(),
-            fill: None,
+            lines: Vec::new(),
         };
         expansions.note(expanded("first", "Do it in ${CLAUDE_SESSION_ID}\n"));
         expansions.note(expanded("empty", " "));
         let found = |prompt: &str| expansions.behind(prompt, "s1").map(|it| it.name);
         assert_eq!(found("<prompt>\nDo it in s1\n</prompt>").as_deref(), Some("first"));
         assert_eq!(found("something else"), None);
+        let line = PromptLine { marker: "!`x`".to_owned(), ..PromptLine::default() };
+        let lines = vec![line.clone()];
+        expansions.note(Expanded { lines, ..expanded("lines", "See !`x`") });
+        let session = SessionId::parse("s1").unwrap();
+        assert_eq!(expansions.take("See !`x`", &session), [line]);
+        assert_eq!(expansions.take("See !`x`", &session), []);
         for _ in 0..KEPT {
             expansions.note(expanded("other", "other"));
         }

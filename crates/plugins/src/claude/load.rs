@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::command::{self, Origin};
+use super::event::Event;
 use super::manifest::{self, Declared, Form, Given};
 use super::values::{self, Values};
 use super::{Loaded, agent_file, handlers, portable, servers, skill};
@@ -102,6 +103,29 @@ pub fn project(given: &ProjectFiles<'_>) -> Loaded {
         }
     }
     loading.loaded
+}
+
+/// Loads only the handlers that are asked before a tool call, from hook files that a project had when
+/// it was trusted.
+pub fn guards(given: &ProjectFiles<'_>) -> Loaded {
+    let values = Values { project: given.root.to_owned(), ..Values::default() };
+    let mut loading = Loading {
+        root: given.root.to_owned(),
+        name: None,
+        source: "project".to_owned(),
+        values: values.clone(),
+        loaded: Loaded { values, ..Loaded::default() },
+    };
+    for (path, bytes) in &given.files {
+        let document = serde_json::from_slice::<Value>(bytes).ok();
+        if let Some(document) = document.filter(|it| it.get("hooks").is_some_and(Value::is_object))
+        {
+            loading.handlers(&document, path);
+        }
+    }
+    let Loaded { mut handlers, values, .. } = loading.loaded;
+    handlers.retain(|handler| handler.event == Event::PreToolUse);
+    Loaded { handlers, values, ..Loaded::default() }
 }
 
 /// A plugin whose parts are being loaded.

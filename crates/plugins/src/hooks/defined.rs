@@ -116,6 +116,7 @@ impl Defined {
             Action::Command(command) => self.command(command, context).await,
             Action::Script(script) => self.script(script, context).await,
             Action::Prompt { prompt, model } => {
+                self.vouch()?;
                 Ok(self.ask(model.as_deref(), &prompt::filled(prompt, context.fields())).await?)
             }
             Action::Refuse(why) => Ok(Answer::block(why.clone())),

@@ -22,7 +22,6 @@ mod fixture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contract::broker::Broker;
 use contract::tool::{Recovery, Risk, Tool, ToolSpec};
 use serde_json::Value;
 
@@ -45,8 +44,6 @@ pub struct Ground {
     pub network: Granted,
     /// Where the tools come from, as rules know it.
     pub source: String,
-    /// Makes commits.
-    pub broker: Option<Arc<dyn Broker>>,
 }
 
 impl Ground {

@@ -35,7 +35,6 @@ pub(super) fn ground(folder: &Path) -> Ground {
         ),
         network: Granted { network: Arc::new(|| Network::None), remedy: String::from("grant it") },
         source: String::from("role:test"),
-        broker: None,
     }
 }
 

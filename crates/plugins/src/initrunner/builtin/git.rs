@@ -1,9 +1,8 @@
-//! `git`: looks at a repository with programs of the repository's own choice switched off, and
-//! changes it through the broker alone.
+//! `git`: reads a repository with programs of the repository's own choice switched off, and changes
+//! it with the installed git, in the sandbox.
 
 mod change;
 mod commands;
-mod commit;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +21,6 @@ use super::shell::quoted;
 use super::{About, Built, Ground, shortened};
 use change::GitChange;
 use commands::{ALL, Look};
-use commit::GitCommit;
 
 /// The keys of an entry.
 pub(super) const KEYS: &[&str] = &["repo_path", "read_only", "timeout_seconds", "max_output_bytes"];
@@ -71,16 +69,13 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     };
     let mut built = Built { tools: ALL.iter().map(made).collect(), notes: Vec::new() };
     if !options.flag("read_only", true)? {
-        let broker = ground.broker.clone().filter(|_| repository.top == *workspace);
-        match broker {
-            Some(broker) => {
-                built.tools.extend(GitChange::both(ground, &broker));
-                built.tools.push(Arc::new(GitCommit::new(ground, broker)));
-            }
-            None => built.notes.push(String::from(
-                "git_checkout, git_commit and git_tag are left out: the repository is not that of \
-                 the workspace",
-            )),
+        if repository.outside.is_none() {
+            built.tools.extend(GitChange::all(ground, &repository));
+        } else {
+            built.notes.push(String::from(
+                "git_checkout, git_commit and git_tag are left out: the repository is not in the \
+                 workspace",
+            ));
         }
     }
     Ok(built)

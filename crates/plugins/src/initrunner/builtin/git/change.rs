@@ -1,65 +1,78 @@
-//! `git_checkout` and `git_tag`: done on the host by the broker, which runs nothing that the
-//! repository chose.
+//! `git_checkout`, `git_commit` and `git_tag`: the installed git, run in the sandbox.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::broker::{Broker, Change, Changed};
 use contract::message::ToolCall;
 use contract::policy::Action;
+use contract::sandbox::Network;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-use super::super::{About, Ground, text};
+use super::super::process::{End, Program};
+use super::super::shell::quoted;
+use super::super::{About, Ground, shortened, text};
+use super::Repository;
 
-/// What a tool does.
+/// One of the tools.
 #[derive(Clone, Copy)]
-enum Work {
+enum Kind {
     Checkout,
+    Commit,
     Tag,
 }
 
-/// A tool that makes one.
+/// A tool that changes a repository.
 pub(super) struct GitChange {
     spec: ToolSpec,
-    broker: Arc<dyn Broker>,
-    work: Work,
+    kind: Kind,
+    repository: Arc<Repository>,
 }
 
 impl GitChange {
-    /// Both tools.
-    pub(super) fn both(ground: &Ground, broker: &Arc<dyn Broker>) -> [Arc<dyn Tool>; 2] {
-        let made = |work| {
-            let spec = about(work).spec(ground);
-            Arc::new(Self { spec, broker: Arc::clone(broker), work }) as Arc<dyn Tool>
-        };
-        [Work::Checkout, Work::Tag].map(made)
+    /// All of them.
+    pub(super) fn all(ground: &Ground, repository: &Arc<Repository>) -> [Arc<dyn Tool>; 3] {
+        [Kind::Checkout, Kind::Tag, Kind::Commit].map(|kind| {
+            let (spec, repository) = (about(kind).spec(ground), Arc::clone(repository));
+            Arc::new(Self { spec, kind, repository }) as Arc<dyn Tool>
+        })
     }
 }
 
-fn about(work: Work) -> About<'static> {
-    let (name, description, properties, required) = match work {
-        Work::Checkout => (
+fn about(kind: Kind) -> About<'static> {
+    let (name, description, properties, required) = match kind {
+        Kind::Checkout => (
             "git_checkout",
-            "Switch to a branch, a tag or a commit. Changes that are not committed stay, or nothing \
-             happens.",
+            "Switch to a branch, a tag or a commit.",
             json!({
                 "branch": {"type": "string", "description": "The branch, tag or commit"},
                 "create": {
                     "type": "boolean", "default": false,
-                    "description": "Whether to make the branch, at the commit that is checked out",
+                    "description": "Create the branch at the commit that is checked out",
                 },
             }),
             "branch",
         ),
-        Work::Tag => (
+        Kind::Commit => (
+            "git_commit",
+            "Commit the changes of files and directories.",
+            json!({
+                "message": {"type": "string", "description": "The commit's message"},
+                "paths": {
+                    "type": "string", "default": ".",
+                    "description": "Files and directories to commit, separated by spaces",
+                },
+            }),
+            "message",
+        ),
+        Kind::Tag => (
             "git_tag",
-            "Give a commit a tag.",
+            "Tag a commit.",
             json!({
                 "name": {"type": "string", "description": "The tag"},
                 "message": {
                     "type": "string", "default": "",
-                    "description": "Its message; without one it is a name alone",
+                    "description": "The message of an annotated tag",
                 },
                 "ref": {"type": "string", "default": "HEAD", "description": "The commit"},
             }),
@@ -73,20 +86,50 @@ fn about(work: Work) -> About<'static> {
     About { name, description, kind: "git", risk: Risk::Mutating, schema }
 }
 
-/// The change that a call asks for.
-fn change(work: Work, args: &Value) -> Change {
-    let filled = |key| Some(text(args, key)).filter(|it| !it.trim().is_empty()).map(str::to_owned);
-    match work {
-        Work::Checkout => {
-            let name = text(args, "branch").to_owned();
+/// The git commands of a call, each as its arguments.
+fn commands(kind: Kind, args: &Value) -> Result<Vec<Vec<String>>, String> {
+    let name = |key: &str| match text(args, key).trim() {
+        "" => Err(format!("'{key}' is empty")),
+        name if name.starts_with('-') || name.contains('\0') => {
+            Err(format!("'{name}' is not a valid name"))
+        }
+        name => Ok(name.to_owned()),
+    };
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    Ok(match kind {
+        Kind::Checkout => {
+            let branch = name("branch")?;
             let is_new = args.get("create").and_then(Value::as_bool) == Some(true);
-            if is_new { Change::Create(name) } else { Change::Switch(name) }
+            let checkout = if is_new { vec!["checkout", "-b"] } else { vec!["checkout"] };
+            vec![words(&[checkout.as_slice(), &[&branch]].concat())]
         }
-        Work::Tag => {
-            let target = filled("ref").unwrap_or_else(|| String::from("HEAD"));
-            Change::Tag(text(args, "name").to_owned(), filled("message"), target)
+        Kind::Commit => {
+            let message = text(args, "message");
+            if message.trim().is_empty() || message.contains('\0') {
+                return Err(String::from("the message is empty"));
+            }
+            let paths = text(args, "paths");
+            let paths: Vec<&str> = if paths.trim().is_empty() {
+                vec!["."]
+            } else {
+                paths.split_whitespace().collect()
+            };
+            let add = [&["add", "--"], paths.as_slice()].concat();
+            let commit = [&["commit", "-m", message, "--"], paths.as_slice()].concat();
+            vec![words(&add), words(&commit)]
         }
-    }
+        Kind::Tag => {
+            let (tag, message) = (name("name")?, text(args, "message"));
+            let target = if text(args, "ref").trim().is_empty() {
+                String::from("HEAD")
+            } else {
+                name("ref")?
+            };
+            let is_plain = message.trim().is_empty();
+            let options = if is_plain { vec!["tag"] } else { vec!["tag", "-m", message] };
+            vec![words(&[options.as_slice(), &[&tag, &target]].concat())]
+        }
+    })
 }
 
 #[async_trait]
@@ -96,43 +139,63 @@ impl Tool for GitChange {
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        // A permission is remembered by this text, so it holds all that makes a call what it is.
-        let what = match change(self.work, args) {
-            Change::Switch(name) => format!("switch git to {name}"),
-            Change::Create(name) => format!("make the git branch {name}"),
-            Change::Tag(name, _, target) => format!("make the git tag {name} at {target}"),
+        let commands = commands(self.kind, args).map_err(ToolError::Input)?;
+        let action = |words: &Vec<String>| {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let command = format!("git {}", words.join(" "));
+            Action::Run { command, cwd: self.repository.folder.clone() }
         };
-        Ok(vec![Action::Opaque { what }])
+        Ok(commands.iter().map(action).collect())
     }
 
-    /// Files would be left of both sides.
+    /// An interrupted checkout would leave files of both sides.
     fn is_indivisible(&self) -> bool {
         true
     }
 
-    async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let change = change(self.work, &call.args);
-        Ok(match self.broker.change(&change).await {
-            Ok(changed) => ToolOutput::success(told(&change, &changed)),
-            Err(error) => ToolOutput::failure(error.to_string()),
-        })
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let commands = commands(self.kind, &call.args).map_err(ToolError::Input)?;
+        let confinement = context.confinement.with_network(Network::None);
+        let limits = self.repository.limits;
+        let mut printed = String::new();
+        for words in commands {
+            let program = Program {
+                path: "git".into(),
+                args: words.into_iter().map(Into::into).collect(),
+                cwd: self.repository.folder.clone(),
+                input: Vec::new(),
+                limits,
+            };
+            match program.run(&confinement, context).await? {
+                End::Ended(ended) if ended.code == 0 => {
+                    printed.push_str(&ended.stdout.text);
+                    printed.push_str(&ended.stderr.text);
+                }
+                end => return Ok(program.told(end)),
+            }
+        }
+        let text = printed.trim_end();
+        let text = if text.is_empty() { "(no output)" } else { text };
+        Ok(ToolOutput::success(shortened(text.to_owned(), limits.output)))
     }
 }
 
-fn told(change: &Change, changed: &Changed) -> String {
-    let Changed { id, branch, files, notes } = changed;
-    let id = short(id.as_deref().unwrap_or_default());
-    let first = match (change, branch) {
-        (Change::Tag(name, ..), _) => format!("Tagged {id} as '{name}'"),
-        (Change::Create(_), Some(name)) => format!("Switched to a new branch '{name}'"),
-        (Change::Switch(_), Some(name)) => format!("Switched to branch '{name}'"),
-        (Change::Create(_) | Change::Switch(_), None) => format!("HEAD is now at {id}"),
-    };
-    let files = (!files.is_empty()).then(|| format!("files that changed: {}", files.len()));
-    let notes = notes.iter().map(|note| format!("note: {note}"));
-    [first].into_iter().chain(files).chain(notes).collect::<Vec<_>>().join("\n")
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn short(id: &str) -> &str {
-    id.get(..12).unwrap_or(id)
+    #[test]
+    fn names_that_look_like_options_are_refused() {
+        for (kind, args) in [
+            (Kind::Checkout, json!({"branch": "--detach"})),
+            (Kind::Tag, json!({"name": "-d", "ref": "v1"})),
+            (Kind::Tag, json!({"name": "v1", "ref": "--x"})),
+            (Kind::Commit, json!({"message": "  "})),
+        ] {
+            assert!(commands(kind, &args).is_err(), "{args}");
+        }
+        let words = commands(Kind::Commit, &json!({"message": "m", "paths": "a -b"})).unwrap();
+        assert_eq!(words[0], ["add", "--", "a", "-b"]);
+        assert_eq!(words[1], ["commit", "-m", "m", "--", "a", "-b"]);
+    }
 }
