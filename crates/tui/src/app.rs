@@ -8,7 +8,6 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use contract::event::Level;
@@ -16,7 +15,7 @@ use contract::event::Level;
 use crate::composer::Composer;
 use crate::host::{Answer, Changed, Item, Leave, Request};
 use crate::input;
-use crate::key::{Code, Key};
+use crate::key::Key;
 use crate::keymap::{Action, Keymap, Remapped};
 use crate::layers::approval::Ask;
 use crate::layers::{Deed, Flow, Layer};
@@ -88,6 +87,13 @@ enum Focus {
     Browsing,
 }
 
+/// How the calls that wait for an answer are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Together,
+    OneByOne,
+}
+
 /// The interface.
 pub struct App {
     settings: Settings,
@@ -104,7 +110,11 @@ pub struct App {
     commands: Vec<Item>,
     /// What waits to be sent.
     queue: Vec<String>,
-    asks: VecDeque<Ask>,
+    /// Calls that wait for an answer.
+    asks: Vec<Ask>,
+    pace: Pace,
+    /// The key that answered a question last, and when.
+    answered_by: Option<(Key, Instant)>,
     layers: Vec<Box<dyn Layer>>,
     status: Status,
     focus: Focus,
@@ -155,7 +165,9 @@ impl App {
             composer,
             commands: Vec::new(),
             queue: Vec::new(),
-            asks: VecDeque::new(),
+            asks: Vec::new(),
+            pace: Pace::Together,
+            answered_by: None,
             layers: Vec::new(),
             status: Status::default(),
             focus: Focus::Writing,
@@ -218,20 +230,9 @@ impl App {
             self.status.take(event, self.now);
         }
         self.status.end();
+        self.status.end_jobs();
         self.view.follow();
         self.is_dirty = true;
-    }
-
-    /// Takes what was typed while something else was open: text, and its end, but nothing that acts.
-    pub(crate) fn type_ahead(&mut self, input: input::Input, at: Instant) -> Vec<Effect> {
-        let is_text = |key: &Key| {
-            let plain = [Code::Enter, Code::Backspace].map(Key::plain);
-            key.typed().is_some() || plain.contains(key)
-        };
-        match &input {
-            input::Input::Key(key) if !is_text(key) => Vec::new(),
-            _ => self.update(Message::Terminal(input, at)),
-        }
     }
 
     /// Begins with another conversation; what is being written stays, and what waited for the one

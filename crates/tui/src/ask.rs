@@ -1,5 +1,4 @@
-//! A question of its own, before there is a conversation. What is typed before it counts, or pasted,
-//! goes into the text of the interface.
+//! A question before there is a conversation. Keys that arrive before it is ready are dropped.
 
 use std::io;
 use std::time::Instant;
@@ -10,42 +9,33 @@ use crate::app::App;
 use crate::input::Input;
 use crate::key::{Code, Key};
 use crate::keymap::{Keymap, Remapped};
-use crate::layers::question::{Choice, Decided, Grants, Part, Question};
-use crate::layers::{Canvas, Flow};
-use crate::message::Effect;
+use crate::layers::Canvas;
+use crate::layers::question::{Choice, Decided, Question};
+use crate::permission::Part;
 use crate::screen::{Screen, Told};
 use crate::text::clean;
 use crate::theme::Role;
 
-/// What came of a question.
-#[derive(Debug)]
-pub struct Asked {
-    /// The choice; none where the person wants no answer to be given, or cannot give one.
-    pub choice: Option<usize>,
-    /// What is to be done for what was typed meanwhile.
-    pub effects: Vec<Effect>,
-}
-
-/// Asks, and waits for one of the choices, each with the letters that give it and whether it grants
-/// something; Enter and Esc give the first that does not.
+/// Asks, and waits for one of the choices, each with the letters that give it and true if it grants
+/// something; Enter and Esc give the first that grants nothing. Returns none if the user interrupts,
+/// or cannot answer.
 pub async fn ask(
     screen: &mut Screen,
     app: &mut App,
     (title, body): (&str, &str),
     choices: &[(&'static str, &str, bool)],
-) -> io::Result<Asked> {
-    let choice = |(letters, label, grants): &(&'static str, &str, bool)| Choice {
-        letters,
+) -> io::Result<Option<usize>> {
+    let choice = |(keys, label, _): &(&'static str, &str, bool)| Choice {
+        keys,
         word: "",
         label: (*label).to_owned(),
         takes_words: false,
-        grants: Grants::this(*grants),
     };
     let parts = vec![Part::Words(Role::Text, clean(body.trim_matches('\n')))];
     let refusal = choices.iter().position(|(_, _, grants)| !grants);
     let choices = choices.iter().map(choice).collect();
-    let mut question = Question::new(clean(title), parts, choices, Instant::now());
-    let mut effects = Vec::new();
+    let selected = refusal.unwrap_or(0);
+    let mut question = Question::new(clean(title), parts, choices, selected, Instant::now());
     // What the person has set holds from the conversation on.
     let (keys, _) = Keymap::new(&Remapped::new());
     loop {
@@ -70,16 +60,10 @@ pub async fn ask(
                     Decided::Choice(at, _) => Some(at),
                     Decided::Other if key == Key::plain(Code::Esc) => refusal,
                     Decided::Other if key == Key::ctrl('c') => None,
-                    Decided::Early => {
-                        effects.extend(app.type_ahead(Input::Key(key), at));
-                        continue;
-                    }
                     Decided::Nothing | Decided::Other => continue,
                 },
                 Some((Input::Paste(text), at)) => {
-                    if question.paste(&text, at) == Flow::Pass {
-                        effects.extend(app.type_ahead(Input::Paste(text), at));
-                    }
+                    question.paste(&text, at);
                     continue;
                 }
                 Some(_) => continue,
@@ -97,7 +81,7 @@ pub async fn ask(
             },
             () = tokio::time::sleep_until(armed_at.into()), if now < armed_at => continue,
         };
-        return Ok(Asked { choice, effects });
+        return Ok(choice);
     }
 }
 

@@ -1,8 +1,11 @@
 //! What the interface wants of the program around it, and what comes back. The binary implements
 //! [`Host`]; nothing here touches a disk, a process or the network.
 
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level};
+use contract::sandbox::Network;
 
 use crate::keymap::Action;
 use crate::theme::Theme;
@@ -250,20 +253,30 @@ pub enum Stop {
 /// How things stand around the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Which confinement tools run in, in a word or two.
-    pub sandbox: String,
-    /// Whether there is none.
-    pub is_unconfined: bool,
+    /// The root of the project.
+    pub project: Option<PathBuf>,
+    /// The sandbox that tools run in.
+    pub confinement: Confinement,
     /// Tokens that the model can see.
     pub context_window: Option<u64>,
-    /// Processes that run in the background.
-    pub processes: usize,
     /// Servers and plugins that work, and that do not.
     pub parts: Health,
     /// Tools that are not built in, with where they come from.
     pub sources: Vec<(String, String)>,
     /// The session's title or id.
     pub session: String,
+}
+
+/// The sandbox that tools run in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Confinement {
+    /// Not known yet.
+    #[default]
+    Unknown,
+    /// There is none.
+    None,
+    /// There is one; commands reach this network without a question.
+    Sandboxed(Network),
 }
 
 /// How many parts work.

@@ -51,12 +51,14 @@ pub(crate) trait Layer {
     /// Takes note of the time.
     fn tick(&mut self, _now: Instant) {}
 
-    /// Takes note of how many other questions wait.
-    fn set_waiting(&mut self, _others: usize) {}
+    /// The calls that it asks about.
+    fn asks_about(&self) -> &[CallId] {
+        &[]
+    }
 
-    /// The call that it asks about.
-    fn asks_about(&self) -> Option<&CallId> {
-        None
+    /// Returns true while the user writes a text into it.
+    fn takes_words(&self) -> bool {
+        false
     }
 
     /// The inquiry that it puts to the person.
@@ -96,8 +98,10 @@ pub(crate) enum Deed {
     Act(Action),
     /// Have this done outside.
     Effect(Effect),
-    /// Answer a question about a call.
-    Answer(CallId, event::Answer),
+    /// Answer the questions about these calls.
+    Answer(Vec<CallId>, event::Answer),
+    /// Ask about the calls that wait one by one.
+    OneByOne,
     /// Use a theme, by its name; for good or to look at.
     Theme { name: String, is_final: bool },
     /// Put this into the text that is being written.

@@ -9,7 +9,8 @@
 //! - [`host`] is what the interface wants of the program around it; the binary implements it.
 //!
 //! [`line`] is the other way to write, one line at a time, for `--plain`; [`prose`] shows Markdown
-//! there. [`masks`] is what both show of text that could deceive whoever is asked.
+//! there. [`permission`] is a question about a call in words, and [`masks`] shows text that could
+//! deceive its reader; both are for every front end.
 //!
 //! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
 //! `markdown`, `highlight`, `diff`, `composer` (text, completion, history, vi), `layers` (dialogs and
@@ -32,6 +33,7 @@ mod link;
 mod markdown;
 pub mod masks;
 pub mod message;
+pub mod permission;
 pub mod picture;
 pub mod prose;
 mod run;
@@ -43,7 +45,7 @@ pub mod theme;
 mod transcript;
 
 pub use app::{App, Settings};
-pub use ask::{Asked, ask};
+pub use ask::ask;
 pub use link::takes_links;
 pub use run::{Link, run};
 pub use screen::{Screen, Wishes, fatal_signals};

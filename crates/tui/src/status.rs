@@ -1,14 +1,16 @@
 //! The line at the bottom: what runs and for how long, who answers, how free tools are, what was
 //! used. What does not fit is left out, the least important first.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use contract::event::{Event, Piece, What};
 use contract::message::Usage;
 use contract::policy::Mode;
+use contract::sandbox::Network;
 use ratatui_core::layout::{Position, Rect};
 
-use crate::host::Facts;
+use crate::host::{Confinement, Facts};
 use crate::layers::Canvas;
 use crate::text::{clipped, columns, counted, narrow, one_line};
 use crate::theme::Role;
@@ -33,6 +35,8 @@ pub(crate) struct Status {
     opening: Option<Instant>,
     /// Since when the person is asked something.
     asking: Option<Instant>,
+    /// Background commands that run, by their numbers.
+    jobs: BTreeSet<u32>,
     /// Names of the tools that run.
     tools: Vec<(contract::id::CallId, String)>,
 }
@@ -70,6 +74,11 @@ impl Status {
         self.turn = None;
         self.activity = None;
         self.tools.clear();
+    }
+
+    /// Takes note that no background command runs: they end with the session that started them.
+    pub(crate) fn end_jobs(&mut self) {
+        self.jobs.clear();
     }
 
     /// Takes note of whether the conversation is being opened.
@@ -128,6 +137,12 @@ impl Status {
                 }
             }
             What::TurnFinished { .. } => self.end(),
+            What::JobStarted { job, .. } => {
+                self.jobs.insert(*job);
+            }
+            What::JobFinished { job, .. } => {
+                self.jobs.remove(job);
+            }
             _ => {}
         }
     }
@@ -213,10 +228,12 @@ impl Status {
             Mode::Yolo => (Role::Caution, "yolo"),
         };
         left.push((role, mode.to_owned()));
-        if self.facts.is_unconfined {
-            left.push((Role::Bad, "no sandbox".to_owned()));
-        } else if !self.facts.sandbox.is_empty() {
-            left.push((Role::Status, self.facts.sandbox.clone()));
+        match &self.facts.confinement {
+            Confinement::None => left.push((Role::Bad, "no sandbox".to_owned())),
+            Confinement::Sandboxed(network) if self.mode != Mode::ReadOnly => {
+                left.push((Role::Status, sandboxed(network, self.mode)));
+            }
+            Confinement::Sandboxed(_) | Confinement::Unknown => {}
         }
         left
     }
@@ -225,6 +242,9 @@ impl Status {
     fn right(&self) -> Vec<(Role, String)> {
         let mut right = Vec::new();
         let mut say = |text: String| right.push((Role::Status, text));
+        if !self.jobs.is_empty() {
+            say(counted(self.jobs.len(), "job", "jobs"));
+        }
         match self.facts.context_window.filter(|window| *window > 0) {
             Some(window) if self.context > 0 => {
                 say(format!("context {}%", (self.context * 100 / window).min(100)));
@@ -238,9 +258,6 @@ impl Status {
         }
         if let Some(cost) = usage.cost_usd {
             say(money(cost));
-        }
-        if self.facts.processes > 0 {
-            say(format!("{} in background", self.facts.processes));
         }
         let parts = self.facts.parts;
         if parts.servers > 0 {
@@ -257,6 +274,19 @@ impl Status {
             right.insert(0, (Role::Bad, format!("{} failed", parts.failed)));
         }
         right
+    }
+}
+
+/// The sandbox in words: which network its commands reach without a question.
+fn sandboxed(network: &Network, mode: Mode) -> String {
+    match network {
+        // Connections run without a question, whatever the configuration names.
+        _ if mode == Mode::Yolo => "sandboxed".to_owned(),
+        Network::Hosts(hosts) if !hosts.names.is_empty() => {
+            format!("sandboxed, {}", counted(hosts.names.len(), "host", "hosts"))
+        }
+        Network::None | Network::Hosts(_) => "sandboxed, no network".to_owned(),
+        Network::Host => "sandboxed, network".to_owned(),
     }
 }
 

@@ -3,11 +3,12 @@
 use contract::event::{Event, What};
 use contract::id::CallId;
 
-use super::App;
+use super::{App, Pace};
 use crate::host::{Inquiry, Request};
 use crate::layers::approval::{Approval, Ask};
 use crate::layers::inquiry::Asking;
 use crate::message::Effect;
+use crate::permission::Permission;
 use crate::text::one_line;
 use crate::transcript::View;
 
@@ -24,11 +25,15 @@ impl App {
         self.status.take(event, self.now);
         match &event.what {
             What::Asked { .. } => {
-                if let Some(ask) = Ask::of(event) {
+                let project = self.status.facts.project.as_deref();
+                if let Some(permission) = Permission::of(event, project) {
                     let call = event.within.as_ref().map(|within| &within.call);
-                    let ask = ask.within(call.and_then(|call| self.transcript.task(call)));
-                    self.call_person(&ask.title(0), effects);
-                    self.asks.push_back(ask);
+                    let task = call.and_then(|call| self.transcript.task(call));
+                    let ask = Ask { permission, task };
+                    if self.asks.is_empty() {
+                        self.call_person(&ask.title(), effects);
+                    }
+                    self.asks.push(ask);
                     self.show_asks();
                 }
             }
@@ -43,7 +48,7 @@ impl App {
             What::TurnFinished { .. } if event.within.is_none() => {
                 self.asks.clear();
                 self.note.clear();
-                self.layers.retain(|layer| layer.asks_about().is_none());
+                self.layers.retain(|layer| layer.asks_about().is_empty());
                 self.put_inquiries_aside(effects);
                 if turn_time.is_some_and(|time| time >= self.settings.long_run) {
                     self.call_person("Brynhild is done", effects);
@@ -78,30 +83,41 @@ impl App {
 
     /// A question was answered, here or elsewhere.
     fn forget_ask(&mut self, call: &CallId) {
-        self.asks.retain(|ask| ask.call != *call);
-        self.layers.retain(|layer| layer.asks_about() != Some(call));
+        self.asks.retain(|ask| ask.permission.call != *call);
         self.show_asks();
     }
 
-    /// Goes on with the next question.
-    pub(super) fn next_ask(&mut self) {
-        self.asks.pop_front();
-        self.show_asks();
-    }
-
-    /// Shows the first question that waits, and how many others do.
-    fn show_asks(&mut self) {
-        let others = self.asks.len().saturating_sub(1);
-        let open = self.layers.iter_mut().find(|layer| layer.asks_about().is_some());
-        match (open, self.asks.front()) {
-            (Some(layer), _) => layer.set_waiting(others),
-            (None, Some(ask)) => {
-                let approval = Approval::ask(ask.clone(), others, self.now);
-                let is_writing = !self.composer.buffer.is_empty();
-                let approval = if is_writing { approval.amid_writing() } else { approval };
-                self.layers.push(Box::new(approval));
+    /// Shows the calls that wait in one dialog, or the first of them if they are asked about one by
+    /// one. A dialog that the user writes a text into stays until one of its calls is answered.
+    pub(super) fn show_asks(&mut self) {
+        let waits = |call: &CallId| self.asks.iter().any(|ask| ask.permission.call == *call);
+        let calls = |asks: &[Ask]| -> Vec<CallId> {
+            asks.iter().map(|ask| ask.permission.call.clone()).collect()
+        };
+        let shown = match &self.asks[..] {
+            [first, ..] if self.pace == Pace::OneByOne => std::slice::from_ref(first),
+            all => all,
+        };
+        let open = self.layers.iter().position(|layer| !layer.asks_about().is_empty());
+        if let Some(at) = open {
+            let layer = &self.layers[at];
+            let is_current = layer.asks_about() == calls(shown);
+            if is_current || (layer.takes_words() && layer.asks_about().iter().all(waits)) {
+                return;
             }
-            (None, None) => {}
+            self.layers.remove(at);
         }
+        let dialog = match shown {
+            [] => {
+                self.pace = Pace::Together;
+                return;
+            }
+            [one] => Approval::one(one, self.asks.len() - 1, self.now),
+            several => Approval::several(several, self.now),
+        };
+        let is_writing = !self.composer.buffer.is_empty();
+        let dialog = if is_writing { dialog.amid_writing() } else { dialog };
+        let place = open.unwrap_or(self.layers.len());
+        self.layers.insert(place, Box::new(dialog));
     }
 }

@@ -3,12 +3,15 @@
 
 use std::time::Instant;
 
-use super::{App, Focus};
+use contract::event::Answer;
+
+use super::{App, Focus, Pace};
 use crate::composer::{Outcome, Vim};
 use crate::host::{Leave, Request};
 use crate::input::{Mouse, MouseKind};
 use crate::key::{Code, Key};
 use crate::keymap::{Action, Resolved};
+use crate::layers::question::A_LOOK;
 use crate::layers::{Deed, Flow};
 use crate::message::Effect;
 use crate::transcript::{By, Direction, Place, Selection};
@@ -25,6 +28,11 @@ impl App {
         }
         let wanted_end = |app: &Self| app.interrupted.map(|it| it.at);
         let before = wanted_end(self);
+        // The key of an answer, pressed again right after it, was meant for the question too.
+        let is_repeated = |(by, answered): (Key, Instant)| key == by && at < answered + A_LOOK;
+        if self.layers.is_empty() && self.answered_by.is_some_and(is_repeated) {
+            return;
+        }
         if self.layers.is_empty() || !self.layer_key(key, at, effects) {
             self.own_key(key, effects);
         }
@@ -44,17 +52,16 @@ impl App {
         if flow == Flow::Close {
             self.layers.pop();
         }
+        if deeds.iter().any(|deed| matches!(deed, Deed::Answer(..))) {
+            self.answered_by = Some((key, at));
+        }
         for deed in deeds {
             self.deed(deed, effects);
         }
         match flow {
             Flow::Stay | Flow::Close => true,
-            // Below a question only text can be written: nothing that could act or answer.
+            // No key reaches the text below a question.
             Flow::Pass if is_question => {
-                if key.typed().is_some() || key.code == Code::Backspace {
-                    self.composer.key(key);
-                    self.written();
-                }
                 let scrolls = [Key::plain(Code::PageUp), Key::plain(Code::PageDown)];
                 !scrolls.contains(&key) && key != Key::ctrl('z')
             }
@@ -70,10 +77,21 @@ impl App {
             Deed::Effect(Effect::Leave(leave)) => self.leave(leave, effects),
             Deed::Depart(leave) => self.depart(leave, effects),
             Deed::Effect(effect) => effects.push(effect),
-            Deed::Answer(call, answer) => {
-                let input = contract::event::Input::Answer { call, answer };
-                effects.push(Effect::send(input));
-                self.next_ask();
+            Deed::Answer(calls, answer) => {
+                // The whole turn stops, so nothing waits for the other answers.
+                let all = || self.asks.iter().map(|ask| ask.permission.call.clone()).collect();
+                let calls = if answer == Answer::Cancel { all() } else { calls };
+                for call in calls {
+                    self.asks.retain(|ask| ask.permission.call != call);
+                    let answer = answer.clone();
+                    let input = contract::event::Input::Answer { call, answer };
+                    effects.push(Effect::send(input));
+                }
+                self.show_asks();
+            }
+            Deed::OneByOne => {
+                self.pace = Pace::OneByOne;
+                self.show_asks();
             }
             Deed::Theme { name, is_final } => {
                 let found = self.themes.iter().find(|theme| theme.name == name).cloned();

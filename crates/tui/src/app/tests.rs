@@ -219,7 +219,7 @@ fn judged(id: &str, args: Value) -> What {
             decision: Decision::Allow,
             reasons: vec![reason],
             access: Access::ReadOnly,
-            search_path: None,
+            destructive: false,
         },
     }
 }
@@ -241,9 +241,9 @@ fn asks(id: &str, command: &str) -> What {
         tool: "Bash".into(),
         args: json!({"command": command}),
         actions: vec![Action::Run { command: command.into(), cwd: "/work".into() }],
-        why: "no rule allows `cargo`".into(),
+        why: String::new(),
+        destructive: false,
         remember: vec!["Bash(cargo test *)".into()],
-        asked_again: vec![],
     }
 }
 

@@ -15,18 +15,13 @@ pub(crate) trait Purpose {
     /// What a key comes to that the question has taken.
     fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow;
 
-    /// The call that it is about.
-    fn call(&self) -> Option<&CallId> {
-        None
+    /// The calls that it is about.
+    fn calls(&self) -> &[CallId] {
+        &[]
     }
 
     /// The inquiry that it puts to the person.
     fn inquiry(&self) -> Option<u64> {
-        None
-    }
-
-    /// What it is called while so many others wait; none where that changes nothing.
-    fn title(&self, _others: usize) -> Option<String> {
         None
     }
 }
@@ -72,14 +67,12 @@ impl<P: Purpose> Layer for Dialog<P> {
         self.now = now;
     }
 
-    fn set_waiting(&mut self, others: usize) {
-        if let Some(title) = self.purpose.title(others) {
-            self.question.set_title(title);
-        }
+    fn asks_about(&self) -> &[CallId] {
+        self.purpose.calls()
     }
 
-    fn asks_about(&self) -> Option<&CallId> {
-        self.purpose.call()
+    fn takes_words(&self) -> bool {
+        self.question.takes_words()
     }
 
     fn inquires(&self) -> Option<u64> {

@@ -4,10 +4,11 @@
 use std::time::Instant;
 
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Grants, Part, Question, flow};
+use super::question::{Choice, Decided, Question, flow};
 use super::{Deed, Flow};
 use crate::host::{Inquiry, Request, Wanted};
 use crate::key::{Code, Key};
+use crate::permission::Part;
 use crate::text::{clean, one_line};
 use crate::theme::Role;
 
@@ -22,26 +23,24 @@ impl Asking {
     pub(crate) fn ask(inquiry: Inquiry, now: Instant, is_writing: bool) -> Dialog<Self> {
         let parts = vec![Part::Words(Role::Text, clean(inquiry.body.trim()))];
         let title = one_line(&inquiry.title);
-        let choice = |letters: &'static str, label: &str, grants: bool| Choice {
-            letters,
-            word: match letters {
+        let choice = |keys: &'static str, label: &str| Choice {
+            keys,
+            word: match keys {
                 "y" => "yes",
                 "n" => "no",
                 _ => "",
             },
             label: one_line(label),
             takes_words: false,
-            grants: Grants::this(grants),
         };
         let question = match &inquiry.wanted {
             Wanted::Agreement(yes) => {
-                let choices = vec![choice("y", yes, true), choice("n", "No", false)];
-                Question::new(title, parts, choices, now)
+                Question::new(title, parts, vec![choice("y", yes), choice("n", "No")], 1, now)
             }
             Wanted::One { choices, usual } => {
                 let numbered = NUMBERS.iter().zip(choices);
-                let choices = numbered.map(|(key, (_, label))| choice(key, label, false));
-                Question::new(title, parts, choices.collect(), now).beginning_at(*usual)
+                let choices = numbered.map(|(key, (_, label))| choice(key, label)).collect();
+                Question::new(title, parts, choices, usual.unwrap_or(0), now)
             }
             Wanted::Words(name) => Question::for_words(title, parts, one_line(name), now),
         };
@@ -72,7 +71,7 @@ impl Purpose for Asking {
                 deeds.push(Deed::ask(Request::Reply { id, words: None }));
                 return Flow::Close;
             }
-            Decided::Nothing | Decided::Early | Decided::Other => {}
+            Decided::Nothing | Decided::Other => {}
         }
         flow(&decided)
     }

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Grants, Part, Question, flow};
+use super::question::{Choice, Decided, Question, flow};
 use super::{Deed, Flow};
 use crate::host::Leave;
 use crate::key::{Code, Key};
+use crate::permission::Part;
 use crate::theme::Role;
 
 /// Where it would go.
@@ -17,20 +18,16 @@ impl Leaving {
     pub(crate) fn ask(leave: Leave, now: Instant) -> Dialog<Self> {
         let words = "What it has done so far is kept; what it is doing is stopped.";
         let parts = vec![Part::Words(Role::Text, words.to_owned())];
-        let choice =
-            |letters: &'static str, word: &'static str, label: &str, grants: bool| Choice {
-                letters,
-                word,
-                label: label.to_owned(),
-                takes_words: false,
-                grants: Grants::this(grants),
-            };
-        let choices = vec![
-            choice("y", "stop", "Stop it and go", true),
-            choice("n", "stay", "Stay here", false),
-        ];
+        let choice = |keys: &'static str, word: &'static str, label: &str| Choice {
+            keys,
+            word,
+            label: label.to_owned(),
+            takes_words: false,
+        };
+        let choices = vec![choice("y", "stop", "Stop it and go"), choice("n", "stay", "Stay here")];
         let title = "The model is at work here".to_owned();
-        Dialog::new(Self(leave), Question::new(title, parts, choices, now), now)
+        let question = Question::new(title, parts, choices, 1, now);
+        Dialog::new(Self(leave), question, now)
     }
 }
 

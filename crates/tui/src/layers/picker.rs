@@ -159,9 +159,7 @@ impl Picker {
             Subject::Host(Picks::Plugins) => {
                 "no plugins yet; `brynhild plugin paths` says where they are looked for"
             }
-            Subject::Host(Picks::Permissions) => {
-                "no rules: what only looks may run, everything else is asked about"
-            }
+            Subject::Host(Picks::Permissions) => "no rules: the mode decides",
             Subject::Themes | Subject::Actions => "nothing",
             Subject::Sent => "nothing was sent yet",
         }

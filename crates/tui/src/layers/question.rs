@@ -1,5 +1,5 @@
-//! A question with everything that its answer depends on: the body scrolls and is never cut, and
-//! no key counts that was typed before there was time to see it.
+//! A question with its answers. The body scrolls, long texts in it are folded until they are
+//! expanded, and keys that arrive before there was time to read it are dropped.
 
 use std::time::{Duration, Instant};
 
@@ -9,66 +9,31 @@ use super::{Canvas, Flow};
 use crate::diff;
 use crate::key::{Code, Key};
 use crate::keymap::{Action, Keymap};
+use crate::permission::{Part, folded};
 use crate::text::{Leads, Row, clipped, columns, counted, fold, narrow, wrap};
 use crate::theme::{Role, Theme};
 
-/// A key pressed sooner after a question appears, or after such a key, was not meant for it.
+/// Time after a question appears, or after an early key, in which keys are dropped.
 pub(crate) const A_LOOK: Duration = Duration::from_millis(300);
-/// The same for somebody who was writing when it appeared.
+/// The same time for a user who was writing when the question appeared.
 const A_LONG_LOOK: Duration = Duration::from_secs(1);
-
-/// A part of what a question is about.
-#[derive(Clone, Debug)]
-pub(crate) enum Part {
-    /// Prose.
-    Words(Role, String),
-    /// Text as it is, behind a bar.
-    Verbatim(String),
-    /// A change of a file.
-    Change {
-        /// The file.
-        path: String,
-        /// The change.
-        unified: String,
-    },
-}
+/// Rows of a command, a diff or a file that are shown before it is expanded.
+const FOLDED_ROWS: usize = 20;
 
 /// An answer that can be given.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// The letters that give it; the first is shown.
-    pub(crate) letters: &'static str,
-    /// What it is.
+    /// The keys that give it; the first is shown.
+    pub(crate) keys: &'static str,
+    /// Its words.
     pub(crate) label: String,
-    /// The same in a word, for small screens.
+    /// One word for it, for small screens; empty for the first of its label.
     pub(crate) word: &'static str,
-    /// Whether words may go with it.
+    /// True if a text may be given with it.
     pub(crate) takes_words: bool,
-    /// What it lets happen.
-    pub(crate) grants: Grants,
-}
-
-/// What an answer lets happen: for anything everything must have been seen, and it is never what Enter gives by
-/// itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grants {
-    /// Nothing.
-    Nothing,
-    /// What the question is about.
-    This,
-    /// More than that: its letter, which may begin a word that is typed, only points at it, and Enter gives it.
-    More,
-}
-
-impl Grants {
-    /// What the question is about, or nothing.
-    pub(crate) fn this(grants: bool) -> Self {
-        if grants { Self::This } else { Self::Nothing }
-    }
 }
 
 impl Choice {
-    /// What it is in a word.
     fn word(&self) -> String {
         match self.word {
             "" => self.label.split([' ', ':']).next().unwrap_or_default().to_lowercase(),
@@ -76,22 +41,28 @@ impl Choice {
         }
     }
 
-    /// The letter that is shown for it.
-    fn letter(&self) -> char {
-        self.letters.chars().next().unwrap_or('?')
+    /// The key that is shown for it.
+    fn key(&self) -> char {
+        self.keys.chars().next().unwrap_or('?')
+    }
+
+    /// Its line in a list: numbers stand free, letters in brackets.
+    fn line(&self) -> String {
+        match self.key() {
+            number if number.is_ascii_digit() => format!("{number}  {}", self.label),
+            letter => format!("[{letter}] {}", self.label),
+        }
     }
 }
 
-/// What somebody decided.
+/// The effect of a key on a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// Nothing yet.
+    /// Nothing yet; the key was taken, or dropped because it came too early.
     Nothing,
-    /// This choice, with words where it takes them.
+    /// This choice, with a text if it takes one.
     Choice(usize, Option<String>),
-    /// The key was typed too early; it belongs to what was there before.
-    Early,
-    /// The key is not for a question.
+    /// The key means nothing to a question.
     Other,
 }
 
@@ -100,129 +71,141 @@ pub(crate) struct Question {
     title: String,
     parts: Vec<Part>,
     choices: Vec<Choice>,
-    /// The choice that Enter gives; none before one was looked at, where somebody was writing.
-    selected: Option<usize>,
+    /// The choice that Enter gives.
+    selected: usize,
     look: Duration,
     armed_at: Instant,
     words: Option<(usize, String)>,
-    /// What the words are called that alone answer it; none where there are choices.
+    /// The name of the text that is the only answer; none if there are choices.
     only_words: Option<String>,
     scroll: usize,
     rows: Vec<Row>,
-    /// The rows that have been on the screen, from the first.
-    seen: usize,
+    /// Rows of each long text that are shown; none once expanded.
+    fold_at: Option<usize>,
+    has_folds: bool,
     made_for: usize,
     page: usize,
+    /// The effect of Esc, for the frame; empty if it needs no words.
+    escape: &'static str,
 }
 
 impl Question {
-    /// A question that appears at `now`.
-    pub(crate) fn new(title: String, parts: Vec<Part>, choices: Vec<Choice>, now: Instant) -> Self {
-        let selected = choices.iter().position(|choice| choice.grants == Grants::Nothing);
+    /// A question that appears at `now`, with the position of the choice that Enter gives.
+    pub(crate) fn new(
+        title: String,
+        parts: Vec<Part>,
+        choices: Vec<Choice>,
+        selected: usize,
+        now: Instant,
+    ) -> Self {
         Self {
             title,
             parts,
+            selected: selected.min(choices.len().saturating_sub(1)),
             choices,
-            selected,
             look: A_LOOK,
             armed_at: now + A_LOOK,
             words: None,
             only_words: None,
             scroll: 0,
             rows: Vec::new(),
-            seen: 0,
+            fold_at: Some(FOLDED_ROWS),
+            has_folds: false,
             made_for: 0,
             page: 1,
+            escape: "",
         }
     }
 
-    /// A question that is answered by words, which are called so.
+    /// A question that is answered by a text with this name.
     pub(crate) fn for_words(title: String, parts: Vec<Part>, name: String, now: Instant) -> Self {
         let words = Some((0, String::new()));
-        Self { words, only_words: Some(name), ..Self::new(title, parts, Vec::new(), now) }
+        Self { words, only_words: Some(name), ..Self::new(title, parts, Vec::new(), 0, now) }
     }
 
-    /// The same question with this choice for Enter.
-    pub(crate) fn beginning_at(mut self, choice: Option<usize>) -> Self {
-        self.selected = choice.filter(|at| *at < self.choices.len()).or(self.selected);
-        self
+    /// Shows at most `rows` of each long text before it is expanded.
+    pub(crate) fn folded_at(self, rows: usize) -> Self {
+        Self { fold_at: Some(rows), ..self }
     }
 
-    /// The same question for somebody who was writing: it takes a longer look, and Enter gives no
-    /// answer before one is chosen, since it may have been meant for the text.
+    /// Names the effect of Esc in the frame.
+    pub(crate) fn with_escape(self, escape: &'static str) -> Self {
+        Self { escape, ..self }
+    }
+
+    /// Waits longer before keys count, for a user who was writing when it appeared.
     pub(crate) fn amid_writing(mut self) -> Self {
         self.armed_at += A_LONG_LOOK.saturating_sub(self.look);
         self.look = A_LONG_LOOK;
-        self.selected = None;
         self
     }
 
-    /// When keys begin to count.
+    /// The time from which keys count.
     pub(crate) fn armed_at(&self) -> Instant {
         self.armed_at
     }
 
-    /// Names the question otherwise.
-    pub(crate) fn set_title(&mut self, title: String) {
-        self.title = title;
+    /// Returns true while a text is being written as a part of the answer.
+    pub(crate) fn takes_words(&self) -> bool {
+        self.words.is_some()
     }
 
     /// Takes a key that arrived at `at`.
     pub(crate) fn key(&mut self, key: Key, at: Instant) -> Decided {
         if at < self.armed_at {
-            // Whoever is still typing has not looked yet.
+            // A user who is still typing has not read it yet.
             self.armed_at = self.armed_at.max(at + self.look);
-            return Decided::Early;
+            return Decided::Nothing;
         }
         if self.words.is_some() {
             return self.word_key(key);
         }
         match key.code {
-            Code::Up => self.selected = Some(self.selected.unwrap_or(0).saturating_sub(1)),
-            Code::Down => {
-                let next = self.selected.map_or(0, |at| at + 1);
-                self.selected = Some(next.min(self.choices.len() - 1));
-            }
-            Code::Tab => {
-                self.selected = Some(self.selected.map_or(0, |at| at + 1) % self.choices.len());
-            }
+            Code::Up => self.selected = self.selected.saturating_sub(1),
+            Code::Down => self.selected = (self.selected + 1).min(self.choices.len() - 1),
+            Code::Tab => self.selected = (self.selected + 1) % self.choices.len(),
             Code::PageUp => self.scroll = self.scroll.saturating_sub(self.page),
-            Code::PageDown | Code::Char(' ') => self.scroll += self.page,
+            Code::PageDown | Code::Char(' ') => self.page_down(),
             Code::Home => self.scroll = 0,
             Code::End => self.scroll = usize::MAX / 2,
             Code::Char('j') if !key.ctrl => self.scroll += 1,
             Code::Char('k') if !key.ctrl => self.scroll = self.scroll.saturating_sub(1),
-            Code::Enter => match self.selected {
-                Some(at) => return self.choose(at),
-                None => return Decided::Nothing,
-            },
+            Code::Char('e') if !key.ctrl && self.has_folds => self.expand(),
+            Code::Enter => return self.choose(self.selected),
             _ => {
                 let Some(letter) = key.typed() else { return Decided::Other };
-                let chosen = |choice: &Choice| choice.letters.contains(letter);
+                let chosen = |choice: &Choice| choice.keys.contains(letter);
                 match self.choices.iter().position(chosen) {
-                    Some(choice) if self.choices[choice].grants == Grants::More => {
-                        self.selected = Some(choice);
-                    }
                     Some(choice) => return self.choose(choice),
-                    None => self.take_for_words(at),
+                    // A user who types another letter is writing a text meant for elsewhere.
+                    None => self.armed_at = at + self.look,
                 }
             }
         }
         Decided::Nothing
     }
 
-    /// Whoever types another letter is writing, so that what was pointed at was a part of words.
-    fn take_for_words(&mut self, at: Instant) {
-        self.selected = None;
-        self.armed_at = at + self.look;
+    fn expand(&mut self) {
+        self.fold_at = None;
+        self.made_for = 0;
     }
 
-    /// Takes text that was pasted at `at` where words are being written. Keys right behind it may
-    /// have been a part of it. Elsewhere it belongs to what is below.
+    /// Scrolls by a page; expands what is folded once its end is in sight.
+    fn page_down(&mut self) {
+        let is_at_end = self.scroll + self.page >= self.rows.len().saturating_sub(1);
+        if is_at_end && self.has_folds {
+            self.expand();
+        }
+        self.scroll += self.page;
+    }
+
+    /// Takes text that was pasted at `at` if a text is being written, and drops it otherwise. Keys
+    /// right behind it may have been a part of it.
     pub(crate) fn paste(&mut self, text: &str, at: Instant) -> Flow {
         self.armed_at = self.armed_at.max(at + self.look);
-        let Some((_, words)) = &mut self.words else { return Flow::Pass };
-        words.extend(text.chars().filter(|c| !c.is_control()));
+        if let Some((_, words)) = &mut self.words {
+            words.extend(text.chars().filter(|c| !c.is_control()));
+        }
         Flow::Stay
     }
 
@@ -232,14 +215,8 @@ impl Question {
     }
 
     fn choose(&mut self, at: usize) -> Decided {
-        if self.choices[at].grants != Grants::Nothing && self.seen < self.rows.len() {
-            // What was never on the screen cannot be agreed to.
-            self.selected = Some(at);
-            self.scroll += self.page;
-            return Decided::Nothing;
-        }
         if self.choices[at].takes_words {
-            self.selected = Some(at);
+            self.selected = at;
             self.words = Some((at, String::new()));
             return Decided::Nothing;
         }
@@ -292,10 +269,14 @@ impl Question {
         let footer = self.footer(area, width, now, canvas.keys);
         let place = Rect { y: area.bottom() - height, height, ..area };
         let inner = canvas.frame(place, &self.title);
+        if !self.escape.is_empty() && self.words.is_none() {
+            let key = canvas.keys.hint(Action::Cancel);
+            canvas.foot(place, &format!("{key} to {}", self.escape));
+        }
         // The answers always stay in sight; the body gets what is left, at least a row.
         let room = usize::from(inner.height);
         let below = footer.len().min(room.saturating_sub(1));
-        let has_rule = room > below + 3;
+        let has_rule = room > below + 3 || room > below + self.rows.len();
         let page = room.saturating_sub(below + usize::from(has_rule)).max(1);
         self.page = page.saturating_sub(1).max(1);
         self.scroll = self.scroll.min(self.rows.len().saturating_sub(page));
@@ -303,25 +284,14 @@ impl Question {
         for (y, row) in (inner.y..inner.bottom()).zip(shown) {
             canvas.buffer.set_line(inner.x, y, &row.line, inner.width);
         }
-        self.seen = self.seen.max((self.scroll + page).min(self.rows.len()));
         let hidden = self.rows.len().saturating_sub(self.scroll + page);
         let at = |row: usize| Position { x: inner.x, y: inner.y.saturating_add(narrow(row)) };
         if has_rule {
-            let rows = counted(hidden, "more row", "more rows");
-            let is_seen = self.seen >= self.rows.len();
-            let more = match hidden {
-                0 => String::new(),
-                _ if is_seen => format!("── {rows} below "),
-                _ => {
-                    let key = canvas.keys.hint(Action::PageDown);
-                    let long = format!("── {rows} below, to be seen first: {key} ");
-                    let fits = columns(&long) <= width;
-                    if fits { long } else { format!("── {hidden} more, first: {key} ") }
-                }
-            };
+            let key = canvas.keys.hint(Action::PageDown);
+            let more = format!("── {} ({key}) ", counted(hidden, "more line", "more lines"));
+            let more = if hidden > 0 { more } else { String::new() };
             let rule = format!("{more}{}", "─".repeat(width.saturating_sub(columns(&more))));
-            let look = if hidden > 0 && !is_seen { Role::Caution } else { Role::Border };
-            canvas.text(at(page), &rule, look, inner.width);
+            canvas.text(at(page), &rule, Role::Border, inner.width);
         }
         let first = page + usize::from(has_rule);
         for (number, (role, line)) in footer.iter().take(below).enumerate() {
@@ -343,14 +313,13 @@ impl Question {
             let [enter, leaves] = [Action::Send, Action::Cancel].map(|it| keys.hint(it));
             let help = match self.choices.get(*at) {
                 Some(choice) => {
-                    let short = format!("say why, or only {enter}; {leaves} goes back");
+                    let short =
+                        format!("{enter} to send, empty for no reason · {leaves} to go back");
                     let long = format!("{}: {short}", choice.label);
                     if columns(&long) <= width { long } else { clipped(&short, width) }
                 }
                 None if now < self.armed_at => "…".to_owned(),
-                None => {
-                    clipped(&format!("{enter} answers, {leaves} puts the question aside"), width)
-                }
+                None => clipped(&format!("{enter} to answer · {leaves} to dismiss"), width),
             };
             return vec![(Role::Text, self.prompt(words, width)), (Role::Soft, help)];
         }
@@ -362,7 +331,7 @@ impl Question {
 
     /// The line in which words are written, as far as it fits.
     fn prompt(&self, words: &str, width: usize) -> String {
-        let name = clipped(self.only_words.as_deref().unwrap_or("because"), width / 2);
+        let name = clipped(self.only_words.as_deref().unwrap_or("Reason"), width / 2);
         let hidden = columns(words).saturating_sub(width.saturating_sub(columns(&name) + 3));
         format!("{name}: {}", crate::text::skip_columns(words, hidden))
     }
@@ -371,20 +340,14 @@ impl Question {
         let is_tall = usize::from(area.height) >= 12 + self.choices.len();
         if is_tall {
             let line = |(at, choice): (usize, &Choice)| {
-                let (mark, role) = if Some(at) == self.selected {
-                    ("›", Role::Accent)
-                } else {
-                    (" ", Role::Text)
-                };
-                (role, format!("{mark} [{}] {}", choice.letter(), choice.label))
+                let is_selected = at == self.selected;
+                let (mark, role) =
+                    if is_selected { ("›", Role::Accent) } else { (" ", Role::Text) };
+                (role, clipped(&format!("{mark} {}", choice.line()), width))
             };
             return self.choices.iter().enumerate().map(line).collect();
         }
-        let all: Vec<String> = self
-            .choices
-            .iter()
-            .map(|choice| format!("[{}] {}", choice.letter(), choice.label))
-            .collect();
+        let all: Vec<String> = self.choices.iter().map(Choice::line).collect();
         let all = all.join("  ");
         if columns(&all) <= width {
             return vec![(Role::Accent, all)];
@@ -396,31 +359,30 @@ impl Question {
         vec![(Role::Accent, self.tiny(0, width))]
     }
 
-    /// All answers in one short row: those that allow together, behind how many rows are hidden.
+    /// All answers in one short row, behind the number of hidden rows.
     fn tiny(&self, hidden: usize, width: usize) -> String {
-        let (grants, others): (Vec<&Choice>, Vec<&Choice>) =
-            self.choices.iter().partition(|choice| choice.grants != Grants::Nothing);
-        let word = |choice: &&Choice| format!("{} {}", choice.letter(), choice.word());
-        let all: Vec<String> = self.choices.iter().map(|choice| word(&choice)).collect();
-        let all = all.join(" ");
-        if hidden == 0 && columns(&all) <= width {
-            return all;
-        }
-        let letters: String = grants.iter().map(|choice| choice.letter()).collect();
-        let first = match grants.first() {
-            Some(first) if hidden > 0 => format!("↓{hidden} {} on", first.letter()),
-            Some(first) => format!("{letters} {}", first.word()),
-            None => String::new(),
+        let mark = |at: usize| if at == self.selected { "›" } else { "" };
+        let word = |(at, choice): (usize, &Choice)| {
+            format!("{}{} {}", mark(at), choice.key(), choice.word())
         };
-        let rows = [first].into_iter().chain(others.iter().map(word));
-        clipped(rows.collect::<Vec<_>>().join(" ").trim_start(), width)
+        let more = if hidden > 0 { format!("↓{hidden} ") } else { String::new() };
+        let all: Vec<String> = self.choices.iter().enumerate().map(word).collect();
+        let line = format!("{more}{}", all.join(" "));
+        match &all[..] {
+            // The first and the last are yes and no.
+            [first, .., last] if columns(&line) > width => {
+                clipped(&format!("{more}{first} {last}"), width)
+            }
+            _ => clipped(&line, width),
+        }
     }
 
     /// All answers in a word each, if they fit into so many rows.
     fn short(&self, width: usize, most: usize) -> Option<Vec<String>> {
         let mut rows = vec![String::new()];
-        for choice in &self.choices {
-            let word = format!("{} {}", choice.letter(), choice.word());
+        for (at, choice) in self.choices.iter().enumerate() {
+            let mark = if at == self.selected { "›" } else { "" };
+            let word = format!("{mark}{} {}", choice.key(), choice.word());
             let row = rows.last_mut()?;
             let is_first = row.is_empty();
             if !is_first && columns(row) + 2 + columns(&word) > width {
@@ -439,31 +401,33 @@ impl Question {
             return;
         }
         self.made_for = width;
-        // What is laid out anew is looked at from its beginning.
-        (self.seen, self.scroll) = (0, 0);
         let lead = vec![(theme.style(Role::Border), "│ ".to_owned())];
         let leads = Leads::same(lead.clone());
         self.rows = Vec::new();
+        self.has_folds = false;
         for part in &self.parts {
-            match part {
+            let mut rows = match part {
                 Part::Words(role, text) => {
-                    for line in text.split('\n') {
-                        let pieces = [(theme.style(*role), line.to_owned())];
-                        self.rows.extend(wrap(&pieces, width, &Leads::default()));
-                    }
+                    let pieces = |line: &str| [(theme.style(*role), line.to_owned())];
+                    let wrapped = |line: &str| wrap(&pieces(line), width, &Leads::default());
+                    self.rows.extend(text.split('\n').flat_map(wrapped));
+                    continue;
                 }
-                // Not `lines`, which would swallow what stands before a line feed.
+                // Not `lines`, which would swallow a carriage return before a line feed.
                 Part::Verbatim(text) => {
-                    let text = text.strip_suffix('\n').unwrap_or(text);
-                    for line in text.split('\n') {
-                        let pieces = [(theme.style(Role::Code), line.to_owned())];
-                        self.rows.extend(fold(&pieces, width, &leads));
-                    }
+                    let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+                    let pieces = |line: &str| [(theme.style(Role::Code), line.to_owned())];
+                    lines.flat_map(|line| fold(&pieces(line), width, &leads)).collect()
                 }
-                Part::Change { path, unified } => {
-                    self.rows.extend(diff::rows(unified, path, theme, width, &lead));
-                }
+                Part::Change { path, unified } => diff::rows(unified, path, theme, width, &lead),
+            };
+            if let Some(most) = self.fold_at.filter(|most| rows.len() > most + 1) {
+                let note = folded(rows.len() - most);
+                rows.truncate(most);
+                rows.extend(wrap(&[(theme.style(Role::Soft), note)], width, &leads));
+                self.has_folds = true;
             }
+            self.rows.extend(rows);
         }
     }
 }
@@ -479,6 +443,6 @@ pub(crate) fn flow(decided: &Decided) -> Flow {
     match decided {
         Decided::Nothing => Flow::Stay,
         Decided::Choice(..) => Flow::Close,
-        Decided::Early | Decided::Other => Flow::Pass,
+        Decided::Other => Flow::Pass,
     }
 }

@@ -86,7 +86,8 @@ impl Transcript {
                     Direction::Undo => "taken back",
                     Direction::Redo => "made again",
                 };
-                self.push(Kind::Mark(format!("changes of {count} files were {word}")));
+                let files = if *count == 1 { "file" } else { "files" };
+                self.push(Kind::Mark(format!("changes of {count} {files} were {word}")));
             }
             What::TurnFinished { outcome, .. } => self.ended(outcome),
             _ => self.take_call(what),
@@ -305,7 +306,7 @@ impl Transcript {
                 // Sessions of earlier versions have it in the other field.
                 let told = if told.is_empty() { limit } else { told };
                 let text = format!("stopped: a limit was reached: {}", clean(told));
-                self.notice(Level::Error, &text, Some("raise it, or go on: say so"));
+                self.notice(Level::Error, &text, Some("type `continue` to go on, or raise it"));
             }
             Outcome::Stuck { why } => {
                 self.notice(

@@ -355,7 +355,7 @@ impl Tool {
     fn head(&self, fold: Fold, width: usize, theme: &Theme) -> Row {
         let (mark, role, note) = match &self.state {
             State::Called => ("○", Role::Soft, String::new()),
-            State::Asking => ("?", Role::Caution, "waits for your answer".to_owned()),
+            State::Asking => ("?", Role::Caution, "needs approval".to_owned()),
             State::Running => ("●", Role::Accent, "running".to_owned()),
             State::Ended { outcome, result, duration_ms } => {
                 let (mark, role) =

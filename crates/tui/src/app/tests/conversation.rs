@@ -57,9 +57,8 @@ fn blocks_open_and_close_by_keys() {
 fn the_status_line_tells_what_runs_and_what_was_used() {
     let mut stage = Stage::new(120, 12);
     let facts = crate::host::Facts {
-        sandbox: "bubblewrap".into(),
+        confinement: crate::host::Confinement::Sandboxed(contract::sandbox::Network::None),
         context_window: Some(12_340),
-        processes: 2,
         parts: crate::host::Health { plugins: 3, servers: 1, starting: 0, failed: 1 },
         ..crate::host::Facts::default()
     };
@@ -69,13 +68,72 @@ fn the_status_line_tells_what_runs_and_what_was_used() {
     stage.event(judged("1", json!({"command": "sleep 9"})));
     stage.wait(7000);
     let status = stage.screen().lines().last().unwrap().to_owned();
-    for part in ["running Bash 7 s", "test-model", "normal", "bubblewrap", "context 10%"] {
+    for part in ["running Bash 7 s", "test-model", "normal · sandboxed, no network", "context 10%"]
+    {
         assert!(status.contains(part), "{part} is missing: {status}");
     }
     stage.resize(200, 12);
     let status = stage.screen().lines().last().unwrap().to_owned();
-    for part in ["1.2k in, 34 out", "2 in background", "1 failed", "1 server", "3 plugins"] {
+    for part in ["1.2k in, 34 out", "1 failed", "1 server", "3 plugins"] {
         assert!(status.contains(part), "{part} is missing: {status}");
+    }
+}
+
+#[test]
+fn status_line_describes_mode_and_sandbox() {
+    use crate::host::{Confinement, Facts};
+    use contract::sandbox::{Hosts, Network};
+    let hosts = Network::Hosts(Hosts { names: vec!["a.example".into()], key: String::new() });
+    let sandboxed = Confinement::Sandboxed;
+    for (mode, confinement, words) in [
+        (Mode::Normal, sandboxed(Network::None), "normal · sandboxed, no network"),
+        (Mode::Ask, sandboxed(Network::None), "ask · sandboxed, no network"),
+        (Mode::Normal, sandboxed(hosts), "normal · sandboxed, 1 host"),
+        (Mode::Normal, sandboxed(Network::Host), "normal · sandboxed, network"),
+        (Mode::ReadOnly, sandboxed(Network::None), "read-only"),
+        (Mode::Yolo, sandboxed(Network::None), "yolo · sandboxed"),
+        (Mode::Normal, Confinement::None, "normal · no sandbox"),
+    ] {
+        let mut stage = Stage::new(80, 8);
+        stage.app.connect("m", mode);
+        stage.answer(Answer::Facts(Facts { confinement, ..Facts::default() }));
+        let screen = stage.screen();
+        assert_eq!(screen.lines().last(), Some(format!("m · {words}").as_str()));
+    }
+}
+
+#[test]
+fn status_line_counts_running_jobs() {
+    let started = |job| What::JobStarted { job, command: "npm start".into() };
+    let finished = |job| What::JobFinished { job, outcome: "exit code 0".into() };
+    let mut stage = Stage::new(80, 8);
+    stage.event(started(1)).shows("1 job");
+    stage.event(started(2)).shows("2 jobs");
+    stage.event(finished(1)).shows("1 job");
+    stage.event(finished(2)).hides("job");
+    // Jobs of a session that is resumed ended with it.
+    stage.app.replay(&[event(started(1))]);
+    stage.draw();
+    stage.hides("job");
+}
+
+#[test]
+fn shift_tab_cycles_normal_ask_and_read_only() {
+    for (mode, next) in [
+        (Mode::Normal, "/mode ask"),
+        (Mode::Ask, "/mode read-only"),
+        (Mode::ReadOnly, "/mode normal"),
+        (Mode::Yolo, "/mode normal"),
+    ] {
+        let mut stage = Stage::new(80, 8);
+        stage.app.connect("m", mode);
+        stage.keys("shift+tab");
+        let requests = stage.asked();
+        let command = requests.iter().find_map(|request| match request {
+            Request::Command(command) => Some(command.as_str()),
+            _ => None,
+        });
+        assert_eq!(command, Some(next), "{mode:?}");
     }
 }
 

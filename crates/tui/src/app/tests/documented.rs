@@ -15,7 +15,8 @@ fn documented(stage: &Stage) {
 fn stage(width: u16, height: u16) -> Stage {
     let mut stage = Stage::new(width, height);
     let facts = crate::host::Facts {
-        sandbox: "bubblewrap".into(),
+        confinement: crate::host::Confinement::Sandboxed(contract::sandbox::Network::None),
+        project: Some("/work".into()),
         context_window: Some(10_280),
         ..crate::host::Facts::default()
     };
@@ -39,7 +40,7 @@ fn the_panel_looks_as_documented() {
 
 #[test]
 fn a_question_looks_as_documented() {
-    let mut stage = stage(78, 24);
+    let mut stage = stage(78, 19);
     stage.event(prompt("test it")).event(replied("I run the tests."));
     stage.event(called("1", "Bash", json!({"command": "cargo test --all"})));
     stage.event(asks("1", "cargo test --all\necho done")).wait(2000);

@@ -42,7 +42,7 @@ fn hints_name_the_keys_that_are_in_force() {
     stage.event(prompt("go")).event(What::RequestSent { round: 1 });
     stage.shows("Ctrl+G stops it");
     stage.event(called("1", "Bash", json!({"command": "ls"}))).event(asks("1", "ls"));
-    stage.wait(2000).keys("n").shows("or only Alt+s; Ctrl+G goes back");
+    stage.wait(2000).keys("n").shows("Alt+s to send, empty for no reason · Ctrl+G to go back");
 }
 
 #[test]

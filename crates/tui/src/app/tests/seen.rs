@@ -104,15 +104,6 @@ fn what_a_command_is_for_is_said_when_its_name_is_complete() {
 }
 
 #[test]
-fn what_was_read_to_its_end_is_not_to_be_seen_first() {
-    let mut stage = Stage::new(76, 20);
-    stage.event(asks("1", &"echo a line of it\n".repeat(60))).wait(1000);
-    stage.shows("to be seen first");
-    stage.keys("end home").hides("to be seen first");
-    stage.shows("more rows below");
-}
-
-#[test]
 fn columns_stay_below_their_headings_where_a_table_does_not_fit() {
     let mut stage = Stage::new(60, 14);
     let head = "MODEL            IN    CACHE READ  CACHE WRITE  OUT     COST  MORE";
