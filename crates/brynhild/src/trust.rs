@@ -1,126 +1,60 @@
-//! Trust in what a workspace brings that could run or redirect. It is given to bytes, by their hash,
-//! for one real path, and kept outside the workspace. Nothing of a workspace decides on it, and no
-//! byte is interpreted before it is decided: looking only reads.
+//! Trust in the files of a workspace that could run or redirect something. The user trusts the bytes
+//! of these files, for one real path; the decision is stored outside the workspace. Nothing in a
+//! workspace decides on it, and no file is interpreted before it is decided.
 
 mod changes;
 mod command_lines;
-pub(crate) mod guard;
-pub(crate) mod question;
-mod scripts;
+pub(crate) mod dialog;
+mod named_files;
+pub(crate) mod process_check;
 mod snapshot;
 mod store;
 mod surfaces;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) use snapshot::{Kind, Snapshot};
-pub(crate) use store::{Decision, Record, Store};
-
+use contract::sandbox::Fixed;
 use contract::vouch::Vouch;
 
+pub(crate) use snapshot::{Kind, Snapshot};
+pub(crate) use store::{Decision, PluginGuard, Record, Store};
+
 use crate::config::Loaded;
-pub(crate) use guard::Of;
-use guard::{Guard, Held, Stamps};
-use scripts::Text;
+use process_check::TrustedRoots;
 use snapshot::{Entry, Part};
+use store::TrustedCopy;
 use surfaces::Effect;
 
-/// The project's file of hooks, from its root.
+/// The project's hook file, from its root.
 pub(crate) const HOOKS: &str = ".brynhild/hooks.yaml";
 
 /// The project's file of MCP servers, from its root.
 pub(crate) const SERVERS: &str = ".mcp.json";
 
-/// Files of a workspace that the person trusts, with the very bytes that were trusted.
+/// Says what to do about files that changed.
+const HINT: &str = "run `brynhild trust` to see the changes and decide";
+
+/// The largest number of file names in one message.
+const SHOWN_NAMES: usize = 5;
+
+/// Files of a workspace that the user trusts, with the bytes that were trusted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trusted {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// What is run from where it lies, to be looked at again when it is.
-    scripts: Arc<Scripts>,
-    held: Option<Held>,
-}
-
-#[derive(Debug, Default)]
-struct Scripts {
     root: PathBuf,
-    entries: Vec<Entry>,
-    /// What the search for them began with.
-    texts: Vec<Text>,
-    /// All that it may find, from the root.
-    known: BTreeSet<String>,
-    looked: Mutex<Looked>,
-}
-
-/// What a search looked at, to know whether another one could find something else.
-#[derive(Debug, Default)]
-struct Looked {
-    folders: BTreeSet<PathBuf>,
-    /// The stamps of the folders when nothing but what was trusted was found by them.
-    seen: Option<u64>,
-}
-
-impl Looked {
-    fn stamp(&self) -> Option<u64> {
-        let mut stamps = Stamps::default();
-        stamps.folders(&self.folders);
-        stamps.settled()
-    }
-}
-
-impl Scripts {
-    /// Whether the scripts would find nothing but what was trusted. What was not there when they were
-    /// must stay absent: a guard could load it, and be another one.
-    fn are_alone(&self) -> Result<(), String> {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = looked.stamp();
-        if stamp.is_some() && stamp == looked.seen {
-            return Ok(());
-        }
-        looked.seen = None;
-        let remedy = "nothing of this project runs until `brynhild trust` has shown it";
-        let named = scripts::named((&self.root, &self.root), &self.texts)
-            .map_err(|problem| format!("{problem}; {remedy}"))?;
-        if let Some(path) = named.all().find(|path| !self.known.contains(*path)) {
-            return Err(format!(
-                "`{path}` came to scripts that you trust, which could load it; {remedy}"
-            ));
-        }
-        looked.folders = named.looked;
-        looked.seen = looked.stamp();
-        Ok(())
-    }
+    config_dir: PathBuf,
 }
 
 impl Trusted {
-    /// Looks, whenever something of the workspace is about to run, whether it is what was trusted.
-    pub(crate) fn vouch(&self) -> Vouch {
-        let scripts = Arc::clone(&self.scripts);
-        Vouch::new(move || {
-            let fixed = scripts.entries.iter().map(|entry| {
-                entry.fixed(&scripts.root).ok_or_else(|| {
-                    format!(
-                        "`{}` changed since you trusted it; nothing of this project runs until \
-                         `brynhild trust` has shown it",
-                        entry.part.path
-                    )
-                })
-            });
-            let fixed = fixed.collect::<Result<Vec<_>, String>>()?;
-            scripts.are_alone()?;
-            Ok(fixed)
-        })
-    }
-
-    /// The trusted bytes of a file; none where it is not trusted, or was reached by a link.
+    /// The trusted bytes of a file; none if it is not trusted, or was reached through a symlink.
     pub(crate) fn bytes(&self, path: &Path) -> Option<&[u8]> {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    /// The trusted files beneath a folder with their bytes.
-    pub(crate) fn beneath(&self, folder: &Path) -> Vec<(&Path, &[u8])> {
-        let files = self.files.iter().filter(|(path, _)| path.starts_with(folder));
+    /// The trusted files below a directory with their bytes.
+    pub(crate) fn beneath(&self, directory: &Path) -> Vec<(&Path, &[u8])> {
+        let files = self.files.iter().filter(|(path, _)| path.starts_with(directory));
         files.map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect()
     }
 
@@ -130,203 +64,237 @@ impl Trusted {
         Self { files, ..Self::default() }
     }
 
-    fn of(root: &Path, snapshot: &Snapshot) -> Self {
-        let is_needed = |part: &Part| {
-            let is_read = part.effect() == Effect::Sets
+    fn of(root: &Path, config_dir: &Path, snapshot: &Snapshot) -> Self {
+        let is_read = |part: &Part| {
+            let is_configuration = part.surface().effect == Effect::Sets
                 || [HOOKS, SERVERS].contains(&part.path.as_str())
                 || [".claude/", ".brynhild/agents/"].iter().any(|it| part.path.starts_with(it));
-            part.kind == Kind::File && is_read
+            part.kind == Kind::File && is_configuration
         };
-        let entries = snapshot.entries.iter().filter(|entry| is_needed(&entry.part));
+        let entries = snapshot.entries.iter().filter(|entry| is_read(&entry.part));
         let files = entries.map(|entry| (root.join(&entry.part.path), entry.bytes.clone()));
-        let is_script = |entry: &&Entry| {
-            let counts = entry.part.is_named || scripts::is_hook(&entry.part.path);
-            counts && entry.part.kind == Kind::File
-        };
-        let known = snapshot.entries.iter().map(|entry| entry.part.path.clone());
-        let scripts = Scripts {
-            root: root.to_owned(),
-            entries: snapshot.entries.iter().filter(is_script).map(Entry::without_bytes).collect(),
-            texts: scripts::texts(root, &snapshot.entries),
-            known: known.chain(snapshot.outward.iter().cloned()).collect(),
-            looked: Mutex::new(Looked { folders: snapshot.looked.clone(), seen: None }),
-        };
-        let held = Some(Held::project(root, snapshot));
-        Self { files: files.collect(), scripts: Arc::new(scripts), held }
+        Self { files: files.collect(), root: root.to_owned(), config_dir: config_dir.to_owned() }
+    }
+
+    fn vouch(&self) -> Vouch {
+        let (root, config_dir) = (self.root.clone(), self.config_dir.clone());
+        Vouch::new(move || {
+            let snapshot = verified(&root, &config_dir)?;
+            let scripts = snapshot.entries.into_iter().filter(Entry::is_script);
+            Ok(scripts.map(|entry| entry.fixed(&root)).collect::<Vec<Fixed>>())
+        })
     }
 }
 
-/// How the person stands to a workspace as it is.
+/// Files that the user trusted and that changed since. They do nothing, except that the hooks among
+/// them refuse the calls that they guarded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stale {
+    /// The files that changed, from the project's root.
+    changed: Vec<String>,
+    /// The trusted files that define hooks, with the bytes that were trusted.
+    hooks: BTreeMap<PathBuf, Vec<u8>>,
+    /// Plugins whose hooks guarded calls.
+    pub(crate) guards: Vec<PluginGuard>,
+}
+
+impl Stale {
+    fn of(root: &Path, store: &Store, record: &Record, now: Option<&Snapshot>) -> Self {
+        let copy = store.copy(record);
+        let changed = match now {
+            Some(snapshot) => changed_paths(&copy, snapshot),
+            None => vec![root.display().to_string()],
+        };
+        let defining = copy.files.into_iter().filter(|it| surfaces::defines_hooks(&it.path));
+        let hooks = defining.filter_map(|it| Some((root.join(&it.path), it.text?.into_bytes())));
+        Self { changed, hooks: hooks.collect(), guards: copy.guards }
+    }
+
+    /// The hook files whose name ends with `ending`, with the bytes that were trusted.
+    pub(crate) fn hook_files(&self, ending: &str) -> Vec<(&Path, &[u8])> {
+        let files = self.hooks.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice()));
+        files.filter(|(path, _)| path.to_string_lossy().ends_with(ending)).collect()
+    }
+
+    /// Says why its hooks refuse.
+    pub(crate) fn reason(&self) -> String {
+        format!("{} changed since you trusted this project; {HINT}", listed(&self.changed))
+    }
+
+    fn may_guard(&self) -> bool {
+        !self.hooks.is_empty() || !self.guards.is_empty()
+    }
+}
+
+/// The user's decision about a workspace, compared with its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
     parts: Vec<Part>,
     state: State,
-    /// What keeps the decisions, or the files, from being read.
+    /// Says why the decisions or the files cannot be read.
     problem: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 enum State {
-    /// Nothing was decided about these bytes.
+    /// The user has not decided, or decided against other bytes.
     #[default]
-    Open,
-    /// Something was decided about other bytes.
-    Changed,
-    /// Nothing of it, or its text alone.
+    Undecided,
+    /// The user trusted other bytes.
+    Stale(Stale),
+    /// The user declined these bytes, or trusts only their text.
     Refused,
-    /// All of it.
+    /// The user trusts these bytes.
     Trusted(Trusted),
 }
 
-/// How the person stands to the workspace `root`, a real path.
+/// Compares the workspace `root`, a real path, with the user's decision about it.
 pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> Standing {
-    let parts = match snapshot::parts(root) {
-        Ok(parts) => parts,
+    let mut standing = Standing::default();
+    match snapshot::parts(root) {
+        Ok(parts) => standing.parts = parts,
         Err(problem) => {
-            let problem = Some(format!("{problem}; nothing of this project is trusted"));
-            return Standing { problem, ..Standing::default() };
+            standing.problem = Some(format!("{problem}; nothing of this project is trusted"));
         }
+    }
+    let Some(config_dir) = config_dir else { return standing };
+    let store = Store::new(config_dir);
+    let (record, problem) = store.record(root).unwrap_or_else(|problem| (None, Some(problem)));
+    standing.problem = problem.or(standing.problem);
+    let Some(record) = record else { return standing };
+    let now = Snapshot::read(root);
+    standing.state = match (record.decision, &now) {
+        (Decision::Trusted, Ok(now)) if now.hash == record.hash => {
+            State::Trusted(Trusted::of(root, config_dir, now))
+        }
+        (Decision::Trusted, now) => {
+            State::Stale(Stale::of(root, &store, &record, now.as_ref().ok()))
+        }
+        (_, Ok(now)) if now.hash == record.hash => State::Refused,
+        _ => State::Undecided,
     };
-    let mut standing = Standing { parts, ..Standing::default() };
-    if standing.parts.is_empty() {
-        return standing;
-    }
-    let record = config_dir.map_or(Ok(None), |config_dir| {
-        let (records, problem) = Store::new(config_dir).read()?;
-        standing.problem = problem;
-        Ok::<_, String>(records.into_iter().find(|record| record.path == root))
-    });
-    match record.and_then(|record| record.map_or(Ok(State::Open), |it| compared(root, &it))) {
-        Ok(state) => standing.state = state,
-        Err(problem) => standing.problem = Some(problem),
-    }
+    standing.problem = standing.problem.or(now.err());
     standing
 }
 
-/// Whether the person trusts the bytes of a folder of a plugin or of roles in a project, which is relied upon then;
-/// a message where that cannot be.
-pub(crate) fn folder_standing(
-    (folder, of): (&Path, Of),
-    config_dir: Option<&Path>,
-    guard: &Guard,
-) -> Result<bool, String> {
-    let Some(config_dir) = config_dir else {
-        return Ok(false);
-    };
-    let (records, _) = Store::new(config_dir).read()?;
-    let key = folder_key(folder);
-    let Some(record) = records.into_iter().find(|record| record.path == key) else {
-        return Ok(false);
-    };
-    if record.decision != Decision::Trusted {
-        return Ok(false);
+/// The files of a workspace, if those that run are the ones that the user trusts at this moment.
+fn verified(root: &Path, config_dir: &Path) -> Result<Snapshot, String> {
+    let snapshot = Snapshot::read(root).map_err(|problem| format!("{problem}; {HINT}"))?;
+    let store = Store::new(config_dir);
+    let (record, _) = store.record(root)?;
+    let record = record.filter(|record| record.decision == Decision::Trusted);
+    let record =
+        record.ok_or("you no longer trust this project; run `brynhild trust` to decide")?;
+    if snapshot.hash == record.hash {
+        return Ok(snapshot);
     }
-    let snapshot = Snapshot::of_folder(folder)?;
-    let is_trusted = snapshot.hash == record.hash;
-    if is_trusted {
-        guard.rely(folder, Held::folder(&snapshot, of), config_dir);
+    let copy = store.copy(&record);
+    let mut changed = changed_paths(&copy, &snapshot);
+    changed.retain(|path| surfaces::of(path).is_none_or(|it| it.effect == Effect::Runs));
+    if changed.is_empty() && !copy.files.is_empty() {
+        return Ok(snapshot);
     }
-    Ok(is_trusted)
+    Err(format!("{} changed since you trusted this project; {HINT}", listed(&changed)))
 }
 
-/// What decisions about a plugin's folder are kept under: its manifest, as the folder itself may be
-/// a project too.
-pub(crate) fn folder_key(folder: &Path) -> PathBuf {
-    folder.join(plugins::manifest::FILE)
+fn changed_paths(copy: &TrustedCopy, now: &Snapshot) -> Vec<String> {
+    changes::changes(&copy.files, now).into_iter().map(|change| change.path).collect()
 }
 
-fn compared(root: &Path, record: &Record) -> Result<State, String> {
-    if record.decision == Decision::Withdrawn {
-        return Ok(State::Open);
+/// A few names as text.
+fn listed(names: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = names.iter().take(SHOWN_NAMES).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(SHOWN_NAMES) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
-    let snapshot = Snapshot::read(root)?;
-    if snapshot.hash != record.hash {
-        return Ok(State::Changed);
-    }
-    Ok(match record.decision {
-        Decision::Trusted => State::Trusted(Trusted::of(root, &snapshot)),
-        Decision::TextOnly | Decision::Declined => State::Refused,
-        Decision::Withdrawn => State::Open,
-    })
 }
 
 impl Standing {
-    /// Looks whether what is trusted is still there, for when it runs.
+    /// Checks, each time something of the project is about to run, that it is trusted.
     pub(crate) fn vouch(&self) -> Vouch {
-        self.trusted().map(Trusted::vouch).unwrap_or_default()
+        match &self.state {
+            State::Trusted(trusted) => trusted.vouch(),
+            State::Stale(stale) => {
+                let reason = stale.reason();
+                Vouch::new(move || Err(reason.clone()))
+            }
+            State::Undecided | State::Refused => Vouch::default(),
+        }
     }
 
-    /// Whether the project is trusted; what lies in `places` is used because of that.
-    pub(crate) fn is_trusted_for(
-        &self,
-        places: &[&Path],
-        config_dir: Option<&Path>,
-        guard: &Guard,
-    ) -> bool {
+    /// Returns true if the project is trusted. Processes that read `places` are then started only as
+    /// long as it is.
+    pub(crate) fn is_trusted_for(&self, places: &[&Path], roots: &TrustedRoots) -> bool {
         let Some(trusted) = self.trusted() else { return false };
-        if let (Some(held), Some(config_dir)) = (&trusted.held, config_dir) {
-            for place in places {
-                guard.rely(place, held.clone(), config_dir);
-            }
+        for place in places {
+            roots.add(place, &trusted.root, &trusted.config_dir);
         }
         true
     }
 
-    /// What is trusted.
+    /// The trusted files.
     pub(crate) fn trusted(&self) -> Option<&Trusted> {
-        match &self.state {
-            State::Trusted(trusted) => Some(trusted),
-            State::Open | State::Changed | State::Refused => None,
-        }
+        if let State::Trusted(trusted) = &self.state { Some(trusted) } else { None }
     }
 
-    /// The links among what was looked at, from the project's root.
+    /// The files that were trusted and changed since.
+    pub(crate) fn stale(&self) -> Option<&Stale> {
+        if let State::Stale(stale) = &self.state { Some(stale) } else { None }
+    }
+
+    /// Stores the plugins whose hooks guard calls, to refuse these calls after a change.
+    pub(crate) fn note_guards(&self, guards: &[PluginGuard]) -> Result<(), String> {
+        let Some(trusted) = self.trusted() else { return Ok(()) };
+        Store::new(&trusted.config_dir).note_guards(&trusted.root, guards)
+    }
+
+    /// The symlinks among the surfaces, from the project's root.
     pub(crate) fn links(&self) -> impl Iterator<Item = &str> {
         let links = self.parts.iter().filter(|part| part.kind == Kind::Link);
         links.map(|part| part.path.as_str())
     }
 
-    /// What keeps trust from being looked up.
+    /// Says why trust cannot be determined.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// Whether the person should be asked: there is something to decide on, and nothing was decided.
+    /// Returns true if the user should be asked.
     pub(crate) fn is_open(&self, loaded: &Loaded) -> bool {
-        let is_undecided = matches!(self.state, State::Open | State::Changed);
-        is_undecided && !self.ignored(loaded).is_empty()
+        let may_guard = self.stale().is_some_and(Stale::may_guard);
+        !matches!(self.state, State::Refused) && (may_guard || !self.ignored(loaded).is_empty())
     }
 
-    /// The files that have no effect, or not all of it, for want of trust.
+    /// The files that have no effect, or not all of it, because they are not trusted.
     pub(crate) fn ignored(&self, loaded: &Loaded) -> Vec<&str> {
         if self.trusted().is_some() {
             return Vec::new();
         }
-        let is_ignored = |part: &&Part| match part.effect() {
+        let is_ignored = |part: &&Part| match part.surface().effect {
             Effect::Runs => true,
             Effect::Sets => loaded.held_back.iter().any(|held| held.file.ends_with(&part.path)),
-            Effect::Lies => false,
+            Effect::Inert => false,
         };
         self.parts.iter().filter(is_ignored).map(|part| part.path.as_str()).collect()
     }
 
-    /// The one warning about what is ignored.
+    /// The warning about files that are ignored.
     pub(crate) fn warning(&self, loaded: &Loaded) -> Option<String> {
-        const TOLD: usize = 5;
-        let ignored = self.ignored(loaded);
-        if ignored.is_empty() || matches!(self.state, State::Refused) {
+        if !self.is_open(loaded) {
             return None;
         }
-        let more = ignored.len().saturating_sub(TOLD);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let names = ignored.into_iter().take(TOLD).collect::<Vec<_>>().join(", ");
-        let why = match self.state {
-            State::Changed => "it changed since you decided on it",
-            State::Open | State::Refused | State::Trusted(_) => "you have not trusted it",
-        };
+        if let Some(stale) = self.stale() {
+            let changed = listed(&stale.changed);
+            return Some(format!(
+                "this project changed since you trusted it, so its files are ignored, and calls \
+                 that its hooks guarded are refused: {changed} ({HINT})"
+            ));
+        }
+        let names = listed(&self.ignored(loaded));
         Some(format!(
-            "what this project brings is ignored because {why}: {names}{more} (`brynhild trust` \
-             shows it and asks)"
+            "files of this project are ignored until you trust them: {names} (run `brynhild trust` \
+             to see them and decide)"
         ))
     }
 }

@@ -1,18 +1,17 @@
-//! What the person decided about workspaces, in a file that only grows, in the person's own folder.
-//! Beside it lie the bytes that were decided on, to show later what changed.
+//! The user's decisions about workspaces, in an append-only file in the configuration directory. Beside
+//! it is a copy of the files of each workspace that were decided on, to show later what changed.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{Kind, Snapshot};
+use super::snapshot::{Entry, Kind, Snapshot};
 use crate::audit::Audit;
 use crate::private_file;
 
-/// Larger files are not kept for comparison.
-const LARGEST_COPY: usize = 64 << 10;
+/// Larger files are not copied.
+const MAX_COPY: usize = 1 << 20;
 
 /// A decision about the bytes of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +26,7 @@ pub(crate) struct Record {
     pub(crate) at: Timestamp,
 }
 
-/// What was decided.
+/// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Decision {
@@ -37,19 +36,35 @@ pub(crate) enum Decision {
     TextOnly,
     /// Nothing of it, and no question about these bytes.
     Declined,
-    /// An earlier decision was taken back.
+    /// An earlier decision was withdrawn.
     Withdrawn,
 }
 
 /// A file as it was when it was decided on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Known {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KnownFile {
     /// From the project's root.
     pub(crate) path: String,
     /// Its permission bits.
     pub(crate) mode: u32,
-    /// Of its bytes.
+    /// The hash of its bytes.
     pub(crate) hash: String,
+    /// Its text; none if it is not UTF-8, is large, or usually has secrets.
+    pub(crate) text: Option<String>,
+}
+
+/// A plugin whose hook guards calls, and the point at which it is asked.
+pub(crate) type PluginGuard = (String, String);
+
+/// The files of a workspace as they were when they were decided on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TrustedCopy {
+    /// The hash of all of them.
+    hash: String,
+    /// The files.
+    pub(crate) files: Vec<KnownFile>,
+    /// Plugins whose hooks guard calls.
+    pub(crate) guards: Vec<PluginGuard>,
 }
 
 /// The decisions.
@@ -60,13 +75,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The store in the person's own folder.
+    /// The store in the configuration directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
         Self { file: config_dir.join("trust.jsonl"), copies: config_dir.join("trust") }
     }
 
-    /// The last decision about each workspace, oldest first. What stands before a line that cannot be
-    /// read does not count: the line may have taken it back.
+    /// The decisions that were not withdrawn, oldest first. Lines before a line that cannot be read
+    /// are ignored, because that line may have withdrawn them.
     pub(crate) fn read(&self) -> Result<(Vec<Record>, Option<String>), String> {
         let shown = self.file.display();
         let bytes = private_file::read(&self.file)
@@ -81,13 +96,13 @@ impl Store {
             match serde_json::from_slice::<Record>(line) {
                 Ok(record) => {
                     records.retain(|other| other.path != record.path);
-                    records.push(record);
+                    records.extend(Some(record).filter(|it| it.decision != Decision::Withdrawn));
                 }
                 Err(error) => {
                     records.clear();
                     problem = Some(format!(
-                        "{shown}:{}: this is no decision about trust, so what stands before it does \
-                         not count: {error}",
+                        "{shown}:{}: this line is not a trust decision, so all lines before it are \
+                         ignored: {error}",
                         index + 1
                     ));
                 }
@@ -96,140 +111,92 @@ impl Store {
         Ok((records, problem))
     }
 
-    /// Writes a decision down, with the bytes it is about.
+    /// The decision about a workspace, unless it was withdrawn, and what is wrong with the file.
+    pub(crate) fn record(&self, root: &Path) -> Result<(Option<Record>, Option<String>), String> {
+        let (records, problem) = self.read()?;
+        Ok((records.into_iter().find(|record| record.path == root), problem))
+    }
+
+    /// Stores a decision, with the files it is about.
     pub(crate) fn decide(
         &self,
         root: &Path,
         snapshot: &Snapshot,
         decision: Decision,
     ) -> Result<(), String> {
-        let cannot =
-            |error: std::io::Error| format!("cannot write {}: {error}", self.file.display());
-        let _lock = private_file::lock(&self.file).map_err(cannot)?;
-        self.copy(snapshot).map_err(cannot)?;
-        let record = Record {
-            path: root.to_owned(),
-            decision,
-            hash: snapshot.hash.clone(),
-            at: Timestamp::now(),
-        };
-        self.add(&record)?;
-        let word = match decision {
+        let _lock = private_file::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
+        let files = snapshot.entries.iter().map(known).collect();
+        let copy = TrustedCopy { hash: snapshot.hash.clone(), files, guards: Vec::new() };
+        self.put_copy(root, &copy)?;
+        let (path, hash) = (root.to_owned(), snapshot.hash.clone());
+        self.add(&Record { path, decision, hash, at: Timestamp::now() })
+    }
+
+    /// Withdraws the decision about a workspace; none if there is none.
+    pub(crate) fn withdraw(&self, root: &Path) -> Result<Option<Record>, String> {
+        let _lock = private_file::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
+        let found = self.record(root)?.0;
+        if let Some(record) = &found {
+            let decision = Decision::Withdrawn;
+            self.add(&Record { decision, at: Timestamp::now(), ..record.clone() })?;
+            // A copy that stays is ignored, because no decision has its hash.
+            let _ = std::fs::remove_file(self.copy_path(root));
+        }
+        Ok(found)
+    }
+
+    /// The files that a decision was about; none if there is no copy.
+    pub(crate) fn copy(&self, record: &Record) -> TrustedCopy {
+        let bytes = private_file::read(&self.copy_path(&record.path)).ok().flatten();
+        let copy = bytes.and_then(|bytes| serde_json::from_slice::<TrustedCopy>(&bytes).ok());
+        copy.filter(|copy| copy.hash == record.hash).unwrap_or_default()
+    }
+
+    /// Stores the plugins whose hooks guard calls while the project is trusted as it is.
+    pub(crate) fn note_guards(&self, root: &Path, guards: &[PluginGuard]) -> Result<(), String> {
+        let Some(record) = self.record(root)?.0 else { return Ok(()) };
+        let copy = self.copy(&record);
+        if copy.guards == guards {
+            return Ok(());
+        }
+        self.put_copy(root, &TrustedCopy { guards: guards.to_owned(), ..copy })
+    }
+
+    fn add(&self, record: &Record) -> Result<(), String> {
+        let line = serde_json::to_string(record)
+            .map_err(|error| format!("cannot store {}: {error}", record.path.display()))?;
+        private_file::append(&self.file, &line).map_err(|error| self.cannot_write(&error))?;
+        let word = match record.decision {
             Decision::Trusted => "trusted",
             Decision::TextOnly => "text only",
             Decision::Declined => "not trusted",
             Decision::Withdrawn => "trust withdrawn",
         };
-        self.note(word, &record)?;
-        self.clean()
+        let directory = self.file.parent().unwrap_or(&self.file);
+        Audit::new(directory).note(word, &record.hash, Some(&record.path))
     }
 
-    fn note(&self, word: &str, record: &Record) -> Result<(), String> {
-        let folder = self.file.parent().unwrap_or(&self.file);
-        Audit::new(folder).note(word, &record.hash, Some(&record.path))
+    fn put_copy(&self, root: &Path, copy: &TrustedCopy) -> Result<(), String> {
+        let bytes = serde_json::to_vec(copy).map_err(|error| self.cannot_write(&error.into()))?;
+        private_file::replace(&self.copy_path(root), &bytes)
+            .map_err(|error| self.cannot_write(&error))
     }
 
-    /// Takes back what was decided about a workspace; none where nothing was.
-    pub(crate) fn withdraw(&self, root: &Path) -> Result<Option<Record>, String> {
-        let cannot =
-            |error: std::io::Error| format!("cannot write {}: {error}", self.file.display());
-        let _lock = private_file::lock(&self.file).map_err(cannot)?;
-        let (records, _) = self.read()?;
-        let found = records
-            .into_iter()
-            .find(|record| record.path == root && record.decision != Decision::Withdrawn);
-        if let Some(record) = &found {
-            let decision = Decision::Withdrawn;
-            self.add(&Record { decision, at: Timestamp::now(), ..record.clone() })?;
-            self.note("trust withdrawn", record)?;
-            self.clean()?;
-        }
-        Ok(found)
+    fn copy_path(&self, root: &Path) -> PathBuf {
+        let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        self.copies.join(format!("{name}.json"))
     }
 
-    /// Removes the copies that no standing decision needs. Where it is not known what they need,
-    /// nothing is removed.
-    fn clean(&self) -> Result<(), String> {
-        let (records, problem) = self.read()?;
-        if problem.is_some() {
-            return Ok(());
-        }
-        let mut needed = BTreeSet::new();
-        for record in records.iter().filter(|record| record.decision != Decision::Withdrawn) {
-            needed.insert(format!("{}.json", record.hash));
-            let known = self.known(&record.hash).unwrap_or_default();
-            needed.extend(known.into_iter().map(|known| known.hash));
-        }
-        self.keep_only(&needed).map_err(|error| {
-            let copies = self.copies.display();
-            format!("the decision is kept, but old copies in {copies} cannot be removed: {error}")
-        })
-    }
-
-    fn keep_only(&self, needed: &BTreeSet<String>) -> std::io::Result<()> {
-        let is_ours = |name: &str| {
-            let hash = name.strip_suffix(".json").unwrap_or(name);
-            hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit())
-        };
-        let entries = match self.copies.read_dir() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name.to_str().is_some_and(|name| is_ours(name) && !needed.contains(name)) {
-                std::fs::remove_file(entry.path())?;
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&self, record: &Record) -> Result<(), String> {
-        let line = serde_json::to_string(record)
-            .map_err(|error| format!("cannot write {} down: {error}", record.path.display()))?;
-        private_file::append(&self.file, &line)
-            .map_err(|error| format!("cannot write {}: {error}", self.file.display()))
-    }
-
-    fn copy(&self, snapshot: &Snapshot) -> std::io::Result<()> {
-        let known: Vec<Known> = snapshot
-            .entries
-            .iter()
-            .map(|entry| Known {
-                path: entry.part.path.clone(),
-                mode: entry.mode,
-                hash: entry.hash.clone(),
-            })
-            .collect();
-        let list = serde_json::to_vec(&known)?;
-        private_file::replace(&self.copies.join(format!("{}.json", snapshot.hash)), &list)?;
-        for entry in &snapshot.entries {
-            let is_kept = entry.part.kind == Kind::File
-                && entry.bytes.len() <= LARGEST_COPY
-                && !is_private(&entry.part.path);
-            let path = self.copies.join(&entry.hash);
-            if is_kept && !path.exists() {
-                private_file::replace(&path, &entry.bytes)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The files that a decision was about; none where that is not known any more.
-    pub(crate) fn known(&self, hash: &str) -> Option<Vec<Known>> {
-        let bytes = self.copied(&format!("{hash}.json"))?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
-    /// The bytes that a file had; none where they were not kept.
-    pub(crate) fn copied(&self, name: &str) -> Option<Vec<u8>> {
-        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
-        is_plain.then(|| private_file::read(&self.copies.join(name)).ok().flatten())?
+    fn cannot_write(&self, error: &std::io::Error) -> String {
+        format!("cannot write {}: {error}", self.file.display())
     }
 }
 
-/// Whether a file holds secrets by custom, so that its content is neither kept nor shown.
-pub(crate) fn is_private(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| name.starts_with(".env"))
+fn known(entry: &Entry) -> KnownFile {
+    let path = entry.part.path.clone();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_copied =
+        entry.part.kind == Kind::File && entry.bytes.len() <= MAX_COPY && !name.starts_with(".env");
+    let text = is_copied.then(|| String::from_utf8(entry.bytes.clone()).ok()).flatten();
+    KnownFile { path, mode: entry.mode, hash: entry.hash.clone(), text }
 }

@@ -1,0 +1,58 @@
+//! Checks, when a process of a project's plugin starts, that the project's files are the ones that
+//! the user trusts. The sandbox that starts all processes is wrapped with this check.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::sandbox::{Child, Enforcement, Profile, Sandbox, SandboxError, Spawn};
+
+/// Directories that are used because the user trusts the project they are in.
+#[derive(Debug, Default)]
+pub(crate) struct TrustedRoots(Mutex<BTreeMap<PathBuf, (PathBuf, PathBuf)>>);
+
+impl TrustedRoots {
+    /// Adds a directory of the project `root`.
+    pub(super) fn add(&self, directory: &Path, root: &Path, config_dir: &Path) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(directory.to_owned(), (root.to_owned(), config_dir.to_owned()));
+    }
+
+    /// Fails if one of these directories belongs to a project that is no longer trusted.
+    fn check(&self, directories: &[PathBuf]) -> Result<(), String> {
+        let project = {
+            let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            directories.iter().find_map(|directory| known.get(directory).cloned())
+        };
+        project.map_or(Ok(()), |(root, config_dir)| super::verified(&root, &config_dir).map(drop))
+    }
+}
+
+/// A sandbox that starts processes of trusted directories only while they are trusted.
+pub(crate) struct CheckedSandbox {
+    sandbox: Arc<dyn Sandbox>,
+    roots: Arc<TrustedRoots>,
+}
+
+impl CheckedSandbox {
+    /// Adds the check to a sandbox.
+    pub(crate) fn new(sandbox: Arc<dyn Sandbox>, roots: Arc<TrustedRoots>) -> Self {
+        Self { sandbox, roots }
+    }
+}
+
+impl Sandbox for CheckedSandbox {
+    fn describe(&self) -> String {
+        self.sandbox.describe()
+    }
+
+    fn enforces(&self) -> Enforcement {
+        self.sandbox.enforces()
+    }
+
+    fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
+        // The profile of a plugin's process lists the plugin's directory as readable.
+        self.roots.check(&profile.read).map_err(SandboxError::Refused)?;
+        self.sandbox.start(spawn, profile)
+    }
+}
