@@ -18,9 +18,9 @@ pub(crate) use look::{
     ToolsCommand,
 };
 pub(crate) use manage::{
-    AuditCommand, ExportFormat, GitCommand, PermissionsCommand, PolicyCommand, ProfileCommand,
-    RulesCommand, SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs,
-    StatsOrder, ThinkingStyle, TrustArgs,
+    AuditCommand, ExportFormat, PermissionsCommand, PolicyCommand, ProfileCommand, RulesCommand,
+    SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs, StatsOrder,
+    ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
 pub(crate) use role::{InitArgs, RunArgs, RunFormat, Template};
@@ -57,7 +57,7 @@ pub(crate) struct Global {
     /// How much freedom tools have
     #[arg(long, global = true, value_name = "MODE")]
     pub(crate) mode: Option<ModeName>,
-    /// Approve what would be asked about; deny rules and the sandbox stay
+    /// Answer questions with yes; a destructive command also needs an allow rule that names it
     #[arg(short = 'y', long, global = true)]
     pub(crate) yes: bool,
     /// Answer as one JSON object
@@ -66,9 +66,12 @@ pub(crate) struct Global {
     /// The form of the answer
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) output_format: Option<OutputFormat>,
-    /// A plugin folder for this run
+    /// A plugin directory for this run; naming it trusts it
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) plugin_dir: Vec<PathBuf>,
+    // The role file that the command names, which trusts its directory for this run.
+    #[arg(skip)]
+    pub(crate) role_file: Option<PathBuf>,
     /// The model profile to use
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
@@ -152,11 +155,13 @@ pub(crate) enum OutputFormat {
 /// How much freedom tools have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeName {
-    /// No write, no network, programs in a read-only sandbox
+    /// Nothing is changed; commands run in a read-only sandbox
     ReadOnly,
-    /// What a rule allows runs, everything else asks
+    /// Edits and commands ask first, unless they only read
+    Ask,
+    /// Edits and sandboxed commands run; leaving the sandbox and destructive commands ask
     Normal,
-    /// No questions; sandbox, deny rules and protected paths stay
+    /// Network access runs too; host processes, paths outside and destructive commands ask
     Yolo,
 }
 
@@ -283,11 +288,6 @@ pub(crate) enum Command {
     Sandbox {
         #[command(subcommand)]
         command: SandboxCommand,
-    },
-    /// Commit to git without running anything that the repository chose
-    Git {
-        #[command(subcommand)]
-        command: GitCommand,
     },
     /// Print the JSON Schema of the event stream
     Schema,

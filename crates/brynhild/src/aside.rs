@@ -15,6 +15,7 @@ use contract::tool::Tool;
 use sessions::unsaved::Unsaved;
 
 use crate::assemble::Mind;
+use crate::fallback::Fallback;
 
 /// What such conversations share.
 pub(crate) struct Aside {
@@ -28,6 +29,8 @@ pub(crate) struct Aside {
     pub(crate) confinement: Confinement,
     /// How they go.
     pub(crate) settings: Settings,
+    /// Why the mode `normal` works like `ask`.
+    pub(crate) fallback: Option<Fallback>,
     /// What hooks know them by.
     pub(crate) session: SessionId,
 }
@@ -46,6 +49,9 @@ impl Aside {
             hooks: self.hooks.clone(),
             snapshots: None,
             renewal: None,
+            lines: None,
+            jobs: None,
+            fallback: self.fallback.clone(),
         };
         let beginning = Beginning {
             session: self.session.clone(),

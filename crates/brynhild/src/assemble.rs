@@ -11,7 +11,6 @@ use agent::retry::Retry;
 use agent::settings::{
     Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
 };
-use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
 use contract::policy::{Access, Mode};
 use contract::provider::{Delivery, Model, Provider};
@@ -21,6 +20,7 @@ use contract::skill::Skill;
 use contract::tool::Tool;
 
 use crate::audit::{self, Audit};
+use crate::child_environment::{child_environment, host_environment};
 use crate::config::{Binding, RegisteredModel};
 use crate::exit::Problem;
 use crate::learning::{Learning, When};
@@ -28,9 +28,9 @@ use crate::model_cache;
 use crate::model_names;
 use crate::output;
 use crate::permissions;
+use crate::prompt_facts::PromptFacts;
 use crate::provider_choice::{self, Candidate, Choice};
-use crate::secrets::Secrets;
-use crate::trust::guard::Guarded;
+use crate::trust::process_check::CheckedSandbox;
 use crate::world::World;
 
 /// The model that answers, with everything that is known of it.
@@ -249,6 +249,8 @@ pub(crate) struct Knowledge {
     pub(crate) rules: String,
     /// All skills.
     pub(crate) skills: Vec<Skill>,
+    /// Facts about sandbox and machine.
+    pub(crate) facts: PromptFacts,
 }
 
 /// The rules that hold here.
@@ -273,11 +275,12 @@ fn report(problems: &[plugins::problem::Problem]) {
 /// The tools, as far as they are not switched off.
 pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<dyn Tool>> {
     let config = world.config();
-    let disabled = |name: &str| config.tools.disabled.get(name).copied().unwrap_or(false);
+    let is_off = |name: &str| config.tools.disabled.get(name).copied().unwrap_or(false);
+    // Without commands there are none in the background.
+    let disabled = |name: &str| is_off(name) || (name == "Jobs" && is_off("Bash"));
     if disabled("__builtin__") {
         return Vec::new();
     }
-    let broker = if disabled("GitCommit") { None } else { broker(world, root).ok() };
     let all = tools::all(tools::Settings {
         root: root.to_owned(),
         home: world.environment.home.clone(),
@@ -292,7 +295,7 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
             .collect(),
         readable_paths: permissions::readable(world),
         skills,
-        broker,
+        jobs: Arc::clone(world.jobs()),
     });
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
 }
@@ -300,17 +303,6 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
 /// Whether nothing is asked about: the person has approved beforehand.
 pub(crate) fn asks_nothing(world: &World) -> bool {
     world.global.yes || world.mode() == Mode::Yolo
-}
-
-/// What makes commits.
-pub(crate) fn broker(world: &World, root: &Path) -> Result<Arc<dyn Broker>, Problem> {
-    Ok(sandbox::broker(sandbox::BrokerSettings {
-        workspace: root.to_owned(),
-        state: world.state_dir()?,
-        home: world.environment.home.clone(),
-        env: world.environment.variables.clone(),
-        rules: permissions::file_rules(world)?,
-    }))
 }
 
 /// The tools by name.
@@ -342,8 +334,8 @@ pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     } else {
         sandbox::ladder(settings)
     };
-    let guarded = Guarded::new(made, Arc::clone(world.guard()));
-    Ok(Arc::clone(world.made.sandbox.get_or_init(|| Arc::new(guarded))))
+    let checked = CheckedSandbox::new(made, Arc::clone(world.trusted_roots()));
+    Ok(Arc::clone(world.made.sandbox.get_or_init(|| Arc::new(checked))))
 }
 
 /// The helper that raises the sandbox's walls, see `build.rs`.
@@ -354,7 +346,7 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
     Ok(sandbox::Settings {
         helper: sandbox::Helper::carried(HELPER, &world.environment.executable),
         state: world.state_dir()?,
-        user: world.environment.git_user(),
+        home: world.environment.home.clone(),
         rung: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
         egress: audit::egress(world),
@@ -362,6 +354,9 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
         hosts: permissions::host_rules(world)?.map(|rules| -> sandbox::HostRules {
             Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
         }),
+        host_env: host_environment(world),
+        tracker: Some(world.made.tracker(world.place())),
+        signs_commits: git_settings(world, world.place()).is_some_and(|it| it.signs_commits),
     })
 }
 
@@ -403,16 +398,28 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
     let network = if has_network { Network::Host } else { Network::None };
     let mut read = [config.sandbox.read_paths.clone(), skill_folders(world)].concat();
     let mut env = child_environment(world);
-    if let Some((folder, file)) = git_settings(world, root) {
-        read.extend(folder);
-        env.insert("GIT_CONFIG_GLOBAL".to_owned(), file);
+    if let Some(git) = git_settings(world, root) {
+        read.push(git.directory);
+        env.extend(git.env);
+    } else if let Some(file) = world.environment.variables.get("GIT_CONFIG_GLOBAL") {
+        env.insert("GIT_CONFIG_GLOBAL".to_owned(), file.clone());
+    }
+    // A single file with a protected name that the user grants is mounted by itself.
+    let is_file = |path: &PathBuf| {
+        let inside = path.strip_prefix(root).ok();
+        inside.and_then(contract::protected::protected).is_some() && path.is_file()
+    };
+    let (mut own, write): (Vec<_>, Vec<_>) =
+        config.sandbox.allowed_paths.iter().cloned().partition(is_file);
+    if world.mode() == Mode::ReadOnly {
+        own.clear();
     }
     Profile {
         workspace: root.to_owned(),
         access: Access::ReadOnly,
         read,
-        write: config.sandbox.allowed_paths.clone(),
-        own: Vec::new(),
+        write,
+        own,
         fixed: Vec::new(),
         network,
         env,
@@ -420,63 +427,18 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
     }
 }
 
-/// Where commands find the person's settings of git, with a folder to show them for that.
-fn git_settings(world: &World, root: &Path) -> Option<(Option<PathBuf>, String)> {
-    let variables = &world.environment.variables;
+/// The generated git settings of confined commands.
+fn git_settings(world: &World, root: &Path) -> Option<sandbox::GitGlobal> {
     if world.is_unconfined() {
-        return variables.get("GIT_CONFIG_GLOBAL").map(|file| (None, file.clone()));
+        return None;
     }
     let writable = [&[root.to_owned()], world.config().sandbox.allowed_paths.as_slice()].concat();
-    let home = world.environment.home.as_deref();
-    let copies = sandbox::git_global(home, variables, &world.state_dir().ok()?, &writable)?;
-    Some((Some(copies.folder), copies.file.to_str()?.to_owned()))
+    let (home, variables) = (world.environment.home.as_deref(), &world.environment.variables);
+    sandbox::git_global(home, variables, &world.state_dir().ok()?, &writable)
 }
 
-/// The variables that commands see. Everything else stays with us: keys above all.
-pub(crate) fn child_environment(world: &World) -> BTreeMap<String, String> {
-    const NAMES: &[&str] = &[
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "TERM",
-        "COLORTERM",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "EDITOR",
-        "VISUAL",
-        "PYTHONPATH",
-        "PYTHONDONTWRITEBYTECODE",
-        "VIRTUAL_ENV",
-        "CARGO_HOME",
-        "RUSTUP_HOME",
-        "RUSTUP_TOOLCHAIN",
-        "PYENV_ROOT",
-        "NVM_DIR",
-        "GOPATH",
-        "GOROOT",
-        "JAVA_HOME",
-        "CI",
-        "NO_COLOR",
-        "GIT_AUTHOR_NAME",
-        "GIT_AUTHOR_EMAIL",
-        "GIT_COMMITTER_NAME",
-        "GIT_COMMITTER_EMAIL",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_CACHE_HOME",
-    ];
-    let is_wanted = |name: &str| NAMES.contains(&name) || name.starts_with("LC_");
-    // A key stays here whatever variable it stands in.
-    let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
-    let variables = world.environment.variables.iter();
-    variables
-        .filter(|(name, value)| is_wanted(name) && !secrets.are_in(value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
-}
+/// The key that limits the rounds of a turn.
+const ROUNDS_KEY: &str = "behavior.max_tool_rounds";
 
 /// How the conversation goes.
 pub(crate) fn settings(
@@ -513,12 +475,10 @@ pub(crate) fn settings(
         },
         mode: world.mode(),
         system,
-        rounds: world
-            .global
-            .max_turns
-            .map_or(Bound::new(behavior.max_tool_rounds, "behavior.max_tool_rounds"), |most| {
-                Bound::new(most, "--max-turns")
-            }),
+        rounds: match world.global.max_turns {
+            Some(most) => Bound::new(most, "--max-turns"),
+            None => Bound::new(behavior.max_tool_rounds, ROUNDS_KEY),
+        },
         required_finish: None,
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
@@ -567,7 +527,7 @@ pub(crate) fn system(
     knowledge: &Knowledge,
 ) -> String {
     let specs = registry.specs();
-    let Knowledge { rules, skills } = knowledge;
+    let Knowledge { rules, skills, .. } = knowledge;
     let offers_skills = registry.get("LearnSkill").is_some();
     let skills = if offers_skills { plugins::skills::prompt_block(skills) } else { String::new() };
     let inner = world.environment.cwd.strip_prefix(root).ok().unwrap_or(Path::new(""));
@@ -576,8 +536,17 @@ pub(crate) fn system(
         cwd: &root.display().to_string(),
         inner: &inner.display().to_string(),
         tools: &specs,
+        facts: &knowledge.facts.told(&specs),
         rules,
         skills: &skills,
         profile: &mind.profile,
     })
+}
+
+/// Lifts the limit of rounds of an interactive session, if nobody set one.
+pub(crate) fn lift_round_limit(world: &World, settings: &mut Settings) {
+    let is_set = world.is_configured(&["behavior", "max_tool_rounds"]);
+    if settings.rounds.name == ROUNDS_KEY && !is_set {
+        settings.rounds.most = u32::MAX;
+    }
 }

@@ -7,7 +7,6 @@ mod chat;
 mod command;
 mod config;
 mod demo;
-mod git;
 mod hooks;
 mod init;
 mod interactive;
@@ -110,6 +109,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
         Command::Tools { command } => {
             let mut world = trust::told(World::read(global)?)?;
             if let Some(path) = role_of(command) {
+                world.global.role_file = Some(path.to_owned());
                 crate::role::choose(&mut world, path, &BTreeMap::new())?;
             }
             Ok(world)
@@ -117,11 +117,16 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
         Command::Mcp { command } => {
             let mut world = trust::told(World::read(global)?)?;
             if let McpCommand::Serve { role: Some(path), .. } = command {
+                world.global.role_file = Some(path.clone());
                 crate::role::choose(&mut world, path, &BTreeMap::new())?;
             }
             Ok(world)
         }
         Command::Hooks { .. } => trust::told(World::read(global)?),
+        Command::Validate { role } => {
+            let global = Global { role_file: Some(role.clone()), ..global };
+            trust::required(World::read(global)?)
+        }
         Command::Session { .. }
         | Command::Stats(_)
         | Command::Permissions { .. }
@@ -137,6 +142,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
 fn playing(mut global: Global, args: &RunArgs) -> Result<World, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
     let (path, _) = role::words(args, &global);
+    global.role_file = Some(path.clone());
     let mut world = trust::settled(World::for_talk(global)?)?;
     crate::role::choose(&mut world, &path, &role::given(args)?)?;
     Ok(world)
@@ -212,7 +218,6 @@ fn with_world(world: &World, command: Command) -> Outcome {
         Command::Audit { command } => audit::run(world, command),
         Command::Trust(args) => asynchronously(trust::run(world, &args)),
         Command::Untrust { path } => trust::untrust(world, path.as_deref()),
-        Command::Git { command } => asynchronously(git::run(world, &command)),
         Command::Sandbox { command } => asynchronously(sandbox::run(world, command)),
         Command::Schema | Command::Completions { .. } | Command::Man | Command::Stubs { .. } => {
             unreachable!("handled before the configuration is read")

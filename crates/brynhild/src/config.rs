@@ -7,6 +7,7 @@ mod dotenv;
 mod emit;
 mod environment;
 mod file;
+mod layers;
 mod node;
 mod paths;
 mod redact;
@@ -24,6 +25,7 @@ mod yaml;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use contract::policy::Mode;
 use contract::secret::Secret;
 use contract::text::visible;
 use serde_json::Value;
@@ -111,6 +113,8 @@ pub(crate) struct Loaded {
     pub(crate) left_out: bool,
     /// The directory of everything that is the person's own.
     pub(crate) config_dir: Option<PathBuf>,
+    /// The loosest mode that the site or the deployment admits.
+    pub(crate) mode_bound: Option<Mode>,
     /// Variables of the person's own env file that are no settings, for keys that they hold.
     pub(crate) variables: BTreeMap<String, Secret<String>>,
     tree: Node,
@@ -230,6 +234,7 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         tree: defaults(),
         report: Report::default(),
         variables: BTreeMap::new(),
+        mode_bound: None,
     };
     let files = sources.files();
     for file in &files {
@@ -248,11 +253,22 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
         (config, _) => config,
     };
+    let mode_bound = loader.mode_bound.as_ref().and_then(layers::mode);
     let Loader { tree, report, variables, .. } = loader;
     match config {
         Some(config) => {
             let Report { warnings, held_back, left_out, .. } = report;
-            Ok(Loaded { config, warnings, held_back, files, left_out, config_dir, variables, tree })
+            Ok(Loaded {
+                config,
+                warnings,
+                held_back,
+                files,
+                left_out,
+                config_dir,
+                mode_bound,
+                variables,
+                tree,
+            })
         }
         None => Err(ConfigError { problems: report.problems }),
     }
@@ -285,6 +301,8 @@ struct Loader<'a> {
     tree: Node,
     report: Report,
     variables: BTreeMap<String, Secret<String>>,
+    /// The loosest mode that the site or the deployment admits.
+    mode_bound: Option<Node>,
 }
 
 impl Loader<'_> {
@@ -420,8 +438,13 @@ impl Loader<'_> {
             if is_projects {
                 layer = self.tightened(layer);
             }
-            self.tree.merge(layer);
+            self.lay(layer);
         }
+    }
+
+    /// Lays a layer over the others: lists that tighten grow, and the site's mode is a bound.
+    fn lay(&mut self, layer: Node) {
+        layers::lay(&mut self.tree, layer, &mut self.mode_bound, &mut self.report);
     }
 
     fn tightened(&mut self, layer: Node) -> Node {
@@ -469,7 +492,7 @@ impl Loader<'_> {
         let layer = layer.and_then(|it| check::check(it, self.surroundings, &mut self.report));
         if let Some(layer) = layer {
             let layer = self.tightened(layer);
-            self.tree.merge(layer);
+            self.lay(layer);
         }
     }
 
@@ -488,7 +511,8 @@ impl Loader<'_> {
         let layer = environment::layer(variables, &self.tree, author, &mut self.report);
         let layer = layer.and_then(|it| check::check(it, self.surroundings, &mut self.report));
         if let Some(layer) = layer {
-            self.tree.merge(environment::restrained(layer, &mut self.report));
+            let layer = environment::restrained(layer, &mut self.report);
+            self.lay(layer);
         }
     }
 

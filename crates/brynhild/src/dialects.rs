@@ -31,6 +31,10 @@ pub(crate) trait Dialect: Send + Sync {
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
     /// Their hooks, in the order in which they are asked.
     fn hooks(&self) -> Vec<Arc<dyn Hook>>;
+    /// The project's plugins that are asked before calls, each with the point at which it is asked.
+    fn project_guards(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
     /// What was found, for people.
     fn listing(&self) -> Vec<Listed>;
     /// Has what runs for them do no more than the mode lets it.

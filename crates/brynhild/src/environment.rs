@@ -57,11 +57,6 @@ impl Environment {
         })
     }
 
-    /// The person as git knows them.
-    pub(crate) fn git_user(&self) -> sandbox::User {
-        sandbox::User::new(self.home.clone(), &self.variables)
-    }
-
     /// A variable that is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
@@ -82,7 +77,7 @@ impl Environment {
 /// confined process of a project above could put another in its place, or a link to one that it must not
 /// enter, and would so choose what is a project.
 fn here(path: PathBuf) -> io::Result<PathBuf> {
-    let (own, found) = (std::fs::metadata(".")?, sandbox::folder_at(&path));
+    let (own, found) = (std::fs::metadata(".")?, sandbox::directory_metadata(&path));
     if found.is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
         return Ok(path);
     }

@@ -215,6 +215,9 @@ impl Shown {
             What::TurnStarted { .. } if event.within.is_none() => self.has_begun = true,
             What::Asked { call, .. } => {
                 let answer = tokio::select! {
+                    biased;
+                    // Of several questions one answer that stops the turn is enough.
+                    () = async {}, if self.is_stopped => Answer::Cancel,
                     answer = view.ask(event) => answer?,
                     exit = self.signals.next() => {
                         self.verdict.interrupt(exit);

@@ -1,5 +1,6 @@
 //! The hooks of this run: where they are defined, and what they need to run.
 
+mod changed_guards;
 mod crew;
 mod models;
 
@@ -34,11 +35,11 @@ pub(crate) struct Needs<'a> {
 }
 
 /// Finds all hooks. Starts nothing.
-pub(crate) fn load(world: &World, needs: Needs<'_>) -> Loaded {
+pub(crate) fn load(world: &World, needs: &Needs<'_>) -> Loaded {
     let models = needs.mind.map(|mind| Arc::new(Models::new(mind)));
-    let settings = Settings {
+    let settings = || Settings {
         is_confined: !world.is_unconfined(),
-        sandbox: needs.sandbox,
+        sandbox: Arc::clone(&needs.sandbox),
         profile: assemble::command_profile(world, needs.root),
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
@@ -46,13 +47,16 @@ pub(crate) fn load(world: &World, needs: Needs<'_>) -> Loaded {
         config_dir: world.loaded.config_dir.clone(),
         python: world.hosts().ok().cloned(),
         ask: models.clone().map(|models| models as Arc<dyn Ask>),
-        notice: needs.notice,
-        ledger: needs.ledger,
+        notice: Arc::clone(&needs.notice),
+        ledger: Arc::clone(&needs.ledger),
         vouch: world.trust.vouch(),
     };
     let (sources, fault) = sources(world, needs.root);
-    let mut loaded = plugins::hooks::load(sources, settings);
+    let mut loaded = plugins::hooks::load(sources, settings());
     loaded.problems.extend(fault);
+    if let Some(stale) = world.trust.stale().filter(|_| !world.global.safe) {
+        loaded.hooks.extend(changed_guards::load(world, stale, settings));
+    }
     if let (Some(models), Some(mind)) = (models, needs.mind) {
         let named = loaded.listing.iter().filter_map(|hook| hook.model.as_deref());
         models.learn(named.map(|name| (name.to_owned(), spelled(world, name, mind))));

@@ -500,7 +500,7 @@ fn project(world: &World) -> Result<Option<Source>, String> {
 }
 
 fn surroundings(world: &World) -> Result<Surroundings, Problem> {
-    let mut env = assemble::child_environment(world);
+    let mut env = crate::child_environment::child_environment(world);
     // Code of the workspace must not get in by way of a search path.
     env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
     env.insert(SERVED.to_owned(), "1".to_owned());

@@ -1,10 +1,7 @@
 //! The policy that judges calls, from what was configured and what was remembered.
 
 mod file_rules;
-mod ground;
-mod mounts;
 mod names;
-mod programs;
 pub(crate) mod remembered;
 
 use std::collections::BTreeMap;
@@ -13,7 +10,6 @@ use std::sync::Arc;
 
 use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling, View};
 use contract::tool::ToolSpec;
-use policy::ground::Ground;
 use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
@@ -24,16 +20,14 @@ use crate::exit::Problem;
 use crate::output;
 use crate::world::World;
 pub(crate) use file_rules::{file_rules, host_rules};
-use programs::Programs;
 use remembered::Memories;
 
 /// Makes the policy of a session in the project `root`.
 pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Problem> {
     let memories = world.loaded.config_dir.as_deref().map(Memories::new);
     let mut rules = rules(world)?;
-    let programs = programs(world, root);
     if let Some(memories) = &memories {
-        let (remembered, problems) = memories.rules(root, &programs);
+        let (remembered, problems) = memories.rules(root);
         rules.extend(remembered);
         for problem in problems {
             output::warning(&problem);
@@ -45,36 +39,31 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
         allowed_paths: world.config().sandbox.allowed_paths.clone(),
         scratch_paths: scratch(world),
         readable_paths: readable(world),
-        protected_paths: {
-            let own = world.loaded.config_dir.iter().cloned();
-            own.chain(sandbox::git_pointers(root, Some(&world.environment.git_user()))).collect()
-        },
+        protected_paths: world.loaded.config_dir.iter().cloned().collect(),
         rules,
         tools: tools(world),
-        search: programs.search(),
-        ground: Ground::new(ground::Disk {
-            root: root.to_owned(),
-            user: world.environment.git_user(),
-            programs: programs.clone(),
-        }),
+        file_rules_enforced: file_rules_enforced(world),
         approve_all: world.global.yes,
     });
     for warning in judge.warnings() {
         output::warning(&warning);
     }
-    Ok(Arc::new(Keeper { judge, memories, programs, root: root.to_owned() }))
+    let bound = world.loaded.mode_bound;
+    Ok(Arc::new(Keeper { judge, memories, root: root.to_owned(), bound }))
 }
 
 /// Judges, and writes approvals down that outlive the session.
 struct Keeper {
     judge: Judge,
     memories: Option<Memories>,
-    programs: Programs,
     root: PathBuf,
+    /// The loosest mode that the site or the deployment admits.
+    bound: Option<Mode>,
 }
 
 impl Policy for Keeper {
     fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
+        let mode = self.bound.map_or(mode, |bound| mode.min(bound));
         self.judge.judge(tool, actions, mode)
     }
 
@@ -84,10 +73,6 @@ impl Policy for Keeper {
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         self.judge.rememberable(tool, actions)
-    }
-
-    fn asked_again(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        self.judge.asked_again(tool, actions)
     }
 
     fn session(&self) -> Vec<String> {
@@ -113,9 +98,7 @@ impl Policy for Keeper {
             return Kept::default();
         }
         let written = match &self.memories {
-            Some(store) if !memories.is_empty() => {
-                store.add(memories, &self.root, reach, &self.programs)
-            }
+            Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
             Some(_) => Err(String::from("this permission cannot be written down")),
             None => Err(String::from("there is no home directory to keep permissions in")),
         };
@@ -128,12 +111,9 @@ fn scratch(world: &World) -> Vec<PathBuf> {
     vec![PathBuf::from("/tmp"), world.environment.temp.clone()]
 }
 
-/// Where commands find programs. What the workspace or another could have put there is doubtful.
-fn programs(world: &World, root: &Path) -> Programs {
-    let search_path = world.environment.variable("PATH").unwrap_or_default();
-    let mut open = vec![root.to_owned()];
-    open.extend(world.config().sandbox.allowed_paths.iter().cloned());
-    Programs::new(search_path, &open)
+/// Returns true if the sandbox keeps processes from the files that rules deny.
+fn file_rules_enforced(world: &World) -> bool {
+    assemble::sandbox(world).is_ok_and(|sandbox| sandbox.enforces().file_rules)
 }
 
 /// What may be read outside the workspace: what the person opened, long output, skills.

@@ -188,27 +188,6 @@ pub(crate) fn folders(world: &World) -> Vec<(PathBuf, Place)> {
     search_paths(world).into_iter().filter_map(place).collect()
 }
 
-/// The folders that were named for plugins and lie in the project, as far as they are not trusted:
-/// neither as a whole, nor every plugin in them.
-pub(crate) fn untrusted(world: &World) -> Vec<PathBuf> {
-    if world.global.safe {
-        return Vec::new();
-    }
-    let is_trusted = |folder: &Path, place| trust(world, folder, place) == Trust::Given;
-    let is_covered = |folder: &Path, place| {
-        let entries = folder.read_dir().into_iter().flatten().flatten();
-        let real = entries.filter_map(|entry| entry.path().canonicalize().ok());
-        let mut plugins = real.peekable();
-        plugins.peek().is_none()
-            || is_trusted(folder, place)
-            || plugins.all(|plugin| plugin.is_dir() && is_trusted(&plugin, place))
-    };
-    let is_named = |place: Place| !matches!(place, Place::Global | Place::Project);
-    let named = folders(world).into_iter().filter(|(_, place)| is_named(*place));
-    let real = named.filter_map(|(folder, place)| Some((folder.canonicalize().ok()?, place)));
-    real.filter(|(folder, place)| !is_covered(folder, *place)).map(|(folder, _)| folder).collect()
-}
-
 fn places(world: &World) -> Places {
     let cwd = &world.environment.cwd;
     let named = world.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();

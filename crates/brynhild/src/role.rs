@@ -379,8 +379,8 @@ pub(crate) async fn look(world: &World) -> Result<Option<Arc<Opened>>, Problem> 
 /// Why the Python behind a role's tools is left alone.
 fn not_loaded(role: &Role) -> String {
     format!(
-        "what runs behind its tools was not started, only looked at: the role lies in a project \
-         that you have not trusted; `brynhild trust --plugin-dir {}` shows it and asks",
+        "what runs behind its tools was not started, only looked at: {} is in a project that you \
+         have not trusted",
         role.folder().display()
     )
 }

@@ -12,8 +12,10 @@ use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
 use agent::settings::{Execution, Parts, Renewal, Settings};
 use contract::hook::Hook;
+use contract::jobs::Jobs;
 use contract::log::Log;
 use contract::policy::Policy;
+use contract::prompt_lines::PromptLines;
 use contract::provider::Delivery;
 use contract::snapshots::Snapshots;
 use contract::tool::Tool;
@@ -28,11 +30,13 @@ use crate::assemble::{self, Knowledge, Mind};
 use crate::audit;
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
+use crate::fallback::fallback;
 use crate::hooks::{self, Crew, Gear, Needs};
 use crate::mcp::{self, Mcp};
 use crate::output;
 use crate::permissions;
 use crate::plugin_set::wishes;
+use crate::prompt_facts::PromptFacts;
 use crate::role::{self, Opened, persona};
 use crate::session_choice::Chosen;
 use crate::skill_grants::Grants;
@@ -168,6 +172,8 @@ struct Needed {
     agent: Option<Arc<AgentFile>>,
     /// What the model has searched for and found.
     found: Found,
+    /// Facts about sandbox and machine, as they were at the start.
+    facts: PromptFacts,
 }
 
 impl Needed {
@@ -186,7 +192,7 @@ impl Needed {
         let blocks = rules.into_iter().chain([told]).filter(|block| !block.is_empty());
         let rules = blocks.collect::<Vec<_>>().join("\n\n");
         let skills = assemble::skills(world, &self.root);
-        Knowledge { rules, skills }
+        Knowledge { rules, skills, facts: self.facts.clone() }
     }
 }
 
@@ -225,6 +231,10 @@ impl Guests {
     /// Finds them.
     async fn find(&self, world: &World, mind: Option<&Mind>) -> Result<(), Problem> {
         let found = dialects::open(world).await?;
+        let guards: Vec<_> = found.iter().flat_map(|it| it.project_guards()).collect();
+        if let Err(problem) = world.trust.note_guards(&guards) {
+            output::warning(&problem);
+        }
         if let Some(mind) = mind {
             for dialect in &found {
                 dialect.set_mind(mind);
@@ -281,6 +291,11 @@ impl Setup {
         Ok(setup)
     }
 
+    /// Lifts the limit of rounds of an interactive session, if nobody set one.
+    pub(crate) fn lift_round_limit(&mut self, world: &World) {
+        assemble::lift_round_limit(world, &mut self.settings);
+    }
+
     /// Makes the parts for running one tool, without a model.
     pub(crate) async fn for_single_call(
         world: &World,
@@ -317,6 +332,7 @@ impl Setup {
             role: Slot::new(role::open(world, mind).await?),
             agent: world.made.agent.get().cloned(),
             found: Found::default(),
+            facts: PromptFacts::of(world, root),
         };
         let role = needed.role.present();
         if let (Some(role), Some(mind)) = (&role, mind) {
@@ -403,20 +419,20 @@ impl Setup {
             confinement: assemble::confinement(world, root)?,
             log: audit::watched(world, root, log),
             keys: mind.map(Mind::keys).unwrap_or_default(),
+            fallback: Some(fallback(world, snapshots.clone())?),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
             renewal: self.renewal.map(|reload| reload as Arc<dyn Renewal>),
+            lines: Some(Arc::clone(world.expansions()) as Arc<dyn PromptLines>),
+            jobs: Some(Arc::clone(world.jobs()) as Arc<dyn Jobs>),
         };
         Ok(Conversation::open(parts, self.settings, beginning))
     }
 }
 
-/// What a conversation goes on from, and what is kept of it.
+/// The log of a conversation, its history so far, and the snapshots for undo.
 pub(crate) struct Opening {
-    /// Keeps what happens.
     pub(crate) log: Arc<dyn Log>,
-    /// What happened so far.
     pub(crate) beginning: Beginning,
-    /// Keeps what files held.
     pub(crate) snapshots: Option<Arc<Keeper>>,
 }
 
@@ -470,7 +486,7 @@ impl Outfit {
         let mind = needed.mind.as_deref();
         let hooks = hooks::load(
             world,
-            Needs {
+            &Needs {
                 root,
                 sandbox,
                 mind,
@@ -543,7 +559,7 @@ pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registr
     let place = world.place();
     let skills = assemble::skills(world, place);
     let mut tools = assemble::tools(world, place, skills.clone());
-    let knowledge = Arc::new(Knowledge { rules: String::new(), skills });
+    let knowledge = Arc::new(Knowledge { skills, ..Knowledge::default() });
     tools.extend(subagents::tool(world, place, None, &knowledge));
     if !world.global.safe {
         tools.extend(world.workers(Missing::Report).await?.tools(world));

@@ -2,22 +2,21 @@
 //! project. Says what a line means; whoever reads lines does it.
 
 pub(crate) mod filled;
-mod guards;
 mod local;
 mod once;
 mod shown;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ::mcp::PromptCommand;
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::{Mode, Policy};
+use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::snapshots::Direction;
 use contract::tool::ToolSpec;
-use plugins::claude::{Expanded, Fill, Loaded};
+use plugins::claude::Expanded;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use sessions::snapshots::Manner;
@@ -54,13 +53,14 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("clear", "", "Begin again with an empty history"),
     own("compact", "[what to keep]", "Shorten what the model sees of the history"),
     own("model", "[name]", "Show or change the model that answers"),
-    own("mode", "[read-only | normal | yolo]", "Show or change how much freedom tools have"),
+    own("mode", "[read-only | ask | normal | yolo]", "Show or change the permission mode"),
     own("theme", "[name]", "Choose the colors of the whole screen"),
     own("skill", "NAME [request]", "Work by a skill's instructions"),
     own("tools", "", "List the tools"),
     own("plugins", "", "List the plugins"),
     own("permissions", "[revoke RULE]", "Show what is allowed without a question; take it back"),
     own("cost", "", "Show what this conversation took"),
+    own("jobs", "[tail N | stop N]", "List background commands, show output, stop one"),
     own("undo", "[turns] [force]", "Take back what the last turns changed in files"),
     own("redo", "[force]", "Make the changes again that were undone last"),
     own("changes", "[turns]", "List the files that turns changed"),
@@ -293,6 +293,7 @@ pub(crate) async fn expand<'a>(
         "tools" => show(shown::tools(facts().tools)),
         "plugins" => show(shown::plugins(world)),
         "permissions" => show(permissions(world, slash.rest, &facts())?),
+        "jobs" => show(jobs(world, slash.rest).await?),
         "cost" => {
             let facts = facts();
             let took = facts.session.and_then(|id| shown::took(world, id));
@@ -326,6 +327,23 @@ fn permissions(world: &World, words: &str, facts: &Facts<'_>) -> Result<String, 
         _ => Err(Problem::misuse(format!("`/permissions {words}` is not understood"))
             .hint("`/permissions revoke RULE` takes back what `/permissions` lists")),
     }
+}
+
+/// Lists background commands, shows the output of one, or stops one.
+async fn jobs(world: &World, words: &str) -> Result<String, Problem> {
+    let jobs = world.jobs();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let done = match *words.as_slice() {
+        [] => return Ok(jobs.list()),
+        ["tail", number] => number.parse().map(|number| jobs.tail(number, None)),
+        ["stop", number] => match number.parse() {
+            Ok(number) => Ok(jobs.stop(number).await),
+            Err(error) => Err(error),
+        },
+        _ => return Err(Problem::misuse("`/jobs` takes `tail N` or `stop N`")),
+    };
+    let done = done.map_err(|_| Problem::misuse("a job is named by its number"))?;
+    done.map_err(|why| Problem::misuse(why).hint("`/jobs` lists the background commands"))
 }
 
 /// A number of turns, where one is given.
@@ -365,6 +383,12 @@ fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
         return Err(Problem::misuse("`--safe` is stronger than `/mode`")
             .hint("start again without `--safe`"));
     }
+    if let Some(bound) = world.loaded.mode_bound.filter(|bound| mode > *bound) {
+        return Err(Problem::misuse(format!(
+            "the site's configuration allows at most mode `{}`",
+            bound.as_str()
+        )));
+    }
     Ok(mode)
 }
 
@@ -376,13 +400,13 @@ async fn prompt(
 ) -> Result<Expansion, Problem> {
     let offer = Offer::new(world);
     let found = offer.table.find(slash.name);
-    let note = |text: &str, fill: Option<Arc<dyn Fill>>| {
+    let note = |text: &str, lines: Vec<PromptLine>| {
         world.expansions().note(Expanded {
             name: slash.name.to_owned(),
             args: slash.rest.to_owned(),
             source: found.map(|command| command.source.clone()).unwrap_or_default(),
             text: text.to_owned(),
-            fill,
+            lines,
         });
     };
     if let Some((command, line)) = found.and_then(|it| Some((it, it.run.as_deref()?))) {
@@ -390,21 +414,13 @@ async fn prompt(
     }
     if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
         let session = session.map(SessionId::as_str);
-        let is_heard = world.claude().loaded.iter().any(Loaded::hears_of_commands);
-        let text = if is_heard && filled::runs_something(command, recipe, slash.rest) {
-            // Whoever hears of it may refuse it, and then nothing must have run.
-            let text = filled::shown(command, recipe, slash.rest);
-            note(&text, Some(filled::later(world, command, slash.rest)?));
-            text
-        } else {
-            let text = filled::text(world, (command, recipe), slash.rest, session).await?;
-            note(&text, None);
-            text
-        };
+        let filled::Filled { text, lines } =
+            filled::text(world, (command, recipe), slash.rest, session)?;
+        note(&text, lines);
         return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
     }
     if let Some(text) = offer.rendered(world, slash.name, slash.rest) {
-        note(&text, None);
+        note(&text, Vec::new());
         return Ok(Expansion::Prompt { text, skill: None });
     }
     // `/tmp is full` is about a folder.
@@ -460,6 +476,6 @@ mod tests {
     fn the_built_in_names_are_known_in_any_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
-        assert_eq!(BUILTIN.len(), 18);
+        assert_eq!(BUILTIN.len(), 19);
     }
 }

@@ -23,9 +23,6 @@ use crate::world::World;
 
 /// Bytes of one file's difference that are shown.
 const SHOWN: usize = 100_000;
-/// What is never kept, for people.
-pub(crate) const NOT_COVERED: &str =
-    "what ignore files name (and `.git`) is not kept, so it is as the turn left it";
 
 /// How much is told of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +46,12 @@ pub(crate) fn keeper(world: &World, root: &Path, session: &SessionId) -> Result<
     let settings = Settings {
         folder: world.store()?.snapshots(),
         root: root.to_owned(),
+        tracker: world.made.tracker(root),
         others: config.sandbox.allowed_paths.clone(),
         max_file: config.undo.max_file_mb << 20,
         max_total: config.undo.max_total_mb << 20,
         is_confined: !world.is_unconfined(),
-        refuses: sandbox::git_plants,
+        refuses: |_| None,
     };
     Ok(Keeper::new(settings, session.clone()))
 }
@@ -108,10 +106,10 @@ pub(crate) fn told(report: &Report) -> String {
         let _ = writeln!(text, "  {word}  {}", one_line(&file.path));
     }
     for kept in &report.kept {
-        let _ = writeln!(text, "  kept  {}: {}", one_line(&kept.path), one_line(&kept.why));
+        let _ = writeln!(text, "  not restored  {}: {}", one_line(&kept.path), one_line(&kept.why));
     }
     if report.can_force {
-        text.push_str("`--force` (`/undo force`) overwrites what was kept\n");
+        text.push_str("`--force` (`/undo force`) overwrites what somebody changed since\n");
     }
     text
 }

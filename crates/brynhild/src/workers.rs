@@ -157,7 +157,7 @@ pub(crate) fn surroundings(world: &World) -> Surroundings {
     Surroundings {
         workspace: world.place().to_owned(),
         cwd: world.environment.cwd.clone(),
-        env: assemble::child_environment(world),
+        env: crate::child_environment::child_environment(world),
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
         limits: Limits::default(),

@@ -1,20 +1,19 @@
 //! What a command works with: flags, environment, configuration, and the folders they lead to.
 
-use std::collections::BTreeSet;
+mod made;
+
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use contract::policy::Mode;
-use contract::sandbox::Sandbox;
-use plugins::claude::{AgentFile, Expansions};
+use plugins::claude::Expansions;
 use plugins::folders::Folders;
 use plugins::offer::Contributions;
 use plugins::python::{Hosts, Missing};
 use serde_json::{Value, json};
 use sessions::conversation_log;
 use sessions::store::Store;
-use tokio::sync::OnceCell;
 use tui::theme::{Depth, Theme};
 
 use crate::args::{Global, ModeName, OutputFormat};
@@ -24,15 +23,14 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
 use crate::frontends;
 use crate::frontends::style::Palette;
-use crate::mcp::Front;
 use crate::output;
 use crate::plugin_set::PluginSet;
 use crate::private_file;
-use crate::role::Chosen;
-use crate::secrets::Secrets;
-use crate::trust::guard::Guard;
+use crate::trust::process_check::TrustedRoots;
 use crate::trust::{self, Standing};
 use crate::workers::{self, Workers};
+
+pub(crate) use made::Made;
 
 /// Everything that was typed, set and configured.
 pub(crate) struct World {
@@ -55,41 +53,6 @@ enum Occasion {
     Command,
     /// A conversation, which goes on where the home is broken.
     Talk,
-}
-
-/// What is made when something needs it first.
-#[derive(Default)]
-pub(crate) struct Made {
-    /// The person's own folder, where something can be kept in it.
-    keeping: OnceLock<Option<PathBuf>>,
-    /// What lies in folders of plugins.
-    pub(crate) folders: OnceLock<Arc<Folders>>,
-    plugins: OnceLock<PluginSet>,
-    claude: OnceLock<ClaudeSet>,
-    /// The commands that were typed.
-    pub(crate) expansions: OnceLock<Arc<Expansions>>,
-    workers: OnceCell<Workers>,
-    hosts: OnceLock<Hosts>,
-    /// The folders of packages of the interpreter for plugins.
-    pub(crate) sites: OnceLock<Vec<PathBuf>>,
-    /// The role that is played.
-    pub(crate) role: OnceLock<Chosen>,
-    /// The agent that answers, where a file describes it.
-    pub(crate) agent: OnceLock<Arc<AgentFile>>,
-    /// The provider and the model that were typed, where a role has put its own in their place.
-    pub(crate) typed: OnceLock<(Option<String>, Option<String>)>,
-    /// Knows what is used because the person trusts it.
-    pub(crate) guard: OnceLock<Arc<Guard>>,
-    /// Starts processes.
-    pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
-    /// The mode of the conversation that goes on, whatever the configuration says meanwhile.
-    pub(crate) mode: OnceLock<Mode>,
-    /// The clients that we serve, where we do.
-    pub(crate) front: OnceLock<Arc<Front>>,
-    /// The keys that no process may see.
-    pub(crate) secrets: OnceLock<Secrets>,
-    /// The warnings that are said once.
-    warned: Mutex<BTreeSet<String>>,
 }
 
 impl World {
@@ -252,9 +215,9 @@ impl World {
         Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
     }
 
-    /// Knows what is used because the person trusts it.
-    pub(crate) fn guard(&self) -> &Arc<Guard> {
-        self.made.guard.get_or_init(Arc::default)
+    /// The directories that are used because the user trusts the project.
+    pub(crate) fn trusted_roots(&self) -> &Arc<TrustedRoots> {
+        self.made.trusted_roots.get_or_init(Arc::default)
     }
 
     /// What lies in folders of plugins, as it was when something asked first.
@@ -309,6 +272,11 @@ impl World {
     /// The commands that were typed, for hooks.
     pub(crate) fn expansions(&self) -> &Arc<Expansions> {
         self.made.expansions.get_or_init(Arc::default)
+    }
+
+    /// The background commands of the session.
+    pub(crate) fn jobs(&self) -> &Arc<tools::jobs::Jobs> {
+        self.made.jobs.get_or_init(Arc::default)
     }
 
     /// What plugins contribute beside tools and hooks.
@@ -438,7 +406,8 @@ impl World {
             return *mode;
         }
         if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
-            return Mode::Yolo;
+            // The site's mode is a bound on this too.
+            return self.loaded.mode_bound.unwrap_or(Mode::Yolo);
         }
         config.behavior.mode
     }
@@ -579,6 +548,7 @@ impl From<ModeName> for Mode {
     fn from(name: ModeName) -> Self {
         match name {
             ModeName::ReadOnly => Self::ReadOnly,
+            ModeName::Ask => Self::Ask,
             ModeName::Normal => Self::Normal,
             ModeName::Yolo => Self::Yolo,
         }

@@ -265,19 +265,6 @@ pub(crate) enum SandboxCommand {
     Doctor,
 }
 
-/// `git`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum GitCommand {
-    /// Commit changes; no hook, filter or other program of the repository runs
-    Commit {
-        /// The message; several are paragraphs
-        #[arg(short, long, required = true, value_name = "MESSAGE")]
-        message: Vec<String>,
-        /// What to commit, and nothing else; everything that changed where none is named
-        paths: Vec<PathBuf>,
-    },
-}
-
 /// What a confined command may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SandboxProfile {

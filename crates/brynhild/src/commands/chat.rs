@@ -159,6 +159,7 @@ pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value
                 theme: world.theme(),
                 palette: world.palette(),
                 error_palette: if terminal.stderr { world.palette() } else { Palette::plain() },
+                project: world.root().ok().map(Path::to_owned),
             }))
         }
     }

@@ -58,7 +58,7 @@ fn load(world: &World, mind: Option<&Mind>) -> Result<Loaded, Problem> {
         ledger: Arc::new(Ledger::default()),
         notice: Arc::new(|text| output::warning(&text)),
     };
-    Ok(hooks::load(world, needs))
+    Ok(hooks::load(world, &needs))
 }
 
 fn list(world: &World, event: Option<&str>) -> Outcome {

@@ -29,7 +29,7 @@ use crate::output;
 use crate::session_choice::{self, Keeping};
 use crate::setup::{self, Backstage, Reload, Setup};
 use crate::trust::Decision;
-use crate::trust::question::Brief;
+use crate::trust::dialog::{self, Brief, Detail};
 use crate::world::World;
 
 /// Whether the whole screen is wanted and can be had.
@@ -49,8 +49,7 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
         hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
-    let mut early = Vec::new();
-    let world = settled(world, (&mut app, &mut screen), &mut early).await?;
+    let world = settled(world, (&mut app, &mut screen)).await?;
     for warning in &world.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
@@ -61,7 +60,7 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     if let Some(words) = words {
         app.say(words);
     }
-    let (exit, saved) = talk(world, (&mut app, &mut screen), &inquiries, early).await?;
+    let (exit, saved) = talk(world, (&mut app, &mut screen), &inquiries).await?;
     screen.pause();
     let is_stuck = screen.is_behind();
     drop(screen);
@@ -72,25 +71,20 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
 }
 
 /// Asks whether what the project brings is trusted, where that is open.
-/// What is typed meanwhile has its `effects`.
-async fn settled(
-    world: World,
-    (app, screen): (&mut App, &mut Screen),
-    effects: &mut Vec<Effect>,
-) -> Result<World, Problem> {
+async fn settled(world: World, (app, screen): (&mut App, &mut Screen)) -> Result<World, Problem> {
     if !trust::is_asked(&world) {
         return trust::told(world);
     }
+    let is_verbose = world.config().behavior.verbose;
+    let detail = if is_verbose { Detail::Hashes } else { Detail::Paths };
     let ask = async |brief: &Brief<'_>| {
-        let title = "Trust what this folder brings?";
         let choices = [
-            ("y", "Trust these bytes: what they name can run", true),
-            ("t", "Text only: nothing of it runs", true),
+            ("y", "Yes, its commands may run", true),
+            ("t", "Text only, nothing runs", true),
             ("n", "No", false),
         ];
-        let asked = tui::ask(screen, app, (title, &brief.words()), &choices).await?;
-        effects.extend(asked.effects);
-        Ok(match asked.choice {
+        let choice = tui::ask(screen, app, (dialog::TITLE, &brief.words(detail)), &choices).await?;
+        Ok(match choice {
             Some(0) => Decision::Trusted,
             Some(1) => Decision::TextOnly,
             Some(_) => Decision::Declined,
@@ -107,11 +101,9 @@ async fn talk(
     mut world: World,
     (app, screen): (&mut App, &mut Screen),
     inquiries: &Inquiries,
-    early: Vec<Effect>,
 ) -> Result<(Exit, Option<String>), Problem> {
     let mut before: Option<Global> = None;
     let mut first = app.greetings();
-    first.extend(early);
     loop {
         let lobby = Lobby { world: &world };
         let requests = std::mem::take(&mut first);
@@ -187,6 +179,7 @@ async fn open(world: &World) -> Result<Opened, Problem> {
     let root = world.root()?.to_owned();
     let args = ChatArgs::default();
     let mut setup = Setup::new(world, &args, &root, &mind).await?;
+    setup.lift_round_limit(world);
     let chosen = session_choice::choose(world, &root, args.no_save)?;
     let watch = setup.watch(world);
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);

@@ -54,20 +54,15 @@ fn row((index, entry): (usize, &Remembered)) -> Value {
         "tool": entry.tool,
         "source": entry.source,
         "project": entry.project.as_ref().map(path),
-        "folder": entry.folder.as_ref().map(path),
         "at": entry.at,
     })
 }
 
 /// Where a rule holds, in words.
 fn place(entry: &Remembered) -> String {
-    let project = match &entry.project {
+    match &entry.project {
         Some(project) => project.display().to_string(),
         None => String::from("every project"),
-    };
-    match entry.folder.as_ref().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) => format!("{project}, in {}", folder.display()),
-        None => project,
     }
 }
 

@@ -61,7 +61,7 @@ fn refused(tool: &str, why: &str) -> Ruling {
         origin: format!("tool {tool}"),
     };
     let (decision, access) = (Decision::Deny, Access::ReadOnly);
-    Ruling { decision, reasons: vec![reason], access, search_path: None }
+    Ruling { decision, reasons: vec![reason], access, destructive: false }
 }
 
 fn print(ruling: &Ruling) -> std::io::Result<()> {

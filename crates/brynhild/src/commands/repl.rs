@@ -184,6 +184,9 @@ impl Talk<'_> {
         let root = world.root()?.to_owned();
         let args = ChatArgs::default();
         let mut setup = Setup::new(world, &args, &root, self.mind).await?;
+        if world.environment.terminal.stdin {
+            setup.lift_round_limit(world);
+        }
         let chosen = session_choice::choose(world, &root, args.no_save)?;
         let watch = setup.watch(world);
         let (id, keeping) = (chosen.id.to_string(), chosen.keeping);

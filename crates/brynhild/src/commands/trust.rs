@@ -1,5 +1,5 @@
-//! `trust` and `untrust`: shows what a project brings that could run or redirect, and takes the
-//! person's decision on it.
+//! `trust` and `untrust`: shows the files of a project that could run or redirect something, and stores
+//! the user's decision.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,19 @@ use crate::args::TrustArgs;
 use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::plugin_set;
-use crate::trust::question::{self, Brief};
+use crate::trust::dialog::{self, Brief, Detail};
 use crate::trust::{Decision, Record, Snapshot, Store};
 use crate::world::World;
 
-/// What is told where a yes was said to other bytes than lie there.
-const CHANGED: &str = "what this project brings changed while you were asked";
+/// Says that the files shown are not the ones that are there now.
+const CHANGED: &str = "the files of this project changed while you were asked";
 
 /// Runs `trust`.
 pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
+    if !world.global.plugin_dir.is_empty() {
+        let text = "`--plugin-dir` needs no trust: naming a directory trusts it for that run";
+        return Err(Problem::misuse(text));
+    }
     let store = Store::new(world.config_dir()?);
     if args.list {
         return list(world, &store);
@@ -32,15 +35,18 @@ pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
     }
 }
 
-/// Shows it and takes the decision; none where the bytes are others by then.
+/// Shows the dialog and stores the decision; none if the files changed meanwhile.
 async fn decided_once(
     world: &World,
     args: &TrustArgs,
     store: &Store,
 ) -> Result<Option<Exit>, Problem> {
-    let (root, key, snapshot) = subject(world, args)?;
-    if snapshot.entries.is_empty() {
-        let text = format!("{} brings nothing that could run or redirect", root.display());
+    let root = root(world, args.path.as_deref())?;
+    let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
+    let past = past(store, &root)?;
+    let is_decided = past.as_ref().is_some_and(|it| it.decision == Decision::Trusted);
+    if snapshot.entries.is_empty() && !is_decided {
+        let text = format!("{} has no files that need trust", root.display());
         if world.wants_json() {
             output::json(&json!({"path": root.display().to_string(), "files": []}))?;
         } else {
@@ -48,45 +54,24 @@ async fn decided_once(
         }
         return Ok(Some(Exit::Done));
     }
-    let held_back = if key == root { held_back(world, &root) } else { Vec::new() };
-    let brief = Brief::new(&root, &snapshot, store, past(store, &key)?, &held_back);
+    let held_back = held_back(world, &root);
+    let brief = Brief::new(&root, &snapshot, store, past, &held_back);
     let decision = decide(world, args, &brief).await?;
-    let is_same = || subject(world, args).is_ok_and(|(_, _, now)| now.hash == snapshot.hash);
+    let is_same = || Snapshot::read(&root).is_ok_and(|now| now.hash == snapshot.hash);
     if decision == Some(Decision::Trusted) && !is_same() {
         if world.global.yes {
-            return Err(Problem::new(
-                Exit::PermissionNeeded,
-                format!("{CHANGED}; nothing is trusted"),
-            )
-            .hint("`brynhild trust` shows it as it is"));
+            let text = format!("{CHANGED}; nothing is trusted");
+            return Err(
+                Problem::new(Exit::PermissionNeeded, text).hint("run `brynhild trust` again")
+            );
         }
         output::warning(CHANGED);
         return Ok(None);
     }
     if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
-        store.decide(&key, &snapshot, decision).map_err(Problem::misuse)?;
+        store.decide(&root, &snapshot, decision).map_err(Problem::misuse)?;
     }
     told_decision(world, &root, &brief, decision).map(Some)
-}
-
-/// What is decided on: a project, or a plugin's folder in one, with what the decision is kept under
-/// and the bytes it is about.
-fn subject(world: &World, args: &TrustArgs) -> Result<(PathBuf, PathBuf, Snapshot), Problem> {
-    let folder = match world.global.plugin_dir.as_slice() {
-        [] => {
-            let root = root(world, args.path.as_deref())?;
-            let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
-            return Ok((root.clone(), root, snapshot));
-        }
-        [folder] => folder,
-        _ => return Err(Problem::misuse("decide on one `--plugin-dir` at a time")),
-    };
-    let real =
-        world.environment.cwd.join(folder).canonicalize().map_err(|error| {
-            Problem::misuse(format!("cannot find {}: {error}", folder.display()))
-        })?;
-    let snapshot = Snapshot::of_folder(&real).map_err(Problem::misuse)?;
-    Ok((real.clone(), crate::trust::folder_key(&real), snapshot))
 }
 
 /// What the person wants; none where nobody can be asked.
@@ -100,24 +85,28 @@ async fn decide(
     }
     if world.global.yes {
         if !world.wants_json() {
-            crate::frontends::question::show(&brief.words())?;
+            crate::frontends::question::show(&brief.words(detail(world)))?;
         }
         return Ok(Some(Decision::Trusted));
     }
     if world.wants_json() || !can_ask(world) {
         if !world.wants_json() {
-            crate::frontends::question::show(&brief.words())?;
+            crate::frontends::question::show(&brief.words(detail(world)))?;
         }
         return Ok(None);
     }
-    asked(brief).await.map(Some)
+    asked(brief, detail(world)).await.map(Some)
 }
 
-async fn asked(brief: &Brief<'_>) -> Result<Decision, Problem> {
+fn detail(world: &World) -> Detail {
+    if world.config().behavior.verbose { Detail::Hashes } else { Detail::Paths }
+}
+
+async fn asked(brief: &Brief<'_>, detail: Detail) -> Result<Decision, Problem> {
     // Before the question is shown: from then on it can be interrupted.
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
-        decision = question::ask(brief) => Ok(decision?),
+        decision = dialog::ask(brief, detail) => Ok(decision?),
         _ = interrupt.recv() => {
             Err(Problem::new(Exit::Interrupted, "interrupted; nothing was trusted"))
         }
@@ -147,15 +136,17 @@ fn told_decision(
     let root = root.display();
     let text = match decision {
         Some(Decision::Trusted) => {
-            format!("Trusted: {root}, as it is. Any change to these files is asked about again.")
+            format!("Trusted: {root}. You are asked again when one of these files changes.")
         }
-        Some(Decision::TextOnly) => format!("Text only: nothing of {root} runs or redirects."),
+        Some(Decision::TextOnly) => format!("Text only: nothing in {root} runs."),
         Some(Decision::Declined | Decision::Withdrawn) => {
-            format!("Not trusted: nothing of {root} runs or redirects.")
+            format!("Not trusted: nothing in {root} runs.")
         }
         None => {
-            let problem =
-                Problem::new(Exit::PermissionNeeded, "nobody can be asked, so nothing is trusted");
+            let problem = Problem::new(
+                Exit::PermissionNeeded,
+                "there is no terminal to ask on, so nothing is trusted",
+            );
             return Err(problem.hint("read the list above, then pass `--yes` or `--text-only`"));
         }
     };
@@ -189,15 +180,7 @@ fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
 fn held_back(world: &World, root: &Path) -> Vec<String> {
     match World::untrusted_at(world.global.clone(), root) {
         Ok(there) => there.loaded.held_back.into_iter().map(|held| held.setting).collect(),
-        Err(problem) => vec![format!("(cannot be told: {})", problem.message())],
-    }
-}
-
-/// The bytes that a decision kept under `path` is about, as they are.
-fn snapshot_of(path: &Path) -> Result<Snapshot, String> {
-    match path.parent() {
-        Some(folder) if crate::trust::folder_key(folder) == path => Snapshot::of_folder(folder),
-        _ => Snapshot::read(path),
+        Err(problem) => vec![format!("(cannot be read: {})", problem.message())],
     }
 }
 
@@ -206,9 +189,7 @@ fn list(world: &World, store: &Store) -> Outcome {
     if let Some(problem) = problem {
         output::warning(&problem);
     }
-    let records: Vec<Record> =
-        records.into_iter().filter(|record| record.decision != Decision::Withdrawn).collect();
-    let state = |record: &Record| match snapshot_of(&record.path) {
+    let state = |record: &Record| match Snapshot::read(&record.path) {
         Ok(snapshot) if snapshot.hash == record.hash => "unchanged",
         Ok(_) => "changed",
         Err(_) => "cannot be read",
@@ -252,9 +233,6 @@ pub(crate) fn untrust(world: &World, path: Option<&Path>) -> Outcome {
     let store = Store::new(world.config_dir()?);
     // A folder that is gone can still be forgotten.
     let root = match (root(world, path), path) {
-        (_, Some(path)) if path.ends_with(plugins::manifest::FILE) => {
-            world.environment.cwd.join(path)
-        }
         (Ok(root), _) => root,
         (Err(_), Some(path)) => world.environment.cwd.join(path),
         (Err(problem), None) => return Err(problem),
@@ -278,25 +256,18 @@ pub(crate) fn required(world: World) -> Result<World, Problem> {
     if !world.global.require_trust {
         return Ok(world);
     }
-    let folders = plugin_set::untrusted(&world);
-    if let Some(folder) = folders.first() {
-        let folder = folder.display();
-        let text = format!("trust is required and missing: the plugins in {folder}");
-        return Err(Problem::new(Exit::PermissionNeeded, text)
-            .hint(format!("`brynhild trust --plugin-dir {folder}` shows it and asks")));
-    }
     let ignored = world.trust.ignored(&world.loaded);
     if ignored.is_empty() && world.trust.problem().is_none() {
         return Ok(world);
     }
     let what = if ignored.is_empty() {
-        String::from("it cannot be told what this project brings")
+        String::from("the files of this project cannot be read")
     } else {
         ignored.join(", ")
     };
     let text = format!("trust is required and missing: {what}");
     Err(Problem::new(Exit::PermissionNeeded, text)
-        .hint("`brynhild trust` shows what it is and asks"))
+        .hint("run `brynhild trust` to see the files and decide"))
 }
 
 /// The same, with one warning about what is ignored.
@@ -310,7 +281,12 @@ pub(crate) fn told(world: World) -> Result<World, Problem> {
 
 /// The same, where somebody sits at the terminal with the question.
 pub(crate) fn settled(world: World) -> Result<World, Problem> {
-    if is_asked(&world) { super::asynchronously(decided(world, asked)) } else { told(world) }
+    if is_asked(&world) {
+        let detail = detail(&world);
+        super::asynchronously(decided(world, async |brief: &Brief<'_>| asked(brief, detail).await))
+    } else {
+        told(world)
+    }
 }
 
 /// Whether somebody is to be asked.

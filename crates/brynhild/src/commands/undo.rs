@@ -76,9 +76,6 @@ pub(super) fn restore(
         output::json(&report)?;
     } else {
         std::io::stdout().lock().write_all(undo::told(&report).as_bytes())?;
-        if !report.files.is_empty() {
-            output::hint(undo::NOT_COVERED);
-        }
     }
     Ok(if report.turns.is_empty() { Exit::Done } else { undo::exit(&report) })
 }

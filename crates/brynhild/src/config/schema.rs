@@ -139,7 +139,6 @@ pub(crate) const TOOLS: &[&str] = &[
     "Grep",
     "Glob",
     "Inspect",
-    "GitCommit",
     "LearnSkill",
     "TodoWrite",
     "Task",
@@ -276,7 +275,7 @@ static BEHAVIOR: Section = Section {
         key(
             "mode",
             Kind::Choice(&["read-only", "ask", "normal", "yolo"]),
-            Project::Kept(&Project::Stricter(&["yolo", "normal", "read-only"], "normal")),
+            Project::Kept(&Project::Stricter(&["yolo", "normal", "ask", "read-only"], "normal")),
         ),
         key(
             "output_format",

@@ -284,7 +284,7 @@ fn an_hour() -> u64 {
 pub(crate) struct Behavior {
     /// Upper bound on a reply, in tokens.
     pub(crate) max_tokens: u64,
-    /// Upper bound on rounds of tool calls in one turn.
+    /// Upper bound on rounds of tool calls in one turn; an interactive session has none by default.
     pub(crate) max_tool_rounds: u32,
     /// How much freedom tools have.
     pub(crate) mode: Mode,
@@ -308,7 +308,7 @@ impl Default for Behavior {
     fn default() -> Self {
         Self {
             max_tokens: 8192,
-            max_tool_rounds: 20,
+            max_tool_rounds: 500,
             mode: Mode::Normal,
             output_format: OutputFormat::Text,
             reasoning_format: "auto".into(),

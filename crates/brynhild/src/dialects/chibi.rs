@@ -237,6 +237,10 @@ impl Dialect for Chibi {
         self.0.hooks()
     }
 
+    fn project_guards(&self) -> Vec<(String, String)> {
+        self.0.project_guards()
+    }
+
     fn listing(&self) -> Vec<Listed> {
         let listed = self.0.listing().into_iter().map(|listed| Listed {
             name: listed.name,

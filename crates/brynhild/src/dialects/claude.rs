@@ -2,7 +2,7 @@
 //! them count, and what else of the program reads their parts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::mcp::config::{Grants, Scope, Server, Source};
@@ -74,7 +74,8 @@ impl ClaudeSet {
                 None => set.idle.push(plugin),
             }
         }
-        set.loaded.extend(of_project(world));
+        let guards = set.stale_guards(world);
+        set.loaded.extend(of_project(world).or(guards));
         set.problems
             .extend(set.loaded.iter_mut().flat_map(|one| std::mem::take(&mut one.problems)));
         set
@@ -122,6 +123,19 @@ impl ClaudeSet {
             }
         }
         found
+    }
+
+    /// Handlers of a project that changed since it was trusted. They refuse the calls that they
+    /// guarded.
+    fn stale_guards(&self, world: &World) -> Option<Loaded> {
+        let root = world.root().ok().filter(|_| world.has_project())?;
+        let is_off = |path: &Path| {
+            self.idle.iter().any(|plugin| !plugin.enabled && path.starts_with(&plugin.root))
+        };
+        let mut files = world.trust.stale()?.hook_files(".json");
+        files.retain(|(path, _)| !is_off(path));
+        let guards = claude::guards(&ProjectFiles { root, files });
+        (guards.handler_count() > 0).then_some(guards)
     }
 
     /// All of them.

@@ -23,7 +23,6 @@ use super::{Listed, Named};
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
-use crate::trust;
 use crate::world::World;
 
 const NAME: &str = "initrunner";
@@ -101,23 +100,27 @@ pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> boo
     !has_venv(role) && !entries.iter().any(is_own)
 }
 
-/// Whether a role is the person's own, or the person trusts the bytes of its folder. What lies in a
-/// repository came with it, wherever the person stands.
+/// Returns true if a role is the user's own, is in the directory of the role file that the command
+/// names, or belongs to a trusted project. Files in a repository came with it.
 pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
     let folder = role.folder();
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let config_dir = world.loaded.config_dir.as_deref();
-    let own = world.root().ok().map(|root| root.join(".brynhild"));
-    if own.is_some_and(|own| folder.starts_with(own)) {
-        return world.trust.is_trusted_for(&[&folder], config_dir, world.guard());
-    }
+    let named = world.global.role_file.as_ref().map(|file| world.environment.cwd.join(file));
+    let named = named.and_then(|file| file.canonicalize().ok());
+    let is_named = named.is_some_and(|named| {
+        let directory = if named.is_dir() { Some(named.as_path()) } else { named.parent() };
+        directory.is_some_and(|directory| folder.starts_with(directory))
+    });
     let is_own = own_folders(world).any(|own| folder.starts_with(own));
-    let is_cloned = folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
-    let is_in_project = world.root().is_ok_and(|root| folder.starts_with(root));
-    if is_own || !(is_cloned || is_in_project) {
+    if is_named || is_own {
         return true;
     }
-    trust::folder_standing((&folder, trust::Of::Roles), config_dir, world.guard()).unwrap_or(false)
+    let project = world.root().ok().filter(|root| folder.starts_with(root));
+    if project.is_some_and(|root| folder.starts_with(root.join(".brynhild"))) {
+        return world.trust.is_trusted_for(&[&folder], world.trusted_roots());
+    }
+    let is_cloned = folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    project.is_none() && !is_cloned
 }
 
 /// The folders in which the person keeps roles.
@@ -147,7 +150,7 @@ fn set_variables(world: &World, entries: &[&ToolEntry]) -> Vec<String> {
 fn tell_untrusted(role: &Role, what: &str) {
     let (name, folder) = (&role.name, role.folder().display());
     output::warning(&format!("the role {name} came with a project that is not trusted: {what}"));
-    output::hint(&format!("`brynhild trust --plugin-dir {folder}` shows it and asks"));
+    output::hint(&format!("name a role file in {folder} on the command line to trust it"));
 }
 
 /// Whether an interpreter lies beside a role.

@@ -45,9 +45,6 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     }
     for directory in &mut directories {
         directory.members.retain(Plugin::is_active);
-        // Each may be trusted by itself, and all live in one worker.
-        let folders = directory.members.iter().map(|member| member.root.clone());
-        world.guard().share(&directory.path, folders);
     }
     let hosts = world.hosts()?.clone();
     let open = Lmao::open(hosts.clone(), directories, conditions(world), world.folders());
@@ -147,6 +144,10 @@ impl Dialect for Found {
 
     fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         self.lmao.hooks()
+    }
+
+    fn project_guards(&self) -> Vec<(String, String)> {
+        self.lmao.project_guards()
     }
 
     fn listing(&self) -> Vec<Listed> {

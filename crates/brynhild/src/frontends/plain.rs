@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ::tui::prose::{Prose, Voice, printed};
@@ -11,7 +12,7 @@ use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
 use contract::id::CallId;
 use contract::message::{ToolCall, Usage};
-use contract::policy::{Decision, Reason, Ruling};
+use contract::policy::{Decision, Ruling};
 use contract::text::{head, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
@@ -58,6 +59,8 @@ pub(crate) struct Options {
     pub(crate) palette: Palette,
     /// The colors on standard error.
     pub(crate) error_palette: Palette,
+    /// The root of the project.
+    pub(crate) project: Option<PathBuf>,
 }
 
 /// Shows events as text.
@@ -356,11 +359,11 @@ impl Plain {
     }
 }
 
-/// What helps where a rule or `--yes` would not.
+/// The way to run a call that `--yes` does not approve.
 fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String> {
-    let is_floor = |it: &Reason| it.origin == "floor" && it.decision == Decision::Ask;
-    if ruling.reasons.iter().any(is_floor) {
-        return Some("no rule and no flag lifts this: run it in a terminal, which asks".to_owned());
+    if ruling.destructive {
+        let hint = "run it in a terminal, or name the command in an allow rule";
+        return Some(hint.to_owned());
     }
     mcp::remedy(ruling, source?, args)
 }
@@ -433,12 +436,14 @@ impl View for Plain {
         self.erase()?;
         self.waiting = None;
         if self.options.can_ask {
-            return question::ask(event, self.palette).await;
+            return question::ask(event, self.options.project.as_deref(), self.palette).await;
         }
         if let What::Asked { call, tool, why, .. } = &event.what {
             let agent = event.within.as_ref();
             let agent = agent.map_or_else(String::new, |it| format!(" of the agent {}", it.agent));
-            let text = format!("{tool}{agent} needs a permission that nobody can give here: {why}");
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            let text =
+                format!("{tool}{agent} needs approval, and there is no terminal to ask{why}");
             let usual = || "run it in a terminal, allow it by a rule, or pass `--yes`".to_owned();
             let hint = self.remedies.remove(call).unwrap_or_else(usual);
             self.notice(Level::Warning, &text, Some(&hint))?;
@@ -509,7 +514,7 @@ impl View for Plain {
             Some(Outcome::Limited { told, .. }) => {
                 let text = format!("stopped: a limit was reached: {told}");
                 let hint = match self.options.keeping {
-                    Keeping::Kept => "raise it, or go on with `--continue`",
+                    Keeping::Kept => "`brynhild chat --continue \"continue\"` goes on, or raise it",
                     Keeping::Unsaved => "raise it",
                 };
                 self.notice(Level::Error, &text, Some(hint))?;

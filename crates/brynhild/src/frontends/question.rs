@@ -1,51 +1,69 @@
-//! The question whether a call may run, asked on a terminal. It shows all of what would run, every
-//! hidden character made visible, and what each answer would remember.
+//! Asks on a terminal, line by line, whether a call may run: the words, answers and defaults of the
+//! dialog. Shows all of what would run, every hidden character made visible.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use contract::event::{Answer, Event, What};
-use contract::policy::Action;
+use contract::event::{Answer, Event};
 use contract::text::visible;
 use rustix::termios::isatty;
-use tui::masks::{cautions, unmasked};
+use tui::permission::{Offer, Part, Permission, offers};
+use tui::theme::Role;
 
 use super::style::{Palette, paint};
 
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
-/// Asks on the terminal and waits for the answer. Whoever drops this has answered otherwise.
-pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
-    let can_remember = matches!(&event.what, What::Asked { remember, .. } if !remember.is_empty());
-    let choices = if can_remember {
-        "Run it? [y]es, for this [s]ession, always in this [p]roject, [a]lways, [n]o, [c]ancel \
-         the turn: "
-    } else {
-        "Run it? [y]es, [n]o, [c]ancel the turn: "
+
+/// Asks on the terminal and waits for the answer. Dropping this gives no answer.
+pub(crate) async fn ask(
+    event: &Event,
+    project: Option<&Path>,
+    palette: Palette,
+) -> io::Result<Answer> {
+    let Some(permission) = Permission::of(event, project) else {
+        return Ok(Answer::Nobody);
     };
-    show(&words(event, palette))?;
+    let (offers, default) = offers(std::slice::from_ref(&permission));
+    let mut text = words(&permission, palette);
+    for offer in &offers {
+        let number = offer.keys.chars().next().unwrap_or('?');
+        let _ = writeln!(text, "  {number}  {}", offer.label);
+    }
+    show(&text)?;
+    let mark = format!("Answer [{}]: ", default + 1);
     loop {
-        // Whoever ends the input at a question was there, and would not.
-        let Some(line) = line(choices).await? else {
-            return Ok(Answer::Deny { reason: None });
-        };
-        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-        let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
-        match word.to_ascii_lowercase().as_str() {
-            // What has more words was not typed to agree.
-            "y" | "yes" if reason.is_none() => return Ok(Answer::Once),
-            "s" | "session" if can_remember && reason.is_none() => return Ok(Answer::Session),
-            "p" | "project" if can_remember && reason.is_none() => return Ok(Answer::Project),
-            "a" | "always" if can_remember && reason.is_none() => return Ok(Answer::Always),
-            "n" | "no" | "" => return Ok(Answer::Deny { reason }),
-            "c" | "cancel" => return Ok(Answer::Cancel),
-            _ => {
-                let more = if can_remember { "s, p, a, " } else { "" };
-                writeln!(io::stderr(), "Type y, {more}n (a reason may follow) or c.")?;
-            }
+        // Esc or the end of the input stops the turn.
+        let Some(line) = line(&mark).await? else { return Ok(Answer::Cancel) };
+        if let Some(answer) = answer(&line, &offers, default) {
+            return Ok(answer);
         }
+        let last = offers.len();
+        writeln!(
+            io::stderr(),
+            "Type a number up to {last} (a reason may follow no), or c to stop."
+        )?;
+    }
+}
+
+/// The answer that a line gives; none if it is not one. A reason may follow a no, nothing a yes.
+fn answer(line: &str, offers: &[Offer], default: usize) -> Option<Answer> {
+    let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+    let word = word.to_ascii_lowercase();
+    let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
+    if matches!(word.as_str(), "c" | "cancel") && reason.is_none() {
+        return Some(Answer::Cancel);
+    }
+    let is_key = |offer: &Offer| word.len() == 1 && offer.keys.contains(word.as_str());
+    let offer = match word.as_str() {
+        "" => offers.get(default),
+        word => offers.iter().find(|offer| offer.word == word || is_key(offer)),
+    };
+    match &offer?.answer {
+        Answer::Deny { .. } => Some(Answer::Deny { reason }),
+        answer => reason.is_none().then(|| answer.clone()),
     }
 }
 
@@ -100,75 +118,37 @@ async fn typed(choices: String) -> io::Result<Option<String>> {
     read.map_err(io::Error::other)?
 }
 
-/// What would run and what each answer would remember.
-fn words(event: &Event, palette: Palette) -> String {
-    let mut text = about(event, palette);
-    let What::Asked { remember, asked_again, .. } = &event.what else { return text };
-    let memory = if remember.is_empty() {
-        String::from("nothing can be remembered: calls like this are asked about every time")
-    } else {
-        format!("s, p and a remember: {}", one_line(&unmasked(&remember.join("; "))))
-    };
-    let _ = writeln!(text, "  {}", paint(palette.soft, &memory));
-    for part in asked_again.iter().filter(|_| !remember.is_empty()) {
-        let told = format!("`{}` is asked about every time", one_line(&unmasked(part)));
-        let _ = writeln!(text, "  {}", paint(palette.caution, &told));
-    }
-    text
+/// The question about a call, without its answers.
+pub(crate) fn about(event: &Event, project: Option<&Path>, palette: Palette) -> String {
+    Permission::of(event, project).map(|it| words(&it, palette)).unwrap_or_default()
 }
 
-/// All of what would run, nothing cut, every hidden character shown.
-pub(crate) fn about(event: &Event, palette: Palette) -> String {
-    let What::Asked { tool, args, actions, why, .. } = &event.what else {
-        return String::new();
-    };
-    let agent = event.within.as_ref().map_or_else(String::new, |within| {
-        format!(" (asked for by the agent {})", one_line(&within.agent))
-    });
-    let mut text = format!(
-        "\n{} {}{agent}\n",
-        paint(palette.caution, "Permission needed:"),
-        paint(palette.strong, &one_line(tool))
-    );
-    // Where an action does not say all of itself, the arguments do, once.
-    let mut args = Some(args);
-    let mut whole = || args.take().map(|args| one_line(&unmasked(&args.to_string())));
-    let with = |head: String, args: Option<String>| match args {
-        Some(args) => format!("{head} with {args}"),
-        None => head,
-    };
-    for action in actions {
-        let (head, body) = match action {
-            Action::Read { path } => (format!("read {}", shown(path)), None),
-            Action::Write { path, diff: None } => {
-                (with(format!("write {}", shown(path)), whole()), None)
+/// The title and all of what would run.
+fn words(permission: &Permission, palette: Palette) -> String {
+    let agent = permission.agent.as_ref();
+    let agent = agent.map_or_else(String::new, |agent| format!(" (agent {agent})"));
+    let mut text = format!("\n{}{agent}\n", paint(palette.strong, &permission.title()));
+    for part in &permission.parts {
+        let (body, style) = match part {
+            Part::Words(role, line) => {
+                let style = match role {
+                    Role::Caution => palette.caution,
+                    Role::Soft => palette.soft,
+                    _ => anstyle::Style::new(),
+                };
+                let _ = writeln!(text, "  {}", paint(style, line));
+                continue;
             }
-            Action::Write { path, diff } => (format!("write {}", shown(path)), diff.clone()),
-            Action::Run { command, cwd } => {
-                (format!("run in {}:", shown(cwd)), Some(command.clone()))
-            }
-            Action::LeaveSandbox { .. } => ("outside the sandbox".to_owned(), None),
-            Action::Connect { host } => (format!("connect to {}", one_line(host)), None),
-            Action::Opaque { what } => (with(one_line(what), whole()), None),
+            Part::Verbatim(body) => (body, palette.code),
+            Part::Change { unified, .. } => (unified, anstyle::Style::new()),
         };
-        let _ = writeln!(text, "  {head}");
-        let Some(body) = body else { continue };
         // Behind a bar, so that no line of it looks like one of ours; not `lines`, which would
         // swallow a carriage return.
-        for line in body.strip_suffix('\n').unwrap_or(&body).split('\n') {
-            let _ = writeln!(text, "  │ {}", unmasked(line));
-        }
-        for caution in cautions(&body) {
-            let _ = writeln!(text, "  {}", paint(palette.caution, &format!("note: {caution}")));
+        for line in body.strip_suffix('\n').unwrap_or(body).split('\n') {
+            let _ = writeln!(text, "  │ {}", paint(style, line));
         }
     }
-    let _ =
-        writeln!(text, "  {}", paint(palette.soft, &format!("why: {}", one_line(&unmasked(why)))));
     text
-}
-
-fn shown(path: &Path) -> String {
-    one_line(&unmasked(&path.display().to_string()))
 }
 
 /// Text that may not pretend to be several lines of ours.
@@ -182,11 +162,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_path_cannot_pretend_to_be_another_line() {
-        assert_eq!(shown(Path::new("/w/a\n  read /w/b\u{202e}")), "/w/a\\u{a}  read /w/b\\u{202e}");
-    }
-
     #[tokio::test]
     async fn keys_are_dropped_before_and_after_the_time_for_a_look() {
         let steps = RefCell::new(Vec::new());
@@ -199,11 +174,41 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_hidden_characters_are_pointed_out() {
-        assert!(cautions("    indented\n\tline").is_empty());
-        let padded = format!("ls{}; rm x", " ".repeat(300));
-        assert_eq!(cautions(&padded), ["something follows after 300 spaces in a row"]);
-        assert_eq!(cautions("ls\r\x1b[2K").len(), 1);
-        assert_eq!(cautions("rm\u{a0}-rf\u{3000}x").len(), 1);
+    fn lines_give_the_answers_of_the_dialog() {
+        let what = contract::event::What::Asked {
+            call: contract::id::CallId("1".into()),
+            tool: "Bash".into(),
+            args: serde_json::Value::Null,
+            actions: Vec::new(),
+            why: String::new(),
+            destructive: false,
+            remember: vec!["Bash(cargo test:*)".into()],
+        };
+        let event = Event {
+            seq: contract::id::Seq(1),
+            session: contract::id::SessionId::parse("s").unwrap(),
+            at: contract::id::Timestamp(jiff::Timestamp::UNIX_EPOCH),
+            within: None,
+            what,
+        };
+        let permission = Permission::of(&event, None).unwrap();
+        let (offers, default) = offers(&[permission]);
+        let deny = |reason: Option<&str>| Answer::Deny { reason: reason.map(str::to_owned) };
+        for (line, expected) in [
+            ("", Some(Answer::Once)),
+            ("1", Some(Answer::Once)),
+            ("Y", Some(Answer::Once)),
+            ("yes", Some(Answer::Once)),
+            ("2", Some(Answer::Project)),
+            ("always", Some(Answer::Project)),
+            ("s", Some(Answer::Session)),
+            ("n", Some(deny(None))),
+            ("4 use make", Some(deny(Some("use make")))),
+            ("c", Some(Answer::Cancel)),
+            ("yes please", None),
+            ("what?", None),
+        ] {
+            assert_eq!(answer(line, &offers, default), expected, "{line}");
+        }
     }
 }

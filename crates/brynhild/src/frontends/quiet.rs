@@ -1,6 +1,7 @@
 //! Shows nothing of a run but questions and warnings; whoever started it shows the result.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event, What};
@@ -16,6 +17,7 @@ use crate::world::World;
 pub(crate) struct Quiet {
     can_ask: bool,
     palette: Palette,
+    project: Option<PathBuf>,
     /// What helps a call that only a word of the person's could let run.
     remedy: Option<String>,
 }
@@ -25,7 +27,8 @@ impl Quiet {
     pub(crate) fn new(world: &World) -> Self {
         let terminal = world.environment.terminal;
         let can_ask = terminal.stdin && terminal.stderr && !world.wants_json();
-        Self { can_ask, palette: world.palette(), remedy: None }
+        let project = world.root().ok().map(Path::to_owned);
+        Self { can_ask, palette: world.palette(), project, remedy: None }
     }
 }
 
@@ -44,7 +47,7 @@ impl View for Quiet {
 
     async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
         if self.can_ask {
-            return question::ask(event, self.palette).await;
+            return question::ask(event, self.project.as_deref(), self.palette).await;
         }
         if let Some(remedy) = self.remedy.take() {
             output::hint(&remedy);

@@ -11,19 +11,22 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::tui::host::{Answer, Changed, Facts, Health, Host, Inquiry, Leave, Picks, Request};
+use ::tui::host::{
+    Answer, Changed, Confinement, Facts, Health, Host, Inquiry, Leave, Picks, Request,
+};
 use ::tui::keymap::Action;
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level, What};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
+use contract::sandbox::Network;
 use sessions::snapshots::{Keeper, Wanted};
 
 use super::View;
 use super::tee::Tee;
 use super::verdict::Verdict;
-use crate::assemble::{self, Mind};
+use crate::assemble::Mind;
 use crate::dialects;
 use crate::exit::Problem;
 use crate::mcp;
@@ -364,14 +367,18 @@ impl Desk<'_> {
     }
 
     async fn facts(&self) -> Facts {
-        let sandbox = assemble::sandbox(self.world).map(|sandbox| sandbox.describe());
+        let project = self.world.root().ok().map(Path::to_owned);
+        let has_network = self.world.config().sandbox.allow_network;
         let present = self.watch.present().await;
         let foreign = present.tools.iter().filter(|spec| spec.source != "builtin");
         Facts {
-            sandbox: short(&sandbox.unwrap_or_default()),
-            is_unconfined: self.world.is_unconfined(),
+            project,
+            confinement: if self.world.is_unconfined() {
+                Confinement::None
+            } else {
+                Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
+            },
             context_window: self.mind.known.context_window_of(&self.mind.model),
-            processes: sandbox::running(),
             parts: self.health(present.world.as_deref().unwrap_or(self.world)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),
@@ -401,12 +408,6 @@ fn panel(slash: slash::Slash<'_>) -> Option<Action> {
         "permissions" => Some(Action::Permissions),
         _ => None,
     }
-}
-
-/// The name of a confinement without its explanation.
-fn short(description: &str) -> String {
-    let end = description.find([' ', ':', ',', '(']).unwrap_or(description.len());
-    description[..end].to_owned()
 }
 
 /// A folder's name for a file, by its path.

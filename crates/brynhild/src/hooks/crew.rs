@@ -23,6 +23,7 @@ use super::Models;
 use crate::aside::Aside;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
+use crate::fallback::fallback;
 use crate::mcp::{Dressed, Mcp};
 use crate::world::World;
 
@@ -87,6 +88,7 @@ impl Crew {
                 confinement: assemble::confinement(world, root)?,
                 settings,
                 session: SessionId::parse(AIDED)?,
+                fallback: Some(fallback(world, None)?),
             },
         })
     }

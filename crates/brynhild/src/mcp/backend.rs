@@ -29,6 +29,7 @@ use super::offered::Offered;
 use crate::aside::Aside;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
+use crate::fallback::{Fallback, fallback};
 use crate::frontends::question::about;
 use crate::frontends::style::Palette;
 use crate::output;
@@ -46,6 +47,7 @@ pub(crate) struct Guarded {
     policy: Arc<dyn Policy>,
     confinement: Confinement,
     settings: Settings,
+    fallback: Option<Fallback>,
     present: Arc<Present>,
     visits: Visits,
     /// The servers of which it was told that their resources cannot be read.
@@ -75,6 +77,7 @@ impl Guarded {
         };
         Ok(Self {
             confinement: assemble::confinement(world, root)?,
+            fallback: Some(fallback(world, None)?),
             settings: assemble::settings(world, root, mind.as_deref(), String::new()),
             mind,
             policy,
@@ -113,6 +116,7 @@ impl visit::Request<'_> {
             confinement: guarded.confinement.clone(),
             settings: guarded.settings.clone(),
             session: self.session.clone(),
+            fallback: guarded.fallback.clone(),
         };
         let mut conversation = aside.open(tools, guarded.settings.clone());
         // What was shown with one call says nothing of another, whoever made it.
@@ -224,5 +228,5 @@ impl Backend for Guarded {
 /// What a person on the other side reads: the same as here, since the other program may show it as
 /// it is.
 fn question(event: &Event) -> String {
-    format!("{}\n\nRun it?", about(event, Palette::plain()).trim())
+    about(event, None, Palette::plain()).trim().to_owned()
 }

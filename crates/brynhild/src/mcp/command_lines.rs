@@ -1,26 +1,22 @@
-//! Command lines of servers, read as the policy reads commands: one reader for what runs.
+//! Command lines of servers, read with the policy's shell reader.
 
 use std::path::Path;
 
 use ::mcp::config::{Command, CommandLine, Stands};
-use policy::Program;
 
-const _: () = assert!(policy::UNKNOWN == ::mcp::config::UNKNOWN);
+const _: () = assert!(policy::shell::UNKNOWN == ::mcp::config::UNKNOWN);
 
-/// What a server's command line would run.
+/// The commands that a server's command line runs.
 pub(crate) fn read(words: &[String], folder: &Path, home: Option<&Path>) -> CommandLine {
-    let policy::CommandLine { commands, named, is_followed } =
-        policy::command_line(words, folder, home);
-    let command = |command: policy::Command| Command {
-        words: command.words,
-        stands: match command.program {
-            Program::First => Stands::First,
-            Program::Behind => Stands::Behind,
-            Program::Any => Stands::Anywhere,
-        },
-        folders: command.folders,
-    };
-    CommandLine { commands: commands.into_iter().map(command).collect(), named, is_followed }
+    let line = policy::shell::command_line(words, folder, home);
+    let commands = line.commands.into_iter();
+    CommandLine {
+        commands: commands
+            .map(|(words, folders)| Command { words, stands: Stands::First, folders })
+            .collect(),
+        named: line.named.into_iter().collect(),
+        is_followed: line.is_complete,
+    }
 }
 
 #[cfg(test)]

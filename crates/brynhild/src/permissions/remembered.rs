@@ -8,7 +8,6 @@ use contract::policy::{Policy, Reach};
 use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
-use super::programs::Programs;
 use crate::audit::Audit;
 use crate::exit::Problem;
 use crate::private_file;
@@ -22,12 +21,6 @@ pub(crate) struct Remembered {
     /// The only project it holds in; its real path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) project: Option<PathBuf>,
-    /// The only folder that a command is covered in, from the project's root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) folder: Option<PathBuf>,
-    /// The program that a command ran when it was approved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) program: Option<PathBuf>,
     /// The tool whose calls it covers.
     pub(crate) tool: String,
     /// Where that tool comes from.
@@ -37,17 +30,11 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    fn of(memory: Memory, root: &Path, reach: Reach, programs: &Programs) -> Self {
-        let inside = |folder: PathBuf| match folder.strip_prefix(root) {
-            Ok(inside) => inside.to_owned(),
-            Err(_) => folder,
-        };
+    fn of(memory: Memory, root: &Path, reach: Reach) -> Self {
         Self {
             project: (reach == Reach::Project || is_local(&memory.source, root))
                 .then(|| root.to_owned()),
-            program: memory.program().and_then(|name| programs.find(&name)),
             rule: memory.rule,
-            folder: memory.folder.map(inside),
             tool: memory.tool,
             source: memory.source,
             at: Timestamp::now(),
@@ -55,10 +42,9 @@ impl Remembered {
     }
 
     fn covers(&self, other: &Self) -> bool {
-        let of =
-            |it: &Self| (it.rule.clone(), it.folder.clone(), it.tool.clone(), it.program.clone());
         let is_near = self.project.is_none() || self.project == other.project;
-        is_near && self.source == other.source && of(self) == of(other)
+        let is_same = self.rule == other.rule && self.tool == other.tool;
+        is_near && is_same && self.source == other.source
     }
 }
 
@@ -127,7 +113,7 @@ impl Memories {
     }
 
     /// The rules that hold in a project, and what is wrong with the others.
-    pub(crate) fn rules(&self, root: &Path, programs: &Programs) -> (Vec<Rule>, Vec<String>) {
+    pub(crate) fn rules(&self, root: &Path) -> (Vec<Rule>, Vec<String>) {
         let mut problems = Vec::new();
         let mut rules = Vec::new();
         let remembered = self.read().unwrap_or_else(|problem| {
@@ -144,21 +130,7 @@ impl Memories {
             if !is_here {
                 continue;
             }
-            let memory = Memory {
-                rule: entry.rule,
-                tool: entry.tool,
-                source: entry.source,
-                folder: entry.folder.map(|folder| root.join(folder)),
-            };
-            if let Some(change) = changed(&memory, entry.program.as_deref(), programs) {
-                problems.push(format!(
-                    "{}: `{}` is ignored: {change}; approve it again, or revoke it with `brynhild \
-                     permissions revoke`",
-                    self.path.display(),
-                    memory.rule
-                ));
-                continue;
-            }
+            let memory = Memory { rule: entry.rule, tool: entry.tool, source: entry.source };
             match memory.recall(Scope::User, self.path.display().to_string()) {
                 Ok(rule) => rules.push(rule),
                 Err(cause) => problems.push(format!(
@@ -177,10 +149,8 @@ impl Memories {
         memories: Vec<Memory>,
         root: &Path,
         reach: Reach,
-        programs: &Programs,
     ) -> Result<(), String> {
-        let added =
-            memories.into_iter().map(|memory| Remembered::of(memory, root, reach, programs));
+        let added = memories.into_iter().map(|memory| Remembered::of(memory, root, reach));
         self.change(|all| {
             for entry in added {
                 if !all.iter().any(|other| other.covers(&entry)) {
@@ -224,19 +194,5 @@ impl Memories {
             }
         }
         Ok(result)
-    }
-}
-
-/// What is different about the program that was approved; a name means another program only where
-/// it means any.
-fn changed(memory: &Memory, approved: Option<&Path>, programs: &Programs) -> Option<String> {
-    let approved = approved?;
-    let name = memory.program()?;
-    match programs.find(&name) {
-        Some(found) if found == approved => None,
-        Some(found) => {
-            Some(format!("`{name}` was {} and is {}", approved.display(), found.display()))
-        }
-        None => Some(format!("`{name}` was {} and is not found there", approved.display())),
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a plugin's bytes may be used. Those in the person's own folders, or named by the person
-//! and lying outside the project, may; those of a project only as far as the person trusted them.
+//! Decides which plugins may be used. Plugins of a project need the user's trust; plugins in the user's
+//! own directories, and those that the user names, do not.
 
 use std::path::Path;
 
@@ -7,52 +7,49 @@ use plugins::discovery::Trust;
 use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem;
 
-use crate::trust;
 use crate::world::World;
 
-/// Whether what lies in `root`, a path without links, may be used.
+/// Returns how far the plugins in `root`, a path without symlinks, may be used.
 pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
-    let Ok(workspace) = world.root() else {
-        return Trust::Given;
+    let workspace = match world.root() {
+        Ok(workspace) if place != Place::Flag && root.starts_with(workspace) => workspace,
+        // Naming a directory on the command line trusts it for that run.
+        _ if place != Place::Project => return Trust::Given,
+        Ok(workspace) => workspace,
+        Err(_) => return Trust::Given,
     };
-    if place == Place::Project
-        || (root.starts_with(workspace) && root.starts_with(workspace.join(".brynhild/plugins")))
-    {
+    if place == Place::Project || root.starts_with(workspace.join(".brynhild/plugins")) {
         return of_project(world, workspace, root);
     }
-    if place == Place::Global || !root.starts_with(workspace) {
-        return Trust::Given;
-    }
     let own = world.loaded.config_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
-    if own.is_some_and(|own| root.starts_with(own)) {
+    if place == Place::Global
+        || own.is_some_and(|own| root.starts_with(own))
+        || is_named(world, root)
+    {
         return Trust::Given;
     }
-    match trust::folder_standing(
-        (root, trust::Of::Plugin),
-        world.loaded.config_dir.as_deref(),
-        world.guard(),
-    ) {
-        Ok(true) => Trust::Given,
-        Ok(false) => Trust::Refused {
-            what: String::from(
-                "this plugin lies in the project and is not trusted, or changed since; nothing of \
-                 it is used",
-            ),
-            hint: format!("`brynhild trust --plugin-dir {}` shows it and asks", root.display()),
-        },
-        Err(what) => Trust::Refused {
-            what,
-            hint: String::from("keep the plugin in a folder of its own outside the project"),
-        },
+    Trust::Refused {
+        what: String::from("this plugin is in the project, so it is ignored"),
+        hint: String::from(
+            "name its directory with `--plugin-dir`, or by an absolute path in your configuration",
+        ),
     }
 }
 
-/// The project's own: trusted with the project, as far as no link leads out of what was trusted.
+/// Returns true if the user's settings name a directory by an absolute path. A relative path is in
+/// whatever project the user is in.
+fn is_named(world: &World, root: &Path) -> bool {
+    let variable = world.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();
+    let named = world.config().plugins.search_paths.iter().cloned();
+    let mut named = named.chain(std::env::split_paths(variable)).filter(|path| path.is_absolute());
+    named.any(|path| path.canonicalize().is_ok_and(|path| root.starts_with(path)))
+}
+
+/// Plugins of the project are trusted with it, unless a symlink leads out of the trusted files.
 fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
     let folder = workspace.join(".brynhild/plugins");
-    let config_dir = world.loaded.config_dir.as_deref();
-    // Some systems have one process for all of the folder.
-    if !world.trust.is_trusted_for(&[root, &folder], config_dir, world.guard()) {
+    // Some dialects have one process for the whole directory.
+    if !world.trust.is_trusted_for(&[root, &folder], world.trusted_roots()) {
         return Trust::Missing;
     }
     let leaks = |path: &Path| match path.canonicalize() {
@@ -61,7 +58,7 @@ fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
     };
     let refused = |what: String| Trust::Refused {
         what,
-        hint: String::from("put a copy in the place of the link"),
+        hint: String::from("replace the symlink with a copy"),
     };
     if !root.starts_with(&folder) {
         let what = "this link leads out of what you trusted, so nothing of it is used";

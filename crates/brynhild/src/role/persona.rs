@@ -31,6 +31,7 @@ pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
         },
     };
     if path.extension().is_none_or(|it| it != "md") {
+        world.global.role_file = Some(path.clone());
         return choose(world, &path, &BTreeMap::new());
     }
     wear(world, Arc::new(read(&path)?));

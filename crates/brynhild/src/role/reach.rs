@@ -18,10 +18,8 @@ pub(super) fn check(world: &World, role: &Role, path: &Path) -> Result<(), Strin
         return Ok(());
     }
     Err(format!(
-        "{} lies outside of the role's folder, and the role came with a project that is not trusted \
-         (`brynhild trust --plugin-dir {}` shows it and asks)",
-        path.display(),
-        role.folder().display()
+        "{} lies outside of the role's folder, and the role came with a project that is not trusted",
+        path.display()
     ))
 }
 
@@ -35,8 +33,6 @@ pub(super) fn address(world: &World, role: &Role) -> Option<String> {
         "the role names {address} as the address of its model, and came with a project that is not \
          trusted; the usual provider answers"
     ));
-    let folder = role.folder().display();
-    output::hint(&format!("`brynhild trust --plugin-dir {folder}` shows it and asks"));
     None
 }
 
@@ -51,7 +47,5 @@ pub(super) fn required(world: &World, role: &Role) -> Result<(), Problem> {
         return Ok(());
     }
     let text = format!("trust is required and missing: {}", role.file.display());
-    let folder = role.folder().display();
-    Err(Problem::new(Exit::PermissionNeeded, text)
-        .hint(format!("`brynhild trust --plugin-dir {folder}` shows it and asks")))
+    Err(Problem::new(Exit::PermissionNeeded, text).hint("name this file on the command line"))
 }

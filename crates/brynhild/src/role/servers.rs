@@ -176,9 +176,7 @@ async fn reached(world: &World, role: &Role, server: Server) -> Result<Mcp, Stri
         Decision::Ask if mcp.may_reach(&name, &host).await => Ok(mcp),
         Decision::Ask => Err(format!(
             "the role came with a project that is not trusted, and nobody agreed to {host} \
-             (`permissions.allow: ['Host({host})']` does, and `brynhild trust --plugin-dir {}` trusts \
-             the role)",
-            role.folder().display()
+             (`permissions.allow: ['Host({host})']` does)"
         )),
         Decision::Deny => {
             let why = ruling.deciding().map(|reason| reason.why.clone()).unwrap_or_default();

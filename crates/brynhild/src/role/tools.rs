@@ -11,7 +11,7 @@ use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::{delegate, servers};
-use crate::assemble::{self, Mind};
+use crate::assemble::Mind;
 use crate::dialects::{api, initrunner};
 use crate::mcp::Mcp;
 use crate::workers;
@@ -195,13 +195,11 @@ pub(super) fn guard(world: &World, entry: &ToolEntry) -> Guard {
 
 /// Where the built-in types work.
 fn ground(world: &World, role: &Role) -> Ground {
-    let root = world.place();
     Ground {
         role_folder: role.folder().to_owned(),
         surroundings: workers::surroundings(world),
         requests: requests(world, role),
         network: initrunner::network(world, role),
         source: source(role),
-        broker: assemble::broker(world, root).ok(),
     }
 }

@@ -26,7 +26,7 @@ use crate::permissions;
 use crate::plugin_set;
 use crate::role::{self, Opened};
 use crate::skill_grants::Grants;
-use crate::trust::guard::Guard;
+use crate::trust::process_check::TrustedRoots;
 use crate::world::World;
 
 /// Where the person's own extensions lie, from the folder of the configuration.
@@ -84,10 +84,11 @@ pub(crate) struct Present {
 struct Kept {
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
-    guard: Arc<Guard>,
+    trusted_roots: Arc<TrustedRoots>,
     folders: Arc<Folders>,
     expansions: Arc<Expansions>,
     front: Option<Arc<Front>>,
+    jobs: Arc<tools::jobs::Jobs>,
 }
 
 /// What was seen last.
@@ -103,10 +104,11 @@ impl Reload {
         let kept = Kept {
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
-            guard: Arc::clone(world.guard()),
+            trusted_roots: Arc::clone(world.trusted_roots()),
             folders: Arc::clone(world.folders()),
             expansions: Arc::clone(world.expansions()),
             front: world.made.front.get().cloned(),
+            jobs: Arc::clone(world.jobs()),
         };
         let told = world.trust.warning(&world.loaded);
         let state = State { seen, present, change: None, told, untold: Vec::new() };
@@ -147,7 +149,7 @@ impl Reload {
     /// Makes everything anew, and the role where its files have changed.
     async fn remake(&self, state: &mut State, role: Option<Arc<Opened>>) -> Result<(), Problem> {
         let mut world = World::again(self.global.clone(), self.environment.clone())?;
-        world.made.guard.get_or_init(|| Arc::clone(&self.kept.guard));
+        world.made.trusted_roots.get_or_init(|| Arc::clone(&self.kept.trusted_roots));
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
@@ -157,6 +159,7 @@ impl Reload {
         if let Some(mode) = self.needed.ledger.mode() {
             world.made.mode.get_or_init(|| mode);
         }
+        world.made.jobs.get_or_init(|| Arc::clone(&self.kept.jobs));
         self.kept.folders.again();
         world.made.folders.get_or_init(|| Arc::clone(&self.kept.folders));
         world.made.expansions.get_or_init(|| Arc::clone(&self.kept.expansions));

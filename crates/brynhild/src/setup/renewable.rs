@@ -80,10 +80,6 @@ impl Policy for Renewable {
         kept
     }
 
-    fn asked_again(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        self.present().asked_again(tool, actions)
-    }
-
     fn session(&self) -> Vec<String> {
         self.present().session()
     }

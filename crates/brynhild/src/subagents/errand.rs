@@ -31,7 +31,7 @@ use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::role::{self, Opened};
-use crate::trust::guard::Guard;
+use crate::trust::process_check::TrustedRoots;
 use crate::world::World;
 
 /// Names that agents' files use for models of one vendor. Where the provider at hand has none of
@@ -54,7 +54,7 @@ pub(crate) struct Workplace {
     models: BTreeMap<String, Arc<Model>>,
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
-    guard: Arc<Guard>,
+    trusted_roots: Arc<TrustedRoots>,
     /// The files whose slips were told.
     told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
@@ -130,7 +130,7 @@ impl Workplace {
             models: BTreeMap::new(),
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
-            guard: Arc::clone(world.guard()),
+            trusted_roots: Arc::clone(world.trusted_roots()),
             told: Arc::default(),
         };
         if let Some(mind) = mind {
@@ -250,7 +250,7 @@ impl Workplace {
         prompt: String,
     ) -> Result<Player, Problem> {
         let mut world = World::again(self.global.clone(), self.environment.clone())?;
-        world.made.guard.get_or_init(|| Arc::clone(&self.guard));
+        world.made.trusted_roots.get_or_init(|| Arc::clone(&self.trusted_roots));
         if let Some(sandbox) = &self.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
@@ -333,6 +333,7 @@ impl Workplace {
             cwd: &self.root.display().to_string(),
             inner: "",
             tools: &specs,
+            facts: &self.knowledge.facts.told(&specs),
             rules: &self.knowledge.rules,
             skills: &skills,
             profile: mind.map_or(&usual, |mind| &mind.profile),

@@ -61,18 +61,18 @@ impl Scoped {
     }
 
     fn covers(&self, action: &Action) -> bool {
-        if let Action::Run { command, cwd } = action {
-            return self.covers_command(command, cwd);
+        if let Action::Run { command, .. } = action {
+            return self.covers_command(command);
         }
-        let ruling = self.judge.judge(self.tool.spec(), std::slice::from_ref(action), Mode::Normal);
+        let ruling = self.judge.judge(self.tool.spec(), std::slice::from_ref(action), Mode::Ask);
         let is_own =
             |it: &contract::policy::Reason| it.origin == ORIGIN && it.decision == Decision::Allow;
         ruling.decision == Decision::Allow && ruling.reasons.iter().any(is_own)
     }
 
     /// Whether every program that a command is proven to run is one of those that may.
-    fn covers_command(&self, command: &str, cwd: &Path) -> bool {
-        let Some(programs) = policy::proven_programs(command, cwd) else { return false };
+    fn covers_command(&self, command: &str) -> bool {
+        let Some(programs) = policy::shell::literal_commands(command) else { return false };
         programs.iter().all(|words| {
             let line = words.join(" ");
             self.commands.iter().any(|pattern| fits(pattern, &line))

@@ -20,7 +20,7 @@ fn nothing_configured_gives_the_built_in_values() {
     let model = &config.models.registry["openai/gpt-oss-20b"];
     assert_eq!(model.canonical_id, "openai/gpt-oss-20b");
     assert_eq!(model.bindings["ollama"].model_id.as_deref(), Some("gpt-oss:20b"));
-    assert_eq!(config.behavior.max_tool_rounds, 20);
+    assert_eq!(config.behavior.max_tool_rounds, 500);
     assert_eq!(config.behavior.mode, Mode::Normal);
     assert!(config.behavior.show_cost && config.sandbox.enabled && config.logging.private);
     assert_eq!(loaded.warnings, []);

@@ -46,7 +46,7 @@ fn every_loosening_is_refused_and_changes_nothing() {
         "tools: !delete",
         "behavior: {mode: yolo}",
         "behavior: {max_tokens: 1001}",
-        "behavior: {max_tool_rounds: 21}",
+        "behavior: {max_tool_rounds: 501}",
         "providers: {default: evil}",
         "providers: {instances: {box: {base_url: 'http://evil/v1'}}}",
         "providers: {box: {base_url: 'http://evil/v1'}}",

@@ -101,7 +101,7 @@ fn every_wrong_value_is_named_with_file_line_and_what_is_expected() {
     line 2: behavior.max_tokens is "lots", expected a whole number from 1 to 200000
     line 2: behavior.max_tokens is 1.5, expected a whole number from 1 to 200000
     line 2: behavior.max_tokens is null, expected a whole number from 1 to 200000
-    line 2: behavior.mode is "turbo", expected one of read-only, normal, yolo
+    line 2: behavior.mode is "turbo", expected one of read-only, ask, normal, yolo
     line 2: behavior.verbose is "maybe", expected true or false
     line 2: behavior is [1], expected a mapping
     line 2: behavior is "fast", expected a mapping
@@ -137,7 +137,7 @@ fn all_problems_of_all_layers_are_told_at_once() {
     Error in config file T/home/.config/brynhild/config.yaml: line 1: behavior.verbose is 7, expected true or false
     Error in config file T/project/.brynhild/config.yaml: config must be a YAML mapping (dict), got list
     Error in environment variable BRYNHILD_SESSION__HISTORY_LIMIT: session.history_limit is "many", expected a whole number from 0 up
-    Error in a command-line flag: behavior.mode is "turbo", expected one of read-only, normal, yolo
+    Error in a command-line flag: behavior.mode is "turbo", expected one of read-only, ask, normal, yolo
     "#);
 }
 

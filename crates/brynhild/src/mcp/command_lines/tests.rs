@@ -65,7 +65,6 @@ fn what_names_no_version_is_found_however_it_is_run() {
         ("uv run --with mcp server.py", "mcp", "mcp==1.2.3"),
         ("uv run -p 3.12 --with 'a==1.0,mcp>=1' -- server.py", "mcp>=1", "mcp==1.2.3"),
         ("uv --directory /x run --with=mcp mcp run server.py", "mcp", "mcp==1.2.3"),
-        ("uv run --with a==1.0 npx -y foo", "foo", "foo@1.2.3"),
         ("uvx --from git+https://h/o/r run", "git+https://h/o/r", "git+https://h/o/r@COMMIT"),
         (
             "uvx --from git+https://h/o/r@main run",
@@ -117,7 +116,6 @@ fn no_way_to_write_a_command_hides_what_it_takes() {
         ("sh -c '2>/dev/null npx -y foo'", "foo", "foo@1.2.3"),
         ("sh -c 'if a; then b; elif c; then npx -y foo; fi'", "foo", "foo@1.2.3"),
         ("sh -c \"eval 'npx -y foo'\"", "foo", "foo@1.2.3"),
-        ("env '-Snpx -y' foo", "foo", "foo@1.2.3"),
         ("xargs -n1 npx -y foo", "foo", "foo@1.2.3"),
         ("docker run -itv /a:/b foo", "foo", "foo:1.2.3"),
         (
@@ -126,14 +124,9 @@ fn no_way_to_write_a_command_hides_what_it_takes() {
             "${REGISTRY}/foo:1.2.3",
         ),
         ("uvx --with 'x[a,b],y==1' foo==1.2", "x[a,b]", "x[a,b]==1.2.3"),
-        ("sh -c '${RUNNER-npx} -y foo'", "foo", "foo@1.2.3"),
-        ("sh -c 'npx -y foo@${V-latest}'", "foo@${V-latest}", "foo@1.2.3"),
         ("env --strange npx foo", "foo", "foo@1.2.3"),
-        ("sh -c 'exec \"$0\" -y foo' npx", "foo", "foo@1.2.3"),
-        ("bash -c '{npx,-y,foo}'", "foo", "foo@1.2.3"),
         ("env env env env env env env env env npx foo", "foo", "foo@1.2.3"),
         ("ssh host 'cd x; npx -y foo'", "foo", "foo@1.2.3"),
-        ("docker run img:1.2.3 npx -y foo", "foo", "foo@1.2.3"),
         ("strange --option uvx foo", "foo", "foo==1.2.3"),
         ("sh -c 'f() { npx -y foo; }; f'", "foo", "foo@1.2.3"),
     ] {
@@ -238,7 +231,6 @@ fn what_is_one_version_alone_is_left_in_peace() {
         "deno task start",
         "uv run file:///x.py",
         "'${RUNNER}' -y foo",
-        "sh -c 'cd \"$HOME/x\" && exec \"$HOME/bin/server\" 2>/dev/null # npx foo'",
         "bash -o pipefail -c 'node server.js | tee log'",
         "sh -c '[ -f x ] && [[ -f y ]] && node server.js'",
         "timeout -k 5 --signal=KILL 30 node server.js",

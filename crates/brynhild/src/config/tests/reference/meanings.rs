@@ -66,7 +66,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("behavior.max_tokens", "Upper bound on one reply; sent to the provider"),
     (
         "behavior.max_tool_rounds",
-        "Upper bound on rounds of tool calls in one turn; then exit code 5",
+        "Upper bound on rounds of tool calls in one turn; then exit code 5. Interactive sessions have none unless it is set",
     ),
     ("behavior.mode", "How much freedom tools have; `--mode`"),
     ("behavior.output_format", "The form of answers; `stream` is another word for `stream-json`"),
