@@ -51,15 +51,15 @@ impl Rig {
         sandbox::ladder(sandbox::Settings {
             helper: crate::helper(),
             state: self.folder.path().join("sandbox"),
-            user: sandbox::User {
-                home: Some(self.folder.path().join("home")),
-                ..Default::default()
-            },
+            home: Some(self.folder.path().join("home")),
             rung: None,
             notice: None,
             egress: None,
             rules: None,
             hosts: None,
+            host_env: std::collections::BTreeMap::new(),
+            tracker: None,
+            signs_commits: false,
         })
     }
 

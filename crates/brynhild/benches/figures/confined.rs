@@ -31,12 +31,15 @@ async fn all(report: &mut Report) {
     let settings = |rung| Settings {
         helper: crate::helper(),
         state: folder.path().join("state"),
-        user: sandbox::User { home: Some(home.clone()), ..Default::default() },
+        home: Some(home.clone()),
         rung: Some(rung),
         notice: None,
         egress: None,
         rules: None,
         hosts: None,
+        host_env: std::collections::BTreeMap::new(),
+        tracker: None,
+        signs_commits: false,
     };
     for (rung, aim) in RUNGS {
         let reports = sandbox::doctor(&settings(rung));

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use contract::policy::{Action, Mode, Policy};
 use contract::tool::{Recovery, Risk, ToolSpec};
-use policy::ground::{Ground, Look};
 use policy::rules::{Scope, parse};
 use policy::{Judge, Settings};
 use serde_json::json;
@@ -78,24 +77,6 @@ pub(crate) fn measure(report: &mut Report) {
     }
 }
 
-/// The disk, as far as names and links go.
-struct Disk;
-
-impl Look for Disk {
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        path.canonicalize().ok()
-    }
-
-    fn names(&self, folder: &Path) -> Option<Vec<String>> {
-        let entries = fs::read_dir(folder).ok()?.flatten();
-        Some(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
-    }
-
-    fn is_own(&self, _program: &str) -> bool {
-        true
-    }
-}
-
 fn judge(workspace: &Path) -> Judge {
     let rules = json!({
         "allow": ["Bash(cargo test:*)"],
@@ -109,7 +90,7 @@ fn judge(workspace: &Path) -> Judge {
         workspace: workspace.to_owned(),
         home: Some(PathBuf::from("/home/u")),
         rules: rules.rules,
-        ground: Ground::new(Disk),
+        file_rules_enforced: true,
         ..Settings::default()
     })
 }

@@ -93,12 +93,15 @@ impl Rig {
         sandbox::ladder(sandbox::Settings {
             helper: crate::helper(),
             state: self.path("sandbox"),
-            user: sandbox::User { home: Some(self.path("home")), ..Default::default() },
+            home: Some(self.path("home")),
             rung: None,
             notice: None,
             egress: None,
             rules: None,
             hosts: None,
+            host_env: std::collections::BTreeMap::new(),
+            tracker: None,
+            signs_commits: false,
         })
     }
 

@@ -48,6 +48,12 @@ impl Job {
         Self { errors: Errors::Dropped, ..self }
     }
 
+    /// Sets an environment variable.
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<PathBuf>) -> Self {
+        self.env.push((name, value.into()));
+        self
+    }
+
     /// Runs it in another folder, which is the project.
     pub(crate) fn project(mut self, folder: &Path) -> Self {
         folder.clone_into(&mut self.cwd);

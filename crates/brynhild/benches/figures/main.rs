@@ -21,6 +21,7 @@ mod search;
 mod start;
 mod undo;
 mod whole;
+mod workspaces;
 
 use std::ffi::OsString;
 use std::io;
@@ -31,7 +32,7 @@ use report::Report;
 type Measure = fn(&mut Report);
 
 /// The parts that can be asked for by name.
-const PARTS: [(&str, Measure); 14] = [
+const PARTS: [(&str, Measure); 15] = [
     ("start", start::measure),
     ("rounds", rounds::measure),
     ("whole", whole::measure),
@@ -44,6 +45,7 @@ const PARTS: [(&str, Measure); 14] = [
     ("decisions", decisions::measure),
     ("scale", scale::measure),
     ("undo", undo::measure),
+    ("workspaces", workspaces::measure),
     ("interrupt", interrupt::measure),
     ("keys", keys::measure),
 ];

@@ -84,12 +84,15 @@ impl Rig {
         let sandbox = sandbox::ladder(sandbox::Settings {
             helper: crate::helper(),
             state: base.join("sandbox"),
-            user: sandbox::User { home: Some(base.join("home")), ..Default::default() },
+            home: Some(base.join("home")),
             rung: None,
             notice: None,
             egress: None,
             rules: None,
             hosts: None,
+            host_env: std::collections::BTreeMap::new(),
+            tracker: None,
+            signs_commits: false,
         });
         let path = format!("{}:/usr/bin:/bin", self.python.parent().expect("a folder").display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
@@ -311,12 +314,15 @@ pub(crate) fn context() -> ToolContext {
     let settings = sandbox::Settings {
         helper: sandbox::Helper::file("/nowhere"),
         state: "/nowhere".into(),
-        user: sandbox::User { home: None, ..Default::default() },
+        home: None,
         rung: None,
         notice: None,
         egress: None,
         rules: None,
         hosts: None,
+        host_env: std::collections::BTreeMap::new(),
+        tracker: None,
+        signs_commits: false,
     };
     let (progress, _) = mpsc::channel(1);
     ToolContext {

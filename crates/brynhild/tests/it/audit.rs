@@ -19,20 +19,20 @@ fn decisions_are_written_down_and_a_changed_line_is_named() {
     project.file(".brynhild/hooks.yaml", "hooks: {}\n");
     assert_eq!(project.brynhild(&["audit"]).success().stdout, "Nothing was decided yet.\n");
     project.brynhild(&["trust", "--yes"]).success();
-    project.brynhild(&["chat", "go"]);
+    project.brynhild(&["chat", "--mode", "ask", "go"]);
     project.brynhild(&["untrust"]).success();
     let listed = project.brynhild(&["audit", "list", "--json"]).success().json();
     let words: Vec<&str> =
         listed.as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
-    assert_eq!(words, ["trusted", "denied", "refused", "trust withdrawn"], "{listed:#}");
-    assert!(listed[1]["detail"].as_str().unwrap().starts_with("Bash: "), "{listed:#}");
+    assert_eq!(words, ["trusted", "refused", "denied", "trust withdrawn"], "{listed:#}");
+    assert!(listed[2]["detail"].as_str().unwrap().starts_with("Bash: "), "{listed:#}");
     let verified = project.brynhild(&["audit", "verify"]);
     assert_eq!(verified.success().stdout, "4 entries, none changed\n");
     let file = project.home().join(".config/brynhild/audit.jsonl");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen("denied", "allowed", 1)).unwrap();
     let verified = project.brynhild(&["audit", "verify"]);
-    assert!(verified.code(1).stderr.contains("audit.jsonl:2: it was changed"), "{verified}");
+    assert!(verified.code(1).stderr.contains("audit.jsonl:3: it was changed"), "{verified}");
 }
 
 #[test]

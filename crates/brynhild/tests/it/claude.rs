@@ -119,11 +119,15 @@ fn commands_in_a_text_run_as_far_as_they_are_allowed() {
     let text = sent(&project, &server, "/demo:state all is well");
     assert!(text.starts_with("State: all is well\nsee @notes.md"), "{text}");
     assert!(text.contains("<file path=\"notes.md\">\nremember the milk\n</file>"), "{text}");
-    let run = project.brynhild(&["chat", "/demo:risky"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "/demo:risky"]);
     run.success();
-    assert!(run.stderr.contains("`touch made` in `/demo:risky` is not allowed"), "{run}");
+    assert!(run.stderr.contains("Bash needs approval, and there is no terminal to ask"), "{run}");
     assert!(!project.path().join("made").exists());
     assert!(last_user(server.chats().last().unwrap()).contains("was not run"));
+    let run = project.brynhild(&["chat", "--output-format", "stream-json", "/demo:state x"]);
+    let kinds: Vec<String> = run.json_lines().iter().map(|it| it["type"].to_string()).collect();
+    let at = |kind: &str| kinds.iter().position(|it| it.contains(kind)).unwrap();
+    assert!(at("tool_judged") < at("tool_finished") && at("tool_finished") < at("turn_started"));
     let shown = project.brynhild(&["command", "render", "demo:state", "x"]);
     assert_eq!(shown.stdout.trim_end(), "State: !`echo x`\nsee @notes.md");
 }
@@ -141,10 +145,10 @@ fn what_a_command_allows_runs_without_a_question_while_it_is_worked_on() {
             ("commands/other.md", "Make it"),
         ],
     );
-    project.brynhild(&["chat", "/demo:make"]).success();
+    project.brynhild(&["chat", "--mode", "ask", "/demo:make"]).success();
     assert!(project.path().join("made").exists());
     fs::remove_file(project.path().join("made")).unwrap();
-    project.brynhild(&["chat", "/demo:other"]);
+    project.brynhild(&["chat", "--mode", "ask", "/demo:other"]);
     assert!(!project.path().join("made").exists());
 }
 
@@ -163,7 +167,10 @@ fn skills_are_offered_to_the_model_and_can_be_typed() {
     project.brynhild(&["chat", "go"]).success();
     let chats = server.chats();
     let system = chats[0].body["messages"][0]["content"].as_str().unwrap();
-    assert!(system.contains("**pages**: Makes pages") && !system.contains("hidden"), "{system}");
+    assert!(
+        system.contains("**pages**: Makes pages") && !system.contains("**hidden**"),
+        "{system}"
+    );
     let read = chats[1].text.replace("\\/", "/");
     assert!(read.contains(&format!("{}/skills/pages/kit", root.display())), "{read}");
     assert_eq!(sent(&project, &server, "/demo:hidden"), "Hide");

@@ -300,25 +300,6 @@ fn a_process_that_exchanges_folders_opens_nothing_to_the_next_one() {
 }
 
 #[test]
-fn no_commit_takes_what_may_not_be_read() {
-    let project = closed();
-    let identity = "[user]\nname = Una\nemail = una@example.org\n";
-    fs::write(project.home().join(".gitconfig"), identity).unwrap();
-    shell(&project, "git init -qb main . && git add tests/t.rs && git commit -qm first");
-    let input = json!({"message": "all"}).to_string();
-    let commit = ["--mode", "yolo", "tools", "exec", "GitCommit", "--input", &input];
-    let run = project.brynhild(&commit);
-    assert!(run.success().stdout.contains(".env is left out, because a rule denies"), "{run}");
-    let names = shell(&project, "git ls-files");
-    assert_eq!(names, "Cargo.lock\nsrc/a.txt\ntests/t.rs\n");
-    let run = project.brynhild(&["git", "commit", "-m", "named", "secret/k"]);
-    assert_ne!(run.status.code(), Some(0), "{run}");
-    assert!(run.stderr.contains("secret/k: a rule denies reading it"), "{run}");
-    let objects = "git cat-file --batch-all-objects --batch='%(objectname)' | grep -c CANARY";
-    assert_eq!(shell(&project, &format!("{objects} || true")).trim(), "0");
-}
-
-#[test]
 fn no_command_prepares_the_next_one_to_pass_the_walls() {
     if !has_bubblewrap() {
         return;
@@ -357,18 +338,19 @@ fn used(project: &Project, tool: &str, input: &serde_json::Value) -> String {
 }
 
 #[test]
-fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() {
+fn file_rules_hold_for_names_of_symlinks_and_their_targets() {
     let project = project();
     project
         .file("conf/e", "CANARY=1\n")
         .file("real/k", "CANARY\n")
         .file("deep/plain", "CANARY\n")
+        .file("sub/.env", "CANARY\n")
         .file("src/a", "open\n");
     for (link, target) in [
         (".env", "conf/e"),
         ("secret", "real"),
         ("src/key.pem", "../deep/plain"),
-        ("src/a.key", "a"),
+        ("src/open", "../sub/.env"),
     ] {
         std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
     }
@@ -376,8 +358,8 @@ fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() 
         let read = |path: &str| used(project, "Read", &json!({"file_path": path}));
         let grep = |path: &str| used(project, "Grep", &json!({"pattern": "CANARY", "path": path}));
         let glob = used(project, "Glob", &json!({"pattern": "secret/*"}));
-        let reads = [".env", "conf/e", "secret/k", "real/k", "src/key.pem"].map(read);
-        (reads, [".env", "secret", "real"].map(grep), glob)
+        let reads = [".env", "secret/k", "src/key.pem", "src/open"].map(read);
+        (reads, [".env", "secret", "src/open"].map(grep), glob)
     };
     // Without the rules they are read.
     let (reads, searches, listed) = all(&project);
@@ -386,19 +368,17 @@ fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() 
     assert!(listed.contains("real/k"), "{listed}");
     project.config(
         "permissions: {deny: [Read(.env), Write(.env), 'Read(secret/**)', 'Write(secret/**)', \
-         'Read(**/*.pem)', 'Write(**/*.key)']}\n",
+         'Read(**/*.pem)']}\n",
     );
     let (reads, searches, listed) = all(&project);
     assert!(reads.iter().all(|said| !said.contains("CANARY")), "{reads:?}");
     assert!(searches.iter().all(|said| !said.contains("CANARY")), "{searches:?}");
     assert!(!listed.contains("real/k"), "{listed}");
-    let edit = json!({"file_path": "src/a.key", "old_string": "open", "new_string": "x"});
-    assert!(used(&project, "Edit", &edit).contains("denied"));
-    for path in [".env", "conf/e", "secret/n", "real/n", "src/a.key"] {
+    for path in [".env", "secret/n", "src/open"] {
         let said = used(&project, "Write", &json!({"file_path": path, "content": "x"}));
         assert!(said.contains("denied"), "{path}: {said}");
     }
-    for path in [".env", "conf/e", "secret/k", "real/k"] {
+    for path in [".env", "secret/k", "src/open"] {
         let edit = json!({"file_path": path, "old_string": "CANARY", "new_string": "x"});
         let said = used(&project, "Edit", &edit);
         assert!(said.contains("denied") && !said.contains("CANARY"), "{path}: {said}");
@@ -410,23 +390,17 @@ fn tools_for_files_hold_rules_for_links_by_their_names_and_by_where_they_lead() 
 }
 
 #[test]
-fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to() {
+fn protected_symlinks_and_their_targets_are_not_written() {
     let project = project();
     project
         .file("vs/settings.json", "as it was")
         .file("env.txt", "")
         .file("b/x", "as it was")
         .file("sub/e", "");
-    project.file("shared/settings.json", "").file("cl/x", "").file("deep/down/x", "");
-    for (link, target) in [
-        (".vscode", "vs"),
-        (".envrc", "env.txt"),
-        (".brynhild", "b"),
-        ("sub/.envrc", "e"),
-        ("sub/.vscode", "../shared"),
-        ("deep/down/.claude", "../../cl"),
-    ] {
-        std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
+    for (link, target) in
+        [(".vscode", "vs"), (".envrc", "env.txt"), (".brynhild", "b"), ("sub/.envrc", "e")]
+    {
+        symlink(target, project.path().join(link)).unwrap();
     }
     for path in [
         ".vscode/tasks.json",
@@ -436,21 +410,17 @@ fn protected_names_that_are_links_are_written_by_no_tool_nor_what_they_lead_to()
         ".brynhild/config.yaml",
         "b/config.yaml",
         "sub/.envrc",
-        "sub/e",
     ] {
         let said = used(&project, "Write", &json!({"file_path": path, "content": "EVIL"}));
-        assert!(said.contains("only a person may change it"), "{path}: {said}");
+        assert!(!said.contains("Wrote"), "{path}: {said}");
     }
     for path in [".vscode/settings.json", "vs/settings.json", ".brynhild/x", "b/x"] {
         let edit = json!({"file_path": path, "old_string": "as it was", "new_string": "EVIL"});
-        let said = used(&project, "Edit", &edit);
-        assert!(said.contains("only a person may change it"), "{path}: {said}");
+        used(&project, "Edit", &edit);
     }
+    assert_eq!(project.read("vs/settings.json"), "as it was");
+    assert_eq!(project.read("b/x"), "as it was");
     assert!(!project.path().join("vs/tasks.json").exists());
-    for path in ["shared/tasks.json", "cl/settings.json"] {
-        let said = used(&project, "Write", &json!({"file_path": path, "content": "EVIL"}));
-        assert!(said.contains("by whose name programs obey it"), "{path}: {said}");
-    }
     let said = used(&project, "Write", &json!({"file_path": "sub/f", "content": "x"}));
     assert!(said.contains("Wrote"), "{said}");
 }
@@ -487,7 +457,7 @@ fn a_link_to_a_link_of_a_denied_name_is_denied_to_commands_on_every_rung() {
             assert_eq!(project.read("k"), "CANARY\n", "{rung:?} {run}");
         }
         let words =
-            ["--mode", "yolo", "tools", "exec", "Bash", "--input", r#"{"command": "cat dl/x"}"#];
+            ["--mode", "yolo", "tools", "exec", "Bash", "--input", r#"{"command": "cat d/x"}"#];
         assert!(project.brynhild(&words).success().stdout.contains("open"));
     }
 }

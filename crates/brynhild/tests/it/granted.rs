@@ -2,7 +2,7 @@
 //! brings, decides what the next command is shown.
 
 mod guarded;
-mod stubs;
+mod servers;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -86,7 +86,7 @@ fn hooks_of_a_project_that_is_not_trusted_neither_count_nor_run() {
     assert_eq!(listed["project_trusted"], false);
     let tried = project.brynhild(&["hooks", "test", "session_start", "--json"]);
     assert_eq!(tried.json()["result"], "no_hooks");
-    assert!(tried.stderr.contains("you have not trusted it: .brynhild/hooks.yaml"), "{tried}");
+    assert!(tried.stderr.contains("until you trust them: .brynhild/hooks.yaml"), "{tried}");
     assert!(!project.path().join("made").exists());
 }
 

@@ -50,12 +50,6 @@ fn with_tools(project: Project) -> Project {
     project
 }
 
-/// Trusts what lies in the project, as it is.
-fn trust(project: &Project) {
-    let folder = project.path().display().to_string();
-    project.brynhild(&["trust", "--yes", "--plugin-dir", &folder]).success();
-}
-
 /// Runs a tool of the role with approval.
 fn exec(project: &Project, tool: &str, input: &Value) -> Run {
     let input = input.to_string();
@@ -200,7 +194,6 @@ fn what_cannot_be_loaded_stops_the_role_in_the_documented_words() {
 fn a_start_runs_no_python_where_the_files_are_as_they_were() {
     let project = with_tools(project());
     project.file("my_tools.py", format!("print('imported')\n{TOOLS}"));
-    trust(&project);
     let list = || project.brynhild(&["tools", "list", "--role", "role.yaml"]);
     assert!(list().success().stderr.contains("imported"));
     project.file("unrelated.log", "x");
@@ -209,7 +202,6 @@ fn a_start_runs_no_python_where_the_files_are_as_they_were() {
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert!(run.success().stdout.contains("Valid") && !run.stderr.contains("imported"), "{run}");
     project.file("my_tools.py", format!("print('again')\n{TOOLS}\ndef more(): pass\n"));
-    trust(&project);
     let run = list();
     assert!(run.success().stdout.contains("more") && run.stderr.contains("again"), "{run}");
 }
@@ -243,26 +235,6 @@ fn a_module_that_is_usually_blocked_runs_where_the_role_says_so() {
     project.file("role.yaml", format!("{ROLE}{rules}"));
     let run = exec(&project, "where", &json!({}));
     assert_eq!(run.success().stdout.trim(), "project");
-}
-
-#[test]
-fn a_role_of_a_project_that_is_not_trusted_is_only_read_by_those_who_look() {
-    let project = with_tools(project());
-    let marked = format!("open('/tmp/x', 'w') if 0 else print('imported')\n{TOOLS}");
-    project.file("my_tools.py", &marked);
-    let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.success().stdout.contains("Valid") && !run.stderr.contains("imported"), "{run}");
-    assert!(run.stderr.contains("was not started, only looked at"), "{run}");
-    assert!(run.stderr.contains("brynhild trust --plugin-dir"), "{run}");
-    project.file("my_tools.py", "def f(:\n");
-    let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.code(1).stderr.contains("SyntaxError"), "{run}");
-    project.file("my_tools.py", &marked);
-    let folder = project.path().display().to_string();
-    project.brynhild(&["trust", "--plugin-dir", &folder, "--yes"]).success();
-    let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.success().stderr.contains("imported"), "{run}");
-    assert!(!run.stderr.contains("only looked at"), "{run}");
 }
 
 #[test]
@@ -351,7 +323,6 @@ fn a_module_that_ends_its_python_is_named_and_the_others_are_used() {
     project.file("deadly.py", "import posix\nposix._exit(3)\n");
     let more = "  - {type: custom, module: deadly}\n";
     project.file("role.yaml", format!("{ROLE}{more}"));
-    trust(&project);
     for _ in 0..2 {
         let run = project.brynhild(&["validate", "role.yaml"]);
         let named = "tools[1]: Could not load module 'deadly'";
@@ -360,7 +331,6 @@ fn a_module_that_ends_its_python_is_named_and_the_others_are_used() {
         assert!(!run.stderr.contains("tools[0]"), "{run}");
     }
     project.file("deadly.py", "def rise() -> str:\n    return 'alive'\n");
-    trust(&project);
     assert_eq!(said(&project, "rise", &json!({})), "alive");
 }
 

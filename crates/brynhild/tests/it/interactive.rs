@@ -28,6 +28,13 @@ fn start(project: &Project) -> Terminal {
     terminal
 }
 
+/// Starts in the mode that asks about every command.
+fn start_asking(project: &Project) -> Terminal {
+    let terminal = project.terminal(&["--mode", "ask"], SIZE);
+    terminal.wait_for("write to the model");
+    terminal
+}
+
 /// Waits until a draft is kept that is as wanted.
 #[track_caller]
 fn wait_for_draft(project: &Project, is_wanted: impl Fn(&str) -> bool) {
@@ -94,9 +101,9 @@ fn a_call_runs_when_it_is_allowed_and_not_before() {
     let write = json!({"command": "echo made > made.txt"});
     let server = ModelServer::start([Reply::calls([("Bash", write)]), Reply::text("It is made.")]);
     let project = project_with(&server);
-    let terminal = start(&project);
+    let terminal = start_asking(&project);
     terminal.send("make it\r");
-    let screen = terminal.wait_for("Allow once");
+    let screen = terminal.wait_for("Yes, once");
     assert!(screen.contains("echo made > made.txt"), "{screen}");
     assert!(!project.path().join("made.txt").exists());
     terminal.send("y");
@@ -107,17 +114,32 @@ fn a_call_runs_when_it_is_allowed_and_not_before() {
 }
 
 #[test]
+fn protected_file_is_written_after_a_yes() {
+    let write = json!({"file_path": ".mcp.json", "content": "{}\n"});
+    let server = ModelServer::start([Reply::calls([("Write", write)]), Reply::text("Done.")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("write it\r");
+    let screen = terminal.wait_for("› 1  Yes, once");
+    assert!(screen.contains("protected: other programs run or obey it"), "{screen}");
+    assert!(!project.path().join(".mcp.json").exists());
+    terminal.send("\r");
+    terminal.wait_for("Done.");
+    assert_eq!(project.read(".mcp.json"), "{}\n");
+}
+
+#[test]
 fn a_denial_reaches_the_model_with_its_reason() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]),
         Reply::text("I leave it."),
     ]);
     let project = project_with(&server);
-    let terminal = start(&project);
+    let terminal = start_asking(&project);
     terminal.send("make it\r");
-    terminal.wait_for("Allow once");
+    terminal.wait_for("Yes, once");
     terminal.send("n");
-    terminal.wait_for("because:");
+    terminal.wait_for("Reason:");
     terminal.send("not now\r");
     terminal.wait_for("I leave it.");
     let result = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
@@ -130,17 +152,53 @@ fn keys_typed_before_the_question_do_not_answer_it() {
     let call = Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]);
     let server = ModelServer::start([call.stall_at(0), Reply::text("fine")]);
     let project = project_with(&server);
-    let terminal = start(&project);
+    let terminal = start_asking(&project);
     terminal.send("go\r");
     server.wait_for_stalls(1);
     terminal.send("yyyy");
     terminal.wait_for("> yyyy");
     server.release();
-    terminal.wait_for("Allow once");
+    terminal.wait_for("Yes, once");
     assert!(!project.path().join("a.txt").exists());
-    terminal.send("\x1b");
+    terminal.send("n");
+    terminal.wait_for("Reason:");
+    terminal.send("\r");
     terminal.wait_for("fine");
     assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
+fn keys_at_a_question_do_not_leak_into_the_composer() {
+    let call = Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]);
+    let server = ModelServer::start([call, Reply::text("fine")]);
+    let project = project_with(&server);
+    let terminal = start_asking(&project);
+    terminal.send("go\r");
+    terminal.wait_for("Yes, once");
+    terminal.send("OVERVIEW");
+    terminal.wait_until("the lock", |screen| !screen.contents().contains("Yes, once"));
+    terminal.wait_for("Yes, once");
+    terminal.send("yyy");
+    terminal.wait_for("fine");
+    let screen = terminal.wait_for("> write to the model");
+    assert!(!screen.contains("VIEW"), "{screen}");
+    assert_eq!(project.read("a.txt"), "x\n");
+}
+
+#[test]
+fn enter_approves_and_escape_stops_the_turn() {
+    for (key, is_made) in [("\r", true), ("\x1b", false)] {
+        let call = Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]);
+        let server = ModelServer::start([call, Reply::text("fine")]);
+        let project = project_with(&server);
+        let terminal = start_asking(&project);
+        terminal.send("go\r");
+        terminal.wait_for("› 1  Yes, once");
+        terminal.send(key);
+        terminal.wait_for(if is_made { "fine" } else { "interrupted" });
+        assert_eq!(project.path().join("a.txt").exists(), is_made, "{key:?}");
+        assert_eq!(server.chats().len(), 1 + usize::from(is_made));
+    }
 }
 
 #[test]

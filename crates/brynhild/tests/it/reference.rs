@@ -92,8 +92,6 @@ fn the_page_of_commands_is_what_help_says() {
         "sandbox",
         "sandbox run",
         "sandbox doctor",
-        "git",
-        "git commit",
         "schema",
         "completions",
         "man",

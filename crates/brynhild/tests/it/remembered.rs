@@ -25,8 +25,8 @@ fn wanting(commands: &[&str]) -> (ModelServer, Project) {
 
 /// Starts a chat and waits for its question.
 fn asked(project: &Project) -> (Terminal, String) {
-    let terminal = project.terminal(&["chat", "do it"], SIZE);
-    let screen = terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "do it"], SIZE);
+    let screen = terminal.wait_for("Answer [");
     (terminal, screen)
 }
 
@@ -38,7 +38,7 @@ fn answer(project: &Project, keys: &str) {
 
 /// The ruling on a command: 0 allow, 3 ask, 1 deny.
 fn ruling(project: &Project, command: &str) -> i32 {
-    project.brynhild(&["policy", "check", command]).status.code().unwrap()
+    project.brynhild(&["--mode", "ask", "policy", "check", command]).status.code().unwrap()
 }
 
 fn list(project: &Project) -> Vec<Value> {
@@ -61,53 +61,38 @@ fn record(rule: &str, project: Option<&str>) -> String {
 fn always_in_this_project_holds_in_the_next_session_and_in_no_other_project() {
     let (server, project) = wanting(&["touch made", "touch made"]);
     let (terminal, screen) = asked(&project);
-    assert!(screen.contains("s, p and a remember: Bash(touch made)"), "{screen}");
-    terminal.send("p\r");
+    assert!(screen.contains("always allow `touch` in this project"), "{screen}");
+    terminal.send("2\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
-    let run = project.brynhild(&["chat", "again"]);
+    let run = project.brynhild(&["--mode", "ask", "chat", "again"]);
     run.success();
     assert_eq!(server.chats().len(), 4);
     let rows = list(&project);
     assert_eq!(rows.len(), 1, "{rows:?}");
-    assert_eq!(rows[0]["rule"], "Bash(touch made)");
+    assert_eq!(rows[0]["rule"], "Bash(touch:*)");
     let real = project.path().canonicalize().unwrap();
     assert_eq!(rows[0]["project"], real.display().to_string());
-    let explained = project.brynhild(&["policy", "check", "touch made"]);
+    let check = ["--mode", "ask", "policy", "check", "touch made"];
+    let explained = project.brynhild(&check);
     assert!(explained.stdout.contains("permissions.jsonl"), "{explained}");
     let other = project.home().join("other");
     fs::create_dir_all(other.join(".git")).unwrap();
-    let elsewhere = project.command(&["policy", "check", "touch made"]).cwd(&other).run();
-    elsewhere.code(3);
-    assert_eq!(ruling(&project, "touch other"), 3);
-    assert_eq!(ruling(&project, "cd /tmp && touch made"), 3);
-}
-
-#[test]
-fn always_holds_in_every_project() {
-    let (_server, project) = wanting(&["touch made"]);
-    answer(&project, "a\r");
-    assert_eq!(list(&project)[0]["project"], Value::Null);
-    let other = project.home().join("other");
-    fs::create_dir_all(other.join(".git")).unwrap();
-    project.command(&["policy", "check", "touch made"]).cwd(&other).run().success();
+    project.command(&check).cwd(&other).run().code(3);
+    assert_eq!(ruling(&project, "touch other"), 0);
+    assert_eq!(ruling(&project, "touch other; mkdir made"), 3);
 }
 
 #[test]
 fn once_and_this_session_leave_nothing_behind() {
-    for keys in ["y\r", "s\r"] {
+    for keys in ["1\r", "3\r"] {
         let (_server, project) = wanting(&["touch made"]);
         answer(&project, keys);
         assert!(project.path().join("made").exists());
         assert!(list(&project).is_empty(), "{keys:?}");
         assert_eq!(ruling(&project, "touch made"), 3);
-        let session = project.brynhild(&[
-            "tools",
-            "exec",
-            "Bash",
-            "--continue",
-            "--input",
-            r#"{"command": "touch made"}"#,
-        ]);
+        let input = r#"{"command": "touch made"}"#;
+        let words = ["--mode", "ask", "tools", "exec", "Bash", "--continue", "--input", input];
+        let session = project.brynhild(&words);
         assert_ne!(session.status.code(), Some(0), "{session}");
     }
 }
@@ -117,63 +102,53 @@ fn this_session_covers_the_next_call_of_the_same_session() {
     let server = ModelServer::start([bash("touch made"), bash("touch made"), Reply::text("done")]);
     let project = project_with(&server);
     let (terminal, _) = asked(&project);
-    terminal.send("s\r");
+    terminal.send("3\r");
     assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
     assert_eq!(server.chats().len(), 3);
 }
 
 #[test]
 fn a_compound_command_is_remembered_by_its_parts() {
-    let (_server, project) = wanting(&["git status && touch one && touch two"]);
-    answer(&project, "p\r");
+    let (_server, project) = wanting(&["git status && touch one && cargo build"]);
+    answer(&project, "2\r");
     let rules: Vec<Value> = list(&project).iter().map(|row| row["rule"].clone()).collect();
-    assert_eq!(rules, ["Bash(touch one)", "Bash(touch two)"]);
+    assert_eq!(rules, ["Bash(touch:*)", "Bash(cargo build:*)"]);
     assert_eq!(ruling(&project, "touch two"), 0);
-    assert_eq!(ruling(&project, "touch two && touch three"), 3);
+    assert_eq!(ruling(&project, "touch two && cargo test"), 3);
 }
 
 #[test]
-fn what_could_do_anything_is_never_remembered() {
+fn interpreters_make_and_git_are_remembered_for_the_sandbox() {
     let commands = [
-        "bash x.sh",
-        "python3 -c pass",
-        "env FOO=bar touch made",
-        "git commit -m x",
-        "npm run build",
-        "rm made",
-        "xargs touch",
-        "touch one; sh x.sh",
+        ("bash x.sh", "`bash`"),
+        ("python3 -c pass", "`python3`"),
+        ("git commit -m x", "`git commit`"),
+        ("make all", "`make`"),
     ];
-    let server = ModelServer::start(commands.map(bash));
-    let project = project_with(&server);
-    for command in commands {
+    let (_server, project) = wanting(&commands.map(|(command, _)| command));
+    for (command, target) in commands {
         let (terminal, screen) = asked(&project);
-        let words = if command.contains(';') {
-            "is asked about every time"
-        } else {
-            "nothing can be remembered"
-        };
-        assert!(screen.replace('\n', " ").contains(words), "{screen}");
-        for word in ["bash", "python", "env", "git", "npm", "rm", "xargs", "sh x"] {
-            assert!(!screen.contains(&format!("Bash({word}")), "{screen}");
-        }
-        if !command.contains(';') {
-            terminal.send("a\r");
-            terminal.wait_until("the question again", |screen| {
-                screen.contents().matches("Run it?").count() == 2
-            });
-        }
-        terminal.send("c\r");
-        assert_eq!(terminal.wait_for_end(), Some(130));
+        assert!(screen.contains(&format!("always allow {target} in this project")), "{screen}");
+        terminal.send("2\r");
+        assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
+        assert_eq!(ruling(&project, command), 0);
     }
+}
+
+#[test]
+fn a_destructive_command_is_never_remembered() {
+    let (_server, project) = wanting(&["git reset --hard"]);
+    let (terminal, screen) = asked(&project);
+    assert!(!screen.contains("always allow"), "{screen}");
+    terminal.send("1\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
     assert!(list(&project).is_empty());
-    assert!(!file(&project).exists());
 }
 
 #[test]
 fn a_deny_rule_is_stronger_than_what_was_remembered() {
     let (_server, project) = wanting(&["touch made"]);
-    answer(&project, "a\r");
+    answer(&project, "2\r");
     assert_eq!(ruling(&project, "touch made"), 0);
     project.config("permissions:\n  deny: ['Bash(touch:*)']\n");
     assert_eq!(ruling(&project, "touch made"), 1);
@@ -186,23 +161,20 @@ fn a_deny_rule_is_stronger_than_what_was_remembered() {
 fn the_log_tells_what_was_offered_and_what_was_remembered() {
     let (_server, project) = wanting(&["touch made"]);
     let (terminal, _) = asked(&project);
-    terminal.send("p\r");
+    terminal.send("2\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     let sessions = fs::read_dir(project.config_folder().join("sessions")).unwrap();
     let is_log = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "jsonl");
     let log = sessions.map(|entry| entry.unwrap().path()).find(is_log).unwrap();
     let text = fs::read_to_string(log).unwrap();
-    assert!(text.contains(r#""remember":["Bash(touch made)"]"#), "{text}");
-    assert!(
-        text.contains(r#""answer":{"answer":"project"},"rules":["Bash(touch made)"]"#),
-        "{text}"
-    );
+    assert!(text.contains(r#""remember":["Bash(touch:*)"]"#), "{text}");
+    assert!(text.contains(r#""answer":{"answer":"project"},"rules":["Bash(touch:*)"]"#), "{text}");
 }
 
 #[test]
 fn the_file_is_the_owner_s_alone_and_lies_outside_the_workspace() {
     let (_server, project) = wanting(&["touch made"]);
-    answer(&project, "p\r");
+    answer(&project, "2\r");
     let mode = fs::metadata(file(&project)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let names: Vec<_> = fs::read_dir(project.path()).unwrap().collect();
@@ -262,11 +234,11 @@ fn a_broken_file_costs_one_message_and_is_never_overwritten() {
     fs::create_dir_all(project.config_folder()).unwrap();
     let text = format!("{}not json\n", record("Bash(touch a)", None));
     fs::write(file(&project), &text).unwrap();
-    let check = project.brynhild(&["policy", "check", "touch a"]);
+    let check = project.brynhild(&["--mode", "ask", "policy", "check", "touch a"]);
     check.code(3);
     assert_eq!(check.stderr.matches("permissions.jsonl").count(), 1, "{check}");
     assert!(check.stderr.contains("permissions.jsonl:2"), "{check}");
-    answer(&project, "a\r");
+    answer(&project, "2\r");
     assert!(project.path().join("made").exists());
     assert_eq!(fs::read_to_string(file(&project)).unwrap(), text);
     let clear = project.brynhild(&["permissions", "clear", "--yes"]);
@@ -280,7 +252,7 @@ fn a_rule_that_no_approval_gives_is_ignored_with_a_word() {
     fs::create_dir_all(project.config_folder()).unwrap();
     for rule in ["Bash", "Bash(*)", "Bash(touch"] {
         fs::write(file(&project), record(rule, None)).unwrap();
-        let check = project.brynhild(&["policy", "check", "touch a"]);
+        let check = project.brynhild(&["--mode", "ask", "policy", "check", "touch a"]);
         check.code(3);
         assert!(check.stderr.contains("is ignored"), "{rule}: {check}");
     }
@@ -387,8 +359,8 @@ fn what_a_call_does_not_say_of_a_file_its_arguments_say() {
     let project = project_with(&server);
     let tools = json!([{"type": "filesystem", "read_only": false}]);
     project.file("role.yaml", format!("name: helper\nprompt: You help.\ntools: {tools}\n"));
-    let terminal = project.terminal(&["run", "role.yaml", "-p", "do it"], SIZE);
-    let screen = terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "run", "role.yaml", "-p", "do it"], SIZE);
+    let screen = terminal.wait_for("Answer [");
     assert!(screen.contains("all of it"), "{screen}");
     terminal.send("n\r");
     terminal.wait_for_end();
@@ -408,7 +380,7 @@ fn each_of_two_calls_needs_its_own_answer() {
     assert!(screen.contains("touch one") && !screen.contains("run in x: touch two"), "{screen}");
     terminal.send("y\r");
     terminal.wait_until("a second question", |screen| {
-        screen.contents().matches("Run it?").count() == 2
+        screen.contents().matches("Answer [").count() == 2
     });
     assert!(!project.path().join("two").exists());
     terminal.send("n\r");
@@ -417,58 +389,13 @@ fn each_of_two_calls_needs_its_own_answer() {
 }
 
 #[test]
-fn what_was_approved_for_one_program_is_not_good_for_another_of_the_same_name() {
-    let project = project();
-    let program = |folder: &str| {
-        let path = project.home().join(folder).join("fetch-notes");
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "#!/bin/sh\ntrue\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path.canonicalize().unwrap()
-    };
-    let check = |folder: &str| {
-        let search = format!("{}:/usr/bin:/bin", project.home().join(folder).display());
-        project.command(&["policy", "check", "fetch-notes --all"]).env("PATH", search).run()
-    };
-    let approved = program("tools");
-    let line = json!({"rule": "Bash(fetch-notes --all)", "folder": "", "tool": "Bash",
-        "source": "builtin", "at": "2026-01-02T03:04:05Z", "program": approved});
-    fs::create_dir_all(project.config_folder()).unwrap();
-    fs::write(file(&project), format!("{line}\n")).unwrap();
-    check("tools").success();
-    program("other");
-    let changed = check("other");
-    changed.code(3);
-    assert!(changed.stderr.contains("is ignored: `fetch-notes` was"), "{changed}");
-    let gone = check("nowhere");
-    gone.code(3);
-    assert!(gone.stderr.contains("is not found there"), "{gone}");
-}
-
-#[test]
-fn a_part_that_is_asked_about_every_time_is_named_in_the_question() {
-    let (_server, project) = wanting(&["cargo test --all && rm -rf gone"]);
-    let (terminal, screen) = asked(&project);
-    for part in [
-        "`cargo test --all`: no rule allows `cargo`",
-        "`rm -rf gone`: no rule allows `rm`",
-        "s, p and a remember: Bash(cargo test:*)",
-        "`rm -rf gone` is asked about every time",
-    ] {
-        assert!(screen.contains(part), "{part} is missing:\n{screen}");
-    }
-    terminal.send("n\r");
-    terminal.wait_for_end();
-}
-
-#[test]
 fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
     let (_server, project) = wanting(&["touch made", "touch made", "touch made"]);
-    let terminal = project.terminal::<&str>(&[], SIZE);
+    let terminal = project.terminal(&["--mode", "ask"], SIZE);
     terminal.wait_for("write to the model");
     let allow = || {
-        terminal.wait_for("Allow in this session");
-        terminal.send("s\r");
+        terminal.wait_for("Yes, for this session");
+        terminal.send("3");
     };
     terminal.send("one\r");
     allow();
@@ -476,7 +403,7 @@ fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
     terminal.send("/permissions\r");
     terminal.wait_for("Permissions (1)");
     terminal.send("\r");
-    terminal.wait_for("Taken back for this session: Bash(touch made)");
+    terminal.wait_for("Taken back for this session: Bash(touch:*)");
     terminal.send("\x1b");
     terminal
         .wait_until("the panel is closed", |screen| !screen.contents().contains("Permissions ("));
@@ -531,7 +458,7 @@ fn what_was_said_of_a_plugin_s_tool_covers_its_other_calls_and_no_other_project_
     fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
     project.brynhild(&["trust", "--yes"]).success();
     let (terminal, screen) = asked(&project);
-    assert!(screen.contains("chw(*)"), "{screen}");
+    assert!(screen.contains("always allow the tool chw"), "{screen}");
     terminal.send("a\r");
     assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
     project.brynhild(&["chat", "again"]).success();

@@ -191,7 +191,7 @@ fn a_permission_that_nobody_can_give_is_told_to_the_model_and_by_the_exit_code()
     let call = ("Bash", json!({"command": "touch made"}));
     let server = ModelServer::start([Reply::calls([call]), Reply::text("then not")]);
     let project = project_with(&server);
-    let run = project.brynhild(&["chat", "go"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "go"]);
     run.code(3);
     assert_eq!(run.stdout, "then not\n");
     let result = &last_results(&server.chats()[1])[0];

@@ -140,85 +140,6 @@ fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
 }
 
 #[test]
-fn a_project_that_was_renamed_after_a_kill_is_tidied_up_by_the_next_command_in_it() {
-    let project = project();
-    let before = names(&project.path());
-    let script = "mkdir .zed; echo x > .zed/tasks.json; echo ready; exec sleep 600";
-    let running = project.command(&["sandbox", "run", "--", "bash", "-c", script]).spawn();
-    running.wait_for_stdout("ready");
-    running.kill();
-    running.wait();
-    let renamed = project.home().join("renamed");
-    fs::rename(project.path(), &renamed).unwrap();
-    let run = project.command(&["sandbox", "run", "--", "true"]).cwd(&renamed).run();
-    assert_eq!(run.success().stderr.matches("moved to").count(), 1, "{run}");
-    let mut found = names(&renamed);
-    found.retain(|name| name != ".brynhild-quarantine");
-    assert_eq!(found, before, "{run}");
-}
-
-#[test]
-fn what_a_command_planted_is_moved_away_though_the_program_was_killed() {
-    let project = project();
-    project.file("mine/.envrc", "echo mine\n").file("mine/.git/config", "");
-    let script = "mkdir -p .zed a/.vscode; echo x > .zed/tasks.json; echo x > a/.vscode/tasks.json; \
-                  git init -q c; git -C c config core.fsmonitor 'touch x'; echo x > a/.envrc; \
-                  echo x >> mine/file; echo ready; exec sleep 600";
-    let running = project.command(&["sandbox", "run", "--", "bash", "-c", script]).spawn();
-    running.wait_for_stdout("ready");
-    running.kill();
-    running.wait();
-    // A start while the project is away, as a disk may be, does not forget it.
-    let (away, elsewhere) = (project.home().join("away"), project.home().join("elsewhere"));
-    fs::rename(project.path(), &away).unwrap();
-    fs::create_dir(&elsewhere).unwrap();
-    project.command(&["sandbox", "run", "--", "true"]).cwd(&elsewhere).run().success();
-    fs::rename(&away, project.path()).unwrap();
-    let run = project.brynhild(&["sandbox", "run", "--", "true"]);
-    for name in [".zed", "a/.vscode", "a/.envrc", "c/.git"] {
-        assert!(!project.path().join(name).exists(), "{name}: {run}");
-    }
-    assert_eq!(run.success().stderr.matches("moved to").count(), 4, "{run}");
-    assert!(project.path().join("mine/.envrc").exists(), "{run}");
-    assert!(project.path().join("mine/.git/config").exists(), "{run}");
-    let run = project.brynhild(&["sandbox", "run", "--", "true"]);
-    assert_eq!(run.success().stderr, "", "{run}");
-}
-
-#[test]
-fn a_file_that_chooses_a_version_goes_where_a_command_makes_it_name_a_path() {
-    let project = project();
-    let own = "[toolchain]\npath = \"/opt/mine\"\n";
-    project.file("own/rust-toolchain.toml", own).file("rust-toolchain.toml", "[toolchain]\n");
-    let script = "printf '[toolchain]\\nchannel = \"1.90\"\\n' > rust-toolchain.toml; mkdir a; \
-                  printf '[toolchain]\\npath = \"/w/evil\"\\n' > a/rust-toolchain.toml; \
-                  mkdir b; echo 'toolchain = { \"#\" = 1, path = \"e\" }' > b/rust-toolchain.toml; \
-                  echo nodejs path:./evil > .tool-versions; echo nodejs 22 > a/.tool-versions; \
-                  echo x > own/rust-toolchain.toml || echo refused";
-    let run = project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]);
-    for (name, is_there) in [
-        ("rust-toolchain.toml", true),
-        ("a/.tool-versions", true),
-        ("a/rust-toolchain.toml", false),
-        ("b/rust-toolchain.toml", false),
-        (".tool-versions", false),
-    ] {
-        assert_eq!(project.path().join(name).exists(), is_there, "{name}: {run}");
-    }
-    assert_eq!(run.success().stderr.matches("moved to").count(), 3, "{run}");
-    assert_eq!(run.stdout, "refused\n", "{run}");
-    let kept = fs::read_to_string(project.path().join("own/rust-toolchain.toml"));
-    assert_eq!(kept.unwrap(), own, "{run}");
-    // The tool that writes files asks the same.
-    for (content, is_written) in [("path = '/w/evil'\n", false), ("channel = '1'\n", true)] {
-        let input = format!(r#"{{"file_path": "c/rust-toolchain.toml", "content": {content:?}}}"#);
-        let run =
-            project.brynhild(&["--mode", "yolo", "tools", "exec", "Write", "--input", &input]);
-        assert_eq!(project.path().join("c/rust-toolchain.toml").exists(), is_written, "{run}");
-    }
-}
-
-#[test]
 fn a_planted_name_makes_no_line_of_its_own() {
     let project = project();
     let script =
@@ -229,29 +150,11 @@ fn a_planted_name_makes_no_line_of_its_own() {
 }
 
 #[test]
-fn hooks_that_the_user_s_settings_name_go_wherever_those_settings_are() {
-    for (variable, place) in [("XDG_CONFIG_HOME", "moved"), ("GIT_CONFIG_GLOBAL", "global")] {
-        let project = project();
-        shell(&project, "git init -q .");
-        let place = project.home().join(place);
-        let file =
-            if variable.starts_with("XDG") { place.join("git/config") } else { place.clone() };
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, "[core]\n\thooksPath = .githooks\n").unwrap();
-        let script = "mkdir .githooks; echo evil > .githooks/pre-commit";
-        let run = project.command(&["sandbox", "run", "--", "sh", "-c", script]);
-        let run = run.env(variable, &place).run();
-        assert!(run.success().stderr.contains("moved to"), "{variable}: {run}");
-        assert!(!project.path().join(".githooks").exists(), "{variable}: {run}");
-    }
-}
-
-#[test]
-fn commands_have_the_person_s_settings_of_git_wherever_these_are() {
-    const LOOK: &str = "git config user.name; git config user.email; git st; git log -1 --format=%an; \
+fn git_has_the_identity_but_no_alias_or_key_of_the_user() {
+    const LOOK: &str = "git config user.name; git config user.email; git st 2>/dev/null; git log -1 --format=%an; \
                         git config http.extraheader; git config credential.helper; echo done";
     let settings = "[user]\n\tname = Una\n[include]\n\tpath = more\n[alias]\n\tst = status -s\n\
-                    [core]\n\texcludesFile = ~/ignored\n[http]\n\textraHeader = X-Key: sesame\n\
+                    [http]\n\textraHeader = X-Key: sesame\n\
                     [credential]\n\thelper = store\n[commit]\n\tgpgsign = true\n";
     for (file, variable) in [
         (".gitconfig", None),
@@ -266,11 +169,9 @@ fn commands_have_the_person_s_settings_of_git_wherever_these_are() {
             &project,
             "git init -q . && git -c user.name=A -c user.email=a commit -q --allow-empty -m x",
         );
-        project.file("a.skipped", "").file("b.txt", "");
         fs::write(home.join(file), settings).unwrap();
         fs::write(home.join(file).with_file_name("more"), "[user]\n\temail = una@example.org\n")
             .unwrap();
-        fs::write(home.join("ignored"), "*.skipped\n").unwrap();
         fs::write(home.join(".git-credentials"), "https://u:sesame@example.org\n").unwrap();
         let input = serde_json::json!({ "command": LOOK }).to_string();
         let read = "cat ~/.git-credentials ~/.gitconfig $XDG_CONFIG_HOME/git/config; cat $GIT_CONFIG_GLOBAL";
@@ -287,7 +188,7 @@ fn commands_have_the_person_s_settings_of_git_wherever_these_are() {
             let run = run.run();
             assert!(!run.stdout.contains("sesame"), "{file}: {run}");
             if words.contains(&LOOK) || words.contains(&input.as_str()) {
-                let wanted = "Una\nuna@example.org\n?? b.txt\nA\ndone\n";
+                let wanted = "Una\nuna@example.org\nA\ndone\n";
                 assert_eq!(run.stdout, wanted, "{file}: {run}");
             }
         }

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 const LONGEST_FILE: usize = 600;
 const CONTRACT_BUDGET: usize = 2600;
 
+/// The largest number of production lines in some directories of `crates/`.
+const BUDGETS: [(&str, usize); 3] =
+    [("policy/src", 6_000), ("sandbox/src", 8_000), ("brynhild/src/trust", 1_500)];
+
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
 }
@@ -47,7 +51,7 @@ fn files_below(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn only_the_binary_depends_on_more_than_contract() {
+fn only_the_binary_depends_on_more_than_contract_and_files() {
     let crates = crates();
     let members: Vec<&str> = crates.iter().map(|(name, _)| name.as_str()).collect();
     for (name, path) in &crates {
@@ -56,8 +60,10 @@ fn only_the_binary_depends_on_more_than_contract() {
             names_in(&manifest, section).into_iter().filter(|name| members.contains(name))
         };
         if name != "brynhild" {
+            // The leaves depend on no other crate of the workspace.
+            let leaves: &[&str] = if name == "files" { &[] } else { &["contract", "files"] };
             let wrong: Vec<_> =
-                inner("[dependencies]").filter(|name| *name != "contract").collect();
+                inner("[dependencies]").filter(|name| !leaves.contains(name)).collect();
             assert!(wrong.is_empty(), "{name} depends on {wrong:?}");
             let wrong: Vec<_> =
                 inner("[dev-dependencies]").filter(|name| *name != "testkit").collect();
@@ -94,6 +100,41 @@ fn no_file_is_too_long() {
         .map(|text| text.lines().take_while(|line| *line != "#[cfg(test)]").count())
         .sum();
     assert!(contract <= CONTRACT_BUDGET, "contract has {contract} lines");
+}
+
+/// The lines of a file outside of items that only tests include.
+fn production_lines(text: &str) -> usize {
+    let mut count = 0;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let is_of_tests = ["#[cfg(test)]", "#[cfg(all(test"];
+        if !is_of_tests.iter().any(|start| line.trim_start().starts_with(start)) {
+            count += 1;
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        // rustfmt puts the end of an item at the column where it begins.
+        let is_end = |line: &&str| {
+            let is_there = line.len() - line.trim_start().len() == indent;
+            is_there && (line.ends_with('}') || line.ends_with(';'))
+        };
+        lines.by_ref().find(is_end);
+    }
+    count
+}
+
+#[test]
+fn crates_stay_within_their_budgets() {
+    for (directory, budget) in BUDGETS {
+        let directory = workspace().join("crates").join(directory);
+        let mut files = Vec::new();
+        files_below(&directory, "rs", &mut files);
+        files.extend(Some(directory.with_extension("rs")).filter(|file| file.exists()));
+        files.retain(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
+        let lines = files.iter().map(|file| fs::read_to_string(file).expect("a file"));
+        let lines: usize = lines.map(|text| production_lines(&text)).sum();
+        assert!(lines <= budget, "{} has {lines} lines", directory.display());
+    }
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn a_question_shows_the_whole_command_and_yes_runs_it() {
         Reply::text("done"),
     ]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "write"], SIZE);
-    let screen = terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+    let screen = terminal.wait_for("Answer [");
     let shown: String = screen.split_whitespace().collect();
     let wanted: String = long.split_whitespace().collect();
     assert!(shown.contains(&wanted), "the command is cut:\n{screen}");
@@ -62,8 +62,8 @@ fn a_question_shows_the_whole_command_and_yes_runs_it() {
 fn no_tells_the_model_with_the_reason() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "write"], SIZE);
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+    terminal.wait_for("Answer [");
     terminal.send("n use the other folder\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     let requests = server.chats();
@@ -77,11 +77,11 @@ fn no_tells_the_model_with_the_reason() {
 fn keys_typed_before_the_question_do_not_answer_it() {
     let server = ModelServer::start([touch("a.txt").stall_at(0), Reply::text("fine")]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "write"], SIZE);
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
     server.wait_for_stalls(1);
     terminal.send("y\r");
     server.release();
-    terminal.wait_for("Run it?");
+    terminal.wait_for("Answer [");
     assert!(!project.path().join("a.txt").exists());
     terminal.send("n\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
@@ -97,13 +97,13 @@ fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
     ] {
         let server = ModelServer::start([touch("a.txt"), Reply::text("fine")]);
         let project = project_with(&server);
-        let terminal = project.terminal(&["chat", "write"], SIZE);
-        terminal.wait_for("Run it?");
+        let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+        terminal.wait_for("Answer [");
         assert!(terminal.output().contains("\x1b[?2004h"), "pastes are marked while it asks");
         terminal.send(keys);
-        terminal.wait_for("Type y, s, p, a, n");
+        terminal.wait_for("Type a number");
         terminal.wait_until("the question a second time", |screen| {
-            screen.contents().matches("Run it?").count() == 2
+            screen.contents().matches("Answer [").count() == 2
         });
         terminal.send("n\r");
         assert_eq!(terminal.wait_for_end(), Some(0));
@@ -115,11 +115,11 @@ fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
 fn keys_typed_along_with_an_answer_that_is_none_do_not_answer_the_question() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("fine")]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "write"], SIZE);
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+    terminal.wait_for("Answer [");
     terminal.send("maybe\ry\r");
     terminal.wait_until("the question again", |screen| {
-        screen.contents().matches("Run it?").count() == 2
+        screen.contents().matches("Answer [").count() == 2
     });
     terminal.send("n\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
@@ -127,28 +127,41 @@ fn keys_typed_along_with_an_answer_that_is_none_do_not_answer_the_question() {
 }
 
 #[test]
-fn escape_at_the_question_says_no_and_shows_nothing() {
+fn escape_at_the_question_stops_the_turn_and_shows_nothing() {
     for keys in ["\x1b", "y\x1b"] {
-        let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
+        let server = ModelServer::start([touch("a.txt"), Reply::text("never asked for")]);
         let project = project_with(&server);
-        let terminal = project.terminal(&["--plain", "chat", "write"], SIZE);
-        terminal.wait_for("ancel the turn:");
+        let terminal = project.terminal(&["--mode", "ask", "--plain", "chat", "write"], SIZE);
+        terminal.wait_for("Answer [");
         terminal.send(keys);
-        assert_eq!(terminal.wait_for_end(), Some(0));
+        assert_eq!(terminal.wait_for_end(), Some(130));
         let screen = terminal.screen();
-        assert!(!screen.contains("^[") && screen.contains("I leave it."), "{screen}");
-        let result = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
-        assert!(result["content"].as_str().unwrap().contains("denied"), "{result}");
+        assert!(!screen.contains("^["), "{screen}");
+        assert_eq!(server.chats().len(), 1);
         assert!(!project.path().join("a.txt").exists());
     }
+}
+
+#[test]
+fn enter_at_the_question_gives_the_default_answer() {
+    let server = ModelServer::start([touch("a.txt"), Reply::text("done")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+    let screen = terminal.wait_for("Answer [1]:");
+    for line in ["Run this command?", "1  Yes, once", "No, and tell the model why"] {
+        assert!(screen.contains(line), "{line} is missing:\n{screen}");
+    }
+    terminal.send("\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(project.path().join("a.txt").exists());
 }
 
 #[test]
 fn cancel_at_the_question_stops_the_turn() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("never asked for")]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "write"], SIZE);
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+    terminal.wait_for("Answer [");
     terminal.send("c\r");
     assert_eq!(terminal.wait_for_end(), Some(130));
     assert_eq!(server.chats().len(), 1);
@@ -268,7 +281,7 @@ fn a_file_of_messages_has_no_colors() {
     assert!(output.contains("\x1b[36mcode\x1b[0m"), "the answer has colors: {output:?}");
     assert_eq!(project.read("messages"), "Tokens: 3 in / 4 out | cost unknown\n");
     let failure = project.read("failure");
-    for line in ["error: stopped: ", "hint: raise it, ", "Tokens: 5 in / 6 out"] {
+    for line in ["error: stopped: ", "hint: `brynhild chat --continue ", "Tokens: 5 in / 6 out"] {
         assert!(failure.lines().any(|told| told.starts_with(line)), "{failure:?}");
     }
     assert!(!failure.contains('\x1b'), "{failure:?}");
@@ -338,8 +351,8 @@ fn nothing_is_said_to_be_kept_that_is_not() {
         let terminal = project.terminal(&args, SIZE);
         assert_eq!(terminal.wait_for_end(), Some(5), "{case}");
         let screen = terminal.screen();
-        assert!(screen.contains("hint: raise it"), "{case}:\n{screen}");
-        assert_eq!(screen.contains("`--continue`"), is_kept, "{case}:\n{screen}");
+        assert!(screen.contains("raise it"), "{case}:\n{screen}");
+        assert_eq!(screen.contains("--continue"), is_kept, "{case}:\n{screen}");
         assert_eq!(session_count(&project), usize::from(is_kept), "{case}");
     }
 }

@@ -1,13 +1,14 @@
 //! Trust in what a project brings: nothing of it runs or redirects before the person trusts those
 //! very bytes, and some of it never does.
 
+mod asking;
+mod changed_guards;
 mod covered;
+mod granted_files;
 mod outward;
-mod planted;
 mod roles;
 mod running;
 mod scripts;
-mod told;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -80,7 +81,8 @@ fn list(project: &Project) -> Vec<Value> {
 
 /// Whether the project's own allow rule counts, which it does only when it is trusted.
 fn is_trusted(project: &Project, folder: impl AsRef<Path>) -> bool {
-    let run = project.command(&["policy", "check", "touch made"]).cwd(folder).run();
+    let run =
+        project.command(&["--mode", "ask", "policy", "check", "touch made"]).cwd(folder).run();
     match run.status.code() {
         Some(0) => true,
         Some(3) => false,
@@ -103,7 +105,7 @@ fn opening_a_hostile_project_runs_nothing_of_it() {
         project.brynhild(words);
     }
     let terminal = project.terminal(&["chat", "hi"], SIZE);
-    terminal.wait_for("Trust these bytes?");
+    terminal.wait_for("Trust this directory?");
     terminal.send("\x03");
     assert_eq!(terminal.wait_for_end(), Some(130));
     assert!(!canary.exists());
@@ -214,7 +216,7 @@ fn nothing_is_trusted_through_a_link() {
     fs::create_dir(project.path().join(".brynhild")).unwrap();
     symlink(elsewhere.join("config.yaml"), project.path().join(".brynhild/config.yaml")).unwrap();
     let run = trust(&project);
-    assert!(run.stderr.contains("a link, never followed"), "{run}");
+    assert!(run.stderr.contains("a symlink, not followed"), "{run}");
     assert!(!is_trusted(&project, ""));
 }
 
@@ -237,16 +239,6 @@ fn the_question_lists_everything_and_enter_is_no() {
         ] {
             assert!(screen.contains(part), "{part} is missing:\n{screen}");
         }
-        let tool = fs::read(project.path().join(".brynhild/plugins/evil/tools/tool.py")).unwrap();
-        let shown = project.brynhild(&["trust", "--json"]).json();
-        let file = |path: &str| {
-            let files = shown["files"].as_array().unwrap();
-            files.iter().find(|file| file["path"] == path).unwrap().clone()
-        };
-        let hash =
-            file(".brynhild/plugins/evil/tools/tool.py")["hash"].as_str().unwrap().to_owned();
-        assert_eq!(hash.len(), 64);
-        assert!(!tool.is_empty() && screen.contains(&hash[..16]), "{screen}");
         terminal.send(keys);
         assert_eq!(terminal.wait_for_end(), Some(code), "{keys:?}");
         let found = list(&project).first().map(|row| row["decision"].clone());
@@ -298,12 +290,12 @@ fn a_chat_on_a_terminal_asks_once_for_each_state_of_the_files() {
     let chat = |keys: Option<&str>| {
         let terminal = project.terminal(&["chat", "hi"], SIZE);
         if let Some(keys) = keys {
-            let screen = terminal.wait_for("Trust these bytes?");
+            let screen = terminal.wait_for("Trust this directory?");
             assert!(screen.contains("permissions.allow"), "{screen}");
             terminal.send(keys);
         }
         assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
-        assert_eq!(terminal.screen().contains("Trust these bytes?"), keys.is_some());
+        assert_eq!(terminal.screen().contains("Trust this directory?"), keys.is_some());
     };
     chat(Some("\r"));
     assert!(!is_trusted(&project, ""));
@@ -409,7 +401,7 @@ fn any_changed_byte_asks_again_and_shows_the_change() {
         assert!(!is_trusted(&project, ""), "{name}");
         let run = project.brynhild(&["tools", "exec", "Bash", "--input", r#"{"command": "ls"}"#]);
         run.success();
-        assert!(run.stderr.contains("it changed since you decided on it"), "{name}: {run}");
+        assert!(run.stderr.contains("this project changed since you trusted it"), "{name}: {run}");
         let asked = project.brynhild(&["trust"]);
         asked.code(3);
         for part in shown {
@@ -483,7 +475,7 @@ fn a_broken_store_trusts_nothing_and_is_kept() {
     let store = project.config_folder().join("trust.jsonl");
     let good = fs::read_to_string(&store).unwrap();
     fs::write(&store, format!("{good}{{\"path\": \"")).unwrap();
-    let run = project.brynhild(&["policy", "check", "touch made"]);
+    let run = project.brynhild(&["--mode", "ask", "policy", "check", "touch made"]);
     run.code(3);
     assert!(run.stderr.contains("trust.jsonl:2"), "{run}");
     trust(&project);
@@ -496,15 +488,15 @@ fn a_broken_store_trusts_nothing_and_is_kept() {
 #[test]
 fn a_file_too_many_or_a_pipe_neither_hangs_nor_trusts() {
     let project = project();
-    project.file(".brynhild/config.yaml", YIELDING);
-    let pipe = project.path().join(".brynhild/pipe");
+    project.file(".brynhild/config.yaml", YIELDING).file(".brynhild/hooks/a", "");
+    let pipe = project.path().join(".brynhild/hooks/pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
     let run = trust(&project);
-    assert!(run.stderr.contains("no regular file, never read"), "{run}");
+    assert!(run.stderr.contains("not a regular file, not read"), "{run}");
     for number in 0..5_001 {
-        fs::write(project.path().join(format!(".brynhild/{number}")), "").unwrap();
+        fs::write(project.path().join(format!(".brynhild/hooks/{number}")), "").unwrap();
     }
-    let run = project.brynhild(&["policy", "check", "touch made"]);
+    let run = project.brynhild(&["--mode", "ask", "policy", "check", "touch made"]);
     run.code(3);
     assert!(run.stderr.contains("more than 5000 files"), "{run}");
     project.brynhild(&["trust", "--yes"]).code(2);
@@ -527,32 +519,24 @@ fn a_broken_project_file_does_not_keep_trust_from_being_shown() {
     project.file(".brynhild/config.yaml", "a: [").file(".mcp.json", "{");
     let run = project.brynhild(&["trust"]);
     run.code(3);
-    assert!(run.stderr.contains("cannot be told"), "{run}");
+    assert!(run.stderr.contains("cannot be read"), "{run}");
     project.brynhild(&["trust", "--list"]).success();
 }
 
 #[test]
-fn copies_of_what_was_trusted_go_when_they_are_replaced_or_untrusted() {
+fn copy_of_trusted_files_is_replaced_and_removed_with_the_decision() {
     let copies = |project: &Project| -> Vec<String> {
         let entries = fs::read_dir(project.config_folder().join("trust")).unwrap();
-        let mut texts: Vec<String> =
-            entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
-        texts.retain(|text| !text.starts_with('['));
-        texts.sort();
-        texts
+        entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
     };
     let project = project();
     project.file(".brynhild/hooks/a", "first a").file(".brynhild/hooks/b", "b");
     trust(&project);
-    assert_eq!(copies(&project), ["b", "first a"]);
+    assert!(copies(&project)[0].contains("first a"));
     project.file(".brynhild/hooks/a", "second a");
     trust(&project);
-    assert_eq!(copies(&project), ["b", "second a"]);
-    let other = project.path().join("other");
-    project.file("other/.git/HEAD", "ref: x\n").file("other/.brynhild/hooks/b", "b");
-    project.command(&["trust", "--yes"]).cwd(&other).run().success();
+    let found = copies(&project);
+    assert!(found.len() == 1 && found[0].contains("second a") && !found[0].contains("first a"));
     project.brynhild(&["untrust"]).success();
-    assert_eq!(copies(&project), ["b"]);
-    project.command(&["untrust"]).cwd(&other).run().success();
-    assert_eq!(fs::read_dir(project.config_folder().join("trust")).unwrap().count(), 0);
+    assert!(copies(&project).is_empty());
 }

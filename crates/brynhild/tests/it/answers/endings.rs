@@ -23,7 +23,7 @@ fn config_of(server: &ModelServer) -> String {
 fn a_permission_that_nobody_can_give_is_3() {
     let server = ModelServer::start([writes(), Reply::text("I could not.")]);
     let project = project_with(&server);
-    let run = project.brynhild(&["chat", "Go"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "Go"]);
     assert_eq!(run.code(3).stdout, "I could not.\n");
     assert!(run.stderr.contains("Write"), "{run}");
     assert!(run.stderr.contains("--yes"), "{run}");

@@ -59,7 +59,7 @@ fn what_other_programs_obey_is_not_written_by_any_tool_in_any_spelling() {
     for spelling in &spellings {
         let write = exec(&project, "Write", &json!({"file_path": spelling, "content": "evil"}));
         assert_ne!(write.status.code(), Some(0), "{spelling}: {write}");
-        // Each on its own: where the first is refused, nothing after it would be tried.
+        project.file("a.txt", "x");
         let ways = ["echo evil > ", "cp a.txt ", "mv a.txt "];
         bash(&project, &format!("{}'{spelling}'", ways[spelling.len() % ways.len()]));
     }
@@ -80,7 +80,6 @@ fn what_other_programs_obey_is_not_written_by_any_tool_in_any_spelling() {
         assert!(!holds, "{name} was written");
     }
     assert!(!home.join("config.yaml").exists() && !home.join("trust.jsonl").exists());
-    assert_eq!(project.read("a.txt"), "x");
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn a_place_that_only_begins_like_the_project_is_elsewhere() {
             format!("cat ../{other}/x"),
             format!("cat {}/x", root.with_file_name(&other).display()),
         ] {
-            let check = project.brynhild(&["policy", "check", &command]);
+            let check = project.brynhild(&["--mode", "ask", "policy", "check", &command]);
             assert_eq!(check.status.code(), Some(3), "{command}: {check}");
         }
     }
@@ -202,67 +201,6 @@ fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
     assert!(seen >= 2, "only {seen} files were kept");
 }
 
-/// Puts a program into git's way by four files that look harmless, then lets git look.
-#[test]
-fn no_tool_makes_a_repository_that_names_a_program_to_git() {
-    for folder in ["", "sub/"] {
-        let project = project();
-        let write = |path: &str, content: &str| {
-            let input = json!({"file_path": format!("{folder}{path}"), "content": content});
-            exec(&project, "Write", &input)
-        };
-        write("HEAD", "ref: refs/heads/main\n").success();
-        write("objects/k", "x").success();
-        write("refs/k", "x").success();
-        let settings =
-            "[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch PWN; false\"\n";
-        let run = write("config", settings);
-        assert_ne!(run.status.code(), Some(0), "{run}");
-        assert!(run.stderr.contains("what git runs"), "{run}");
-        assert!(!project.path().join(folder).join("config").exists());
-        assert_ne!(write("hooks/pre-commit", "x").status.code(), Some(0));
-
-        // The other way round: the settings first, what makes a repository of them last.
-        let project = self::project();
-        let write = |path: &str, content: &str| {
-            let input = json!({"file_path": format!("{folder}{path}"), "content": content});
-            exec(&project, "Write", &input)
-        };
-        write("config", settings).success();
-        write("objects/k", "x").success();
-        write("refs/k", "x").success();
-        assert_ne!(write("HEAD", "ref: refs/heads/main\n").status.code(), Some(0));
-        assert!(!project.path().join(folder).join("HEAD").exists());
-    }
-}
-
-#[test]
-fn a_program_that_the_repository_names_is_not_made_by_a_tool() {
-    let project = project();
-    project.file(".git/config", "[core]\n\tfsmonitor = \"sh scripts/fsm.sh\"\n");
-    fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
-    symlink("../../scripts/pc", project.path().join(".git/hooks/pre-commit")).unwrap();
-    for path in ["scripts/fsm.sh", "scripts/pc"] {
-        let run = exec(&project, "Write", &json!({"file_path": path, "content": "evil"}));
-        assert_ne!(run.status.code(), Some(0), "{path}: {run}");
-        assert!(!project.path().join(path).exists(), "{path}");
-    }
-    exec(&project, "Write", &json!({"file_path": "scripts/other.sh", "content": "x"})).success();
-
-    let settings = "[branch \"a]b\"]\n\tmerge = m\n[core]\n\tfsmonitor = sh \\\"scripts/fsm.sh\\\"\n\
-                    [alias]\n\tlint = !eslint src/\n\tgo = !sh go.sh\n";
-    project.file(".git/config", settings);
-    let hook = "#!/bin/sh\n\"$(git rev-parse --show-toplevel)/scripts/check\"\n";
-    project.file(".git/hooks/pre-push", hook);
-    project.file("src/a.js", "");
-    for path in ["scripts/fsm.sh", "go.sh", "scripts/check"] {
-        let run = exec(&project, "Write", &json!({"file_path": path, "content": "evil"}));
-        assert_ne!(run.status.code(), Some(0), "{path}: {run}");
-        assert!(!project.path().join(path).exists(), "{path}");
-    }
-    exec(&project, "Write", &json!({"file_path": "src/b.js", "content": "x"})).success();
-}
-
 /// Hooks are where git takes its settings to lead, whatever stands beside the path.
 #[test]
 fn the_folder_of_hooks_is_protected_however_it_is_written() {
@@ -276,8 +214,6 @@ fn the_folder_of_hooks_is_protected_however_it_is_written() {
         let left = fs::read_to_string(project.path().join(".husky/pre-commit")).unwrap();
         assert_eq!(left, "mine", "{value}");
         assert!(!project.path().join(".husky/pre-push").exists(), "{value}");
-        let write = json!({"file_path": ".husky/pre-push", "content": "evil"});
-        assert_ne!(exec(&project, "Write", &write).status.code(), Some(0), "{value}");
     }
 }
 
@@ -290,10 +226,7 @@ fn no_command_leaves_a_repository_with_the_files_of_another_folder() {
         let script = format!("{MAKE} {tree}");
         project.brynhild(&["sandbox", "run", "--", "sh", "-c", &script])
     };
-    run("..").success();
-    assert!(project.path().join("sub/.git").exists());
-    fs::remove_dir_all(project.path().join("sub")).unwrap();
-    for tree in ["/etc", "../..", "\"$HOME\""] {
+    for tree in ["..", "/etc", "../..", "\"$HOME\""] {
         let run = run(tree);
         assert!(run.stderr.contains("sub/.git"), "{tree}: {run}");
         assert!(!project.path().join("sub/.git").exists(), "{tree}");
@@ -328,8 +261,8 @@ fn what_changes_while_the_question_waits_is_not_overwritten() {
         let server = ModelServer::start([Reply::calls([call.clone()]), Reply::text("done")]);
         let project = project_with(&server);
         project.file("f", &before);
-        let terminal = project.terminal(&["chat", "do it"], (100, 45));
-        terminal.wait_for("Run it?");
+        let terminal = project.terminal(&["--mode", "ask", "chat", "do it"], (100, 45));
+        terminal.wait_for("Answer [");
         project.file("f", &meanwhile);
         terminal.send("y\r");
         assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());

@@ -76,9 +76,10 @@ fn a_result_that_claims_an_approval_approves_nothing() {
     ]);
     let project = project_with(&server);
     project.file("note.txt", claim);
-    project.brynhild(&["chat", "read it"]).code(3);
+    project.brynhild(&["--mode", "ask", "chat", "read it"]).code(3);
     assert!(!project.path().join("made").exists());
-    let again = project.brynhild(&["chat", "--continue", "approve it: yes always"]);
+    let words = ["--mode", "ask", "chat", "--continue", "approve it: yes always"];
+    let again = project.brynhild(&words);
     assert!(!project.path().join("made").exists(), "{again}");
 }
 

@@ -91,7 +91,7 @@ fn consent_of_a_plugin_lifts_nothing_that_our_rules_ask_for() {
     let (project, server) =
         playing([Reply::calls([("Bash", json!({"command": "touch made"}))]), Reply::text("ok")]);
     hooked(&project, "guard", &POINTS, &json!({"pre_shell_exec": {"approved": true}}));
-    project.brynhild(&["chat", "go"]);
+    project.brynhild(&["chat", "--mode", "ask", "go"]);
     assert!(result(&server.chats()[1]).contains("nobody can be asked"));
     assert!(!project.path().join("made").exists());
 }

@@ -55,7 +55,7 @@ fn a_plugin_has_no_network_and_sees_no_home_and_writes_where_commands_of_the_mod
     fs::write(project.home().join("diary"), "dear diary\n").unwrap();
     project.file(".git/config", "theirs");
     let body = "touch here 2>/dev/null && echo workspace; cat \"$HOME/diary\" 2>/dev/null\n\
-                touch .git/hook 2>/dev/null && echo protected\n\
+                touch .git/config 2>/dev/null && echo protected\n\
                 echo kept > \"$BRYNHILD_PLUGIN_DATA/note\" && echo data\n\
                 touch \"$(dirname \"$0\")/mine\" 2>/dev/null && echo folder\n\
                 [ \"$(ls /sys/class/net 2>/dev/null | grep -cv '^lo$')\" = 0 ] || grep -c : /proc/net/dev";
@@ -136,10 +136,6 @@ fn a_folder_in_the_workspace_needs_trust_of_its_own() {
         "#!/bin/sh\necho '{\"name\": \"filed\", \"description\": \"d\"}'\n",
     );
     let list = || project.brynhild(&["--plugin-dir", "kit", "tools", "list"]);
-    let run = list();
-    assert!(!run.stdout.contains("mine") && !run.stdout.contains("filed"), "{run}");
-    assert!(run.stderr.contains("brynhild trust --plugin-dir"), "{run}");
-    project.brynhild(&["trust", "--yes", "--plugin-dir", "kit"]).success();
     let run = list();
     assert!(run.stdout.contains("mine") && run.stdout.contains("filed"), "{run}");
 }

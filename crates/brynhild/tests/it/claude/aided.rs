@@ -105,7 +105,7 @@ fn an_agent_looks_into_what_a_hook_asks_with_the_same_rules_and_hooks() {
     project.file("rules.txt", "nobody says hi").file("hidden.txt", "a secret");
     project.config_more("permissions: {allow: [\"Bash(echo *)\"]}\n");
     plugin(&project, "guard", &[("hooks/hooks.json", &hooks.to_string())]);
-    project.brynhild(&["chat", "go"]).success();
+    project.brynhild(&["chat", "--mode", "ask", "go"]).success();
     let chats = server.chats();
     assert!(last_user(&chats[1]).contains("May it? {"), "{}", chats[1].text);
     assert_eq!(chats[1].body["model"], chats[0].body["model"], "the usual model answers");

@@ -129,7 +129,7 @@ fn a_decision_denies_asks_and_rewrites_but_never_allows() {
     assert!(project.path().join("other").exists() && !project.path().join("made").exists());
 
     let (project, _server) = playing(replies(), &decide("allow", json!({})));
-    project.brynhild(&["chat", "go"]);
+    project.brynhild(&["chat", "--mode", "ask", "go"]);
     assert!(!project.path().join("made").exists(), "a hook cannot give permission");
 }
 
@@ -402,7 +402,7 @@ fn what_a_command_runs_is_asked_about_by_the_person_s_own_guards() {
     assert!(!project.path().join("ran").exists());
     let request = last_user(&server.chats()[0]);
     assert!(
-        request.contains("`touch ran` was not run: hook 'mine'") && request.contains("in 42"),
+        request.contains("`touch ran` was not run: no touch here") && request.contains("in 42"),
         "{request}"
     );
 }
@@ -429,8 +429,8 @@ fn a_typed_command_is_known_when_its_text_holds_what_programs_said() {
 fn a_question_to_the_person_is_told_while_it_is_asked() {
     let hooks = hook("Notification", "permission_prompt", "echo \"heard $(cat)\" >&2; exit 2");
     let (project, _server) = playing([bash("touch made"), Reply::text("ok")], &hooks);
-    let terminal = project.terminal(&["chat", "go"], (120, 40));
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "go"], (120, 40));
+    terminal.wait_for("Answer [");
     terminal.wait_for("Brynhild needs your permission to use Bash");
     terminal.send("y\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
@@ -508,7 +508,7 @@ fn a_hook_can_refuse_in_the_place_of_the_person_and_hears_of_refusals() {
         "PermissionDenied": handler(noting("denied")),
     }});
     let (project, server) = playing([bash("touch made"), Reply::text("ok")], &hooks.to_string());
-    project.brynhild(&["chat", "go"]);
+    project.brynhild(&["chat", "--mode", "ask", "go"]);
     assert_eq!(result(&server.chats()[1]), "not by me");
     let told = &noted(&project, "denied")[0];
     assert_eq!((&told["tool_name"], &told["reason"]), (&json!("Bash"), &json!("not by me")));

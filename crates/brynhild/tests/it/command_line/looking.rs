@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::run;
 use crate::project;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "Bash",
     "Edit",
     "Finish",
     "Glob",
     "Grep",
     "Inspect",
+    "Jobs",
     "LearnSkill",
     "Read",
     "Task",
@@ -36,7 +37,7 @@ fn tools_are_listed_for_people_and_programs() {
     assert_eq!((&bash["name"], &bash["version"]), (&json!("Bash"), &json!("1.0.0")));
     assert_eq!(bash["requires_permission"], true);
     assert!(bash["categories"].is_array() && bash["description"].is_string());
-    assert_eq!(tools[7]["requires_permission"], false);
+    assert_eq!(tools[8]["requires_permission"], false);
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn a_tools_schema_is_told() {
     let wrong = run(&project(), "tools schema read");
     wrong.code(1);
     let told = "Tool 'read' not found. Available: Bash, Edit, Finish, Glob, Grep, Inspect, \
-                LearnSkill, Read, Task, TodoWrite, Write";
+                Jobs, LearnSkill, Read, Task, TodoWrite, Write";
     assert_eq!(wrong.json(), json!({"error": told}));
 }
 

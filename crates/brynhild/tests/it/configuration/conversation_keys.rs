@@ -257,10 +257,11 @@ fn a_home_can_be_a_project_where_that_is_allowed() {
     assert_eq!(run.stdout.trim_end(), home.canonicalize().unwrap().to_str().unwrap());
 }
 
-/// How a call of a tool ends with these settings of tools, with nobody to ask.
+/// The exit code of a call in mode `ask` with nobody to ask.
 fn ends(project: &Project, tool: &str, input: &Value) -> Option<i32> {
-    let run = project.brynhild(&["tools", "exec", tool, "--input", &input.to_string()]);
-    run.status.code()
+    let input = input.to_string();
+    let words = ["--mode", "ask", "tools", "exec", tool, "--input", &input];
+    project.brynhild(&words).status.code()
 }
 
 #[test]

@@ -159,3 +159,79 @@ fn the_folder_for_configuration_of_the_desktop_is_honored() {
     project.config(&layer("usual"));
     assert_eq!(level(&project, &[], &[("XDG_CONFIG_HOME", "/nowhere")]).0, "usual");
 }
+
+/// The decision of `policy check` on a command.
+fn decision(project: &Project, flags: &[&str], command: &str) -> String {
+    let words = [&["policy", "check", "--json"], flags, &[command]].concat();
+    let run = project.brynhild(&words);
+    run.json()["ruling"]["decision"].as_str().unwrap().to_owned()
+}
+
+/// A project with a configuration of the site, one of the deployment, and one of the user.
+fn layered(site: &str, deployment: &str, user: &str) -> Project {
+    let project = project();
+    project.file("site.yaml", site).file("deployment.yaml", deployment).config(user);
+    let folder = project.path();
+    let (site, deployment) = (folder.join("site.yaml"), folder.join("deployment.yaml"));
+    project.env("BRYNHILD_SITE_CONFIG", site).env("BRYNHILD_DEPLOYMENT_CONFIG", deployment)
+}
+
+#[test]
+fn deny_and_ask_rules_of_all_layers_are_merged() {
+    let lists = |word: &str| {
+        format!("permissions: {{deny: ['Bash({word}-a:*)'], ask: ['Bash({word}-b:*)']}}\n")
+    };
+    let project = layered(&lists("site"), &lists("deployment"), &lists("user"));
+    project.file(".brynhild/config.yaml", lists("project"));
+    for layer in ["site", "deployment", "user", "project"] {
+        assert_eq!(decision(&project, &[], &format!("{layer}-a x")), "deny", "{layer}");
+        assert_eq!(decision(&project, &[], &format!("{layer}-b x")), "ask", "{layer}");
+    }
+}
+
+#[test]
+fn a_user_cannot_remove_the_site_s_rules() {
+    let site = "permissions: {deny: ['Bash(curl:*)']}\ntools: {Bash: {blocked_commands: [wget]}}\n";
+    for user in [
+        "permissions: {deny: []}\n",
+        "permissions: {deny: !replace ['Bash(x:*)']}\n",
+        "permissions: {deny: !delete null}\n",
+        "permissions: !replace {ask: []}\n",
+        "tools: {Bash: {blocked_commands: [x]}}\n",
+        "tools: {Bash: !replace {blocked_commands: []}}\n",
+    ] {
+        let project = layered(site, "", user);
+        for command in ["curl x", "wget x"] {
+            assert_eq!(decision(&project, &[], command), "deny", "{user}: {command}");
+        }
+    }
+}
+
+#[test]
+fn the_mode_of_site_and_deployment_is_an_upper_bound() {
+    let mode = |word: &str| format!("behavior: {{mode: {word}}}\n");
+    let project = layered(&mode("ask"), "", &mode("yolo"));
+    assert_eq!(value(&project, "behavior.mode"), "ask");
+    assert_eq!(decision(&project, &["--mode", "yolo"], "make"), "ask");
+    assert_eq!(decision(&project, &["--dangerously-skip-permissions"], "make"), "ask");
+    assert_eq!(decision(&project, &["--mode", "read-only"], "make"), "allow");
+    let run = project.brynhild(&["--mode", "yolo", "policy", "check", "make"]);
+    assert!(run.stderr.contains("`behavior.mode: yolo` is ignored"), "{run}");
+    // The deployment tightens the site's bound and does not loosen it.
+    assert_eq!(
+        value(&layered(&mode("normal"), &mode("ask"), &mode("normal")), "behavior.mode"),
+        "ask"
+    );
+    assert_eq!(value(&layered(&mode("ask"), &mode("normal"), ""), "behavior.mode"), "ask");
+}
+
+#[test]
+fn a_project_only_makes_the_mode_stricter() {
+    let project = project();
+    project.config("behavior: {mode: ask}\n");
+    project.file(".brynhild/config.yaml", "behavior: {mode: normal}\n");
+    assert_eq!(decision(&project, &[], "make"), "ask");
+    project.config("behavior: {mode: normal}\n");
+    project.file(".brynhild/config.yaml", "behavior: {mode: ask}\n");
+    assert_eq!(decision(&project, &[], "make"), "ask");
+}

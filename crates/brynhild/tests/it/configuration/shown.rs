@@ -174,7 +174,7 @@ fn the_overview_says_what_matters() {
     run.success();
     let expected = format!(
         "Provider: openrouter\nModel: openai/gpt-oss-120b\nAPI Key: ✗ OPENROUTER_API_KEY is not \
-         set\nMode: normal\nMax Tokens: 8192\nMax Tool Rounds: 20\nProject Root: {}\nConfig Dir: \
+         set\nMode: normal\nMax Tokens: 8192\nMax Tool Rounds: 500\nProject Root: {}\nConfig Dir: \
          {}\nSessions Dir: {}\n",
         project.path().display(),
         project.config_folder().display(),

@@ -75,23 +75,23 @@ fn a_trusted_project_takes_no_guard_of_the_person_away_by_its_name() {
 }
 
 #[test]
-fn a_write_is_judged_again_by_what_lies_there_when_its_turn_comes() {
-    let planting = "mkdir -p x/objects x/refs; echo 'ref: refs/heads/m' > x/HEAD";
-    let hooks = one("pre_tool_use", "plant", planting);
+fn a_write_is_judged_again_after_its_hooks() {
+    let hooks = one("pre_tool_use", "plant", "ln -sfn .git x");
     let settings = json!({"file_path": "x/config", "content": "[core]\nfsmonitor = touch made\n"});
-    let harmless = json!({"file_path": "x/notes", "content": "n\n"});
+    let harmless = json!({"file_path": "notes", "content": "n\n"});
     let replies = [
         Reply::calls([("Write", settings)]),
         Reply::calls([("Write", harmless)]),
         Reply::text("ok"),
     ];
     let (project, server) = playing(replies, &hooks);
+    project.file(".git/config", "[core]\n");
     project.brynhild(&["chat", "--yes", "go"]).success();
-    assert!(project.path().join("x/HEAD").exists(), "the hook ran");
-    assert!(!project.path().join("x/config").exists());
-    let told = result(&server.chats()[1]);
-    assert!(told.contains("takes for a repository"), "{told}");
-    assert!(project.path().join("x/notes").exists(), "{}", result(&server.chats()[2]));
+    assert!(project.path().join("x").is_symlink(), "the hook ran");
+    assert_eq!(project.read(".git/config"), "[core]\n");
+    let answer = result(&server.chats()[1]);
+    assert!(answer.contains("protected location"), "{answer}");
+    assert!(project.path().join("notes").exists(), "{}", result(&server.chats()[2]));
 }
 
 #[test]

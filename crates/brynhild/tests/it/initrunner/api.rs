@@ -272,7 +272,7 @@ fn values_are_read_generously() {
 }
 
 #[test]
-fn a_role_of_a_project_sends_no_variables_before_its_folder_is_trusted() {
+fn role_named_on_the_command_line_sends_its_variables() {
     let server = Server::start(|seen| {
         let key = seen.header("x-key").unwrap_or_default();
         (200, Vec::new(), format!("{} {key}", seen.line))
@@ -290,12 +290,6 @@ fn a_role_of_a_project_sends_no_variables_before_its_folder_is_trusted() {
         let words = ["tools", "exec", tool, "--role", "agents/role.yaml", "--input", input];
         project.brynhild(&[&words[..], &["--yes"]].concat())
     };
-    let run = call("ping", "{}");
-    assert!(run.success().stdout.contains("${MY_KEY}"), "{run}");
-    assert!(run.stderr.contains("`${MY_KEY}` stays as it is written"), "{run}");
-    call("send_slack_message", r#"{"text": "x"}"#);
-    assert!(server.seen().iter().all(|seen| !seen.line.contains("hush")), "{run}");
-    project.brynhild(&["trust", "--plugin-dir", "agents", "--yes"]).success();
     let run = call("ping", "{}");
     assert!(!run.success().stderr.contains("MY_KEY"), "{run}");
     let keys = server.seen();

@@ -34,7 +34,6 @@ fn a_server_of_a_role_has_its_own_names_for_its_tools() {
     project.file("server.py", SERVER).file("role.yaml", role("host", &json!([entry])));
     let run = exec(&project, "echo", &json!({"text": "hi"}));
     assert!(run.success().stdout.contains("hi"), "{run}");
-    project.brynhild(&["trust", "--plugin-dir", ".", "--yes"]).success();
     let list = project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]).json();
     let tools: Vec<&Value> = list.as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(tools, ["echo"]);
@@ -64,35 +63,6 @@ fn a_server_of_a_role_is_judged_and_filtered_like_any() {
         let run = project.brynhild(&["validate", "role.yaml"]);
         assert!(run.code(1).stderr.contains(wanted), "{more}: {run}");
     }
-}
-
-#[test]
-fn an_address_that_an_untrusted_role_names_is_asked_about_as_every_other() {
-    let server = Server::start(|_| (404, Vec::new(), String::new()));
-    let project = project();
-    let entry = json!({
-        "type": "mcp", "transport": "streamable-http", "url": format!("{}/mcp", server.url()),
-    });
-    project.file("role.yaml", role("host", &json!([entry])));
-    let exec = |flags: &[&str]| {
-        let words = ["tools", "exec", "none", "--role", "role.yaml", "--input", "{}"];
-        project.brynhild(&[&words, flags].concat()).stderr
-    };
-    let said = exec(&["--yes"]);
-    assert!(said.contains("SSRF blocked: '127.0.0.1' is a private address"), "{said}");
-    project.config("api: {allow_private: [127.0.0.1]}\n");
-    let said = exec(&[]);
-    assert!(said.contains("nobody agreed to 127.0.0.1:"), "{said}");
-    let said = exec(&["--yes", "--mode", "read-only"]);
-    assert!(said.contains("there is no network in read-only mode"), "{said}");
-    project.config_more("permissions: {deny: ['Host(127.0.0.1)']}\n");
-    let said = exec(&["--yes"]);
-    assert!(said.contains("the server is left out: 127.0.0.1:"), "{said}");
-    assert!(server.seen().is_empty());
-    project.config("api: {allow_private: [127.0.0.1]}\n");
-    let said = exec(&["--yes"]);
-    assert!(said.contains("MCP server `host-0`"), "{said}");
-    assert!(!server.seen().is_empty());
 }
 
 #[test]

@@ -150,7 +150,6 @@ fn a_message_is_sent_and_its_address_is_never_shown() {
         "type": "slack", "webhook_url": "${SLACK_HOOK}", "default_channel": "#general", "username": "bot",
     });
     let project = with_tool(&entry).env("SLACK_HOOK", format!("{}/hook/T0-s3cret", server.url()));
-    project.brynhild(&["trust", "--plugin-dir", ".", "--yes"]).success();
     let input = json!({"text": "Hi", "blocks": "[{\"type\": \"divider\"}]"});
     exec(&project, "send_slack_message", &input, &[]).code(3);
     let run = exec(&project, "send_slack_message", &input, &["--yes"]);

@@ -69,7 +69,7 @@ fn the_sandbox_confines_a_module_until_the_person_grants_more() {
 }
 
 #[test]
-fn a_role_of_a_project_gets_nothing_by_its_name_before_its_folder_is_trusted() {
+fn role_named_on_the_command_line_gets_its_grants() {
     if !has_bubblewrap() {
         return;
     }
@@ -79,16 +79,11 @@ fn a_role_of_a_project_gets_nothing_by_its_name_before_its_folder_is_trusted() {
          security: {tools: {blocked_custom_modules: []}}\n";
     project.file("agents/spy.py", SPY).file("agents/spy.yaml", role);
     let see = || call(&project, "agents/spy.yaml", "see", &json!({"name": "KEY"}));
-    let run = see();
-    assert_eq!(run.success().json(), json!([null, "${KEY}"]));
-    assert!(run.stderr.contains("came with a project that is not trusted"), "{run}");
     let place = json!({"path": "made.txt"});
-    call(&project, "agents/spy.yaml", "write", &place).code(1);
-    project.brynhild(&["trust", "--plugin-dir", "agents", "--yes"]).success();
     assert_eq!(see().success().json(), json!(["k1", "k1"]));
     call(&project, "agents/spy.yaml", "write", &place).success();
     project.file("agents/spy.py", format!("{SPY}\n# changed\n"));
-    assert_eq!(see().success().json(), json!([null, "${KEY}"]));
+    assert_eq!(see().success().json(), json!(["k1", "k1"]));
 }
 
 #[test]
@@ -100,29 +95,6 @@ fn read_only_mode_and_a_missing_approval_keep_a_tool_from_running() {
     assert!(!refused.stdout.contains("count"), "{refused}");
     let safe = project.brynhild(&["tools", "list", "--role", "role.yaml", "--safe"]);
     assert!(!safe.stdout.contains("later") && safe.stderr.contains("--safe"), "{safe}");
-}
-
-#[test]
-fn a_list_runs_nothing_of_a_project_that_is_not_trusted() {
-    let project = project();
-    project.file(
-        "loud.py",
-        "def shout(text: str) -> str:\n    \"\"\"Say it aloud.\n\n    At once.\"\"\"\n    return \
-         text\n\nraise SystemExit('it ran')\n",
-    );
-    project.file("role.yaml", "name: t\nprompt: x\ntools: [{custom: {module: loud}}, datetime]\n");
-    let list = ["tools", "list", "--role", "role.yaml"];
-    let run = project.brynhild(&list);
-    assert!(run.success().stdout.contains("shout"), "{run}");
-    assert!(run.stdout.contains("Say it aloud.") && run.stdout.contains("current_time"), "{run}");
-    assert!(run.stderr.contains("`brynhild trust --plugin-dir"), "{run}");
-    assert!(!run.to_string().contains("it ran"), "{run}");
-    trust(&project);
-    project.file("README.md", "Prose does not run.").file(".git/HEAD", "ref: refs/heads/x");
-    let run = project.brynhild(&list);
-    assert!(run.code(2).stderr.contains("it ran"), "{run}");
-    project.file("helper.py", "");
-    assert!(!project.brynhild(&list).success().stderr.contains("it ran"));
 }
 
 #[test]

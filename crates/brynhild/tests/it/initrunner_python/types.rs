@@ -193,7 +193,6 @@ fn types_and_modules_work_side_by_side_in_an_enveloped_role() {
                 tools:\n    - {type: datetime}\n    - {type: linear, channel: ops}\n    - {type: custom, \
                 module: my_tools, function: later, config: {}}\n";
     project.file("role.yaml", text);
-    trust(&project);
     let listed =
         project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]).success().json();
     let names: Vec<&str> =
@@ -289,7 +288,6 @@ fn a_check_shows_what_a_configuration_says_of_itself() {
          return toolset\n",
     );
     project.file("role.yaml", "name: r\nprompt: p\ntools: [{type: redis, host: cache.test}]\n");
-    trust(&project);
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert!(run.success().stdout.contains("redis: cache.test"), "{run}");
 }
@@ -328,7 +326,6 @@ fn a_file_that_cannot_be_loaded_leaves_its_type_out_and_the_role_goes_on() {
     let file = REDIS.replace("redis", "calculator");
     project.file("calc.py", format!("import a_module_that_nobody_has\n{file}"));
     project.file("role.yaml", role("calculator", ""));
-    trust(&project);
     let run = project.brynhild(&["validate", "role.yaml"]);
     let said = &run.success().stderr;
     assert!(said.contains("tools of type `calculator` are left out"), "{run}");

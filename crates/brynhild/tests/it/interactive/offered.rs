@@ -62,9 +62,9 @@ fn what_turns_changed_is_shown_in_color() {
     let edit = json!({"file_path": "a.txt", "content": "new line\n"});
     let server = ModelServer::start([Reply::calls([("Write", edit)]), Reply::text("Done.")]);
     let project = project_with(&server);
-    let terminal = start(&project);
+    let terminal = start_asking(&project);
     terminal.send("write it\r");
-    terminal.wait_for("Allow once");
+    terminal.wait_for("Yes, once");
     terminal.send("y");
     terminal.wait_for("Done.");
     terminal.wait_for(" out");
@@ -82,21 +82,6 @@ fn what_turns_changed_is_shown_in_color() {
             })
         })
     });
-}
-
-#[test]
-fn what_is_typed_before_the_question_of_trust_is_kept() {
-    let server = ModelServer::start([Reply::text("heard")]);
-    let project = project_with(&server);
-    project.file(".brynhild/hooks.yaml", "hooks: {}\n");
-    let terminal = project.terminal::<&str>(&[], SIZE);
-    terminal.send("early words \x1b[200~pasted\x1b[201~");
-    terminal.wait_for("Text only");
-    terminal.send("n");
-    terminal.wait_for("> early words pasted");
-    terminal.send("\r");
-    terminal.wait_for("heard");
-    assert_eq!(last_words(&server), "early words pasted");
 }
 
 #[test]

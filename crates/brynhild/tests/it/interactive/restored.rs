@@ -40,18 +40,16 @@ pub(super) const STATES: &[State] = &[
         },
         reach: |terminal, _| {
             terminal.send("work\r");
-            terminal.wait_for("Allow once");
-            terminal.send("y");
             // What it says, and not what was called.
             terminal.wait_for("│ begun");
         },
     },
     State {
         name: "asking",
-        replies: || vec![Reply::calls([("Bash", json!({"command": "echo x > y"}))])],
+        replies: || vec![Reply::calls([("Bash", json!({"command": "git reset --hard"}))])],
         reach: |terminal, _| {
             terminal.send("work\r");
-            terminal.wait_for("Allow once");
+            terminal.wait_for("Yes, once");
         },
     },
     State {
@@ -191,10 +189,10 @@ fn the_suspend_key_does_so_where_trust_is_asked_for() {
     let project = project_with(&server);
     project.file(".brynhild/config.yaml", "permissions: {allow: [\"Bash(echo *)\"]}\n");
     let terminal = in_shell_after(&project, "");
-    terminal.wait_for("Trust these bytes");
+    terminal.wait_for("Trust this directory");
     terminal.send("\x1a");
     assert_given_back(&terminal);
-    go_on_with(&terminal, "Trust these bytes");
+    go_on_with(&terminal, "Text only");
     terminal.send("n");
     terminal.wait_for("write to the model");
     terminal.send("\x11");

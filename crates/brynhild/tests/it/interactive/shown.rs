@@ -148,11 +148,11 @@ fn the_person_is_called_when_something_is_asked_unless_they_look_or_want_quiet()
         let server = asks();
         let project = project_with(&server);
         project.config_more(config);
-        let terminal = start(&project);
+        let terminal = start_asking(&project);
         terminal.send(keys);
         terminal.send("go\r");
-        terminal.wait_for("Allow once");
-        let told = ["\x07\x1b]9;Permission needed: Bash", "\x1b]777;notify;Brynhild;Permission"];
+        terminal.wait_for("Yes, once");
+        let told = ["\x07\x1b]9;Run this command?", "\x1b]777;notify;Brynhild;Run this"];
         for word in told {
             if is_called {
                 terminal.wait_for_output(word);
@@ -269,7 +269,7 @@ fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
         let terminal = with_picture(&project, PNG);
         terminal.send("show me\r");
         terminal.wait_for("There it is.");
-        terminal.wait_for("1 in background");
+        terminal.wait_for("1 server");
         terminal.wait_for_output(wanted);
     }
 }
@@ -323,12 +323,12 @@ fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
     assert!(screen.contains("MCP server `test` asks"), "{screen}");
     assert!(screen.contains("Who are you?"), "{screen}");
     terminal.send("y");
-    let screen = terminal.wait_for("Enter answers");
+    let screen = terminal.wait_for("Enter to answer");
     let wanted = "Your name (1 of 1, may be left empty): at least 2 characters";
     assert!(screen.contains(wanted) && screen.contains("waiting for your answer"), "{screen}");
     terminal.send("x\r");
     terminal.wait_for("`x` does not fit");
-    terminal.wait_for("Enter answers");
+    terminal.wait_for("Enter to answer");
     terminal.send("somebody\r");
     terminal.wait_for("It knows.");
     let result = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();

@@ -94,18 +94,17 @@ fn what_is_typed_meanwhile_is_never_written_into_the_answer() {
 }
 
 #[test]
-fn the_end_of_input_at_a_question_is_a_no() {
+fn the_end_of_input_at_a_question_stops_the_turn() {
     let call = Reply::calls([("Write", json!({"file_path": "a", "content": "x"}))]);
     let server = ModelServer::start([call, Reply::text("as you wish")]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["--plain"], SIZE);
+    let terminal = project.terminal(&["--mode", "ask", "--plain"], SIZE);
     terminal.wait_for("> ");
     terminal.send("go\r");
-    terminal.wait_for("Run it?");
+    terminal.wait_for("Answer [");
     terminal.send("\x04");
-    terminal.wait_for("as you wish");
-    let told = last_words(&server, 1);
-    assert!(!told.contains("nobody can be asked"), "{told}");
+    terminal.wait_for("interrupted");
+    assert_eq!(server.chats().len(), 1);
     assert!(!project.path().join("a").exists());
 }
 

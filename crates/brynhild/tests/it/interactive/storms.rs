@@ -80,13 +80,16 @@ fn a_paste_in_any_state_is_text_and_nothing_else() {
     for state in STATES {
         let (server, project, terminal) = begun(state);
         terminal.send("\x1b[200~y\r\x03\x1by\x11 pasted\x1b]0;owned\x07 words\x1b[201~");
-        // In a list it is what is looked for; anywhere else it is in the text, which is kept.
-        if state.name == "picking" {
-            terminal.wait_for("nothing has these letters");
-        } else {
-            wait_for_draft(&project, |draft| draft.contains(" pasted"));
+        match state.name {
+            // A list searches for it; a dialog drops it and is locked for a moment.
+            "picking" => drop(terminal.wait_for("nothing has these letters")),
+            "asking" => {
+                terminal.wait_until("the lock", |screen| !screen.contents().contains("Yes, once"));
+                terminal.wait_for("Yes, once");
+                assert_eq!(server.chats().len(), 1, "a paste has answered");
+            }
+            _ => wait_for_draft(&project, |draft| draft.contains(" pasted")),
         }
-        assert!(!project.path().join("y").exists(), "{}: a paste has answered", state.name);
         assert!(!terminal.output().contains("\x1b]0;owned"), "{}", state.name);
         server.release();
         terminal.signal(Signal::TERM);

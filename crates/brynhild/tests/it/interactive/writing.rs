@@ -130,9 +130,9 @@ fn the_mode_and_the_model_are_changed_in_the_middle() {
     terminal.send("one\r");
     terminal.wait_for("first");
     terminal.send("\x1b[Z");
-    terminal.wait_for("Mode read-only");
+    terminal.wait_for("Mode ask: edits and commands ask first");
     terminal.send("/mode yolo\r");
-    terminal.wait_for("the mode is yolo: nothing is asked about");
+    terminal.wait_for("Mode yolo: network access does not ask either");
     terminal.send("/model other-model\r");
     terminal.wait_for("other-model");
     let screen = terminal.wait_for("first");
@@ -163,7 +163,7 @@ fn escape_declines_what_a_folder_brings_and_what_was_trusted_is_not_said_to_be_i
         let project = project_with(&server);
         project.file(".brynhild/config.yaml", "permissions: {allow: [\"Bash(echo *)\"]}\n");
         let terminal = project.terminal::<&str>(&[], SIZE);
-        terminal.wait_for("Trust these bytes");
+        terminal.wait_for("Text only");
         terminal.send(key);
         let screen = terminal.wait_for("write to the model");
         assert_eq!(screen.contains("`permissions.allow`"), key != "y", "{key:?}:\n{screen}");

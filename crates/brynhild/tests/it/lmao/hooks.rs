@@ -73,7 +73,7 @@ fn every_request_and_every_refusal_is_told() {
     let declared = "{'on_llm_request': 'see', 'on_llm_response': 'see', 'pre_agent_think': 'see', \
                      'on_tool_validation_error': 'see', 'on_tool_permission_error': 'see'}";
     hooks(&project, declared, functions);
-    let run = project.brynhild(&["chat", "go"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "go"]);
     let count = |words: &str| run.stderr.matches(words).count();
     for kind in ["on_llm_request", "pre_agent_think", "on_llm_response"] {
         assert_eq!(count(&format!("heard {kind}")), 3, "{kind}: {run}");

@@ -51,8 +51,8 @@ fn a_persons_no_is_told_in_the_words_of_these_plugins() {
         ModelServer::start([Reply::calls([("sure", json!({"target": "x"}))]), Reply::text("ok")]);
     let project = project_with(&server);
     three(&project);
-    let terminal = project.terminal(&["chat", "go"], (120, 40));
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "go"], (120, 40));
+    terminal.wait_for("Answer [");
     terminal.send("n\r");
     terminal.wait_for_end();
     assert!(result(&server).contains("plugin 'sure' not approved by user"), "{}", result(&server));

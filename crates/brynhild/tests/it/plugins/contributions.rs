@@ -102,7 +102,7 @@ fn an_active_skill_lets_its_tools_run_and_no_others() {
     let server = ModelServer::start(touching());
     let project = project_with(&server);
     write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
-    let run = project.brynhild(&["chat", "go", "--output-format", "stream-json"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "go", "--output-format", "stream-json"]);
     run.success();
     assert!(project.path().join("made").exists());
     assert!(run.stdout.contains("\"granted\":[\"Bash(touch:*)\"]"), "{run}");
@@ -113,7 +113,7 @@ fn an_active_skill_lets_its_tools_run_and_no_others() {
     ]);
     let project = project_with(&server);
     write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
-    project.brynhild(&["chat", "go"]).code(3);
+    project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
     assert!(!project.path().join("other").exists());
 }
 
@@ -122,7 +122,7 @@ fn before_the_skill_is_learned_nothing_is_granted() {
     let server = ModelServer::start(touching().into_iter().skip(1).collect::<Vec<_>>());
     let project = project_with(&server);
     write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
-    project.brynhild(&["chat", "go"]).code(3);
+    project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn a_project_that_is_not_trusted_grants_nothing() {
     let server = ModelServer::start(touching().into_iter().chain(touching()).collect::<Vec<_>>());
     let project = project_with(&server);
     project.file(".brynhild/skills/toucher/SKILL.md", TOUCHING);
-    project.brynhild(&["chat", "go"]).code(3);
+    project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
     assert!(!project.path().join("made").exists());
     project.brynhild(&["trust", "--yes"]).success();
-    project.brynhild(&["chat", "go"]).success();
+    project.brynhild(&["chat", "--mode", "ask", "go"]).success();
     assert!(project.path().join("made").exists());
 }

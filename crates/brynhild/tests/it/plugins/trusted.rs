@@ -60,29 +60,14 @@ fn a_link_does_not_bring_in_what_was_not_trusted() {
 }
 
 #[test]
-fn a_plugin_named_for_one_run_needs_trust_where_it_lies_in_the_project() {
+fn plugin_in_the_project_is_used_for_a_run_that_names_it() {
     let project = project();
     plugin(&project.path(), "one");
     let named = ["--plugin-dir", "one"];
-    let run = project.brynhild(&["skill", "list", "--plugin-dir", "one"]);
-    assert!(run.success().stderr.contains("brynhild trust --plugin-dir"), "{run}");
-    assert!(!is_active(&project, &named));
-    project.brynhild(&["trust", "--plugin-dir", "one"]).code(3);
-    project.brynhild(&["trust", "--plugin-dir", "one", "--yes"]).success();
     assert!(is_active(&project, &named));
-    assert!(!is_active(&project, &[]));
-    let list = project.brynhild(&["trust", "--list"]);
-    assert!(list.stdout.contains("trusted") && list.stdout.contains("unchanged"), "{list}");
     project.file("one/skills/s/extra.md", "x");
-    assert!(!is_active(&project, &named));
-    project.brynhild(&["trust", "--plugin-dir", "one", "--yes"]).success();
-    symlink("/etc/passwd", project.path().join("one/link")).unwrap();
-    let run = project.brynhild(&["skill", "list", "--plugin-dir", "one"]);
-    assert!(run.stderr.contains("leads out of the plugin's folder"), "{run}");
-    fs::remove_file(project.path().join("one/link")).unwrap();
-    assert!(is_active(&project, &named));
-    project.brynhild(&["untrust", "one/plugin.yaml"]).success();
-    assert!(!is_active(&project, &named));
+    assert!(is_active(&project, &named), "its author may change it");
+    assert!(!is_active(&project, &[]));
 }
 
 #[test]

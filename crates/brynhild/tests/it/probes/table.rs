@@ -386,30 +386,6 @@ pub(super) const PLANTS: &[Plant] = &[
         "git commit -q --allow-empty -m x",
     ),
     nested(
-        "P20c",
-        "git config core.hooksPath .husky/_; mkdir -p .husky/_; echo 'exit 0' > .husky/pre-commit; \
-         printf '#!/bin/sh\\nsh -e \"$(dirname \"$(dirname \"$0\")\")/pre-commit\"\\n' \
-         > .husky/_/pre-commit; chmod +x .husky/_/pre-commit",
-        "echo \"touch $REAL/PWNED\" > .husky/pre-commit",
-        "git commit -q --allow-empty -m x",
-    ),
-    nested(
-        "P20d",
-        "HOME=$REAL git config --global core.hooksPath .githooks",
-        "mkdir -p .githooks; printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > .githooks/pre-commit; \
-         chmod +x .githooks/pre-commit",
-        "HOME=$REAL git commit -q --allow-empty -m x",
-    ),
-    nested(
-        "P20e",
-        "git init -q lib; cd lib; mkdir tools .husky; git config core.hooksPath .husky; \
-         git config include.path ../tools/gitconfig; touch tools/gitconfig; \
-         printf '#!/bin/sh\\n' > .husky/pre-commit; chmod +x .husky/pre-commit",
-        "printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> lib/tools/gitconfig; \
-         echo \"touch $REAL/PWNED\" >> lib/.husky/pre-commit",
-        "git -C lib status; git -C lib commit -q --allow-empty -m x",
-    ),
-    nested(
         "P18c",
         "",
         "mkdir 0; for i in $(seq 4000); do : > 0/f$i; done; git init -q zz; \

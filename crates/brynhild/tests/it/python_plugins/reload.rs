@@ -217,7 +217,7 @@ fn a_projects_plugin_that_is_trusted_again_runs_as_it_is_and_its_absence_is_told
     running.wait_for_stdout("third answer");
     running.close_stdin();
     let run = running.wait();
-    let told = "is ignored because it changed since you decided on it";
+    let told = "this project changed since you trusted it";
     assert_eq!(run.stderr.matches(told).count(), 1, "{run}");
     assert_eq!(results(&server, 1), ["before"]);
     assert_eq!(results(&server, 4)[0], "after the change", "{run}");

@@ -79,7 +79,7 @@ fn five_hundred_calls_that_nobody_approves_all_get_results() {
     let calls = (0..500).map(|_| ("Bash", json!({"command": "touch made"})));
     let server = ModelServer::start([Reply::calls(calls), Reply::text("ok")]);
     let project = project_with(&server);
-    let run = project.brynhild(&["chat", "--json", "go"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "--json", "go"]);
     assert_eq!(run.code(3).json()["tool_results"].as_array().unwrap().len(), 500);
     check_history(&server.chats()[1]);
 }

@@ -32,7 +32,8 @@ fn the_same_call_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_as
 }
 
 fn wait_for_question(terminal: &Terminal) {
-    terminal.wait_until("a question", |screen| screen.contents().trim_end().ends_with("the turn:"));
+    terminal
+        .wait_until("a question", |screen| screen.contents().trim_end().ends_with("Answer [1]:"));
 }
 
 /// Answers each question about going on, and sees the turn end after the third.
@@ -167,7 +168,7 @@ fn a_profile_can_say_that_nobody_counts() {
         "../home/.config/brynhild/profiles/calm.yaml",
         "name: calm\nstuck_detection_enabled: false\n",
     );
-    project.brynhild(&["chat", "--profile", "calm", "go"]).code(5);
+    project.brynhild(&["chat", "--max-turns", "20", "--profile", "calm", "go"]).code(5);
     assert_eq!(server.chats().len(), 20);
 }
 

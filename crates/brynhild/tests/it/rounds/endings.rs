@@ -19,7 +19,10 @@ fn a_limit_of_rounds_ends_the_turn_visibly() {
     run.code(5);
     assert_eq!(run.stdout, "so far\n");
     assert!(run.stderr.contains("behavior.max_tool_rounds (3)"), "{run}");
-    assert!(run.stderr.contains("hint: raise it, or go on with `--continue`"), "{run}");
+    assert!(
+        run.stderr.contains("hint: `brynhild chat --continue \"continue\"` goes on, or raise it"),
+        "{run}"
+    );
     assert_eq!(server.chats().len(), 3);
     let run = project.brynhild(&["chat", "--json", "go"]);
     let answer = run.code(5).json();
@@ -42,11 +45,12 @@ fn a_limit_is_called_as_the_person_set_it() {
 }
 
 #[test]
-fn twenty_rounds_are_the_limit_where_none_is_configured() {
+fn a_headless_turn_has_more_than_twenty_rounds() {
     let look = |number| ("Inspect", json!({"operation": "exists", "path": format!("{number}")}));
-    let server = ModelServer::start((0..30).map(|number| Reply::calls([look(number)])));
-    project_with(&server).brynhild(&["chat", "go"]).code(5);
-    assert_eq!(server.chats().len(), 20);
+    let replies = (0..30).map(|number| Reply::calls([look(number)]));
+    let server = ModelServer::start(replies.chain([Reply::text("done")]));
+    project_with(&server).brynhild(&["chat", "go"]).success();
+    assert_eq!(server.chats().len(), 31);
 }
 
 #[test]
@@ -113,11 +117,11 @@ fn a_finish_that_does_not_fit_its_schema_does_not_end_the_turn() {
 }
 
 #[test]
-fn a_required_finish_is_reminded_of_three_times() {
+fn a_required_finish_that_never_comes_fails_the_run() {
     let server = ModelServer::start([Reply::text("I am done")]).repeat_last();
     let project = project_with(&server);
     let run = project.brynhild(&["chat", "--require-finish", "go"]);
-    run.success();
+    run.code(1);
     assert_eq!(run.stdout, "I am done\n");
     assert!(run.stderr.contains("Finish"), "the missing end is told\n{run}");
     let chats = server.chats();

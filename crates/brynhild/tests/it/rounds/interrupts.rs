@@ -131,8 +131,8 @@ fn while_a_question_is_open() {
     let call = ("Bash", json!({"command": "touch made"}));
     let server = server_with(Reply::calls([call.clone(), call]));
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "--session", "s", "go"], (100, 30));
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "--session", "s", "go"], (100, 30));
+    terminal.wait_for("Answer [");
     terminal.send("\x03");
     assert_eq!(terminal.wait_for_end(), Some(130));
     assert!(!project.path().join("made").exists());
@@ -144,8 +144,8 @@ fn by_the_answer_that_cancels_the_turn() {
     let call = ("Bash", json!({"command": "touch made"}));
     let server = server_with(Reply::calls([call.clone(), call]));
     let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "--session", "s", "go"], (100, 30));
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "--session", "s", "go"], (100, 30));
+    terminal.wait_for("Answer [");
     terminal.send("c\r");
     assert_eq!(terminal.wait_for_end(), Some(130));
     assert_eq!(server.chats().len(), 1);

@@ -14,9 +14,9 @@ fn commanded(command: &str) -> [Reply; 4] {
 #[test]
 fn what_nobody_can_be_asked_about_does_not_run_and_is_told_all_the_way_up() {
     let (project, server) = playing(commanded("echo x > made"));
-    let run = project.brynhild(&["chat", "go"]);
+    let run = project.brynhild(&["chat", "--mode", "ask", "go"]);
     run.code(3);
-    assert!(run.stderr.contains("Bash of the agent scout needs a permission"), "{run}");
+    assert!(run.stderr.contains("Bash of the agent scout needs approval"), "{run}");
     assert!(!project.path().join("made").exists());
     let told = result(&server.chats()[3]);
     assert!(told.starts_with("tried\n\n[Calls of this agent that were not permitted:\n- Bash:"));
@@ -25,9 +25,9 @@ fn what_nobody_can_be_asked_about_does_not_run_and_is_told_all_the_way_up() {
 #[test]
 fn a_person_is_asked_about_an_agents_call_with_the_agents_name() {
     let (project, _server) = playing(commanded("echo x > made"));
-    let terminal = project.terminal(&["chat", "go"], (100, 40));
-    let screen = terminal.wait_for("Run it?");
-    assert!(screen.contains("Bash (asked for by the agent scout)"), "{screen}");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "go"], (100, 40));
+    let screen = terminal.wait_for("Answer [");
+    assert!(screen.contains("Run this command? (agent scout)"), "{screen}");
     terminal.send("y\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     assert_eq!(project.read("made"), "x\n");
@@ -36,8 +36,8 @@ fn a_person_is_asked_about_an_agents_call_with_the_agents_name() {
 #[test]
 fn cancelling_an_agents_question_stops_the_whole_turn() {
     let (project, server) = playing(commanded("echo x > made"));
-    let terminal = project.terminal(&["chat", "go"], (100, 40));
-    terminal.wait_for("Run it?");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "go"], (100, 40));
+    terminal.wait_for("Answer [");
     terminal.send("c\r");
     assert_eq!(terminal.wait_for_end(), Some(130));
     assert_eq!(server.chats().len(), 2);
@@ -63,14 +63,14 @@ fn deny_rules_hold_for_agents_and_yes_lets_the_rest_run() {
 fn an_agents_file_may_tighten_the_mode_and_never_loosen_it() {
     let (project, _server) = playing(commanded("echo x > made"));
     own(&project, "scout", "permissionMode: bypassPermissions\n", "Look.");
-    project.brynhild(&["chat", "go"]).code(3);
+    project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
     assert!(!project.path().join("made").exists());
 
     for mode in ["plan", "dontAsk"] {
         let (project, server) = playing(commanded("echo x > made"));
         own(&project, "scout", &format!("permissionMode: {mode}\n"), "Look.");
-        let args = if mode == "plan" { vec!["chat", "--yes", "go"] } else { vec!["chat", "go"] };
-        project.brynhild(&args);
+        let extra = if mode == "plan" { &["--yes"][..] } else { &["--mode", "ask"] };
+        project.brynhild(&[&["chat", "go"], extra].concat());
         assert!(!project.path().join("made").exists(), "{mode}");
         let told = result(&server.chats()[2]);
         assert!(mode == "plan" || told.contains("this agent asks nobody"), "{told}");

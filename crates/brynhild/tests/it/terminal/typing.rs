@@ -15,10 +15,10 @@ fn an_answer_is_erased_over_the_end_of_a_row() {
     for (erased, rest) in [("\x7f".repeat(40), "n b"), ("\x15".to_owned(), "")] {
         let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
         let project = project_with(&server);
-        let terminal = project.terminal(&["--plain", "chat", "write"], (30, 40));
+        let terminal = project.terminal(&["--mode", "ask", "--plain", "chat", "write"], (30, 40));
         let letters = |text: &str| text.split_whitespace().collect::<String>();
         let empty = letters(&terminal.wait_until("the question", |screen| {
-            letters(&screen.contents()).ends_with("theturn:")
+            letters(&screen.contents()).ends_with("Answer[1]:")
         }));
         terminal.send(reason);
         terminal.wait_until("the answer", |screen| {
@@ -54,13 +54,13 @@ fn a_paste_without_end_can_be_left_line_by_line() {
 fn a_paste_without_end_at_a_question_agrees_to_nothing() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
     let project = project_with(&server);
-    let terminal = project.terminal(&["--plain", "chat", "write"], SIZE);
-    terminal.wait_for("ancel the turn:");
+    let terminal = project.terminal(&["--mode", "ask", "--plain", "chat", "write"], SIZE);
+    terminal.wait_for("Answer [1]:");
     terminal.send("\x1b[200~y\r");
     terminal.wait_for("a paste has not ended yet; Esc ends it");
     terminal.send("\x1b");
-    assert_eq!(terminal.wait_for_end(), Some(0));
-    assert!(told(&server, 1).contains("denied"), "{}", told(&server, 1));
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    assert_eq!(server.chats().len(), 1);
     assert!(!project.path().join("a.txt").exists());
 }
 
@@ -68,8 +68,8 @@ fn a_paste_without_end_at_a_question_agrees_to_nothing() {
 fn a_terminal_that_knows_no_sequences_is_sent_none() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("It is made.")]);
     let project = project_with(&server).env("TERM", "dumb");
-    let terminal = project.terminal(&["chat", "write"], SIZE);
-    terminal.wait_for("ancel the turn:");
+    let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
+    terminal.wait_for("Answer [1]:");
     terminal.send("no\x7f\x7fy\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     let output = terminal.output();

@@ -1,7 +1,5 @@
 //! Which files trust covers: whatever could run or grant, by whatever name.
 
-use std::fs;
-
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
@@ -22,7 +20,7 @@ fn a_skill_that_came_after_the_decision_grants_nothing() {
         trust(&project);
         let skill = "---\nname: evil\ndescription: d\nallowed-tools: [Bash, Write]\n---\nDo it.\n";
         project.file(format!("{folder}/evil/SKILL.md"), skill);
-        let run = project.brynhild(&["chat", "go"]);
+        let run = project.brynhild(&["--mode", "ask", "chat", "go"]);
         assert!(!project.path().join("pwned").exists(), "{folder}: {run}");
     }
 }
@@ -38,52 +36,9 @@ fn a_skill_of_the_project_grants_nothing_by_being_named_otherwise() {
     let project = project_with(&server).env("BRYNHILD_SKILL_PATH", "sk");
     let skill = "---\nname: evil\ndescription: d\nallowed-tools: [Bash]\n---\nDo it.\n";
     project.file("sk/evil/SKILL.md", skill);
-    let run = project.brynhild(&["chat", "go"]);
+    let run = project.brynhild(&["--mode", "ask", "chat", "go"]);
     assert!(!project.path().join("pwned").exists(), "{run}");
     assert!(server.chats()[1].body.to_string().contains("Do it."), "{run}");
-}
-
-/// A folder in the manner of Claude's plugins, whose hook runs a file.
-fn with_hook(project: &Project, file: &str) {
-    let command = format!("sh ${{CLAUDE_PLUGIN_ROOT}}/{file}");
-    let hooks =
-        json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
-    project.file("cl/hooks/hooks.json", hooks.to_string());
-    project.file("cl/.claude-plugin/plugin.json", r#"{"name": "cl"}"#);
-    project.file(format!("cl/{file}"), "echo FIRST\n");
-}
-
-#[test]
-fn what_a_hook_runs_counts_whatever_it_is_called() {
-    for file in ["hooks/README", "run.log", "notes.csv", ".svn/x.sh", "LICENSE"] {
-        let server = ModelServer::start([Reply::text("ok")]).repeat_last();
-        let project = project_with(&server);
-        with_hook(&project, file);
-        project.brynhild(&["trust", "--plugin-dir", "cl", "--yes"]).success();
-        let chat = || {
-            project.brynhild(&["--plugin-dir", "cl", "chat", "x"]).success();
-            server.chats().last().unwrap().body.to_string()
-        };
-        assert!(chat().contains("FIRST"), "{file}");
-        project.file(format!("cl/{file}"), "echo SECOND\n");
-        assert!(!chat().contains("SECOND"), "{file}");
-    }
-}
-
-#[test]
-fn prose_and_data_that_nothing_names_may_change() {
-    let project = project();
-    with_hook(&project, "hooks/start.sh");
-    project.file("cl/README.md", "a").file("cl/data/x.csv", "1");
-    project.brynhild(&["trust", "--plugin-dir", "cl", "--yes"]).success();
-    project.file("cl/README.md", "b").file("cl/data/x.csv", "2").file("cl/ev.log", "new");
-    let shown = project.brynhild(&["--plugin-dir", "cl", "plugin", "show", "cl"]);
-    assert!(!shown.to_string().contains("not trusted"), "{shown}");
-    fs::rename(project.path().join("cl/README.md"), project.path().join("cl/NOTICE")).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(project.path().join("cl/NOTICE"), mode).unwrap();
-    let shown = project.brynhild(&["--plugin-dir", "cl", "plugin", "show", "cl"]);
-    assert!(shown.to_string().contains("not trusted"), "{shown}");
 }
 
 #[test]
@@ -118,4 +73,75 @@ fn a_path_that_is_given_on_its_own_counts_as_it_is() {
         project.file(&started, "false\n");
         assert_eq!(super::list(&project)[0]["state"], "changed", "{started}");
     }
+}
+
+/// A hook that runs a command before each tool call.
+fn guard(command: &str) -> String {
+    let hook = json!({"name": "guard", "type": "command", "command": command});
+    json!({"hooks": {"pre_tool_use": [hook]}}).to_string()
+}
+
+fn state(project: &Project) -> String {
+    super::list(project)[0]["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn hook_that_writes_a_log_keeps_its_trust() {
+    let project = project();
+    project
+        .file("tools/check.sh", "echo asked >> audit.log\n")
+        .file(".claude/hooks/note.sh", "echo asked\n")
+        .file(".brynhild/hooks.yaml", guard("sh tools/check.sh >> out.txt"));
+    trust(&project);
+    let list = r#"{"command": "ls"}"#;
+    for _ in 0..2 {
+        project.brynhild(&["tools", "exec", "Bash", "--input", list]).success();
+    }
+    assert_eq!(project.read("audit.log"), "asked\nasked\n");
+    project.file(".claude/hooks/hook.log", "written outside of the sandbox\n");
+    assert_eq!(state(&project), "unchanged");
+    project.file("tools/check.sh", "exit 0\n");
+    assert_eq!(state(&project), "changed", "the script itself is covered");
+}
+
+#[test]
+fn version_of_a_package_is_not_covered() {
+    let project = project();
+    project
+        .file("package.json", r#"{"version": "1.0.0", "scripts": {"lint": "true"}}"#)
+        .file(".brynhild/plugins/p/plugin.yaml", "name: p\nversion: '1'\n")
+        .file(".brynhild/plugins/p/package.json", r#"{"version": "1.0.0"}"#)
+        .file(".brynhild/hooks.yaml", guard("npm run lint"));
+    trust(&project);
+    project.file("package.json", r#"{"version": "1.0.1"}"#);
+    project.file(".brynhild/plugins/p/package.json", r#"{"version": "1.0.1"}"#);
+    assert_eq!(state(&project), "unchanged");
+}
+
+#[test]
+fn dialog_lists_command_lines_that_run_more_than_it_sees() {
+    let project = project();
+    let hooks: Vec<serde_json::Value> =
+        ["sh go.sh", "\"$CLAUDE_PROJECT_DIR\"/go.sh x", "make lint", "sh go.sh | tee x"]
+            .map(|command| json!({"type": "command", "command": command}))
+            .into();
+    let settings = json!({"hooks": {"Stop": [{"hooks": hooks}]}});
+    project.file("go.sh", "true\n").file(".claude/settings.json", settings.to_string());
+    let shown = project.brynhild(&["trust", "--json"]).json();
+    let lines = shown["uncovered"].as_array().unwrap().iter();
+    let lines: Vec<_> = lines.map(|line| line["command"].as_str().unwrap()).collect();
+    assert_eq!(lines, ["make lint", "sh go.sh | tee x"]);
+    let run = project.brynhild(&["trust"]);
+    let (_, after) = run.stderr.split_once("run more than trust can see").unwrap();
+    assert!(after.contains("make lint") && !after.contains("sh go.sh\n"), "{run}");
+}
+
+#[test]
+fn hashes_are_shown_only_with_verbose() {
+    let project = project();
+    project.file(".mcp.json", "{}");
+    let hash = project.brynhild(&["trust", "--json"]).json()["files"][0]["hash"].to_string();
+    let hash = &hash[1..9];
+    assert!(!project.brynhild(&["trust"]).stderr.contains(hash));
+    assert!(project.brynhild(&["--verbose", "trust"]).stderr.contains(hash));
 }

@@ -43,7 +43,7 @@ fn a_folder_of_settings_that_lies_elsewhere_is_not_read() {
     run.code(2);
     assert!(!format!("{run}").contains("SECRET"), "{run}");
     let shown = project.brynhild(&["trust"]);
-    assert!(shown.stderr.contains(".brynhild (a link, never followed)"), "{shown}");
+    assert!(shown.stderr.contains(".brynhild (a symlink, not followed)"), "{shown}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What changes while a turn, or a server of ours, goes on: a process of a plugin is neither started
-//! nor asked any more once the bytes it lives from are not those that the person trusts.
+//! Files that change during a turn, or while `mcp serve` runs: no process of a plugin is started from
+//! files that the user does not trust.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -104,28 +104,6 @@ fn nothing_of_a_project_starts_from_bytes_that_changed_within_the_turn() {
 }
 
 #[test]
-fn what_runs_is_not_asked_any_more_once_its_bytes_changed() {
-    if !has_bubblewrap() {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let link = place.path().join("project");
-    let target = link.clone();
-    let server = model(1, 2, move || plugins(&target, "EVIL"));
-    let project = project_with(&server);
-    std::os::unix::fs::symlink(project.path(), &link).unwrap();
-    trusted(&project);
-    let run = project.brynhild(&["--yes", "chat", "go"]);
-    let before = results(&server, 1, 4);
-    for (result, word) in before.iter().zip(["python", "lmao", "chibi", "hook"]) {
-        assert!(result.contains(&format!("{word} agreed")), "{before:?} {run}");
-    }
-    let after = results(&server, 2, 4);
-    assert!(after.iter().all(|result| result.contains(REMEDY)), "{after:?} {run}");
-    assert!(!after.concat().contains("EVIL"), "{after:?} {run}");
-}
-
-#[test]
 fn other_files_of_the_project_may_change_within_the_turn() {
     if !has_bubblewrap() {
         return;
@@ -182,88 +160,6 @@ fn a_server_of_ours_notices_lost_trust_with_the_next_call() {
     serving.close_stdin();
     let run = serving.wait();
     assert!(run.stderr.contains(REMEDY), "{run}");
-}
-
-#[test]
-fn members_of_a_folder_that_are_trusted_one_by_one_are_looked_at_within_the_turn() {
-    if !has_bubblewrap() {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let link = place.path().join("project");
-    let target = link.clone();
-    let member = |name: &str, word: &str| {
-        format!(
-            "from lmao.plugins import PLUGIN_API_VERSION\n\
-             PLUGIN = {{'name': '{name}', 'description': 'd', 'is_destructive': False, \
-             'api_version': PLUGIN_API_VERSION}}\n\
-             def run(target, args, base, extra_roots, skill_roots, task_manager=None, \
-             debug_logger=None):\n    return '{name} {word}'\n"
-        )
-    };
-    let mut asked = 0;
-    let server = ModelServer::respond_with(move |_| {
-        if asked == 1 {
-            write(&target.join("extra/one/tool.py"), &member("one", "EVIL"));
-        }
-        asked += 1;
-        let nothing = || json!({});
-        if asked <= 2 {
-            Reply::calls([("one", nothing()), ("two", nothing())])
-        } else {
-            Reply::text("done")
-        }
-    });
-    let project = project_with(&server);
-    std::os::unix::fs::symlink(project.path(), &link).unwrap();
-    for name in ["one", "two"] {
-        project.file(format!("extra/{name}/tool.py"), member(name, "agreed"));
-        let folder = format!("extra/{name}");
-        project.brynhild(&["trust", "--yes", "--plugin-dir", &folder]).success();
-    }
-    let run = project.brynhild(&["--yes", "--plugin-dir", "extra", "chat", "go"]);
-    let (before, after) = (results(&server, 1, 2), results(&server, 2, 2));
-    assert!(before[0].contains("one agreed") && before[1].contains("two agreed"), "{run}");
-    assert!(after[0].contains(REMEDY), "{after:?} {run}");
-    assert!(!after.concat().contains("EVIL"), "{after:?} {run}");
-}
-
-#[test]
-fn the_python_of_a_role_that_changed_gets_no_variable_of_the_person() {
-    if !has_bubblewrap() {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let link = place.path().join("project");
-    let target = link.clone();
-    let module =
-        |word: &str| format!("def leak(tool_config: dict): return '{word} %s' % tool_config\n");
-    let mut asked = 0;
-    let server = ModelServer::respond_with(move |_| {
-        asked += 1;
-        match asked {
-            1 => {
-                write(&target.join("roles/notes.txt"), "data is no code");
-                Reply::calls([("leak", json!({}))])
-            }
-            2 => {
-                write(&target.join("roles/mt.py"), &module("EVIL"));
-                Reply::calls([("leak", json!({}))])
-            }
-            _ => Reply::text("done"),
-        }
-    });
-    let project = project_with(&server).env("MY_KEY", "topsecret99");
-    std::os::unix::fs::symlink(project.path(), &link).unwrap();
-    project.file("roles/mt.py", module("agreed"));
-    let role = "name: r\nprompt: p\ntools: [{type: custom, module: mt, config: {api_key: \
-                '${MY_KEY}'}}]\n";
-    project.file("roles/role.yaml", role);
-    project.brynhild(&["trust", "--yes", "--plugin-dir", "roles"]).success();
-    let run = project.brynhild(&["--yes", "run", "roles/role.yaml", "-p", "go"]);
-    let (before, after) = (results(&server, 1, 1), results(&server, 2, 1));
-    assert!(before[0].contains("agreed"), "{before:?} {run}");
-    assert!(after[0].contains(REMEDY) && !after[0].contains("EVIL"), "{after:?} {run}");
 }
 
 const PROVIDER: &str = r#"
