@@ -21,7 +21,7 @@ pub(crate) use check::Outcome;
 
 /// Nested protected paths that get mounts. Each mount makes a start slower; the rest is compared
 /// and restored after the command.
-const NESTED_MOUNTS: usize = 8;
+const NESTED_MOUNTS: usize = 2;
 
 /// Device and inode.
 type Identity = (u64, u64);
