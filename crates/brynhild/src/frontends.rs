@@ -40,8 +40,9 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) trait View {
     /// Shows one.
     fn event(&mut self, event: &Event) -> io::Result<()>;
-    /// Answers a question about a call. Waits for a person where there is one.
-    async fn ask(&mut self, event: &Event) -> io::Result<Answer>;
+    /// Answers the questions about the calls of one reply, in order. Waits for a person where there
+    /// is one.
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>>;
     /// Shows a line that was typed meanwhile, and what becomes of it.
     fn heard(&mut self, _line: &str, hint: &str) -> io::Result<()> {
         output::hint(hint);
@@ -105,6 +106,7 @@ pub(crate) async fn show(
         has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
         signals: Signals::new()?,
         is_stopped: false,
+        asked: Vec::new(),
     };
     // What is typed is shown when it is a line, not where the answer happens to stand.
     let _quiet = steering.is_some().then(::tui::line::Quiet::new);
@@ -120,7 +122,15 @@ pub(crate) async fn show(
             if let Some(steering) = &mut steering {
                 steering.take(&event);
             }
-            let is_end = shown.event(&event, conversation, view).await?;
+            let is_end = shown.event(&event, view)?;
+            events.extend(std::iter::from_fn(|| conversation.events.try_recv().ok()));
+            // The questions of one reply come together, each after its judgment.
+            let is_judged = |next: &Arc<Event>| {
+                matches!(next.what, What::ToolJudged { .. } | What::Asked { .. })
+            };
+            if !shown.asked.is_empty() && !events.front().is_some_and(is_judged) {
+                shown.ask(conversation, view).await?;
+            }
             if let Some(steering) = &mut steering {
                 if shown.is_stopped {
                     steering.put_back();
@@ -199,41 +209,48 @@ struct Shown {
     signals: Signals,
     /// Whether the person stopped the turn.
     is_stopped: bool,
+    /// Questions that nobody was asked yet.
+    asked: Vec<Arc<Event>>,
 }
 
 impl Shown {
     /// Shows one event. Returns whether it ends the work.
-    async fn event(
-        &mut self,
-        event: &Event,
-        conversation: &Conversation,
-        view: &mut dyn View,
-    ) -> io::Result<bool> {
+    fn event(&mut self, event: &Arc<Event>, view: &mut dyn View) -> io::Result<bool> {
         self.verdict.take(event);
         view.event(event)?;
         match &event.what {
             What::TurnStarted { .. } if event.within.is_none() => self.has_begun = true,
-            What::Asked { call, .. } => {
-                let answer = tokio::select! {
-                    biased;
-                    // Of several questions one answer that stops the turn is enough.
-                    () = async {}, if self.is_stopped => Answer::Cancel,
-                    answer = view.ask(event) => answer?,
-                    exit = self.signals.next() => {
-                        self.verdict.interrupt(exit);
-                        Answer::Cancel
-                    }
-                };
-                self.is_stopped |= answer == Answer::Cancel;
-                let input = Input::Answer { call: call.clone(), answer };
-                let _ = conversation.inputs.send(input).await;
-            }
+            What::Asked { .. } => self.asked.push(Arc::clone(event)),
             What::TurnFinished { outcome, .. } if event.within.is_none() => {
                 return Ok(self.has_begun || is_early(outcome));
             }
             _ => {}
         }
         Ok(false)
+    }
+
+    /// Puts the questions that wait, and sends the answers.
+    async fn ask(&mut self, conversation: &Conversation, view: &mut dyn View) -> io::Result<()> {
+        let asked = std::mem::take(&mut self.asked);
+        let stop = || vec![Answer::Cancel; asked.len()];
+        let answers = tokio::select! {
+            biased;
+            // One answer that stops the turn is enough.
+            () = async {}, if self.is_stopped => stop(),
+            answers = view.ask(&asked) => answers?,
+            exit = self.signals.next() => {
+                self.verdict.interrupt(exit);
+                stop()
+            }
+        };
+        for (event, answer) in asked.iter().zip(answers) {
+            self.is_stopped |= answer == Answer::Cancel;
+            if let What::Asked { call, .. } = &event.what {
+                let input = Input::Answer { call: call.clone(), answer };
+                let _ = conversation.inputs.send(input).await;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -119,7 +119,7 @@ impl Permission {
 
 impl Permission {
     /// The parts for a list of several calls, under a heading with the call's number.
-    pub(crate) fn numbered(&self, number: usize, agent: &str) -> Vec<Part> {
+    pub fn numbered(&self, number: usize, agent: &str) -> Vec<Part> {
         let (line, rest) = match (&self.kind, &self.parts[..]) {
             (Kind::Edit(_), [Part::Words(_, line), rest @ ..]) => (format!("Edit {line}"), rest),
             (_, rest) => (self.summary(), rest),
@@ -128,6 +128,9 @@ impl Permission {
         std::iter::once(head).chain(rest.iter().cloned()).collect()
     }
 }
+
+/// The answer that puts the questions again, one at a time.
+pub const ONE_BY_ONE: &str = "Decide one by one";
 
 /// The title of one question about all of these calls.
 pub fn title(asked: &[Permission]) -> String {

@@ -1,6 +1,7 @@
 //! The answer as one JSON object at the end.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Level, Outcome, What};
@@ -32,8 +33,8 @@ impl View for Json {
         Ok(())
     }
 
-    async fn ask(&mut self, _event: &Event) -> io::Result<Answer> {
-        Ok(Answer::Nobody)
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
+        Ok(vec![Answer::Nobody; asked.len()])
     }
 
     fn shows_calls_at_end(&self) -> bool {

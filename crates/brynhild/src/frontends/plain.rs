@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::tui::prose::{Prose, Voice, printed};
@@ -432,13 +433,14 @@ impl View for Plain {
         Ok(())
     }
 
-    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
         self.erase()?;
         self.waiting = None;
         if self.options.can_ask {
-            return question::ask(event, self.options.project.as_deref(), self.palette).await;
+            return question::ask(asked, self.options.project.as_deref(), self.palette).await;
         }
-        if let What::Asked { call, tool, why, .. } = &event.what {
+        for event in asked {
+            let What::Asked { call, tool, why, .. } = &event.what else { continue };
             let agent = event.within.as_ref();
             let agent = agent.map_or_else(String::new, |it| format!(" of the agent {}", it.agent));
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
@@ -448,7 +450,7 @@ impl View for Plain {
             let hint = self.remedies.remove(call).unwrap_or_else(usual);
             self.notice(Level::Warning, &text, Some(&hint))?;
         }
-        Ok(Answer::Nobody)
+        Ok(vec![Answer::Nobody; asked.len()])
     }
 
     fn heard(&mut self, line: &str, hint: &str) -> io::Result<()> {

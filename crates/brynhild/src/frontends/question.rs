@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::event::{Answer, Event};
 use contract::text::visible;
 use rustix::termios::isatty;
-use tui::permission::{Offer, Part, Permission, offers};
+use tui::permission::{self, ONE_BY_ONE, Offer, Part, Permission, offers};
 use tui::theme::Role;
 
 use super::style::{Palette, paint};
@@ -17,30 +18,53 @@ use super::style::{Palette, paint};
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
 
-/// Asks on the terminal and waits for the answer. Dropping this gives no answer.
+/// Asks on the terminal about the calls of one reply, all at once or one by one as the person
+/// likes, and waits for the answers. Dropping this gives no answer.
 pub(crate) async fn ask(
-    event: &Event,
+    asked: &[Arc<Event>],
     project: Option<&Path>,
     palette: Palette,
-) -> io::Result<Answer> {
-    let Some(permission) = Permission::of(event, project) else {
-        return Ok(Answer::Nobody);
-    };
-    let (offers, default) = offers(std::slice::from_ref(&permission));
-    let mut text = words(&permission, palette);
+) -> io::Result<Vec<Answer>> {
+    let permissions: Vec<Permission> =
+        asked.iter().filter_map(|event| Permission::of(event, project)).collect();
+    if let Some(answer) = decide(&permissions, palette).await? {
+        return Ok(vec![answer; asked.len()]);
+    }
+    let mut answers = Vec::new();
+    for permission in &permissions {
+        let answer = match answers.last() {
+            Some(Answer::Cancel) => None,
+            _ => decide(std::slice::from_ref(permission), palette).await?,
+        };
+        answers.push(answer.unwrap_or(Answer::Cancel));
+    }
+    Ok(answers)
+}
+
+/// Asks about these calls at once; none if the person wants to decide one by one.
+async fn decide(asked: &[Permission], palette: Palette) -> io::Result<Option<Answer>> {
+    let (offers, default) = offers(asked);
+    let mut text = words(asked, palette);
     for offer in &offers {
         let number = offer.keys.chars().next().unwrap_or('?');
         let _ = writeln!(text, "  {number}  {}", offer.label);
+    }
+    let each = (asked.len() > 1).then(|| (offers.len() + 1).to_string());
+    if let Some(number) = &each {
+        let _ = writeln!(text, "  {number}  {ONE_BY_ONE}");
     }
     show(&text)?;
     let mark = format!("Answer [{}]: ", default + 1);
     loop {
         // Esc or the end of the input stops the turn.
-        let Some(line) = line(&mark).await? else { return Ok(Answer::Cancel) };
-        if let Some(answer) = answer(&line, &offers, default) {
-            return Ok(answer);
+        let Some(line) = line(&mark).await? else { return Ok(Some(Answer::Cancel)) };
+        if each.as_ref().is_some_and(|number| [number, "o", "each"].contains(&line.trim())) {
+            return Ok(None);
         }
-        let last = offers.len();
+        if let Some(answer) = answer(&line, &offers, default) {
+            return Ok(Some(answer));
+        }
+        let last = offers.len() + usize::from(each.is_some());
         writeln!(
             io::stderr(),
             "Type a number up to {last} (a reason may follow no), or c to stop."
@@ -120,20 +144,34 @@ async fn typed(choices: String) -> io::Result<Option<String>> {
 
 /// The question about a call, without its answers.
 pub(crate) fn about(event: &Event, project: Option<&Path>, palette: Palette) -> String {
-    Permission::of(event, project).map(|it| words(&it, palette)).unwrap_or_default()
+    Permission::of(event, project).map(|it| words(&[it], palette)).unwrap_or_default()
 }
 
 /// The title and all of what would run.
-fn words(permission: &Permission, palette: Palette) -> String {
-    let agent = permission.agent.as_ref();
-    let agent = agent.map_or_else(String::new, |agent| format!(" (agent {agent})"));
-    let mut text = format!("\n{}{agent}\n", paint(palette.strong, &permission.title()));
-    for part in &permission.parts {
+fn words(asked: &[Permission], palette: Palette) -> String {
+    let agent = |permission: &Permission| {
+        let agent = permission.agent.as_ref();
+        agent.map_or_else(String::new, |agent| format!(" (agent {agent})"))
+    };
+    let title = paint(palette.strong, &permission::title(asked));
+    match asked {
+        [one] => format!("\n{title}{}\n{}", agent(one), body(&one.parts, palette)),
+        several => {
+            let numbered = (1..).zip(several).flat_map(|(at, it)| it.numbered(at, &agent(it)));
+            format!("\n{title}\n{}", body(&numbered.collect::<Vec<_>>(), palette))
+        }
+    }
+}
+
+fn body(parts: &[Part], palette: Palette) -> String {
+    let mut text = String::new();
+    for part in parts {
         let (body, style) = match part {
             Part::Words(role, line) => {
                 let style = match role {
                     Role::Caution => palette.caution,
                     Role::Soft => palette.soft,
+                    Role::Heading => palette.strong,
                     _ => anstyle::Style::new(),
                 };
                 let _ = writeln!(text, "  {}", paint(style, line));

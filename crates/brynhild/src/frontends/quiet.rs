@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event, What};
@@ -45,14 +46,14 @@ impl View for Quiet {
         Ok(())
     }
 
-    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
         if self.can_ask {
-            return question::ask(event, self.project.as_deref(), self.palette).await;
+            return question::ask(asked, self.project.as_deref(), self.palette).await;
         }
         if let Some(remedy) = self.remedy.take() {
             output::hint(&remedy);
         }
-        Ok(Answer::Nobody)
+        Ok(vec![Answer::Nobody; asked.len()])
     }
 
     fn shows_calls_at_end(&self) -> bool {

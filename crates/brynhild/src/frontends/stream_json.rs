@@ -1,6 +1,7 @@
 //! The event stream, one JSON object a line, as the published schema describes it.
 
 use std::io::{self, BufWriter, Stdout, Write};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event};
@@ -28,8 +29,8 @@ impl View for StreamJson {
         writeln!(self.out, "{}", output::quiet(&json))
     }
 
-    async fn ask(&mut self, _event: &Event) -> io::Result<Answer> {
-        Ok(Answer::Nobody)
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
+        Ok(vec![Answer::Nobody; asked.len()])
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! Beside what a view shows: the conversation log, and events kept for an export.
 
 use std::io;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Level, What};
@@ -82,8 +83,8 @@ impl View for Tee<'_> {
         self.keep(event);
     }
 
-    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
-        self.view.ask(event).await
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
+        self.view.ask(asked).await
     }
 
     fn heard(&mut self, line: &str, hint: &str) -> io::Result<()> {

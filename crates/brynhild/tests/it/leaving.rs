@@ -137,3 +137,51 @@ fn jobs_can_be_listed_by_the_user() {
     let run = project().brynhild(&["chat", "/jobs"]);
     assert_eq!(run.success().stdout, "no background commands\n");
 }
+
+#[test]
+fn a_question_without_the_full_screen_is_about_all_calls_of_a_reply() {
+    let request = |host: &str| ("Bash", json!({"command": "true", "network": [host]}));
+    let calls = || Reply::calls([request("a.example"), request("b.example")]);
+    let server = ModelServer::start([calls(), calls(), Reply::text("done")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "go"], (100, 90));
+    let answer_nth = |number: usize, title: &str, answer: &str| {
+        terminal.wait_until(title, |screen| {
+            let text = screen.contents();
+            let is_ready = text.trim_end().ends_with("Answer [1]:");
+            is_ready && text.contains(title) && text.matches("Answer [1]:").count() == number
+        });
+        terminal.send(answer);
+    };
+    answer_nth(1, "Leave the sandbox? (2 calls)", "4 not now\r");
+    answer_nth(2, "Decide one by one", "5\r");
+    answer_nth(3, "Yes, and always allow a.example in this project", "1\r");
+    answer_nth(4, "Yes, and always allow b.example in this project", "1\r");
+    assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.history());
+    let results = server.chats()[1].body.to_string();
+    assert_eq!(results.matches("not now").count(), 2, "{results}");
+}
+
+#[test]
+fn files_in_the_home_directory_are_asked_about() {
+    let calls = || {
+        Reply::calls([
+            ("Read", json!({"file_path": "~/notes.txt"})),
+            ("Write", json!({"file_path": "~/new.txt", "content": "x\n"})),
+            ("Write", json!({"file_path": "~/.ssh/authorized_keys", "content": "x\n"})),
+        ])
+    };
+    let server = ModelServer::start([calls(), Reply::text("ok"), calls(), Reply::text("ok")]);
+    let project = project_with(&server);
+    std::fs::write(project.home().join("notes.txt"), "remember\n").unwrap();
+    let run = project.brynhild(&STREAM);
+    run.code(3);
+    assert_eq!(asked(&events(&run)), 2, "{run}");
+    let yes = project.brynhild(&["chat", "--yes", "go"]);
+    yes.success();
+    assert_eq!(std::fs::read_to_string(project.home().join("new.txt")).unwrap(), "x\n");
+    let results = server.chats()[3].body.to_string();
+    assert!(results.contains("remember"), "{results}");
+    assert!(results.contains("~/.ssh/authorized_keys is in a protected location"), "{results}");
+    assert!(!project.home().join(".ssh/authorized_keys").exists());
+}

@@ -75,7 +75,7 @@ impl Approval {
             .collect();
         if asks.len() > 1 {
             let keys = if choices.len() > 2 { "5o" } else { "3o" };
-            let label = "Decide one by one".to_owned();
+            let label = permission::ONE_BY_ONE.to_owned();
             choices.push(Choice { keys, word: "each", label, takes_words: false });
         }
         let question = Question::new(title, parts, choices, default, now);
