@@ -32,7 +32,15 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
         findings.push(step.from(&origin));
     }
     let mut read_only = true;
+    let writes = actions.iter().any(|it| matches!(it, Action::Write { .. }));
     for action in actions {
+        // The built-in tools state links on the way to a written file as read.
+        if let Action::Read { path } = action
+            && writes
+            && call.tool.source == BUILTIN
+        {
+            findings.extend(call.file_rules(Touch::Write, path));
+        }
         let (steps, changes_nothing) = judge_action(call, action);
         read_only &= changes_nothing;
         findings.extend(refusal(call, action));

@@ -1,7 +1,8 @@
 //! Which file a path means, and whether a tool may read or write there.
 //!
 //! A path is resolved completely (`~`, `..`, symbolic links) before it is judged. Of the open and
-//! closed folders that hold it, the one nearest to it decides. Nothing here opens a file.
+//! closed folders that hold it, the one nearest to it decides. The policy asks about a path that
+//! no folder holds. Nothing here opens a file.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,10 @@ use crate::outcome::Stop;
 pub(crate) const UNREADABLE: &str = "Read access denied: ";
 /// And where it may not be written.
 pub(crate) const UNWRITABLE: &str = "Write access denied: ";
+
+/// Why a file is closed to these tools, and what remains.
+const SECRET: &str =
+    "It holds credentials or belongs to the system; to use it, call Bash with `outside: true`";
 
 /// Where tools may read and write.
 pub(crate) struct Paths {
@@ -56,15 +61,10 @@ impl Paths {
         paths.readable.extend(open.iter().cloned());
         paths.writable = open;
 
-        let (unreadable, unwritable) = system_folders();
-        let mut closed: Vec<_> = unreadable.iter().map(PathBuf::from).collect();
-        // A home of `/`, as in some containers, would close everything.
-        if let Some(home) = settings.home.as_ref().filter(|home| home.parent().is_some()) {
-            let secrets = SECRETS.iter().map(|name| home.join(name));
-            closed.extend(secrets.chain([home.clone()]));
-        }
+        let home = settings.home.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
+        let mut closed: Vec<_> = SYSTEM_SECRETS.iter().map(PathBuf::from).chain(home).collect();
         paths.closed_to_reading = paths.resolve_all(closed.iter());
-        closed.extend(unwritable.iter().map(PathBuf::from));
+        closed.extend(["/dev", "/sys"].map(PathBuf::from));
         paths.closed_to_writing = paths.resolve_all(closed.iter());
         paths
     }
@@ -80,11 +80,7 @@ impl Paths {
         if self.may_read(&path) {
             Ok(path)
         } else {
-            let allowed = self.allowed();
-            Err(Stop::Failed(format!(
-                "{UNREADABLE}{given} is in a protected location. Readable are {allowed}, \
-                 and system folders that hold no one's private files"
-            )))
+            Err(Stop::Failed(format!("{UNREADABLE}{given} is in a protected location. {SECRET}")))
         }
     }
 
@@ -112,10 +108,7 @@ impl Paths {
                 Some(name) if is_asked_about(&path, folder, name) => return Ok(path),
                 Some(name) => format!("Other programs run or obey what is in `{name}`"),
             },
-            Verdict::Closed => {
-                let allowed = self.allowed();
-                format!("Writable are {allowed}; for other files call Bash with `outside: true`")
-            }
+            Verdict::Closed => SECRET.to_owned(),
         };
         Err(Stop::Failed(format!("{UNWRITABLE}{given} is in a protected location. {why}")))
     }
@@ -196,12 +189,6 @@ impl Paths {
         let resolve = |path: &PathBuf| self.resolve(&path.to_string_lossy()).ok();
         given.filter_map(resolve).collect()
     }
-
-    fn allowed(&self) -> String {
-        let folders = self.writable.iter().rev();
-        let names: Vec<_> = folders.map(|path| path.display().to_string()).collect();
-        names.join(", ")
-    }
 }
 
 /// The path, where it is the one that was judged: a link that was changed since leads to another.
@@ -258,51 +245,9 @@ const SECRETS: &[&str] = &[
     ".ssh",
 ];
 
-/// The system's folders that are closed to reading, and those that are closed to writing besides.
-fn system_folders() -> (&'static [&'static str], &'static [&'static str]) {
-    if cfg!(target_os = "macos") {
-        (
-            &["/Users", "/Volumes"],
-            &[
-                "/System",
-                "/Library",
-                "/Applications",
-                "/private",
-                "/cores",
-                "/etc",
-                "/usr",
-                "/bin",
-                "/sbin",
-                "/var",
-                "/opt",
-                "/dev",
-            ],
-        )
-    } else if cfg!(target_os = "linux") {
-        (
-            // A process can read its own environment, keys and all, below `/proc`.
-            &[
-                "/home",
-                "/root",
-                "/mnt",
-                "/media",
-                "/run/media",
-                "/proc",
-                "/run/secrets",
-                "/run/user",
-                "/etc/shadow",
-                "/etc/gshadow",
-                "/etc/ssl/private",
-            ],
-            &[
-                "/etc", "/usr", "/bin", "/sbin", "/var", "/opt", "/boot", "/lib", "/lib64",
-                "/lib32", "/srv", "/dev", "/sys", "/run",
-            ],
-        )
-    } else {
-        (&[], &[])
-    }
-}
+/// What stays closed of the system. A process can read its own environment, keys and all, below `/proc`.
+const SYSTEM_SECRETS: &[&str] =
+    &["/proc", "/run/secrets", "/run/user", "/etc/shadow", "/etc/gshadow", "/etc/ssl/private"];
 
 #[cfg(test)]
 mod tests;

@@ -187,9 +187,9 @@ mod tests {
         assert_eq!(project.fail(&tool, args("folder")).await, "Not a file: folder");
         let message = project.fail(&tool, args("folder/file/below")).await;
         assert!(message.contains("folder/file/below"), "{message}");
-        let message = project.fail(&tool, args("~/.profile")).await;
+        let message = project.fail(&tool, args("~/.ssh/config")).await;
         assert!(
-            message.starts_with("Write access denied: ~/.profile is in a protected location. ")
+            message.starts_with("Write access denied: ~/.ssh/config is in a protected location. ")
         );
         let message = fixture::refusal(&tool, &args(".git/hooks/post-commit"));
         assert!(message.contains("is in a protected location. "), "{message}");
@@ -208,15 +208,17 @@ mod tests {
         assert_eq!(check("d/f"), Ok(()));
     }
 
-    #[tokio::test]
-    async fn a_planted_link_is_judged_by_where_it_leads() {
+    #[test]
+    fn actions_name_the_target_of_a_link_and_the_link() {
         let project = Project::new();
-        let outside = project.path("../outside");
+        let outside = project.path("..").canonicalize().unwrap().join("outside");
         symlink(&outside, project.path("link")).unwrap();
         let args = json!({"file_path": "link", "content": "x"});
-        let message = project.fail(&tool(&project), args).await;
-        assert!(message.starts_with("Write access denied: link "), "{message}");
-        assert!(!outside.exists());
+        let actions = tool(&project).actions(&args).unwrap();
+        let [Action::Read { path: link }, Action::Write { path, .. }] = actions.as_slice() else {
+            panic!("{actions:?}");
+        };
+        assert_eq!((link, path), (&project.path("link"), &outside));
     }
 
     #[tokio::test]

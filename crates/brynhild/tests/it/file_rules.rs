@@ -351,6 +351,7 @@ fn file_rules_hold_for_names_of_symlinks_and_their_targets() {
         ("secret", "real"),
         ("src/key.pem", "../deep/plain"),
         ("src/open", "../sub/.env"),
+        ("src/a.key", "a"),
     ] {
         std::os::unix::fs::symlink(target, project.path().join(link)).unwrap();
     }
@@ -368,13 +369,15 @@ fn file_rules_hold_for_names_of_symlinks_and_their_targets() {
     assert!(listed.contains("real/k"), "{listed}");
     project.config(
         "permissions: {deny: [Read(.env), Write(.env), 'Read(secret/**)', 'Write(secret/**)', \
-         'Read(**/*.pem)']}\n",
+         'Read(**/*.pem)', 'Write(**/*.key)']}\n",
     );
     let (reads, searches, listed) = all(&project);
     assert!(reads.iter().all(|said| !said.contains("CANARY")), "{reads:?}");
     assert!(searches.iter().all(|said| !said.contains("CANARY")), "{searches:?}");
     assert!(!listed.contains("real/k"), "{listed}");
-    for path in [".env", "secret/n", "src/open"] {
+    let edit = json!({"file_path": "src/a.key", "old_string": "open", "new_string": "x"});
+    assert!(used(&project, "Edit", &edit).contains("denied"));
+    for path in [".env", "secret/n", "src/open", "src/a.key"] {
         let said = used(&project, "Write", &json!({"file_path": path, "content": "x"}));
         assert!(said.contains("denied"), "{path}: {said}");
     }

@@ -62,8 +62,8 @@ async fn what_cannot_be_edited_is_named() {
     let refuse = |args: Value| fixture::refusal(&tool, &args);
     assert!(refuse(edit("", "b")).starts_with("No old_string provided"));
     assert!(refuse(edit("a", "a")).starts_with("old_string and new_string are the same"));
-    let outside = json!({"file_path": "/etc/hosts", "old_string": "a", "new_string": "b"});
-    assert!(refuse(outside).starts_with("Write access denied: /etc/hosts is in a protected"));
+    let outside = json!({"file_path": "/dev/null", "old_string": "a", "new_string": "b"});
+    assert!(refuse(outside).starts_with("Write access denied: /dev/null is in a protected"));
     let folder = json!({"file_path": "folder", "old_string": "a", "new_string": "b"});
     assert_eq!(project.fail(&tool, folder).await, "Not a file: folder");
 }

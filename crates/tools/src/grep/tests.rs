@@ -96,8 +96,8 @@ async fn what_is_wrong_is_named() {
     assert!(message.contains("unknown file type `klingon`"), "{message}");
     let message = fail(json!({"pattern": "a", "glob": "{a"})).await;
     assert!(message.contains("invalid glob `{a`"), "{message}");
-    let message = fixture::refusal(&tool, &json!({"pattern": "a", "path": "~"}));
-    assert!(message.starts_with("Read access denied: ~ is in a protected location. "));
+    let message = fixture::refusal(&tool, &json!({"pattern": "a", "path": "~/.ssh"}));
+    assert!(message.starts_with("Read access denied: ~/.ssh is in a protected location. "));
     assert_eq!(fixture::refusal(&tool, &json!({"pattern": ""})), "No pattern provided");
 }
 

@@ -79,23 +79,25 @@ fn actions_name_the_resolved_path_and_links_on_the_way_and_refuse_closed_ones() 
     let actions = tool.actions(&json!({"file_path": "./link"})).unwrap();
     let paths = ["real", "link"].map(|name| Action::Read { path: project.path(name) });
     assert_eq!(actions, paths);
-    let message = fixture::refusal(&tool, &json!({"file_path": "~/.bashrc"}));
-    assert!(message.starts_with("Read access denied: ~/.bashrc is in a protected location. "));
+    let message = fixture::refusal(&tool, &json!({"file_path": "~/.netrc"}));
+    assert!(message.starts_with("Read access denied: ~/.netrc is in a protected location. "));
     let message = fixture::refusal(&tool, &json!({"file_path": " "}));
     assert_eq!(message, "No file_path provided");
 }
 
 #[tokio::test]
-async fn a_link_planted_after_approval_does_not_open_a_closed_file() {
+async fn a_link_planted_after_approval_is_not_followed() {
     let project = Project::with(&[("notes", "x")]);
     std::fs::write(project.path("../secret"), "key").unwrap();
     let tool = tool(&project);
     let args = json!({"file_path": "notes"});
-    tool.actions(&args).unwrap();
+    let (mut context, _lines) = project.context();
+    context.actions = tool.actions(&args).unwrap();
     std::fs::remove_file(project.path("notes")).unwrap();
     symlink(project.path("../secret"), project.path("notes")).unwrap();
-    let message = project.fail(&tool, args).await;
-    assert!(message.starts_with("Read access denied: notes "), "{message}");
+    let output = tool.run(&fixture::call(args), &context).await.unwrap();
+    let message = output.error.unwrap();
+    assert!(message.starts_with("notes led to another file"), "{message}");
 }
 
 #[test]
