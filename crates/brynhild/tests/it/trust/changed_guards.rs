@@ -116,6 +116,31 @@ fn changed_guard_of_a_chibi_plugin_refuses_its_calls() {
 }
 
 #[test]
+fn changed_guard_of_an_lmao_plugin_refuses_its_calls() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let plugin = "from lmao.plugins import PLUGIN_API_VERSION\n\
+        PLUGIN = {'name': 'watch', 'description': 'd', 'is_destructive': False,\n\
+        \x20         'api_version': PLUGIN_API_VERSION}\n\
+        def run(target, args, base, extra_roots, skill_roots, **rest):\n    return '{}'\n\
+        def see(ctx):\n    pass\n\
+        HOOKS = {'pre_tool_execution': 'see'}\n";
+    let project = project();
+    let file = ".brynhild/plugins/watch/tool.py";
+    project.file(file, plugin);
+    trust(&project);
+    bash(&project).success();
+    project.file(file, format!("{plugin}# changed\n"));
+    for _ in 0..2 {
+        let run = bash(&project);
+        assert_ne!(run.status.code(), Some(0), "{run}");
+        assert!(run.stderr.contains(file), "{run}");
+    }
+    decides(&project);
+}
+
+#[test]
 fn changed_file_that_guards_nothing_refuses_nothing() {
     let project = project();
     let hooks = "hooks:\n  post_tool_use:\n    - {name: a, type: command, command: sh go.sh}\n";
