@@ -5,6 +5,7 @@ mod files;
 mod looking;
 mod names;
 pub(crate) mod secrets;
+mod walls;
 mod words;
 
 use std::fmt::Write as _;

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
-use testkit::Project;
+use testkit::{ModelServer, Project, Reply};
 
-use crate::project;
+use crate::{project, project_with};
 
 /// Runs a script of plain git and shell in the project.
 #[expect(clippy::disallowed_methods, reason = "a test looks at repositories with plain git")]
@@ -127,6 +127,30 @@ fn programs_of_a_hostile_repository_run_only_in_the_sandbox() {
     project.brynhild(&["tools", "exec", "Bash", "--input", &input, "--yes"]);
     project.brynhild(&["tools", "list"]).success();
     assert_eq!(fired(&project), Vec::<String>::new());
+}
+
+/// What the program itself does around a turn: it looks at the branch, takes snapshots, shows and undoes.
+#[test]
+fn a_turn_and_its_undo_run_no_program_of_a_hostile_repository() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "echo three > a.txt; git add -A; git stash"}))]),
+        Reply::calls([("Write", json!({"file_path": "b.txt", "content": "x\n"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    repository(&project);
+    make_hostile(&project);
+    project.brynhild(&["chat", "--yes", "--session", "s", "go"]).success();
+    for words in [
+        &["session", "changes", "--diff"][..],
+        &["session", "undo"],
+        &["session", "redo"],
+        &["session", "undo", "--force"],
+    ] {
+        let run = project.brynhild(words);
+        assert_eq!(fired(&project), Vec::<String>::new(), "{words:?}: {run}");
+    }
+    assert_eq!(project.read("a.txt"), "two\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -387,4 +387,43 @@ fn what_a_tool_wrote_that_says_it_only_looks_is_undone() {
     assert!(run.success().stdout.contains("sly.txt"), "{run}");
     session(&project, &["undo"]).success();
     assert!(!project.path().join("sly.txt").exists());
+}
+
+#[test]
+fn nothing_is_undone_through_what_took_the_place_of_a_file() {
+    let server = worker();
+    let project = project_with(&server);
+    let outside = project.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    for name in ["link", "hard", "in"] {
+        fs::write(outside.join(name), "mine\n").unwrap();
+    }
+    project
+        .file("link", "one\n")
+        .file("hard", "one\n")
+        .file("folder", "one\n")
+        .file("sub/in", "one\n");
+    work(&project, "run: for f in link hard folder sub/in; do echo mine > $f; done");
+    let root = project.path();
+    for name in ["link", "hard", "folder", "sub/in"] {
+        fs::remove_file(root.join(name)).unwrap();
+    }
+    symlink(outside.join("link"), root.join("link")).unwrap();
+    fs::hard_link(outside.join("hard"), root.join("hard")).unwrap();
+    project.file("folder/kept", "kept\n");
+    fs::remove_dir(root.join("sub")).unwrap();
+    symlink(&outside, root.join("sub")).unwrap();
+    for flags in [&["undo"][..], &["undo", "--force"]] {
+        let run = session(&project, flags);
+        for name in ["link", "hard", "in"] {
+            assert_eq!(fs::read_to_string(outside.join(name)).unwrap(), "mine\n", "{name}: {run}");
+        }
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 3, "{run}");
+        if flags.len() == 1 {
+            for name in ["link", "folder", "sub/in"] {
+                assert!(run.stdout.contains(name), "{name} is not told: {run}");
+            }
+            assert_eq!(project.read("folder/kept"), "kept\n", "{run}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod approvals;
+mod bash;
 mod corpus;
 mod files;
 mod modes;

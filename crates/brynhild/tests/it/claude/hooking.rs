@@ -272,9 +272,12 @@ fn options_reach_programs_as_variables_and_arguments() {
         ("hooks/hooks.json", &hooks.to_string()),
     ];
     plugin(&project, "guard", &files);
-    project.config_more("plugins:\n  guard:\n    who: ann\n");
+    let who = "ann; touch fooled # $(touch fooled)";
+    project.config_more(&format!("plugins:\n  guard:\n    who: '{who}'\n"));
     project.brynhild(&["chat", "go"]).success();
-    assert!(server.chats()[0].text.contains("hello ann ann"), "{}", server.chats()[0].text);
+    let text = server.chats()[0].text.clone();
+    assert!(text.contains(&format!("hello {who} {who}")), "{text}");
+    assert!(!project.path().join("fooled").exists());
 }
 
 #[test]

@@ -402,3 +402,37 @@ fn an_authorization_server_that_calls_itself_by_another_name_is_refused() {
     run.code(1);
     assert!(run.stderr.contains("issuer mismatch"), "{run}");
 }
+
+#[test]
+fn a_page_that_is_none_is_not_shown_to_be_opened() {
+    for page in [
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "a:$(touch fooled)",
+        "http://evil.example/authorize",
+        "http://localhost@evil.example/authorize",
+        "--version",
+    ] {
+        let server = Guarded::start(json!({"authorization_endpoint": page}));
+        let project = project();
+        project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+        let run = project.brynhild(&["mcp", "login", "web"]);
+        run.code(1);
+        assert_eq!(run.stdout, "", "{page}: {run}");
+        assert!(server.asked("/authorize").is_empty() && server.asked("/token").is_empty());
+        assert!(!project.path().join("fooled").exists(), "{page}");
+    }
+}
+
+#[test]
+fn a_page_is_one_line_of_plain_characters_whatever_the_server_names() {
+    let page = "https://a.example/\r\n\u{1b}]52;c;eA==\u{7}\u{202e}authorize";
+    let server = Guarded::start(json!({"authorization_endpoint": page}));
+    let project = project();
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    let signing = project.command(&["mcp", "login", "web"]).spawn();
+    signing.wait_for_stdout("\n");
+    let shown = signing.stdout();
+    let line = shown.strip_suffix('\n').unwrap();
+    assert!(line.chars().all(|c| c.is_ascii_graphic()), "{shown:?}");
+}

@@ -1,10 +1,13 @@
 //! Our tools for other agents.
 
+use std::io::Write as _;
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
 use super::add;
-use crate::faults::clients::{answer, send};
+use crate::faults::clients::{answer, send, serving_http};
 use crate::{project, project_with};
 
 pub(crate) fn initialize(capabilities: &Value) -> Value {
@@ -208,6 +211,45 @@ fn who_names_no_token_is_told_of_one_that_clients_must_send() {
     }
     serving.interrupt();
     serving.wait().code(130);
+}
+
+/// A page of another name that leads to this machine, and a form that any page may send.
+#[test]
+fn requests_to_another_name_and_in_another_form_are_refused() {
+    let project = project();
+    let (serving, host) = serving_http(&project);
+    let port = host.rsplit(':').next().unwrap();
+    let body = call(1, "Write", &json!({"file_path": "made", "content": "x"})).to_string();
+    let ask = |method: &str, head: &str| {
+        let mut stream = TcpStream::connect(&host).unwrap();
+        let length = body.len();
+        let head = format!(
+            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nAccept: application/json, \
+             text/event-stream\r\nContent-Length: {length}\r\n{head}\r\n"
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        answer(stream)
+    };
+    let json = "Content-Type: application/json\r\n";
+    for name in [
+        format!("Host: evil.test:{port}\r\n"),
+        format!("Host: localhost.evil.test:{port}\r\n"),
+        format!("Host: 127.0.0.1.evil.test:{port}\r\n"),
+        format!("Host: evil.test:{port}\r\nHost: {host}\r\n"),
+        String::new(),
+    ] {
+        let said = ask("POST", &format!("{name}{json}"));
+        assert!(said.starts_with("HTTP/1.1 40"), "{name}: {said}");
+    }
+    for form in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        let said = ask("POST", &format!("Host: {host}\r\nContent-Type: {form}\r\n"));
+        assert!(said.starts_with("HTTP/1.1 415"), "{form}: {said}");
+    }
+    let said = ask("GET", &format!("Host: {host}\r\n{json}"));
+    assert!(said.starts_with("HTTP/1.1 4"), "{said}");
+    serving.interrupt();
+    serving.wait().code(130);
+    assert!(!project.path().join("made").exists());
 }
 
 #[test]

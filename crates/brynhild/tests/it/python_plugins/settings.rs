@@ -7,6 +7,7 @@ use serde_json::json;
 use testkit::{ModelServer, Reply};
 
 use super::{error, exec, output, plugin, tool, write};
+use crate::git::shell;
 use crate::{project, project_with};
 
 const SEES: &str = "return ToolResult(success=True, output=os.environ.get(\"BRYNHILD_PLUGIN_SETTINGS\", \"none\"))";
@@ -118,4 +119,69 @@ fn a_package_that_cannot_be_had_is_told_in_pips_words() {
     write(&root.join("plugin.yaml"), manifest);
     let call = exec(&project, "sells", &json!({}));
     assert!(error(&call).contains("/nowhere/fruit-1.0-py3-none-any.whl"), "{call}");
+}
+
+/// Its own code builds it, and would leave marks in the project and in the home.
+const BUILT: &str = "\
+import os
+def mark(*_, **__):
+    for folder in FOLDERS:
+        try:
+            open(os.path.join(folder, 'fooled'), 'w').close()
+        except OSError:
+            pass
+    raise SystemExit('the backend ran')
+get_requires_for_build_wheel = prepare_metadata_for_build_wheel = build_wheel = mark
+";
+
+#[test]
+fn what_a_package_runs_to_be_built_comes_with_the_first_call_and_is_confined() {
+    let project = project().env("PIP_NO_INDEX", "1");
+    let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
+    let folders = json!([project.path(), project.home(), root]).to_string();
+    let built = root.join("fruit/backend.py");
+    write(&built, &BUILT.replace("FOLDERS", &folders));
+    let system = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n";
+    write(&root.join("fruit/pyproject.toml"), system);
+    let package = format!("fruit @ file://{}", root.join("fruit").display());
+    let manifest =
+        format!("name: market\nversion: '1.0.0'\ntools: [sells]\ndependencies: ['{package}']\n");
+    write(&root.join("plugin.yaml"), &manifest);
+    let is_marked = || {
+        let folders = [project.path(), project.home(), root.clone()];
+        folders.iter().any(|folder| folder.join("fooled").exists())
+    };
+    for words in [&["plugin", "list"][..], &["plugin", "show", "market"], &["tools", "list"]] {
+        let run = project.brynhild(words);
+        assert!(!run.stderr.contains("the backend ran") && !is_marked(), "{run}");
+    }
+    let call = exec(&project, "sells", &json!({}));
+    assert!(error(&call).contains("the backend ran"), "{call}");
+    assert!(!is_marked(), "{call}");
+}
+
+#[test]
+fn a_package_whose_files_lead_out_of_it_puts_nothing_elsewhere() {
+    let project = project().env("PIP_NO_INDEX", "1");
+    let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
+    let package = testkit::wheel("fruit", &root);
+    let up = "../".repeat(12);
+    for folder in [project.path(), project.home(), root.clone()] {
+        let target = folder.join("fooled");
+        let name = format!("{up}{}", target.to_str().unwrap().trim_start_matches('/'));
+        for name in [name, target.display().to_string()] {
+            let add =
+                "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'a').writestr(sys.argv[2], 'x')";
+            let file = package.split("file://").nth(1).unwrap();
+            shell(&project, &format!("python3 -c \"{add}\" '{file}' '{name}'"));
+        }
+    }
+    let manifest =
+        format!("name: market\nversion: '1.0.0'\ntools: [sells]\ndependencies: ['{package}']\n");
+    write(&root.join("plugin.yaml"), &manifest);
+    let call = exec(&project, "sells", &json!({}));
+    assert_ne!(call.status.code(), Some(0), "{call}");
+    for folder in [project.path(), project.home(), root] {
+        assert!(!folder.join("fooled").exists(), "{} {call}", folder.display());
+    }
 }
