@@ -89,7 +89,7 @@ pub(crate) fn read(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
 }
 
 fn read_at(text: &str, cwd: &Path, home: Option<&Path>, depth: usize) -> Script {
-    if text.len() > LONGEST {
+    if text.len() > LONGEST || has_word_across_lines(text) {
         return Script { is_broken: true, ..Script::default() };
     }
     let mut script = tree::read(text, normalize(cwd), home);
@@ -97,11 +97,36 @@ fn read_at(text: &str, cwd: &Path, home: Option<&Path>, depth: usize) -> Script 
         let odd = format!("the character {}, which is not what it looks like", c.escape_unicode());
         script.odd.get_or_insert(odd);
     }
+    if is_parsed_otherwise(text) {
+        script.odd.get_or_insert_with(|| "a word that the parser splits".to_owned());
+    }
     let direct = std::mem::take(&mut script.commands);
     for command in direct {
         follow(&mut script, command, home, depth);
     }
     script
+}
+
+/// Returns true if a backslash joins two lines within a word, which the parser reads as two words.
+fn has_word_across_lines(text: &str) -> bool {
+    let is_blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
+    text.match_indices("\\\n").any(|(at, joint)| {
+        let (before, after) = (&text[..at], &text[at + joint.len()..]);
+        !is_blank(before.chars().next_back()) && !is_blank(after.chars().next())
+    })
+}
+
+/// Returns true if the parser may find other arguments than Bash: a word begins with an escaped blank,
+/// or ends in a digit before a redirection.
+fn is_parsed_otherwise(text: &str) -> bool {
+    let is_break = |b: u8| b" \t\n;&|()<>".contains(&b);
+    text.as_bytes().windows(3).any(|part| match part {
+        [before, b'\\', b' ' | b'\t'] => is_break(*before),
+        [before, digit, b'>' | b'<'] => {
+            digit.is_ascii_digit() && !is_break(*before) && !before.is_ascii_digit()
+        }
+        _ => false,
+    })
 }
 
 /// Adds a command, and those that it runs.
@@ -237,7 +262,8 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
 
 /// The words of text that was not parsed, without quotes and directories.
 pub(crate) fn raw_words(text: &str) -> HashSet<String> {
-    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let plain: String =
+        text.replace("\\\n", "").chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let in_word = |c: char| c.is_alphanumeric() || "_-.+".contains(c);
     plain.split(|c| !in_word(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

@@ -150,11 +150,24 @@ impl<'t> Walk<'_, 't> {
             "heredoc_start" if !self.source(node.byte_range()).contains(['\'', '"', '\\']) => {
                 self.odd("a here-document whose delimiter is not quoted");
             }
+            // The parser finds no substitution in a body that begins with a blank.
+            "heredoc_body" if self.is_expanded(node) && node.named_child_count() == 0 => {
+                let source = contract::text::head(self.source(node.byte_range()), SHOWN).to_owned();
+                self.script.unclear.push((source, "a here-document may run commands"));
+            }
             "subshell" | "command_substitution" | "process_substitution" => {
                 self.scopes.push((node.end_byte(), self.current.clone()));
             }
             _ => {}
         }
+    }
+
+    /// Returns true if the shell would run a substitution in the text of a here-document.
+    fn is_expanded(&self, body: Node<'_>) -> bool {
+        let Some(start) = body.parent().and_then(|redirect| redirect.child(1)) else { return true };
+        let source = self.source(body.byte_range());
+        !self.source(start.byte_range()).contains(['\'', '"', '\\'])
+            && (source.contains("$(") || source.contains('`'))
     }
 
     /// Returns true if a read-only text may have such a node.

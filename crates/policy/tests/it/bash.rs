@@ -54,6 +54,10 @@ const DENIED: &[&str] = &[
     "(curl x)",
     "ls | sudo ls",
     "cat <<EOF\n$(curl x)\nEOF",
+    "cat <<EOF\n $(curl x)\nEOF",
+    "cat <<-EOF\n\t`curl x`\nEOF",
+    "cu\\\nrl x",
+    "git pu\\\nsh",
 ];
 
 /// Pieces that change what a shell makes of a text.
@@ -213,22 +217,6 @@ impl Drop for Witness {
     }
 }
 
-/// Where the parser is known to find other words than Bash: blanks behind a backslash, lines that go on
-/// within a word, digits at the end of a word before a redirection, and a here-document that begins with
-/// a blank.
-fn is_read_otherwise(text: &str) -> bool {
-    if ["EOF\n ", "EOF\n\t"].iter().any(|part| text.contains(part)) {
-        return true;
-    }
-    let chars: Vec<char> = text.chars().collect();
-    let is_digit = |c: &char| c.is_ascii_digit();
-    chars.windows(3).any(|part| match part {
-        ['\\', ' ' | '\t' | '\n', _] | [_, '\\', ' ' | '\t' | '\n'] => true,
-        [before, digit, '>' | '<'] => is_digit(digit) && !" ;&|(\n\t".contains(*before),
-        _ => false,
-    })
-}
-
 /// The words as a text of one command. A single quote within a word is another character.
 fn quoted(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:,@%+-".contains(c);
@@ -265,7 +253,7 @@ fn bash_runs_only_allowed_programs_for_an_allowed_text() {
     for _ in 0..3_000 {
         let text = chance.text(SEEDS);
         let is_allowed = run(&judge, &text, Mode::Ask).decision == Decision::Allow;
-        if !is_allowed || is_read_otherwise(&text) {
+        if !is_allowed {
             continue;
         }
         count += 1;
@@ -287,9 +275,6 @@ fn no_text_for_which_bash_runs_a_denied_program_runs_unasked() {
     let mut count = 0;
     for _ in 0..600 {
         let text = chance.text(DENIED);
-        if is_read_otherwise(&text) {
-            continue;
-        }
         let programs = witness.programs(&text);
         let is_denied = |(_, words): &(PathBuf, Vec<String>)| {
             let first = words.first().map(String::as_str);
