@@ -26,8 +26,8 @@ fn main() {
     .expect("the helper can be written");
 }
 
-/// Builds it below `folder`, a target folder of its own: that of the build that runs this is locked.
-fn build(folder: &Path) -> Option<PathBuf> {
+/// Builds it below `directory`, a target directory of its own: that of the build that runs this is locked.
+fn build(directory: &Path) -> Option<PathBuf> {
     let target = env::var("TARGET").expect("cargo says for what it builds");
     // It takes its time to make it small, which only the program that is handed out needs.
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
@@ -36,7 +36,7 @@ fn build(folder: &Path) -> Option<PathBuf> {
         Command::new(env::var_os("CARGO").expect("cargo says where it is"))
             .args(["build", lock, "--quiet", "--package", "sandbox", "--bin", "confine-helper"])
             .args(["--profile", profile, "--target", &target, "--target-dir"])
-            .arg(folder)
+            .arg(directory)
             // `cargo clippy` puts itself in the place of the compiler; there is nothing to lint here.
             .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .status()
@@ -45,7 +45,7 @@ fn build(folder: &Path) -> Option<PathBuf> {
     // As a rule all that it needs was fetched for this build. `cargo install` without `--locked` takes
     // other versions than the lock file names, and those are fetched here.
     if build("--frozen") || build("--locked") {
-        return Some(folder.join(&target).join(profile).join("confine-helper"));
+        return Some(directory.join(&target).join(profile).join("confine-helper"));
     }
     println!(
         "cargo::warning=the sandbox's helper could not be built, so that each confined command starts \

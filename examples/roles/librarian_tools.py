@@ -4,36 +4,36 @@ from pathlib import Path
 from typing import Dict, List, Literal
 
 
-def _texts(folder: str, tool_config: dict) -> List[Path]:
+def _texts(directory: str, tool_config: dict) -> List[Path]:
     endings = tuple(tool_config.get("endings") or [".txt"])
-    found = sorted(path for path in Path(folder).rglob("*") if path.suffix in endings and path.is_file())
+    found = sorted(path for path in Path(directory).rglob("*") if path.suffix in endings and path.is_file())
     return found[: tool_config.get("most", 100)]
 
 
-def find_lines(word: str, tool_config: dict, folder: str = ".") -> List[str]:
+def find_lines(word: str, tool_config: dict, directory: str = ".") -> List[str]:
     """Find the lines that hold a word.
 
     Args:
         word: The word, in any case.
-        folder: Where to look.
+        directory: Where to look.
     """
     lines = []
-    for path in _texts(folder, tool_config):
+    for path in _texts(directory, tool_config):
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             if word.lower() in line.lower():
                 lines.append(f"{path}:{number}: {line.strip()}")
     return lines
 
 
-def count(what: Literal["words", "lines", "files"], tool_config: dict, folder: str = ".") -> Dict[str, int]:
+def count(what: Literal["words", "lines", "files"], tool_config: dict, directory: str = ".") -> Dict[str, int]:
     """Count words, lines or files.
 
     Args:
         what: What is counted.
-        folder: Where to count.
+        directory: Where to count.
     """
     counts: Counter = Counter()
-    for path in _texts(folder, tool_config):
+    for path in _texts(directory, tool_config):
         text = path.read_text(errors="replace")
         counts[str(path)] = {"words": len(text.split()), "lines": len(text.splitlines()), "files": 1}[what]
     return dict(counts, total=sum(counts.values()))

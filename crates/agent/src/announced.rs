@@ -43,7 +43,7 @@ const DEEDS: [&str; 31] = [
     "running",
     "checking",
 ];
-/// What makes it depend on the person, who has the word then.
+/// What makes it depend on the user, who has the word then.
 const CONDITIONS: [&str; 9] = [
     "if you",
     "once you",

@@ -34,7 +34,7 @@ pub(crate) struct Reported {
 pub(crate) struct Asked {
     /// The call.
     pub(crate) call: ToolCall,
-    /// Why a person should decide, whatever the rules say.
+    /// Why a user should decide, whatever the rules say.
     pub(crate) doubt: Option<Doubt>,
     /// Additions to the sandbox of its processes.
     pub(crate) extras: Extras,

@@ -52,7 +52,7 @@ pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Result<(),
     journal.notice(Level::Warning, text, None).await
 }
 
-/// Shortens the history because a person asked for it.
+/// Shortens the history because a user asked for it.
 pub(crate) async fn run(
     bench: Bench<'_>,
     journal: &mut Journal,
@@ -286,7 +286,7 @@ async fn summarize(
 ) -> Result<Summary, LogError> {
     let mut text = String::from(
         "Write a summary of this conversation that lets you go on with the work without seeing it \
-         again: the task and what the person decided, what was done and found out, which files \
+         again: the task and what the user decided, what was done and found out, which files \
          matter and why, what is still open, the next step. Call no tool.",
     );
     if let CompactCause::Person { instructions: Some(instructions) } = cause {
@@ -357,9 +357,9 @@ const OPENING: &str = "[Earlier messages were replaced by this summary]";
 /// What stands before the tag of the task.
 const BEGAN: &str = "\nThe conversation began with:\n<";
 /// What stands before the request that is worked on.
-const ASKED: &str = "The person asked last:\n<request>\n";
+const ASKED: &str = "The user asked last:\n<request>\n";
 /// What stands before words that were said since.
-const MEANWHILE: &str = "Meanwhile the person said:\n<request>\n";
+const MEANWHILE: &str = "Meanwhile the user said:\n<request>\n";
 /// What ends either of them.
 const REQUEST_END: &str = "\n</request>";
 
@@ -433,7 +433,7 @@ fn task(entries: &[Arc<Entry>], (asked, most): (&str, usize), share: usize) -> S
     task
 }
 
-/// What stands before a skill that a person activates.
+/// What stands before a skill that a user activates.
 const ACTIVATED: &str = "[System: The following skill has been activated]";
 /// What a skill begins with.
 const SKILL_START: &str = "<skill name=\"";
@@ -457,7 +457,7 @@ fn without_skill(text: &str) -> &str {
     rest.map_or(text, |(_, rest)| rest.trim_start())
 }
 
-/// The skills that a person activated, also those that an earlier summary holds.
+/// The skills that a user activated, also those that an earlier summary holds.
 fn skills(entries: &[Arc<Entry>]) -> Vec<&str> {
     let mut skills = Vec::new();
     for text in entries.iter().filter_map(|entry| said(entry)) {

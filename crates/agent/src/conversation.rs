@@ -27,7 +27,7 @@ use crate::turn;
 use crate::waiting::Waiting;
 
 /// Events that wait to be shown at most. A burst of pieces must not keep whoever shows them, who may
-/// be on the same thread, from the person's keys.
+/// be on the same thread, from the user's keys.
 const EVENTS: usize = 256;
 
 /// A running conversation. It ends when [`Input::End`] arrives or `inputs` is dropped.
@@ -255,7 +255,7 @@ impl Actor {
         }
     }
 
-    /// Keeps what a person did between turns.
+    /// Keeps what a user did between turns.
     async fn record(&mut self, what: What) {
         if let Err(error) = self.journal.commit(vec![what]).await {
             self.report(&error).await;
@@ -411,7 +411,7 @@ impl Actor {
 
     /// Tells of a failure that could not be written.
     async fn report(&mut self, error: &LogError) {
-        let hint = "free some space or check the folder, then resume the session".to_owned();
+        let hint = "free some space or check the directory, then resume the session".to_owned();
         let outcome = Outcome::Failed { error: error.to_string(), hint: Some(hint) };
         let usage = self.journal.usage();
         self.journal.teller().tell(What::TurnFinished { outcome, usage }).await;

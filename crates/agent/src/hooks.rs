@@ -25,7 +25,7 @@ use crate::tool_call::Doubt;
 
 /// How long hooks may keep the end of a session waiting, all together.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long a person waits for a hook at the beginning before they are told what for.
+/// How long a user waits for a hook at the beginning before they are told what for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The hooks of a conversation, and what they want the model to read.
@@ -46,7 +46,7 @@ pub(crate) struct Halt {
     pub(crate) reason: String,
 }
 
-/// What became of a person's words.
+/// What became of a user's words.
 pub(crate) enum Words {
     /// They go to the model like this.
     Sent(String),
@@ -67,7 +67,7 @@ pub(crate) enum Advised {
     Proceed {
         /// Its arguments, where a hook changed them.
         rewritten: Option<Value>,
-        /// Why a person must decide.
+        /// Why a user must decide.
         ask: Option<Doubt>,
     },
     /// This is its result.
@@ -108,7 +108,7 @@ impl Hooks {
         self.cancel = cancel;
     }
 
-    /// Waits for an answer, unless the person has had enough.
+    /// Waits for an answer, unless the user has had enough.
     async fn answer<V>(
         &self,
         asked: impl Future<Output = Result<Advice<V>, HookError>>,
@@ -210,7 +210,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Tells that the session begins. The person can end the wait, and learns what it is for.
+    /// Tells that the session begins. The user can end the wait, and learns what it is for.
     pub(crate) async fn greet(&self, journal: &mut Journal) -> Result<(), LogError> {
         for hook in self.asked(Moment::Occasion) {
             let told = self.answer(hook.occasion(&self.scene, &Occasion::SessionStarted));
@@ -237,7 +237,7 @@ impl Hooks {
         journal.notice(Level::Warning, text, None).await
     }
 
-    /// Asks about a person's words: as they were sent, then as they go to the model. A tag in which
+    /// Asks about a user's words: as they were sent, then as they go to the model. A tag in which
     /// they were packed for the model is no part of them.
     pub(crate) async fn words(
         &self,

@@ -1,5 +1,5 @@
 //! A conversation within another: a call of the outer one holds it, and its result is all that the
-//! outer model sees of it. Hooks, policy, sandbox, log and the person are the same; history, model,
+//! outer model sees of it. Hooks, policy, sandbox, log and the user are the same; history, model,
 //! tools and limits are its own. What it may do is never more than what the outer one may.
 
 use std::sync::Arc;

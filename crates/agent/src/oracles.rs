@@ -116,9 +116,9 @@ mod tests {
     }
 
     fn corpus() -> Vec<Vec<u8>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/recovery");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/recovery");
         let mut files: Vec<_> =
-            fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+            fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
         files.sort();
         files.iter().map(|path| fs::read(path).unwrap()).collect()
     }

@@ -1,9 +1,9 @@
-//! A person's words as a program packs them for a model, and without that. Hooks read the words alone.
+//! A user's words as a program packs them for a model, and without that. Hooks read the words alone.
 
-/// The tags in which a program packs a person's words for a model.
+/// The tags in which a program packs a user's words for a model.
 const TAGS: [&str; 3] = ["prompt", "stdin", "prompt_file"];
 
-/// A person's words, with the tag in which they stand where they stand in one alone.
+/// A user's words, with the tag in which they stand where they stand in one alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed<'a> {
     /// The words themselves.

@@ -1,4 +1,4 @@
-//! What a person decides while the model is at work: answers to its questions, less freedom for its
+//! What a user decides while the model is at work: answers to its questions, less freedom for its
 //! tools.
 
 use std::collections::HashMap;

@@ -10,9 +10,9 @@ use contract::tool::ToolSpec;
 pub struct Ingredients<'a> {
     /// The model's name.
     pub model: &'a str,
-    /// The folder it works in.
+    /// The directory it works in.
     pub cwd: &'a str,
-    /// The folder below it in which the person is; empty for none.
+    /// The directory below it in which the user is; empty for none.
     pub inner: &'a str,
     /// The tools on offer.
     pub tools: &'a [Arc<ToolSpec>],
@@ -56,7 +56,7 @@ pub fn agent_prompt(ingredients: &Ingredients<'_>, instructions: &str) -> String
         own.to_owned()
     };
     // Writing to a string cannot fail.
-    let _ = write!(base, "\n\nYou work in the folder {}.", ingredients.cwd);
+    let _ = write!(base, "\n\nYou work in the directory {}.", ingredients.cwd);
     if !ingredients.tools.is_empty() {
         base.push_str(&tools(ingredients));
     }
@@ -70,15 +70,15 @@ pub fn agent_prompt(ingredients: &Ingredients<'_>, instructions: &str) -> String
 pub fn system_prompt(ingredients: &Ingredients<'_>) -> String {
     let mut base = format!(
         "You are Brynhild, an assistant for software work in a terminal, running on {}. You work \
-         in the folder {}.",
+         in the directory {}.",
         ingredients.model, ingredients.cwd
     );
     if !ingredients.inner.is_empty() {
         // Writing to a string cannot fail.
         let _ = write!(
             base,
-            " Paths and commands start there; the person who asks is in its folder {}, so \"here\" \
-             and names without a folder may mean that one.",
+            " Paths and commands start there; the user who asks is in its directory {}, so \"here\" \
+             and names without a directory may mean that one.",
             ingredients.inner
         );
     }

@@ -23,7 +23,7 @@ const DEEPEST: usize = 64;
 pub(crate) enum Asked {
     /// The reply is whole.
     Whole(Draft),
-    /// The person stopped it.
+    /// The user stopped it.
     Cancelled(Draft),
     /// The provider failed for good.
     Failed(Draft, ProviderError),

@@ -42,7 +42,7 @@ pub(crate) fn request(bench: Bench<'_>, journal: &Journal, system: Arc<str>) -> 
     }
 }
 
-/// Who hears a reply to a person: where hooks may change its words, nobody does before that.
+/// Who hears a reply to a user: where hooks may change its words, nobody does before that.
 pub(crate) fn audience(bench: Bench<'_>) -> Audience {
     if bench.hooks.wants(Moment::AfterReply) { Audience::WithoutText } else { Audience::Everybody }
 }

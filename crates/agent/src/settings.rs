@@ -105,7 +105,7 @@ pub struct Settings {
     pub execution: Execution,
     /// Whether calls of one reply may run together.
     pub parallel_tools: bool,
-    /// A folder for output too large for the model.
+    /// A directory for output too large for the model.
     pub spill: PathBuf,
     /// How failed requests are repeated.
     pub retry: Retry,
@@ -119,9 +119,9 @@ pub struct Settings {
     pub budget: Budget,
     /// Whether what would be asked about is approved without asking.
     pub approves_all: bool,
-    /// What becomes of what a person would be asked about.
+    /// What becomes of what a user would be asked about.
     pub questions: Questions,
-    /// The folder the conversation works in.
+    /// The directory the conversation works in.
     pub cwd: PathBuf,
 }
 
@@ -130,7 +130,7 @@ pub struct Settings {
 pub struct Bound<T> {
     /// So much.
     pub most: T,
-    /// What the person wrote to set it.
+    /// What the user wrote to set it.
     pub name: &'static str,
 }
 
@@ -288,7 +288,7 @@ impl Budget {
     }
 }
 
-/// The end of a turn by a limit: which one in one word, and in the person's words.
+/// The end of a turn by a limit: which one in one word, and in the user's words.
 pub(crate) fn limited(limit: &str, value: impl Into<Value>, told: String) -> Outcome {
     Outcome::Limited { limit: limit.to_owned(), value: value.into(), told }
 }
@@ -323,10 +323,10 @@ impl Prices {
     }
 }
 
-/// What becomes of what a person would be asked about.
+/// What becomes of what a user would be asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Questions {
-    /// A person is asked.
+    /// A user is asked.
     Put,
     /// It does not run.
     Refused,

@@ -30,7 +30,7 @@ pub(crate) enum Talked {
     GoOn,
     /// The model should be told.
     Suggest,
-    /// A person should decide whether it goes on.
+    /// A user should decide whether it goes on.
     Ask(String),
     /// The turn should end.
     Stop(String),
@@ -58,7 +58,7 @@ pub(crate) struct Circles {
 }
 
 impl Circles {
-    /// Watches for `limit` repetitions, after which the model is told; a person decides after twice
+    /// Watches for `limit` repetitions, after which the model is told; a user decides after twice
     /// as many, and three times as many are the end. Watches for none where there is no limit.
     pub(crate) fn new(limit: Option<u32>) -> Self {
         let limit = limit.map_or(u32::MAX, |limit| limit.max(2));
@@ -90,7 +90,7 @@ impl Circles {
         self.has_acted = true;
     }
 
-    /// Why a person should decide on a call before it runs once more.
+    /// Why a user should decide on a call before it runs once more.
     pub(crate) fn doubt(&self, call: &ToolCall) -> Option<String> {
         let asks = |count: &&u32| **count >= self.asks_from();
         let same = self.calls.get(&key(&(&call.name, canonical(&call.args)))).filter(asks);
@@ -150,7 +150,7 @@ impl Circles {
             self.failing.clear();
         }
         let asks_from = self.asks_from();
-        // What a person was asked about stays doubtful, also where it was refused.
+        // What a user was asked about stays doubtful, also where it was refused.
         let counted = |count: u32, before: u32| {
             if before >= asks_from { count.max(before + 1) } else { count }
         };
@@ -184,7 +184,7 @@ impl Circles {
         }
     }
 
-    /// Takes a call into account whose arguments could not be read. A person cannot decide on it, so
+    /// Takes a call into account whose arguments could not be read. A user cannot decide on it, so
     /// the turn ends when telling the model did not help.
     fn observe_unreadable(&mut self, name: &str) -> Advice {
         if self.this_reply.insert(key(&"unreadable")) {
@@ -199,7 +199,7 @@ impl Circles {
         }
     }
 
-    /// The number of repetitions from which on a person decides.
+    /// The number of repetitions from which on a user decides.
     fn asks_from(&self) -> u32 {
         self.limit.saturating_mul(2)
     }

@@ -93,7 +93,7 @@ impl Bench<'_> {
     }
 }
 
-/// Why a person should decide on a call, whatever the rules say.
+/// Why a user should decide on a call, whatever the rules say.
 #[derive(Clone, Debug)]
 pub(crate) struct Doubt {
     /// Who doubts.

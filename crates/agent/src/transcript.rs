@@ -32,7 +32,7 @@ pub struct Transcript {
     usage: Usage,
     system: String,
     prompt: String,
-    /// What the person said while the prompt was worked on.
+    /// What the user said while the prompt was worked on.
     meanwhile: Vec<String>,
     size: Size,
     lasting: Vec<Lasting>,
@@ -193,7 +193,7 @@ impl Transcript {
         self.size.measured > 0
     }
 
-    /// What the person asked for last.
+    /// What the user asked for last.
     pub(crate) fn prompt(&self) -> &str {
         &self.prompt
     }
@@ -203,7 +203,7 @@ impl Transcript {
         self.turn_open
     }
 
-    /// What the person said while that was worked on.
+    /// What the user said while that was worked on.
     pub(crate) fn meanwhile(&self) -> &[String] {
         &self.meanwhile
     }
@@ -409,7 +409,7 @@ pub(crate) fn left_open(history: &[Event]) -> Vec<(Within, Vec<What>)> {
     open.into_iter().rev().map(closing).collect()
 }
 
-/// What the model reads of changes that the person took back or made again.
+/// What the model reads of changes that the user took back or made again.
 fn restored(
     direction: Direction,
     turns: usize,
@@ -424,7 +424,7 @@ fn restored(
     let more = count.saturating_sub(files.len() as u64);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let mut text = format!(
-        "[The person {what} the file changes of {turns}: {}{more}. Read a file again before you \
+        "[The user {what} the file changes of {turns}: {}{more}. Read a file again before you \
          rely on what it holds.]",
         files.join(", ")
     );

@@ -81,27 +81,27 @@ mod tests {
 
     #[test]
     fn long_output_keeps_head_and_tail_and_a_file_with_all() {
-        let folder = tempfile::tempdir().expect("tempdir");
+        let directory = tempfile::tempdir().expect("tempdir");
         let whole = format!("BEGIN{}END", "é".repeat(60_000));
-        let shown = truncate(whole.clone(), &CallId("a/../b".into()), folder.path());
-        assert_eq!(shown.stored, Some(folder.path().join("a____b.txt")));
+        let shown = truncate(whole.clone(), &CallId("a/../b".into()), directory.path());
+        assert_eq!(shown.stored, Some(directory.path().join("a____b.txt")));
         let short = shown.text;
         assert!(short.starts_with("BEGIN") && short.ends_with("END"));
         assert!(short.contains("[TRUNCATED: output exceeded 50,000 characters]"));
         let characters = short.chars().count();
         assert!((50_000..50_500).contains(&characters), "{characters}");
-        let kept = std::fs::read_to_string(folder.path().join("a____b.txt")).expect("kept");
+        let kept = std::fs::read_to_string(directory.path().join("a____b.txt")).expect("kept");
         assert_eq!(kept, whole);
     }
 
     #[test]
     fn calls_of_the_same_id_keep_files_of_their_own() {
-        let folder = tempfile::tempdir().expect("tempdir");
+        let directory = tempfile::tempdir().expect("tempdir");
         for letter in ["a", "b"] {
-            truncate(letter.repeat(50_001), &CallId("same".into()), folder.path());
+            truncate(letter.repeat(50_001), &CallId("same".into()), directory.path());
         }
         for (name, letter) in [("same.txt", "a"), ("same.2.txt", "b")] {
-            let kept = std::fs::read_to_string(folder.path().join(name)).expect("kept");
+            let kept = std::fs::read_to_string(directory.path().join(name)).expect("kept");
             assert!(kept.starts_with(letter), "{name}");
         }
     }

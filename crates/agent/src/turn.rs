@@ -189,7 +189,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Takes what the person said meanwhile.
+    /// Takes what the user said meanwhile.
     async fn hear(&mut self, journal: &mut Journal) -> Result<(), LogError> {
         let words = tokio::select! {
             biased;
@@ -268,7 +268,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Adds the call that a reply without calls speaks of. Returns why a person should decide on it.
+    /// Adds the call that a reply without calls speaks of. Returns why a user should decide on it.
     async fn recover(
         &mut self,
         journal: &mut Journal,
@@ -386,7 +386,7 @@ impl Turn<'_> {
         self.heed(journal, talked, text).await
     }
 
-    /// Does what talk without an act leads to: the model is told, then a person decides, then it
+    /// Does what talk without an act leads to: the model is told, then a user decides, then it
     /// ends.
     async fn heed(
         &mut self,
@@ -414,7 +414,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Asks a person whether a model that only talks should go on.
+    /// Asks a user whether a model that only talks should go on.
     async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Result<Answer, LogError> {
         let settings = self.bench.settings;
         if self.bench.auto_approves() {
@@ -473,7 +473,7 @@ async fn inject(journal: &mut Journal, origin: &str, text: String) -> Result<(),
 }
 
 /// Reminds a model of what it noted to do, where it has only talked for a while, over however many
-/// turns. It answers the person all the same.
+/// turns. It answers the user all the same.
 async fn remind_of_work(bench: Bench<'_>, journal: &mut Journal) -> Result<(), LogError> {
     let (talk, open) = (journal.transcript.talk(), journal.transcript.open_work());
     let is_due = talk > 0 && talk % TALK == 0 && open > 0;
@@ -534,7 +534,7 @@ async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Result<(), LogE
     journal.notice(Level::Warning, text.to_owned(), Some(hint.to_owned())).await
 }
 
-/// Says why a call could not be read: to the person, who can allow more, and to the model.
+/// Says why a call could not be read: to the user, who can allow more, and to the model.
 async fn tell_of_cut_call(journal: &mut Journal) -> Result<(), LogError> {
     let text = "a call is cut off: the reply reached the limit on its length".to_owned();
     let hint = "`behavior.max_tokens` allows more".to_owned();

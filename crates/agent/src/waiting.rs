@@ -1,4 +1,4 @@
-//! What a person said while the model was at work.
+//! What a user said while the model was at work.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 /// How long words that are ready may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a person said while the model was at work, in order.
+/// What a user said while the model was at work, in order.
 pub(crate) struct Waiting {
     words: Mutex<Vec<String>>,
     /// Whether there are more that have not arrived.

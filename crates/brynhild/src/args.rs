@@ -84,10 +84,10 @@ pub(crate) struct Global {
     /// Answer once and exit (what `chat` does)
     #[arg(short = 'p', long, global = true)]
     pub(crate) print: bool,
-    /// Continue the session ID; `last` is the newest of this folder
+    /// Continue the session ID; `last` is the newest of this directory
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// Continue the newest session of this folder
+    /// Continue the newest session of this directory
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
     /// Name the session, or continue the one of that name
@@ -174,7 +174,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Check a role's file
     Validate {
-        /// The file, or its folder
+        /// The file, or its directory
         role: PathBuf,
     },
     /// Write the beginning of a tool, role, plugin or skill; overwrites nothing
@@ -221,7 +221,7 @@ pub(crate) enum Command {
     },
     /// Write the Python packages that plugins import, to test a plugin without Brynhild
     Stubs {
-        /// The folder to write them to; put it on `PYTHONPATH`
+        /// The directory to write them to; put it on `PYTHONPATH`
         #[arg(long, value_name = "DIR")]
         install: PathBuf,
     },
@@ -281,7 +281,7 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     /// Take trust in a project back
     Untrust {
-        /// The project; the one of this folder where none is named
+        /// The project; the one of this directory where none is named
         path: Option<PathBuf>,
     },
     /// Look at the sandbox and run a command in it

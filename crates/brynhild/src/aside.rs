@@ -1,4 +1,4 @@
-//! A conversation beside the person's, for one piece of work: its calls go the same way as any, through
+//! A conversation beside the user's, for one piece of work: its calls go the same way as any, through
 //! rules, hooks and sandbox, and nothing of it is kept. The session that it is a part of begins and
 //! ends elsewhere.
 

@@ -84,7 +84,7 @@ pub(crate) fn with_model(world: &World, mind: &Mind, named: &str) -> Option<Mind
     Some(Mind { choice, provider, model, profile, known })
 }
 
-/// Whether the person says which model answers.
+/// Whether the user says which model answers.
 fn is_named(world: &World, choice: &Choice) -> bool {
     let instance = choice.candidate.instance.as_ref();
     world.global.model.is_some()
@@ -216,10 +216,10 @@ pub(crate) fn profile(world: &World, model: &str, provider: &str) -> Result<Mode
 
 /// All profiles.
 pub(crate) fn profiles(world: &World) -> Vec<ModelProfile> {
-    let folders: Vec<PathBuf> =
+    let directories: Vec<PathBuf> =
         world.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();
     let contributions = world.plugins().contributions();
-    let (profiles, problems) = plugins::profiles::load(&folders, &contributions);
+    let (profiles, problems) = plugins::profiles::load(&directories, &contributions);
     report(&problems);
     profiles
 }
@@ -234,7 +234,7 @@ pub(crate) fn skills(world: &World, root: &Path) -> Vec<Skill> {
     let places = plugins::skills::Places {
         global: own_skills(world),
         custom: custom_skills(world),
-        project: project.iter().map(|folder| root.join(folder)).collect(),
+        project: project.iter().map(|directory| root.join(directory)).collect(),
         cache: world.loaded.config_dir.as_ref().map(|dir| dir.join("cache/skills.json")),
     };
     let found = plugins::skills::discover(&places, &world.contributions());
@@ -257,7 +257,7 @@ pub(crate) struct Knowledge {
 pub(crate) fn rules(world: &World, root: &Path) -> plugins::rules::Found {
     let places = plugins::rules::Places {
         global: world.loaded.config_dir.as_ref().map(|dir| dir.join("rules")),
-        // Without a project there is no folder whose rules would count.
+        // Without a project there is no directory whose rules would count.
         root: if world.has_project() { root.to_owned() } else { PathBuf::new() },
         cwd: world.environment.cwd.clone(),
     };
@@ -300,7 +300,7 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
 }
 
-/// Whether nothing is asked about: the person has approved beforehand.
+/// Whether nothing is asked about: the user has approved beforehand.
 pub(crate) fn asks_nothing(world: &World) -> bool {
     world.global.yes || world.mode() == Mode::Yolo
 }
@@ -314,7 +314,7 @@ pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>) -> Registry {
     registry
 }
 
-/// The sandbox, or none of it where the person's own words say so.
+/// The sandbox, or none of it where the user's own words say so.
 pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     if let Some(made) = world.made.sandbox.get() {
         return Ok(Arc::clone(made));
@@ -360,18 +360,18 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
     })
 }
 
-/// The folders with skills outside of the project, which the model may read and run scripts of.
-pub(crate) fn skill_folders(world: &World) -> Vec<PathBuf> {
+/// The directories with skills outside of the project, which the model may read and run scripts of.
+pub(crate) fn skill_directories(world: &World) -> Vec<PathBuf> {
     let plugins = world.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
-    let mut folders = own_skills(world);
-    folders.extend(custom_skills(world));
-    folders.extend(plugins.map(|plugin| plugin.root.join("skills")));
-    folders.extend(world.claude().skill_folders());
-    folders.retain(|folder| folder.is_dir());
-    folders
+    let mut directories = own_skills(world);
+    directories.extend(custom_skills(world));
+    directories.extend(plugins.map(|plugin| plugin.root.join("skills")));
+    directories.extend(world.claude().skill_directories());
+    directories.retain(|directory| directory.is_dir());
+    directories
 }
 
-/// The person's own folders of skills.
+/// The user's own directories of skills.
 fn own_skills(world: &World) -> Vec<PathBuf> {
     let dir = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
     let homes = world.environment.home.iter();
@@ -380,7 +380,7 @@ fn own_skills(world: &World) -> Vec<PathBuf> {
     dir.chain(others).collect()
 }
 
-/// The folders of skills that the environment names.
+/// The directories of skills that the environment names.
 fn custom_skills(world: &World) -> Vec<PathBuf> {
     let path = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty()).collect()
@@ -396,7 +396,7 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
     let config = world.config();
     let has_network = config.sandbox.allow_network && world.mode() != Mode::ReadOnly;
     let network = if has_network { Network::Host } else { Network::None };
-    let mut read = [config.sandbox.read_paths.clone(), skill_folders(world)].concat();
+    let mut read = [config.sandbox.read_paths.clone(), skill_directories(world)].concat();
     let mut env = child_environment(world);
     if let Some(git) = git_settings(world, root) {
         read.push(git.directory);

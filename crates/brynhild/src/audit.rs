@@ -1,4 +1,4 @@
-//! What was decided that gives or refuses power, one line each, beside the person's configuration:
+//! What was decided that gives or refuses power, one line each, beside the user's configuration:
 //! trust, remembered permissions, answers, denials, runs without a sandbox, added servers, plugins that
 //! were switched, hosts that confined processes asked for. Each line holds the hash of the one before
 //! it, so that a change in the middle shows; lines that are cut off at the end do not.
@@ -54,13 +54,13 @@ impl Entry {
 /// The file, with those that were put aside.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Audit {
-    /// The one in the person's own folder.
+    /// The one in the user's own directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
-        Self { folder: config_dir.to_owned() }
+        Self { directory: config_dir.to_owned() }
     }
 
     /// Writes down what happened. Fails with a message for people.
@@ -76,7 +76,8 @@ impl Audit {
         let before = self.last()?;
         if fs::metadata(&path).is_ok_and(|found| found.len() > FULL) {
             let number = self.aside().len() + 1;
-            fs::rename(&path, self.folder.join(format!("audit-{number}.jsonl"))).map_err(cannot)?;
+            fs::rename(&path, self.directory.join(format!("audit-{number}.jsonl")))
+                .map_err(cannot)?;
         }
         let mut entry = Entry {
             at: Timestamp::now(),
@@ -131,12 +132,12 @@ impl Audit {
     }
 
     fn file(&self) -> PathBuf {
-        self.folder.join("audit.jsonl")
+        self.directory.join("audit.jsonl")
     }
 
     /// The files that were put aside, oldest first.
     fn aside(&self) -> Vec<PathBuf> {
-        let each = (1..).map(|number| self.folder.join(format!("audit-{number}.jsonl")));
+        let each = (1..).map(|number| self.directory.join(format!("audit-{number}.jsonl")));
         each.take_while(|path| path.is_file()).collect()
     }
 
@@ -272,12 +273,12 @@ mod tests {
 
     #[test]
     fn every_change_but_a_cut_at_the_end_shows() {
-        let folder = tempfile::tempdir().unwrap();
-        let audit = Audit::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::new(directory.path());
         for detail in ["one", "two", "three"] {
             audit.note("trusted", detail, None).unwrap();
         }
-        let file = folder.path().join("audit.jsonl");
+        let file = directory.path().join("audit.jsonl");
         let text = fs::read_to_string(&file).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let problems = |text: &str| {
@@ -297,10 +298,10 @@ mod tests {
 
     #[test]
     fn a_line_is_added_without_a_look_at_all_that_stands_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let audit = Audit::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::new(directory.path());
         audit.note("a", "b", None).unwrap();
-        let file = folder.path().join("audit.jsonl");
+        let file = directory.path().join("audit.jsonl");
         let line = fs::read_to_string(&file).unwrap();
         // More than is ever read of a file.
         fs::File::create(&file).unwrap().set_len(private_file::LARGEST + 1).unwrap();
@@ -319,16 +320,16 @@ mod tests {
 
     #[test]
     fn a_full_file_is_put_aside_and_the_chain_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let audit = Audit::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::new(directory.path());
         audit.note("a", "b", None).unwrap();
-        let file = folder.path().join("audit.jsonl");
+        let file = directory.path().join("audit.jsonl");
         let line = fs::read_to_string(&file).unwrap();
         let size = usize::try_from(FULL).unwrap();
         fs::write(&file, format!("{}{line}", "\n".repeat(size + 1))).unwrap();
         audit.note("c", "d", None).unwrap();
         let (entries, problems) = audit.read().unwrap();
         assert_eq!((entries.len(), problems), (2, Vec::new()));
-        assert!(folder.path().join("audit-1.jsonl").is_file());
+        assert!(directory.path().join("audit-1.jsonl").is_file());
     }
 }

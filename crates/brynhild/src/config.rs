@@ -62,7 +62,7 @@ pub(crate) struct Sources {
     pub(crate) flags: Vec<(String, Value)>,
     /// Whether the project's own files are read.
     pub(crate) read_project: bool,
-    /// Those of them that the person trusts.
+    /// Those of them that the user trusts.
     pub(crate) trusted: Option<Trusted>,
     /// What becomes of a layer with a mistake in it.
     pub(crate) mistakes: Mistakes,
@@ -75,7 +75,7 @@ pub(crate) enum Mistakes {
     Stop,
     /// The layer is left out with a warning.
     LeaveOut,
-    /// The person's own file is, and every other mistake stops the program.
+    /// The user's own file is, and every other mistake stops the program.
     LeaveOutOwn,
     /// A file of the project is, and every other mistake stops the program.
     LeaveOutProjects,
@@ -111,11 +111,11 @@ pub(crate) struct Loaded {
     pub(crate) files: Vec<LayerFile>,
     /// Whether a layer with a mistake in it was left out.
     pub(crate) left_out: bool,
-    /// The directory of everything that is the person's own.
+    /// The directory of everything that is the user's own.
     pub(crate) config_dir: Option<PathBuf>,
     /// The loosest mode that the site or the deployment admits.
     pub(crate) mode_bound: Option<Mode>,
-    /// Variables of the person's own env file that are no settings, for keys that they hold.
+    /// Variables of the user's own env file that are no settings, for keys that they hold.
     pub(crate) variables: BTreeMap<String, Secret<String>>,
     tree: Node,
 }
@@ -182,7 +182,7 @@ impl Sources {
             (Layer::Deployment, surroundings.named_file("BRYNHILD_DEPLOYMENT_CONFIG")),
             (Layer::User, user),
             (Layer::Project, self.read_project.then_some(project)),
-            // A project's `.env` may be something else's: a folder, or a link to what others have.
+            // A project's `.env` may be something else's: a directory, or a link to what others have.
             (Layer::EnvFile, env_file.filter(|path| own_env_file.is_some() || is_ours(path))),
         ];
         let builtin = LayerFile { layer: Layer::Builtin, path: None, is_found: true };
@@ -193,7 +193,7 @@ impl Sources {
         std::iter::once(builtin).chain(files).collect()
     }
 
-    /// The directory of everything that is the person's own.
+    /// The directory of everything that is the user's own.
     pub(crate) fn config_dir(&self) -> Option<PathBuf> {
         self.surroundings().config_dir()
     }
@@ -208,7 +208,7 @@ pub(crate) fn dotenv_pairs(text: &str) -> impl Iterator<Item = (String, String)>
     dotenv::parse(text).into_iter().map(|line| (line.name, line.value))
 }
 
-/// Reads a YAML file that is not a layer, of this project or else of the person's own; none where
+/// Reads a YAML file that is not a layer, of this project or else of the user's own; none where
 /// there is none.
 pub(crate) fn side_file(path: &Path, project: Option<&Path>) -> Result<Option<Value>, String> {
     let blame = |problem: String| format!("Error in {}: {problem}", shown(path));
@@ -356,7 +356,7 @@ impl Loader<'_> {
         let mut names = self.hold("sandbox.allowed_paths", &mut sandbox.allowed_paths);
         names.extend(self.hold("sandbox.read_paths", &mut sandbox.read_paths));
         names.extend(root::entered_by(&self.sources.project_root, &self.sources.env));
-        // Programs look for them by the names that the person knows them by.
+        // Programs look for them by the names that the user knows them by.
         sandbox.read_paths.extend(names);
         Some(config)
     }

@@ -1,4 +1,4 @@
-//! Plugins of other systems. Each dialect finds its own in the folders of plugins, and offers them
+//! Plugins of other systems. Each dialect finds its own in the directories of plugins, and offers them
 //! as tools and hooks like any other.
 
 pub(crate) mod api;
@@ -122,9 +122,9 @@ pub(crate) struct Named {
     pub(crate) description: String,
     /// How it stands: `enabled`, `disabled`, `untrusted` or `rejected`.
     pub(crate) state: &'static str,
-    /// Whether it is off by itself, until the person switches it on.
+    /// Whether it is off by itself, until the user switches it on.
     pub(crate) sleeps: bool,
-    /// What keeps it off beside the person's switches, where something does.
+    /// What keeps it off beside the user's switches, where something does.
     pub(crate) held_off: Option<String>,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn named(world: &World) -> Vec<Named> {
     named
 }
 
-/// How many plugins of all systems are at work, as far as folders tell.
+/// How many plugins of all systems are at work, as far as directories tell.
 pub(crate) fn active(world: &World) -> usize {
     let own = world.plugins().active().count();
     if world.global.safe {
@@ -186,6 +186,6 @@ pub(crate) async fn open(world: &World) -> Result<Vec<Arc<dyn Dialect>>, Problem
     found.extend(chibi::open(world).await?);
     found.extend(claude::open(world)?);
     found.extend(lmao::open(world).await?);
-    world.folders().save();
+    world.directories().save();
     Ok(found)
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(crate) struct Environment {
     /// The variables that are valid text.
     pub(crate) variables: BTreeMap<String, String>,
-    /// The person's home.
+    /// The user's home.
     pub(crate) home: Option<PathBuf>,
     /// Where the program was started, with no link on the way.
     pub(crate) cwd: PathBuf,
@@ -62,7 +62,7 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The name of the person's account, for names of folders.
+    /// The name of the user's account, for names of directories.
     pub(crate) fn user(&self) -> String {
         let number = rustix::process::getuid().as_raw().to_string();
         let name = self.variable("USER").or_else(|| self.variable("LOGNAME")).map(str::to_owned);
@@ -73,7 +73,7 @@ impl Environment {
     }
 }
 
-/// The path of the folder that the program stands in, if it leads to that very folder without a link. A
+/// The path of the directory that the program stands in, if it leads to that very directory without a link. A
 /// confined process of a project above could put another in its place, or a link to one that it must not
 /// enter, and would so choose what is a project.
 fn here(path: PathBuf) -> io::Result<PathBuf> {
@@ -82,8 +82,8 @@ fn here(path: PathBuf) -> io::Result<PathBuf> {
         return Ok(path);
     }
     let text = format!(
-        "the folder that you stand in is not the one at {}: something else was put in its place; stop what \
-         does that, and enter the folder again",
+        "the directory that you stand in is not the one at {}: something else was put in its place; stop what \
+         does that, and enter the directory again",
         path.display()
     );
     Err(io::Error::other(text))
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_folder_is_not_the_one_that_the_program_stands_in() {
+    fn another_directory_is_not_the_one_that_the_program_stands_in() {
         let base = tempfile::tempdir().unwrap();
         let error = here(base.path().canonicalize().unwrap()).unwrap_err().to_string();
         assert!(error.contains("something else was put in its place"), "{error}");

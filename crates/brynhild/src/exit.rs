@@ -19,9 +19,9 @@ pub(crate) enum Exit {
     Limited,
     /// The terminal went away (SIGHUP).
     HungUp,
-    /// The person stopped it (SIGINT).
+    /// The user stopped it (SIGINT).
     Interrupted,
-    /// The person wanted it gone (SIGQUIT).
+    /// The user wanted it gone (SIGQUIT).
     Quit,
     /// Whoever reads the output has gone (SIGPIPE).
     PipeClosed,
@@ -66,7 +66,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Something the person must put right first.
+    /// Something the user must put right first.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
         Self::new(Exit::Misuse, message)
     }

@@ -40,7 +40,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) trait View {
     /// Shows one.
     fn event(&mut self, event: &Event) -> io::Result<()>;
-    /// Answers the questions about the calls of one reply, in order. Waits for a person where there
+    /// Answers the questions about the calls of one reply, in order. Waits for a user where there
     /// is one.
     async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>>;
     /// Shows a line that was typed meanwhile, and what becomes of it.
@@ -52,7 +52,7 @@ pub(crate) trait View {
     fn tick(&mut self) -> io::Result<bool> {
         Ok(false)
     }
-    /// Brings what was shown before the person's eyes.
+    /// Brings what was shown before the user's eyes.
     fn flush(&mut self) -> io::Result<()>;
     /// Shows the end.
     fn close(&mut self, verdict: &Verdict) -> io::Result<()>;
@@ -207,7 +207,7 @@ struct Shown {
     verdict: Verdict,
     has_begun: bool,
     signals: Signals,
-    /// Whether the person stopped the turn.
+    /// Whether the user stopped the turn.
     is_stopped: bool,
     /// Questions that nobody was asked yet.
     asked: Vec<Arc<Event>>,

@@ -13,7 +13,7 @@ use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
 pub(crate) enum When {
     /// Before the first reply: a limit depends on the answer.
     First,
-    /// Beside the first request, and for a moment the reply waits for it: the person wants to see
+    /// Beside the first request, and for a moment the reply waits for it: the user wants to see
     /// the cost.
     Beside,
     /// Beside the second request.

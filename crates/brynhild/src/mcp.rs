@@ -93,7 +93,7 @@ impl Mcp {
         Ok(Self { servers, person, starting: Arc::default() })
     }
 
-    /// Whether the person lets a server be reached that somebody else has chosen.
+    /// Whether the user lets a server be reached that somebody else has chosen.
     pub(crate) async fn may_reach(&self, server: &str, host: &str) -> bool {
         self.person.may_reach(server, host).await
     }
@@ -147,7 +147,7 @@ impl Mcp {
         format!("## What MCP servers say about their tools\n\n{}", parts.join("\n\n"))
     }
 
-    /// Names the model that writes for servers, where a person agrees to it.
+    /// Names the model that writes for servers, where a user agrees to it.
     pub(crate) fn set_mind(&self, mind: &assemble::Mind) {
         self.person.set_mind(Arc::clone(&mind.provider), mind.model.clone());
     }
@@ -193,7 +193,7 @@ pub(crate) async fn renewed(
     Ok(Some(Arc::new(mcp)))
 }
 
-/// The text of a server's prompt that a person typed as a command; none where no server has one
+/// The text of a server's prompt that a user typed as a command; none where no server has one
 /// of that name.
 pub(crate) async fn prompt(
     world: &World,
@@ -258,12 +258,12 @@ pub(crate) fn problem(failure: ::mcp::Failure) -> Problem {
     Problem { exit, error: failure.into(), hint }
 }
 
-/// The keys of servers that the person signed in to.
+/// The keys of servers that the user signed in to.
 pub(crate) fn credentials(world: &World) -> Result<Credentials, Problem> {
     Ok(Credentials::new(world.cache_dir()?.join("mcp-credentials")))
 }
 
-/// All servers that are described anywhere, the person's own first. Only reads.
+/// All servers that are described anywhere, the user's own first. Only reads.
 pub(crate) fn found(world: &World) -> Found {
     if world.global.safe {
         return Found::default();
@@ -334,7 +334,7 @@ fn leave_out_denied(world: &World, servers: &mut Vec<Server>) -> Vec<String> {
     said
 }
 
-/// What entries may name: the person's variables, and the workspace by the name that other clients
+/// What entries may name: the user's variables, and the workspace by the name that other clients
 /// have for it.
 pub(crate) fn variables(world: &World) -> BTreeMap<String, String> {
     let mut variables = world.environment.variables.clone();
@@ -408,7 +408,7 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
     Ok(listed.collect())
 }
 
-/// What the person's own files say about servers. Only reads; what cannot be read counts nothing.
+/// What the user's own files say about servers. Only reads; what cannot be read counts nothing.
 pub(crate) fn own_sources(world: &World) -> Vec<Source> {
     let mut sources = configured(world);
     let own = files::own(world).ok();
@@ -440,7 +440,7 @@ pub(crate) fn is_used(world: &World) -> bool {
     has_own || has_project || is_configured || world.claude().has_servers()
 }
 
-/// The servers of the configuration, those of the person apart from those of the project.
+/// The servers of the configuration, those of the user apart from those of the project.
 fn configured(world: &World) -> Vec<Source> {
     let mut own = Map::new();
     let mut projects = Map::new();
@@ -471,7 +471,7 @@ fn configured(world: &World) -> Vec<Source> {
     ]
 }
 
-/// Whether every part of a setting is the person's own word.
+/// Whether every part of a setting is the user's own word.
 fn is_own<'a>(world: &World, path: &mut Vec<&'a str>, value: &'a Value) -> bool {
     let layer = world.loaded.origin(path).map(|origin| origin.layer);
     if matches!(layer, Some(Layer::Project | Layer::EnvFile | Layer::Environment)) {
@@ -486,7 +486,7 @@ fn is_own<'a>(world: &World, path: &mut Vec<&'a str>, value: &'a Value) -> bool 
     })
 }
 
-/// The project's file, where the person trusts its bytes.
+/// The project's file, where the user trusts its bytes.
 fn project(world: &World) -> Result<Option<Source>, String> {
     let Some(root) = world.root().ok().filter(|_| world.has_project()) else { return Ok(None) };
     let path = root.join(files::PROJECT);

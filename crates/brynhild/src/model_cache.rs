@@ -74,9 +74,9 @@ fn file(world: &World, candidate: &Candidate) -> Option<PathBuf> {
     if candidate.vendor().local || candidate.is_script() {
         return None;
     }
-    let folder = world.loaded.config_dir.as_ref()?.join("cache");
+    let directory = world.loaded.config_dir.as_ref()?.join("cache");
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let place: String =
         format!("{} {}", candidate.name, candidate.shown_address()).chars().map(safe).collect();
-    Some(folder.join(format!("models-{place}.json")))
+    Some(directory.join(format!("models-{place}.json")))
 }

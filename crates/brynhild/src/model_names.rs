@@ -39,7 +39,7 @@ fn canonical<'a>(world: &'a World, named: &'a str) -> &'a str {
 }
 
 /// The name that `model-aliases.yaml` gives a model at a provider: the project's file beats the
-/// person's own.
+/// user's own.
 fn local_name(world: &World, (named, canonical): (&str, &str), provider: &str) -> Option<String> {
     const FILE: &str = "model-aliases.yaml";
     let root = world.root().ok().filter(|_| world.has_project());

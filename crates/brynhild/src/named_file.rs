@@ -1,4 +1,4 @@
-//! Files that the person names for Brynhild to write or to read. A link on the way that a command could have made,
+//! Files that the user names for Brynhild to write or to read. A link on the way that a command could have made,
 //! or that came with the project, does not decide which file that is.
 
 use std::fs::{File, OpenOptions};
@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use crate::exit::Problem;
 use crate::world::World;
 
-/// Opens a file to be written anew; one that is made is the person's alone.
+/// Opens a file to be written anew; one that is made is the user's alone.
 pub(crate) fn create(world: &World, named: &Path) -> Result<File, Problem> {
     let place = place(world, named)?;
     let mut options = OpenOptions::new();
@@ -27,7 +27,7 @@ fn is_device(path: &Path) -> bool {
     path.starts_with("/dev") || path.starts_with("/proc")
 }
 
-/// Where a named file really lies. One that is not there yet lies in a folder that is.
+/// Where a named file really lies. One that is not there yet lies in a directory that is.
 pub(crate) fn place(world: &World, named: &Path) -> Result<PathBuf, Problem> {
     let path = world.environment.cwd.join(named);
     if is_device(&path) {
@@ -36,12 +36,12 @@ pub(crate) fn place(world: &World, named: &Path) -> Result<PathBuf, Problem> {
     if let Some(real) = led(world, named, &path)? {
         return Ok(real);
     }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
-    Ok(led(world, named, folder)?.unwrap_or_else(|| folder.to_owned()).join(name))
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+    Ok(led(world, named, directory)?.unwrap_or_else(|| directory.to_owned()).join(name))
 }
 
 fn led(world: &World, named: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> {
-    let state = world.loaded.config_dir.as_deref().map(|folder| folder.join("sandbox"));
+    let state = world.loaded.config_dir.as_deref().map(|directory| directory.join("sandbox"));
     sandbox::file_at(path, world.place(), &state.unwrap_or_default()).map_err(|astray| {
         let (link, real) = (astray.link.display(), astray.real.display());
         let named = named.display();

@@ -1,4 +1,4 @@
-//! What a fault of the program itself leaves a person with: where it was, and how to go on. What it
+//! What a fault of the program itself leaves a user with: where it was, and how to go on. What it
 //! tells never holds a secret.
 
 use std::backtrace::{Backtrace, BacktraceStatus};

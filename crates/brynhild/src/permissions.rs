@@ -116,11 +116,11 @@ fn file_rules_enforced(world: &World) -> bool {
     assemble::sandbox(world).is_ok_and(|sandbox| sandbox.enforces().file_rules)
 }
 
-/// What may be read outside the workspace: what the person opened, long output, skills.
+/// What may be read outside the workspace: what the user opened, long output, skills.
 pub(crate) fn readable(world: &World) -> Vec<PathBuf> {
     let mut paths = world.config().sandbox.read_paths.clone();
     paths.push(world.spill_dir());
-    paths.extend(assemble::skill_folders(world));
+    paths.extend(assemble::skill_directories(world));
     paths
 }
 
@@ -152,7 +152,7 @@ fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Ru
     let origin = world.loaded.origin(&["permissions", list, &position]);
     let scope = match origin.map(|origin| origin.layer) {
         Some(Layer::Site | Layer::Deployment) => Scope::Managed,
-        // A project's allow rules get here only if the person trusts them.
+        // A project's allow rules get here only if the user trusts them.
         Some(Layer::Project) if list == "allow" && world.trust.trusted().is_some() => Scope::User,
         Some(Layer::Project) => Scope::Project,
         Some(Layer::Builtin | Layer::User | Layer::EnvFile | Layer::Environment | Layer::Flag)

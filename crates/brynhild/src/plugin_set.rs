@@ -1,4 +1,4 @@
-//! The plugins of this run: where they are looked for, which of them count, and what the person's
+//! The plugins of this run: where they are looked for, which of them count, and what the user's
 //! configuration says of each. Reads files and runs nothing.
 
 pub(crate) mod names;
@@ -9,9 +9,9 @@ pub(crate) mod wishes;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use plugins::directories::Directories;
 use plugins::discovery::{self, Found, Known, Places, Trust};
 use plugins::entry_points::{self, Surroundings};
-use plugins::folders::Folders;
 use plugins::index::Index;
 use plugins::offer::{Contributions, Offer};
 use plugins::plugin::{Place, Plugin};
@@ -36,7 +36,7 @@ pub(crate) struct PluginSet {
     /// What authors should put right although it was understood.
     pub(crate) notes: Vec<Problem>,
     offers: OnceLock<Vec<Offer>>,
-    folders: Option<Arc<Folders>>,
+    directories: Option<Arc<Directories>>,
 }
 
 impl PluginSet {
@@ -48,13 +48,13 @@ impl PluginSet {
         let config_dir = world.loaded.config_dir.as_deref();
         let mut index = Index::load(config_dir.map(|dir| dir.join("cache/plugins.json")));
         let is_trusted = |root: &Path, place: Place| reach::trust(world, root, place);
-        let known = Known { folders: world.folders(), index: &mut index };
+        let known = Known { directories: world.directories(), index: &mut index };
         let Found { mut plugins, mut problems, notes } =
             discovery::discover(&places(world), known, &is_trusted);
         packages(world, &mut index, &mut plugins, &mut problems);
         problems.extend(missing_python(world));
         index.save();
-        world.folders().save();
+        world.directories().save();
         let state = match config_dir.map(|dir| State::read(&state_file(dir))) {
             Some(Ok(state)) => state,
             Some(Err(problem)) => {
@@ -67,11 +67,11 @@ impl PluginSet {
             settings::apply(world, plugin, (&state, OWN), &mut problems);
         }
         plugins.sort_unstable_by(|one, other| one.name().cmp(other.name()));
-        let folders = Some(Arc::clone(world.folders()));
-        Self { plugins, problems, notes, offers: OnceLock::new(), folders }
+        let directories = Some(Arc::clone(world.directories()));
+        Self { plugins, problems, notes, offers: OnceLock::new(), directories }
     }
 
-    /// Problems for which a plugin, or a folder of them, is left out; the others are doubts about
+    /// Problems for which a plugin, or a directory of them, is left out; the others are doubts about
     /// plugins that work.
     pub(crate) fn failures(&self) -> impl Iterator<Item = &Problem> {
         let is_of_one = |problem: &Problem| {
@@ -108,8 +108,8 @@ impl PluginSet {
         plugins.sort_by_key(|plugin| plugin.place);
         let is_active = |offer: &&Offer| self.get(&offer.plugin).is_some_and(Plugin::is_active);
         let offers = self.offers().iter().filter(is_active).collect();
-        let folders = self.folders.as_deref();
-        Contributions { plugins, offers, folders, ..Contributions::default() }
+        let directories = self.directories.as_deref();
+        Contributions { plugins, offers, directories, ..Contributions::default() }
     }
 
     /// A plugin as `plugin list --json` shows it, with what its package says of itself.
@@ -132,7 +132,7 @@ pub(crate) fn trust(world: &World, root: &Path, place: Place) -> Trust {
     reach::trust(world, root, place)
 }
 
-/// Puts the person's settings into plugins of another system. Returns what is wrong with those.
+/// Puts the user's settings into plugins of another system. Returns what is wrong with those.
 pub(crate) fn configure<'a>(
     world: &World,
     system: &str,
@@ -146,20 +146,20 @@ pub(crate) fn configure<'a>(
     problems
 }
 
-/// What the person has switched. What is wrong with the file is told where the plugins of our own
+/// What the user has switched. What is wrong with the file is told where the plugins of our own
 /// are found.
 pub(crate) fn state(world: &World) -> State {
     let file = world.loaded.config_dir.as_deref().map(state_file);
     file.and_then(|file| State::read(&file).ok()).unwrap_or_default()
 }
 
-/// Whether a plugin is an installed package without a folder of its own.
+/// Whether a plugin is an installed package without a directory of its own.
 pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
     let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
     plugin.package.is_some() && name.ends_with("-packages")
 }
 
-/// The folders and the word for where each comes from, in the order in which they count.
+/// The directories and the word for where each comes from, in the order in which they count.
 pub(crate) fn search_paths(world: &World) -> Vec<(PathBuf, &'static str)> {
     let places = places(world);
     let mut paths = Vec::new();
@@ -172,9 +172,9 @@ pub(crate) fn search_paths(world: &World) -> Vec<(PathBuf, &'static str)> {
     paths
 }
 
-/// The folders of plugins with what they are, as far as they are folders of files.
-pub(crate) fn folders(world: &World) -> Vec<(PathBuf, Place)> {
-    let place = |(folder, word): (PathBuf, &str)| {
+/// The directories of plugins with what they are, as far as they are directories of files.
+pub(crate) fn directories(world: &World) -> Vec<(PathBuf, Place)> {
+    let place = |(directory, word): (PathBuf, &str)| {
         let place = match word {
             "global" => Place::Global,
             "config" => Place::Configured,
@@ -183,7 +183,7 @@ pub(crate) fn folders(world: &World) -> Vec<(PathBuf, Place)> {
             "flag" => Place::Flag,
             _ => return None,
         };
-        Some((folder, place))
+        Some((directory, place))
     };
     search_paths(world).into_iter().filter_map(place).collect()
 }
@@ -200,7 +200,7 @@ fn places(world: &World) -> Places {
         global: world.loaded.config_dir.as_ref().map(|dir| dir.join("plugins")),
         configured: world.config().plugins.search_paths.iter().map(|path| cwd.join(path)).collect(),
         environment: environment.collect(),
-        project: project.filter(|folder| folder.is_dir()),
+        project: project.filter(|directory| directory.is_dir()),
         flag: world.global.plugin_dir.iter().map(|path| cwd.join(path)).collect(),
     }
 }
@@ -213,7 +213,7 @@ pub(crate) fn home_relative(world: &World, path: &Path) -> PathBuf {
     }
 }
 
-/// The folders of packages of the interpreter that is used for plugins.
+/// The directories of packages of the interpreter that is used for plugins.
 pub(crate) fn sites(world: &World) -> &[PathBuf] {
     world.made.sites.get_or_init(|| find_sites(world))
 }
@@ -251,7 +251,7 @@ fn missing_python(world: &World) -> Option<Problem> {
     Some(Problem::new(python, what, "name a Python from 3.9 on, or take the setting out"))
 }
 
-/// Adds the plugins that are installed packages. They win over folders, other than those that were
+/// Adds the plugins that are installed packages. They win over directories, other than those that were
 /// named for this run.
 fn packages(
     world: &World,

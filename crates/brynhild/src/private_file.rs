@@ -1,4 +1,4 @@
-//! Files that are the person's own and must survive a crash: one writer at a time, synced before
+//! Files that are the user's own and must survive a crash: one writer at a time, synced before
 //! anything relies on them, readable by their owner alone.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -68,30 +68,30 @@ pub(crate) fn read_end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes the folder of a file, for its owner alone.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+/// Makes the directory of a file, for its owner alone.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
-        Some(folder) => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        Some(directory) => DirBuilder::new().recursive(true).mode(0o700).create(directory),
         None => Ok(()),
     }
 }
 
-/// Whether files can be put into a folder, which is made where there is none.
-pub(crate) fn is_writable(folder: &Path) -> bool {
+/// Whether files can be put into a directory, which is made where there is none.
+pub(crate) fn is_writable(directory: &Path) -> bool {
     let wanted = Access::WRITE_OK | Access::EXEC_OK;
-    make_folder(&folder.join("file")).is_ok() && rustix::fs::access(folder, wanted).is_ok()
+    make_directory(&directory.join("file")).is_ok() && rustix::fs::access(directory, wanted).is_ok()
 }
 
-/// Whether something could be kept in a folder, which need not be there yet.
-pub(crate) fn may_be_writable(folder: &Path) -> bool {
+/// Whether something could be kept in a directory, which need not be there yet.
+pub(crate) fn may_be_writable(directory: &Path) -> bool {
     let wanted = Access::WRITE_OK | Access::EXEC_OK;
-    let nearest = folder.ancestors().find(|it| it.symlink_metadata().is_ok());
+    let nearest = directory.ancestors().find(|it| it.symlink_metadata().is_ok());
     nearest.is_some_and(|it| it.is_dir() && rustix::fs::access(it, wanted).is_ok())
 }
 
 /// Keeps other programs of this kind from changing a file until the result is dropped.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
-    make_folder(path)?;
+    make_directory(path)?;
     let lock = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -104,7 +104,7 @@ pub(crate) fn lock(path: &Path) -> io::Result<File> {
 
 /// Puts `bytes` in place of a file whose lock is held: a reader sees the old or the new, whole.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    make_folder(path)?;
+    make_directory(path)?;
     let draft = beside(path, "draft");
     // One that is left over was never finished.
     if let Err(error) = std::fs::remove_file(&draft)
@@ -116,7 +116,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&draft, path)?;
-    sync_folder(path)
+    sync_directory(path)
 }
 
 /// Adds a line to a file whose lock is held. A line that broke off earlier stays apart from it.
@@ -126,11 +126,11 @@ pub(crate) fn append(path: &Path, line: &str) -> io::Result<()> {
     let seal = if is_whole { "" } else { "\n" };
     file.write_all(format!("{seal}{line}\n").as_bytes())?;
     file.sync_all()?;
-    sync_folder(path)
+    sync_directory(path)
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+fn sync_directory(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
 fn beside(path: &Path, kind: &str) -> PathBuf {

@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn branch_is_read_from_head_and_through_a_git_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
         assert_eq!(branch(root), None);
         std::fs::create_dir_all(root.join(".git")).unwrap();
         let head = |text: &str| {

@@ -47,7 +47,7 @@ pub(crate) struct Chosen {
     output: Option<Value>,
     /// The values that were given for its variables.
     given: BTreeMap<String, String>,
-    /// Modules of tools that the person added.
+    /// Modules of tools that the user added.
     added: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Opened {
 /// among the findings.
 pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), Problem> {
     let file = role::locate(&world.environment.cwd.join(path)).map_err(|what| {
-        Problem::misuse(what).hint("name a file, or a folder with `agent.yaml` or `role.yaml`")
+        Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
     })?;
     let mut reading = role::read(&file);
     if let Some(role) = &reading.role {
@@ -92,7 +92,7 @@ pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), 
     Ok((file, reading))
 }
 
-/// The file of a role that was named: a path, or a name among the person's own.
+/// The file of a role that was named: a path, or a name among the user's own.
 pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
     let path = world.environment.cwd.join(name);
     if path.exists() && !path.is_dir() {
@@ -100,17 +100,17 @@ pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
     }
     let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
     let home = world.environment.home.iter().map(|home| home.join(".initrunner/roles"));
-    let folders: Vec<PathBuf> = own.chain(home).collect();
+    let directories: Vec<PathBuf> = own.chain(home).collect();
     let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
-    let candidates = folders.iter().filter(|_| is_plain).flat_map(|folder| {
+    let candidates = directories.iter().filter(|_| is_plain).flat_map(|directory| {
         ["yaml", "yml"]
-            .map(|ending| folder.join(format!("{name}.{ending}")))
+            .map(|ending| directory.join(format!("{name}.{ending}")))
             .into_iter()
-            .chain([folder.join(name)])
+            .chain([directory.join(name)])
     });
     let found = candidates.into_iter().find_map(|path| role::locate(&path).ok());
     found.ok_or_else(|| {
-        let places: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+        let places: Vec<String> = directories.iter().map(|it| it.display().to_string()).collect();
         Problem::misuse(format!("there is no agent {name}"))
             .hint(format!("name a role's file, or put `{name}.yaml` into {}", places.join(" or ")))
     })
@@ -220,7 +220,7 @@ impl Chosen {
     fn files(&self, python: &Loaded) -> Vec<PathBuf> {
         let role = &self.role;
         let schema = match &role.output {
-            Some(Value::String(file)) => Some(role.folder().join(file)),
+            Some(Value::String(file)) => Some(role.directory().join(file)),
             _ => None,
         };
         let own = [role.file.clone()].into_iter().chain(schema);
@@ -228,10 +228,10 @@ impl Chosen {
     }
 }
 
-/// Takes the variables of the `.env` beside a role, and of the person's own, that are not set. A
+/// Takes the variables of the `.env` beside a role, and of the user's own, that are not set. A
 /// project that is not trusted sets none.
 fn take_variables(world: &mut World, role: &Role) {
-    let beside = role.folder().join(".env");
+    let beside = role.directory().join(".env");
     let is_refused = came_with_project(world, role);
     if is_refused && beside.exists() {
         output::warning(&format!(
@@ -269,7 +269,7 @@ pub(crate) fn place(index: usize) -> String {
 }
 
 /// Adds to the findings what only the Python of a role's tools can say: runs it, confined, where
-/// the person trusts it, and else only reads it.
+/// the user trusts it, and else only reads it.
 ///
 /// Returns a line on each of its tools.
 pub(crate) async fn ask_python(
@@ -381,7 +381,7 @@ fn not_loaded(role: &Role) -> String {
     format!(
         "what runs behind its tools was not started, only looked at: {} is in a project that you \
          have not trusted",
-        role.folder().display()
+        role.directory().display()
     )
 }
 
@@ -434,7 +434,7 @@ async fn opened(
 }
 
 impl Opened {
-    /// Names the model that writes for the role's servers, where a person agrees to it.
+    /// Names the model that writes for the role's servers, where a user agrees to it.
     pub(crate) fn set_mind(&self, mind: &Mind) {
         self.servers.iter().for_each(|server| server.set_mind(mind));
     }
@@ -459,7 +459,7 @@ impl Opened {
         let limits = &self.guardrails;
         let budget = &mut settings.budget;
         if *budget == Budget::default() {
-            // The role's limits are those of one run, which is a turn; the person's are not.
+            // The role's limits are those of one run, which is a turn; the user's are not.
             budget.span = Span::Turn;
         }
         lower(&mut budget.output_tokens, Bound::new(limits.output_tokens, "max_tokens_per_run"));
@@ -529,14 +529,14 @@ fn choose_model(world: &mut World, role: &Role) {
 }
 
 fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
-    let folders = skill_folders(world);
+    let directories = skill_directories(world);
     let mut skills = Vec::new();
     for name in &role.skills {
         let may_read = |path: &Path| {
-            let is_known = folders.iter().any(|folder| path.starts_with(folder));
+            let is_known = directories.iter().any(|directory| path.starts_with(directory));
             if is_known { Ok(()) } else { reach::check(world, role, path) }
         };
-        match skill::load(name, role.folder(), &folders, may_read) {
+        match skill::load(name, role.directory(), &directories, may_read) {
             Ok(mut skill) => {
                 findings.extend(skill.findings.iter().cloned());
                 findings.extend(wants(world, &skill));
@@ -553,7 +553,7 @@ fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSk
 }
 
 /// Where skills lie that a role names.
-fn skill_folders(world: &World) -> Vec<PathBuf> {
+fn skill_directories(world: &World) -> Vec<PathBuf> {
     let home = world.environment.home.iter().map(|home| home.join(".initrunner/skills"));
     let named = world.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
     let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));

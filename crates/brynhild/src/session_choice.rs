@@ -89,13 +89,13 @@ fn begun(world: &World) -> Result<Chosen, Problem> {
         level: Level::Warning,
         text: format!("the session is not kept: {text}"),
         hint: Some(String::from(
-            "set HOME or BRYNHILD_CONFIG_DIR to a folder of your own that can be written",
+            "set HOME or BRYNHILD_CONFIG_DIR to a directory of your own that can be written",
         )),
     });
     Ok(chosen)
 }
 
-/// Whether there is no folder that takes files, in contrast to a disk that fails or is full.
+/// Whether there is no directory that takes files, in contrast to a disk that fails or is full.
 fn has_no_place(error: &FileError) -> bool {
     use rustix::io::Errno;
     let errors = [
@@ -133,8 +133,8 @@ fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
     let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
     if wants_last {
         let here = root.display().to_string();
-        let newest = world.store()?.newest(|folder| folder == here)?.ok_or_else(|| {
-            Problem::misuse("there is no session of this folder to continue")
+        let newest = world.store()?.newest(|directory| directory == here)?.ok_or_else(|| {
+            Problem::misuse("there is no session of this directory to continue")
                 .hint("`brynhild session list` shows all; `--resume ID` takes one of them")
         })?;
         return Ok(Some(newest));
@@ -204,7 +204,7 @@ fn refused(error: &Error) -> Problem {
     }
 }
 
-/// A session that cannot be begun, most often because of the folder it would be in.
+/// A session that cannot be begun, most often because of the directory it would be in.
 fn not_kept(error: &Error) -> Problem {
     let is_about_files = matches!(error, Error::File(_));
     let problem = refused(error);

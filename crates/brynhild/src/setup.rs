@@ -150,7 +150,7 @@ struct Outfit {
 enum Audience {
     /// A model, whose prompt has to stay small.
     Model,
-    /// A person who names one.
+    /// A user who names one.
     Person,
     /// Other agents, which are no part of the conversation.
     Others,
@@ -539,9 +539,9 @@ fn staff(
 /// What a look at tools is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Glance {
-    /// All of them: nothing runs that the project brings and the person has not trusted.
+    /// All of them: nothing runs that the project brings and the user has not trusted.
     List,
-    /// One that the person names, of a role that they name.
+    /// One that the user names, of a role that they name.
     One,
 }
 

@@ -91,8 +91,8 @@ fn place(world: &World, skill: &Skill) -> Found {
         return Found::Covered;
     }
     let is_plugins = skill.source.starts_with("plugin:");
-    let folder = skill.folder.as_ref().and_then(|folder| folder.canonicalize().ok());
-    let is_inside = folder.is_some_and(|it| world.root().is_ok_and(|root| it.starts_with(root)));
+    let directory = skill.directory.as_ref().and_then(|directory| directory.canonicalize().ok());
+    let is_inside = directory.is_some_and(|it| world.root().is_ok_and(|root| it.starts_with(root)));
     if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
 }
 

@@ -1,4 +1,4 @@
-//! What is typed after `/`: the built-in commands, and prompts of the person, plugins and the
+//! What is typed after `/`: the built-in commands, and prompts of the user, plugins and the
 //! project. Says what a line means; whoever reads lines does it.
 
 pub(crate) mod filled;
@@ -108,7 +108,7 @@ pub(crate) enum Expansion {
         /// The skill that it activates.
         skill: Option<Skill>,
     },
-    /// This is shown to the person.
+    /// This is shown to the user.
     Show(String),
     /// The conversation itself changes.
     Control(Control),
@@ -423,7 +423,7 @@ async fn prompt(
         note(&text, Vec::new());
         return Ok(Expansion::Prompt { text, skill: None });
     }
-    // `/tmp is full` is about a folder.
+    // `/tmp is full` is about a directory.
     if !Path::new("/").join(slash.name).exists() {
         output::warning(&format!("`/{}` is no command and is sent as it is", slash.name));
         output::hint("`/help` lists the commands");

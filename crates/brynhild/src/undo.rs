@@ -44,7 +44,7 @@ pub(crate) fn keeping(world: &World, root: &Path, chosen: &Chosen) -> Option<Arc
 pub(crate) fn keeper(world: &World, root: &Path, session: &SessionId) -> Result<Keeper, Problem> {
     let config = world.config();
     let settings = Settings {
-        folder: world.store()?.snapshots(),
+        directory: world.store()?.snapshots(),
         root: root.to_owned(),
         tracker: world.made.tracker(root),
         others: config.sandbox.allowed_paths.clone(),
@@ -226,7 +226,9 @@ fn texts(view: &FileView) -> Option<(&str, &str)> {
             Content::File { bytes: Some(bytes), .. } if !bytes.contains(&0) => {
                 std::str::from_utf8(bytes).ok()
             }
-            Content::File { .. } | Content::Link(_) | Content::Folder | Content::Unkept(_) => None,
+            Content::File { .. } | Content::Link(_) | Content::Directory | Content::Unkept(_) => {
+                None
+            }
         }
     }
     Some((text(&view.before)?, text(&view.after)?))
@@ -244,7 +246,9 @@ fn size(view: &FileView) -> String {
     match (&view.before, &view.after) {
         (Content::Unkept(why), _) | (_, Content::Unkept(why)) => format!(" ({why})"),
         (_, Content::Link(target)) => format!(" (a link to {})", target.display()),
-        (Content::Folder, Content::Absent) | (_, Content::Folder) => " (a folder)".to_owned(),
+        (Content::Directory, Content::Absent) | (_, Content::Directory) => {
+            " (a directory)".to_owned()
+        }
         (Content::File { mode: old, bytes: was }, Content::File { mode: new, bytes: is })
             if was == is =>
         {

@@ -37,7 +37,7 @@ impl Workers {
     pub(crate) async fn of(world: &World, hosts: Hosts, missing: Missing) -> Self {
         let plugins: Vec<&Plugin> = world.plugins().active().collect();
         hosts.set_active(&plugins);
-        let described = hosts.describe_seen(&plugins, missing, world.folders()).await;
+        let described = hosts.describe_seen(&plugins, missing, world.directories()).await;
         take_in(world, &described);
         Self { hosts, described }
     }
@@ -95,7 +95,7 @@ pub(crate) async fn learn(world: &World) {
     };
     let packages: Vec<&Plugin> =
         world.plugins().active().filter(|plugin| plugin.package.is_some()).collect();
-    let described = hosts.describe_seen(&packages, Missing::Report, world.folders()).await;
+    let described = hosts.describe_seen(&packages, Missing::Report, world.directories()).await;
     take_in(world, &described);
     hosts.shutdown().await;
 }
@@ -124,7 +124,7 @@ fn take_in(world: &World, described: &[Described]) {
     }
     learn_names(world, &offers);
     world.plugins().learn(offers);
-    world.folders().save();
+    world.directories().save();
 }
 
 /// Keeps what packages call themselves, where that is not what their entry points are called.
@@ -165,12 +165,12 @@ pub(crate) fn surroundings(world: &World) -> Surroundings {
 }
 
 fn settings(world: &World) -> Result<HostSettings, Problem> {
-    let folder = world.cache_dir()?;
+    let directory = world.cache_dir()?;
     let on_output = |plugin: &str, line: &str| output::plugin(plugin, line);
     let on_progress = |plugin: &str, what: &str| output::plugin(plugin, what);
     Ok(HostSettings {
-        state: folder.join("cache/python-host"),
-        data: folder.join("plugin-data"),
+        state: directory.join("cache/python-host"),
+        data: directory.join("plugin-data"),
         sandbox: assemble::sandbox(world)?,
         is_confined: !world.is_unconfined(),
         surroundings: surroundings(world),

@@ -1,4 +1,4 @@
-//! What a command works with: flags, environment, configuration, and the folders they lead to.
+//! What a command works with: flags, environment, configuration, and the directories they lead to.
 
 mod made;
 
@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use contract::policy::Mode;
 use plugins::claude::Expansions;
-use plugins::folders::Folders;
+use plugins::directories::Directories;
 use plugins::offer::Contributions;
 use plugins::python::{Hosts, Missing};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(crate) struct World {
     pub(crate) global: Global,
     pub(crate) environment: Environment,
     pub(crate) loaded: Loaded,
-    /// How the person stands to what the project brings.
+    /// How the user stands to what the project brings.
     pub(crate) trust: Standing,
     root: Result<PathBuf, NoProject>,
     occasion: Occasion,
@@ -63,7 +63,7 @@ impl World {
         Ok(world)
     }
 
-    /// The same for a conversation. It goes on where the person's own file is broken, and only looks
+    /// The same for a conversation. It goes on where the user's own file is broken, and only looks
     /// then, as with `--safe`: what the file forbids is not known.
     pub(crate) fn for_talk(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
@@ -112,19 +112,19 @@ impl World {
         self.tell_passed_over();
     }
 
-    /// Says where a folder above is not taken for the project, as another user may have made it one.
+    /// Says where a directory above is not taken for the project, as another user may have made it one.
     fn tell_passed_over(&self) {
         let (Ok(root), None) = (self.root(), self.environment.variable("BRYNHILD_PROJECT_ROOT"))
         else {
             return;
         };
-        if let Some(folder) = config::passed_over(root, self.environment.home.as_deref()) {
-            let (folder, root) = (folder.display(), root.display());
+        if let Some(directory) = config::passed_over(root, self.environment.home.as_deref()) {
+            let (directory, root) = (directory.display(), root.display());
             output::warning(&format!(
-                "{folder} looks like the project, but other users have a hand in it or in a folder \
+                "{directory} looks like the project, but other users have a hand in it or in a directory \
                  below it; the project is {root}"
             ));
-            output::hint(&format!("set BRYNHILD_PROJECT_ROOT={folder} if you trust them"));
+            output::hint(&format!("set BRYNHILD_PROJECT_ROOT={directory} if you trust them"));
         }
     }
 
@@ -161,11 +161,11 @@ impl World {
         Self::from(global, environment, &mut sources, found)
     }
 
-    /// The same without warnings, as if the program had been started in another folder, which is a project.
-    pub(crate) fn read_at(global: Global, folder: &Path) -> Result<Self, Problem> {
+    /// The same without warnings, as if the program had been started in another directory, which is a project.
+    pub(crate) fn read_at(global: Global, directory: &Path) -> Result<Self, Problem> {
         let mut environment = Environment::read()?;
-        folder.clone_into(&mut environment.cwd);
-        let root = folder.display().to_string();
+        directory.clone_into(&mut environment.cwd);
+        let root = directory.display().to_string();
         environment.variables.insert("BRYNHILD_PROJECT_ROOT".to_owned(), root);
         Self::of(global, environment)
     }
@@ -220,12 +220,13 @@ impl World {
         self.made.trusted_roots.get_or_init(Arc::default)
     }
 
-    /// What lies in folders of plugins, as it was when something asked first.
-    pub(crate) fn folders(&self) -> &Arc<Folders> {
-        self.made.folders.get_or_init(|| {
-            let file = self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/folders.json"));
+    /// What lies in directories of plugins, as it was when something asked first.
+    pub(crate) fn directories(&self) -> &Arc<Directories> {
+        self.made.directories.get_or_init(|| {
+            let file =
+                self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/directories.json"));
             let project = self.root.as_ref().ok().cloned();
-            Arc::new(Folders::load(file.filter(|_| !self.global.safe), project))
+            Arc::new(Directories::load(file.filter(|_| !self.global.safe), project))
         })
     }
 
@@ -319,7 +320,7 @@ impl World {
         self.root.is_ok() && !self.global.safe
     }
 
-    /// The person's own folder.
+    /// The user's own directory.
     pub(crate) fn config_dir(&self) -> Result<&Path, Problem> {
         self.loaded.config_dir.as_deref().ok_or_else(|| {
             Problem::misuse("there is no home directory to keep sessions in")
@@ -327,7 +328,7 @@ impl World {
         })
     }
 
-    /// The person's own folder, where something can be kept in it. Only a conversation, and a run
+    /// The user's own directory, where something can be kept in it. Only a conversation, and a run
     /// that only looks, try that: they do without.
     pub(crate) fn keeping_dir(&self) -> Option<&Path> {
         let found = || {
@@ -338,32 +339,32 @@ impl World {
         self.made.keeping.get_or_init(found).as_deref()
     }
 
-    /// Where things are kept between calls: in the person's own folder, and where that takes nothing
-    /// in a folder for temporary files that nobody else could have prepared.
+    /// Where things are kept between calls: in the user's own directory, and where that takes nothing
+    /// in a directory for temporary files that nobody else could have prepared.
     pub(crate) fn cache_dir(&self) -> Result<PathBuf, Problem> {
         self.keeping_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
     }
 
     /// Where the sandbox keeps what it needs between calls, on the same terms.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
-        let folder = self.keeping_dir().map(|dir| dir.join("sandbox"));
-        let folder = folder.filter(|folder| private_file::may_be_writable(folder));
-        folder.map_or_else(|| self.temporary_dir(), Ok)
+        let directory = self.keeping_dir().map(|dir| dir.join("sandbox"));
+        let directory = directory.filter(|directory| private_file::may_be_writable(directory));
+        directory.map_or_else(|| self.temporary_dir(), Ok)
     }
 
     fn temporary_dir(&self) -> Result<PathBuf, Problem> {
-        let folder =
+        let directory =
             self.environment.temp.join(format!("brynhild-sandbox-{}", self.environment.user()));
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
         let own = rustix::process::geteuid().as_raw();
-        let is_ours = std::fs::symlink_metadata(&folder).is_ok_and(|found| {
+        let is_ours = std::fs::symlink_metadata(&directory).is_ok_and(|found| {
             found.is_dir() && found.uid() == own && found.mode() & 0o777 == 0o700
         });
         if is_ours {
-            return Ok(folder);
+            return Ok(directory);
         }
         let why = made.err().map_or_else(String::new, |error| format!(": {error}"));
-        Err(Problem::misuse(format!("cannot keep things in {}{why}", folder.display()))
+        Err(Problem::misuse(format!("cannot keep things in {}{why}", directory.display()))
             .hint("set HOME or BRYNHILD_CONFIG_DIR"))
     }
 
@@ -372,7 +373,7 @@ impl World {
         Ok(Store::new(self.config_dir()?.join("sessions")))
     }
 
-    /// The folder of conversation logs.
+    /// The directory of conversation logs.
     pub(crate) fn log_dir(&self) -> PathBuf {
         let usual = || {
             let name = format!("brynhild-logs-{}", self.environment.user());
@@ -384,13 +385,13 @@ impl World {
     /// Where and how logs are written.
     pub(crate) fn log_settings(&self) -> conversation_log::Settings {
         conversation_log::Settings {
-            folder: self.log_dir(),
+            directory: self.log_dir(),
             private: self.config().logging.private,
             zone: jiff::tz::TimeZone::system(),
         }
     }
 
-    /// A folder for tool output that is too large for the model.
+    /// A directory for tool output that is too large for the model.
     pub(crate) fn spill_dir(&self) -> PathBuf {
         let name = format!("brynhild-output-{}", self.environment.user());
         self.environment.temp.join(name)
@@ -412,7 +413,7 @@ impl World {
         config.behavior.mode
     }
 
-    /// Whether processes run unconfined: the person's own file or flag says so. A variable or a
+    /// Whether processes run unconfined: the user's own file or flag says so. A variable or a
     /// project cannot.
     pub(crate) fn is_unconfined(&self) -> bool {
         let config = self.config();
@@ -424,7 +425,7 @@ impl World {
         skipped || disabled
     }
 
-    /// Whether a setting comes from a place that only the person controls.
+    /// Whether a setting comes from a place that only the user controls.
     fn is_own(&self, key: &str) -> bool {
         let path: Vec<&str> = key.split('.').collect();
         let layer = self.loaded.origin(&path).map(|origin| origin.layer);

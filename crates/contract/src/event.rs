@@ -10,10 +10,10 @@ use crate::policy::{Action, Mode, Ruling};
 use crate::snapshots::{ChangedFile, Direction};
 use crate::tool::{Finish, ToolOutput};
 
-/// The origin of what a person said while the model was at work.
+/// The origin of what a user said while the model was at work.
 pub const PERSON: &str = "person";
 
-/// What the notice begins with that a person's words did not reach the model at work.
+/// What the notice begins with that a user's words did not reach the model at work.
 pub const UNSENT: &str = "a message was not sent";
 
 /// Something that happened in a session.
@@ -48,7 +48,7 @@ pub struct Within {
 pub enum What {
     /// A session began.
     SessionStarted {
-        /// The folder it works in.
+        /// The directory it works in.
         cwd: String,
         /// The version of the log's format.
         format: u32,
@@ -72,7 +72,7 @@ pub enum What {
         /// The system prompt in force.
         system: String,
     },
-    /// The person asked for something.
+    /// The user asked for something.
     TurnStarted {
         /// The words the model reads.
         prompt: String,
@@ -121,7 +121,7 @@ pub enum What {
         /// The ruling with its reasoning.
         ruling: Ruling,
     },
-    /// A person is asked about a call.
+    /// A user is asked about a call.
     Asked {
         /// The call.
         call: CallId,
@@ -140,7 +140,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remember: Vec<String>,
     },
-    /// A person, or nobody, answered.
+    /// A user, or nobody, answered.
     Answered {
         /// The call.
         call: CallId,
@@ -212,7 +212,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
     },
-    /// A person took changes of files back, or made them again.
+    /// A user took changes of files back, or made them again.
     FilesRestored {
         /// Which way.
         direction: Direction,
@@ -336,7 +336,7 @@ pub enum CallOutcome {
     Ran,
     /// No such tool, or arguments that do not fit it.
     Invalid,
-    /// The policy or a person said no.
+    /// The policy or a user said no.
     Denied,
     /// It needed a permission that nobody could give.
     Unanswered,
@@ -389,7 +389,7 @@ pub enum Outcome {
         /// What it did again and again.
         why: String,
     },
-    /// A person stopped it.
+    /// A user stopped it.
     Cancelled,
     /// A hook did not let it begin.
     Blocked {
@@ -431,9 +431,9 @@ pub enum Input {
     Clear,
     /// Give tools more or less freedom from here on.
     Mode(Mode),
-    /// Keep an event that the front end made: what a person did to the session between turns.
+    /// Keep an event that the front end made: what a user did to the session between turns.
     Record(What),
-    /// Whether the person has words ready for the model's next step.
+    /// Whether the user has words ready for the model's next step.
     Ready(bool),
     /// Stop the running turn.
     Interrupt,

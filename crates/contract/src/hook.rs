@@ -19,9 +19,9 @@ use crate::tool::ToolOutput;
 pub enum Moment {
     /// Something happened: the session begins or ends, something failed in it.
     Occasion,
-    /// A person sent a prompt.
+    /// A user sent a prompt.
     BeforePrompt,
-    /// A person's prompt is about to be sent to the model.
+    /// A user's prompt is about to be sent to the model.
     BeforeMessage,
     /// A turn's requests are being made: their system prompt can be added to.
     BeforeRequest,
@@ -44,7 +44,7 @@ pub enum Moment {
 pub struct Scene {
     /// The conversation.
     pub session: SessionId,
-    /// The folder it works in.
+    /// The directory it works in.
     pub cwd: PathBuf,
     /// The conversation within the session; none for the session's own.
     pub within: Option<Within>,
@@ -66,7 +66,7 @@ pub enum Occasion {
         /// The kind of failure, in one word.
         kind: String,
     },
-    /// A person is asked whether a call may run.
+    /// A user is asked whether a call may run.
     Asking {
         /// The tool.
         tool: String,
@@ -100,7 +100,7 @@ pub enum Occasion {
     },
     /// The history was shortened.
     Compacted {
-        /// Whether a person asked for it.
+        /// Whether a user asked for it.
         is_asked_for: bool,
         /// What stands for the messages that were dropped.
         summary: String,
@@ -160,7 +160,7 @@ pub struct CompactView<'a> {
 /// Why a history is shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactCause<'a> {
-    /// A person asked for it.
+    /// A user asked for it.
     Person {
         /// What must not be lost.
         instructions: Option<&'a str>,
@@ -193,7 +193,7 @@ impl<V> From<V> for Advice<V> {
     }
 }
 
-/// What a hook decides about a person's words.
+/// What a hook decides about a user's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WordsVerdict {
     /// They stay as they are.
@@ -247,7 +247,7 @@ pub enum ToolVerdict {
     Rewrite(Value),
     /// It does not run; this is its result.
     Answer(ToolOutput),
-    /// A person decides, for this reason.
+    /// A user decides, for this reason.
     Ask(String),
     /// It does not run, for this reason.
     Block(String),
@@ -280,7 +280,7 @@ pub enum OnFailure {
     /// The work goes on.
     #[default]
     Continue,
-    /// A person decides where that is possible; elsewhere the work stops.
+    /// A user decides where that is possible; elsewhere the work stops.
     Ask,
     /// What it guards does not happen.
     Block,
@@ -314,7 +314,7 @@ pub trait Hook: Send + Sync {
         Ok(Advice::default())
     }
 
-    /// Is asked about a prompt that a person sent.
+    /// Is asked about a prompt that a user sent.
     async fn before_prompt(&self, _: &Scene, _: &str) -> Advised<WordsVerdict> {
         Ok(Advice::default())
     }

@@ -1,4 +1,4 @@
-//! Messages between the person, the model and the tools, and the usage a reply reports.
+//! Messages between the user, the model and the tools, and the usage a reply reports.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use crate::id::CallId;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the person said, or what the program says in their place.
+    /// What the user said, or what the program says in their place.
     User {
         /// The words.
         text: String,
@@ -70,7 +70,7 @@ impl Reply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
-    /// Words for the person.
+    /// Words for the user.
     Text {
         /// The words.
         text: String,

@@ -55,7 +55,7 @@ impl Mode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Reads a file or folder.
+    /// Reads a file or directory.
     Read {
         /// Absolute path, symbolic links resolved.
         #[serde(serialize_with = "lossy")]
@@ -111,7 +111,7 @@ fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::E
 pub enum Decision {
     /// It runs.
     Allow,
-    /// A person decides.
+    /// A user decides.
     Ask,
     /// It does not run.
     Deny,
@@ -124,7 +124,7 @@ pub struct Reason {
     pub decision: Decision,
     /// What was judged: a command, a path, a tool.
     pub subject: String,
-    /// Why, in words a person understands.
+    /// Why, in words a user understands.
     pub why: String,
     /// Where the rule stands: `built-in`, `mode`, a flag, or a file with its line.
     pub origin: String,
@@ -199,13 +199,13 @@ pub trait Policy: Send + Sync {
         Granted { rules: Vec::new(), refused: rules.to_vec() }
     }
 
-    /// What a call of `tool` that goes through folders must leave out.
+    /// What a call of `tool` that goes through directories must leave out.
     fn view(&self, _tool: &ToolSpec) -> View {
         View::default()
     }
 }
 
-/// Why a call that goes through folders leaves a file out.
+/// Why a call that goes through directories leaves a file out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hidden {
     /// A rule denies reading it, or wants to be asked first.
@@ -214,7 +214,7 @@ pub enum Hidden {
     Secret,
 }
 
-/// Says of a file whether a call that goes through folders must leave it out.
+/// Says of a file whether a call that goes through directories must leave it out.
 #[derive(Clone, Default)]
 pub struct View(Option<Arc<Look>>);
 

@@ -81,7 +81,7 @@ pub struct ProviderError {
     pub kind: Failure,
     /// What happened, with the host and the provider's own words.
     pub message: String,
-    /// What a person can do about it.
+    /// What a user can do about it.
     pub hint: Option<String>,
 }
 

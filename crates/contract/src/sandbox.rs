@@ -26,7 +26,7 @@ pub struct Spawn {
     pub channel: Channel,
     /// Variables of its own, over those of the profile.
     pub env: BTreeMap<String, String>,
-    /// A folder of its own that is its home where it is confined, made when it starts.
+    /// A directory of its own that is its home where it is confined, made when it starts.
     pub home: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ pub struct Profile {
     pub read: Vec<PathBuf>,
     /// Further writable paths; read-only under [`Access::ReadOnly`].
     pub write: Vec<PathBuf>,
-    /// Folders of the process' own: writable whatever the access, with no protected names.
+    /// Directories of the process' own: writable whatever the access, with no protected names.
     pub own: Vec<PathBuf>,
     /// Files of the workspace that it must find with the bytes that were looked at.
     pub fixed: Vec<Fixed>,

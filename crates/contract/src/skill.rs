@@ -19,6 +19,6 @@ pub struct Skill {
     pub allowed_tools: Vec<String>,
     /// The instructions, without the front matter.
     pub body: String,
-    /// Its folder, which holds references and scripts; none for one in the binary.
-    pub folder: Option<PathBuf>,
+    /// Its directory, which holds references and scripts; none for one in the binary.
+    pub directory: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! How files are kept before calls change them, so that a person can take the changes back.
+//! How files are kept before calls change them, so that a user can take the changes back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub trait Snapshots: Send + Sync {
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
-    /// Relative to the session's folder where it is below it.
+    /// Relative to the session's directory where it is below it.
     pub path: String,
     /// What happened to it.
     pub change: Change,
@@ -49,7 +49,7 @@ pub enum Change {
     Deleted,
 }
 
-/// Which way changes went that a person asked for.
+/// Which way changes went that a user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {

@@ -30,7 +30,7 @@ pub struct ToolSpec {
     pub version: String,
     /// Tags for people.
     pub categories: Vec<String>,
-    /// Whether a person must agree before it runs.
+    /// Whether a user must agree before it runs.
     pub requires_permission: bool,
     /// How much harm a mistaken call does.
     pub risk_level: Risk,
@@ -60,7 +60,7 @@ pub enum Risk {
 pub enum Recovery {
     /// It runs like any other.
     Allow,
-    /// A person decides.
+    /// A user decides.
     Confirm,
     /// It does not run.
     Deny,
@@ -190,11 +190,11 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Takes lines of output while the call runs.
     pub progress: mpsc::Sender<String>,
-    /// A folder for output too large for the model; the tool may create it.
+    /// A directory for output too large for the model; the tool may create it.
     pub spill: PathBuf,
     /// The conversation, for a tool that holds another one within it; the loop knows its type.
     pub conversation: Option<Arc<dyn Any + Send + Sync>>,
-    /// What it leaves out where it goes through folders.
+    /// What it leaves out where it goes through directories.
     pub view: View,
     /// What was judged: the call does this and nothing else. Empty where nobody judged.
     pub actions: Vec<Action>,
@@ -247,12 +247,12 @@ pub trait Tool: Send + Sync {
         self.inner().map_or(Ok(()), |tool| tool.check(args, sight))
     }
 
-    /// A reason to ask a person about this call whatever rules allow; none for most.
+    /// A reason to ask a user about this call whatever rules allow; none for most.
     async fn caution(&self, call: &ToolCall) -> Option<String> {
         self.inner()?.caution(call).await
     }
 
-    /// What the model reads where a person says no; the usual words where the tool has none.
+    /// What the model reads where a user says no; the usual words where the tool has none.
     fn refusal(&self) -> Option<String> {
         self.inner()?.refusal()
     }
@@ -272,7 +272,7 @@ pub trait Tool: Send + Sync {
         self.inner().is_some_and(|tool| tool.is_indivisible())
     }
 
-    /// Whether what runs it may write files whatever a ruling says, since the person granted that.
+    /// Whether what runs it may write files whatever a ruling says, since the user granted that.
     fn may_write(&self) -> bool {
         self.inner().is_some_and(|tool| tool.may_write())
     }

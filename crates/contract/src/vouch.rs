@@ -1,4 +1,4 @@
-//! A word that what a workspace brings is still what the person trusts, asked for at the moment when
+//! A word that what a workspace brings is still what the user trusts, asked for at the moment when
 //! something of it is about to run.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Words that a person typed: blanks part them, quotes hold them together.
+//! Words that a user typed: blanks part them, quotes hold them together.
 
 /// The words of a line.
 pub(crate) fn words(line: &str) -> Result<Vec<String>, String> {

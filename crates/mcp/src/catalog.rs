@@ -1,4 +1,4 @@
-//! What a server offered when the person last agreed to it. It is kept in a file that a start reads;
+//! What a server offered when the user last agreed to it. It is kept in a file that a start reads;
 //! what tells a later list from it is kept elsewhere, so that to lose the file is to lose words only.
 
 use std::collections::BTreeMap;
@@ -154,7 +154,7 @@ pub struct ArgumentEntry {
     pub required: bool,
 }
 
-/// What is different from what the person agreed to.
+/// What is different from what the user agreed to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
     /// A tool that was not there.
@@ -193,7 +193,7 @@ impl Change {
         }
     }
 
-    /// The change in words for a person.
+    /// The change in words for a user.
     pub(crate) fn describe(&self, server: &str) -> String {
         match self {
             Self::Added(entry) => format!(
@@ -282,7 +282,7 @@ impl Catalog {
         }
     }
 
-    /// The words that the person agreed to, of those that were kept and of those that are said now. What
+    /// The words that the user agreed to, of those that were kept and of those that are said now. What
     /// is offered no longer is none of them.
     pub(crate) fn agreed(mut self, fresh: &Self, offer: &Offer) -> Self {
         let is_offered = |name: &str| fresh.tools.iter().any(|tool| tool.name == name);
@@ -299,7 +299,7 @@ impl Catalog {
         self
     }
 
-    /// Compares what a server offers with what the person agreed to, as far as it is known how that
+    /// Compares what a server offers with what the user agreed to, as far as it is known how that
     /// read: `offer` knows of more.
     pub(crate) fn changes(&self, fresh: &Self, offer: &Offer) -> BTreeMap<String, Change> {
         let known = |name: &str| self.tools.iter().find(|tool| tool.name == name);
@@ -373,8 +373,8 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     /// The file for a server whose name for tools is `prefix`, as described by `digest`.
-    pub(crate) fn new(folder: &Path, prefix: &str, digest: &str) -> Self {
-        Self { path: folder.join(format!("{prefix}-{digest}.json")) }
+    pub(crate) fn new(directory: &Path, prefix: &str, digest: &str) -> Self {
+        Self { path: directory.join(format!("{prefix}-{digest}.json")) }
     }
 
     /// What is kept; none where nothing is that can be used: the server is asked again then.
@@ -396,18 +396,18 @@ impl Shelf {
     }
 }
 
-/// Puts bytes in place of a file of the person's: a reader sees the old or the new, whole.
+/// Puts bytes in place of a file of the user's: a reader sees the old or the new, whole.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let mut file =
         fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
     file.write_all(bytes)?;
-    // After a crash too: half of what a person agreed to is worth nothing.
+    // After a crash too: half of what a user agreed to is worth nothing.
     file.sync_all()?;
     fs::rename(&draft, path)?;
-    fs::File::open(folder)?.sync_all()
+    fs::File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
@@ -472,8 +472,8 @@ mod tests {
 
     #[test]
     fn a_catalog_is_kept_whole_or_not_at_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(&folder.path().join("mcp"), "s", "0");
+        let directory = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(&directory.path().join("mcp"), "s", "0");
         assert_eq!(shelf.read(), None);
         let catalog = Catalog { tools: vec![tool("a", "")], ..Catalog::default() };
         shelf.write(&catalog).unwrap();

@@ -27,11 +27,11 @@ pub use floating::{Floating, floating_entry};
 /// Where a server's description comes from. It decides whose word it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// The person's own files.
+    /// The user's own files.
     User,
     /// A plugin.
     Plugin(String),
-    /// The project's file, which the person has trusted.
+    /// The project's file, which the user has trusted.
     Project,
 }
 
@@ -67,9 +67,9 @@ pub struct Server {
     pub call_timeout: Duration,
     /// Which of its tools count.
     pub filter: Filter,
-    /// What the person grants it.
+    /// What the user grants it.
     pub grants: Grants,
-    /// The package of which it takes whatever version is newest; none where the person wants that.
+    /// The package of which it takes whatever version is newest; none where the user wants that.
     pub floating: Option<Floating>,
     /// What identifies this description: a hash of it as written.
     pub digest: String,
@@ -117,7 +117,7 @@ pub struct Program {
     pub args: Vec<String>,
     /// Its variables.
     pub env: BTreeMap<String, Secret<String>>,
-    /// Variables that it gets from the person's environment.
+    /// Variables that it gets from the user's environment.
     pub inherited: Vec<String>,
     /// Where it runs; the workspace where none.
     pub cwd: Option<PathBuf>,
@@ -169,7 +169,7 @@ pub struct Grants {
     pub write: Vec<PathBuf>,
     /// Variables it sees.
     pub env: Vec<String>,
-    /// Programs outside the system's folders that it runs.
+    /// Programs outside the system's directories that it runs.
     pub exec: Vec<PathBuf>,
 }
 
@@ -255,7 +255,7 @@ pub fn read(
     found
 }
 
-/// What the person grants to servers that are described elsewhere, by name.
+/// What the user grants to servers that are described elsewhere, by name.
 fn grants_alone(sources: &[Source]) -> BTreeMap<String, Value> {
     let own = sources.iter().filter(|source| source.scope == Scope::User);
     own.filter_map(|source| entries(&source.document).ok())

@@ -354,7 +354,7 @@ impl Connection {
                 }
                 () = terms.cancel.cancelled() => {
                     // The server may be gone; the call is over for us either way.
-                    let _ = handle.cancel(Some("interrupted by the person".to_owned())).await;
+                    let _ = handle.cancel(Some("interrupted by the user".to_owned())).await;
                     return Err(Failure::Cancelled);
                 }
                 () = &mut sleep => {

@@ -16,16 +16,16 @@ pub enum Failure {
     Server {
         /// What happened, with the server's name and its last words.
         message: String,
-        /// What a person can do about it.
+        /// What a user can do about it.
         hint: Option<String>,
     },
-    /// It wants the person to sign in first.
+    /// It wants the user to sign in first.
     #[error("MCP server `{server}` wants you to sign in; `brynhild mcp login {server}` does it")]
     SignIn {
         /// The server.
         server: String,
     },
-    /// It wants more rights than the person gave by signing in.
+    /// It wants more rights than the user gave by signing in.
     #[error(
         "MCP server `{server}` wants further rights for this ({scope}); \
          `brynhild mcp login {server}` asks for them"
@@ -52,7 +52,7 @@ impl Failure {
         Self::Server { message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// What a person can do about it.
+    /// What a user can do about it.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Sandbox(SandboxError::Unavailable { hint, .. }) => Some(hint),

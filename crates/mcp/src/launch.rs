@@ -1,7 +1,7 @@
 //! How a server's program is started: under a profile of its own, with the variables that its
-//! description names, its caches in a folder of its own.
+//! description names, its caches in a directory of its own.
 
-mod folder;
+mod directory;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{CommandReader, Program, Scope, Server};
 use crate::failure::Failure;
-pub(crate) use folder::{arguments, working_folder};
+pub(crate) use directory::{arguments, working_directory};
 
 /// How much of a program's last words is kept.
 const LAST_WORDS: usize = 4096;
@@ -36,22 +36,22 @@ pub struct Surroundings {
     pub env: BTreeMap<String, String>,
     /// All variables, of which a server gets those that it is granted.
     pub variables: BTreeMap<String, String>,
-    /// The person's home.
+    /// The user's home.
     pub home: Option<PathBuf>,
     /// Reads the command lines of servers.
     pub reader: CommandReader,
-    /// Holds a folder for each server, which it may write.
+    /// Holds a directory for each server, which it may write.
     pub data: PathBuf,
     /// How much freedom tools have.
     pub mode: Mode,
     /// Upper bounds on a server's program.
     pub limits: Limits,
-    /// Says whether what the project brings is still what the person trusts.
+    /// Says whether what the project brings is still what the user trusts.
     pub vouch: Vouch,
 }
 
 impl Surroundings {
-    /// Whether what a server would run, or has loaded, is what the person trusts.
+    /// Whether what a server would run, or has loaded, is what the user trusts.
     pub(crate) fn vouched(&self, server: &Server) -> Result<(), Failure> {
         if server.scope == Scope::Project {
             self.vouch.ask().map_err(Failure::new)?;
@@ -115,12 +115,14 @@ impl Running {
         words: &Words,
     ) -> Result<(Self, Pipes), Failure> {
         surroundings.vouched(server)?;
-        folder::check(server, program)?;
-        let data = data_folder(server, surroundings);
+        directory::check(server, program)?;
+        let data = data_directory(server, surroundings);
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o700).create(&data).map_err(|error| {
             let (name, data) = (&server.name, data.display());
-            Failure::new(format!("cannot make the folder {data} of MCP server `{name}`: {error}"))
+            Failure::new(format!(
+                "cannot make the directory {data} of MCP server `{name}`: {error}"
+            ))
         })?;
         let profile = profile(server, program, surroundings, &data);
         let spawn = Spawn {
@@ -129,7 +131,7 @@ impl Running {
                 .into_iter()
                 .map(Into::into)
                 .collect(),
-            cwd: working_folder((server, program), surroundings, &data),
+            cwd: working_directory((server, program), surroundings, &data),
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: own_cache(server, &data),
@@ -178,15 +180,20 @@ fn not_started(
 ) -> Failure {
     let name = &server.name;
     if let SandboxError::Refused(_) = &error
-        && let Some(folder) = folder_outside(&spawn.cwd, surroundings)
-        && !server.grants.read.iter().chain(&server.grants.write).any(|it| folder.starts_with(it))
+        && let Some(directory) = directory_outside(&spawn.cwd, surroundings)
+        && !server
+            .grants
+            .read
+            .iter()
+            .chain(&server.grants.write)
+            .any(|it| directory.starts_with(it))
     {
         return Failure::hinted(
             format!("MCP server `{name}` did not start: {error}"),
             format!(
                 "`mcp.servers.{name}.sandbox.read: [{}]` lets it see its `cwd`, and `.write` \
                  change what is in it",
-                folder.display()
+                directory.display()
             ),
         );
     }
@@ -194,7 +201,7 @@ fn not_started(
     let program = spawn.program.display();
     let is_bare = spawn.program.components().count() == 1;
     let search = surroundings.variables.get("PATH").map(String::as_str).unwrap_or_default();
-    let mut places = std::env::split_paths(search).map(|folder| folder.join(&spawn.program));
+    let mut places = std::env::split_paths(search).map(|directory| directory.join(&spawn.program));
     if let Some(place) = places.find(|place| is_bare && place.is_file()) {
         return Failure::hinted(
             format!("MCP server `{name}` did not start: cannot run {program}: {source}"),
@@ -223,12 +230,12 @@ fn not_started(
     )
 }
 
-/// The folder that a program would start in, where that is there and lies outside of the workspace.
-fn folder_outside(cwd: &Path, surroundings: &Surroundings) -> Option<PathBuf> {
-    let folder = cwd.canonicalize().ok().filter(|folder| folder.is_dir())?;
+/// The directory that a program would start in, where that is there and lies outside of the workspace.
+fn directory_outside(cwd: &Path, surroundings: &Surroundings) -> Option<PathBuf> {
+    let directory = cwd.canonicalize().ok().filter(|directory| directory.is_dir())?;
     let workspace = surroundings.workspace.canonicalize();
-    let is_inside = workspace.is_ok_and(|workspace| folder.starts_with(workspace));
-    (!is_inside).then_some(folder)
+    let is_inside = workspace.is_ok_and(|workspace| directory.starts_with(workspace));
+    (!is_inside).then_some(directory)
 }
 
 async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Words) {
@@ -241,14 +248,14 @@ async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Words) {
     }
 }
 
-/// The folder of a server's own.
-pub(crate) fn data_folder(server: &Server, surroundings: &Surroundings) -> PathBuf {
+/// The directory of a server's own.
+pub(crate) fn data_directory(server: &Server, surroundings: &Surroundings) -> PathBuf {
     surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default())
 }
 
-/// The program: a path as seen from a folder, or a name to look up.
-fn located(command: &str, folder: &Path) -> PathBuf {
-    if command.contains('/') { folder.join(command) } else { PathBuf::from(command) }
+/// The program: a path as seen from a directory, or a name to look up.
+fn located(command: &str, directory: &Path) -> PathBuf {
+    if command.contains('/') { directory.join(command) } else { PathBuf::from(command) }
 }
 
 fn home_path(path: &Path, surroundings: &Surroundings) -> PathBuf {
@@ -308,30 +315,30 @@ pub(crate) fn narrowed(server: &Server, surroundings: &Surroundings) -> Option<S
     ))
 }
 
-/// A search path without the folders of the project: nothing there is a program of the person's.
+/// A search path without the directories of the project: nothing there is a program of the user's.
 fn apart(path: &str, workspace: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is_apart = |folder: &PathBuf| {
-        folder.is_absolute()
-            && !folder.starts_with(workspace)
-            && !real(folder).starts_with(real(workspace))
+    let is_apart = |directory: &PathBuf| {
+        directory.is_absolute()
+            && !directory.starts_with(workspace)
+            && !real(directory).starts_with(real(workspace))
     };
-    let folders = std::env::split_paths(path).filter(is_apart);
-    std::env::join_paths(folders).unwrap_or_default().to_string_lossy().into_owned()
+    let directories = std::env::split_paths(path).filter(is_apart);
+    std::env::join_paths(directories).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a server reads because the person named it in its command: the program and its script,
-/// with the folders they are installed in.
+/// What a server reads because the user named it in its command: the program and its script,
+/// with the directories they are installed in.
 fn named(program: &Program, surroundings: &Surroundings) -> Vec<PathBuf> {
     let words = std::iter::once(&program.command).chain(&program.args).map(Path::new);
     let files: Vec<&Path> = words.filter(|path| path.is_absolute() && path.is_file()).collect();
     shown(&files, surroundings.home.as_deref())
 }
 
-/// Files with the folders they are installed in.
+/// Files with the directories they are installed in.
 fn shown(files: &[&Path], home: Option<&Path>) -> Vec<PathBuf> {
     let place = |path: &'_ Path| -> PathBuf {
-        installation(path).or_else(|| folder(path, home)).unwrap_or(path).to_owned()
+        installation(path).or_else(|| directory(path, home)).unwrap_or(path).to_owned()
     };
     let mut paths = Vec::new();
     for &file in files {
@@ -352,21 +359,25 @@ fn shown(files: &[&Path], home: Option<&Path>) -> Vec<PathBuf> {
 /// environment of Python around it.
 fn installation(file: &Path) -> Option<&Path> {
     let mut around = file.ancestors().skip(1);
-    around.find(|folder| folder.ends_with("node_modules") || folder.join("pyvenv.cfg").is_file())
+    around.find(|directory| {
+        directory.ends_with("node_modules") || directory.join("pyvenv.cfg").is_file()
+    })
 }
 
-/// The folder of a program that brings more than one file; none where that folder holds what is
-/// the person's or everybody's.
-fn folder<'a>(file: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
-    let folder = file.parent()?;
-    let is_wide = folder.components().count() <= 2
-        || home.is_some_and(|home| home.starts_with(folder))
-        || ["tmp", "Downloads", "Desktop", "Documents"].iter().any(|name| folder.ends_with(name));
-    let is_hidden = folder.components().any(|part| {
+/// The directory of a program that brings more than one file; none where that directory holds what is
+/// the user's or everybody's.
+fn directory<'a>(file: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
+    let directory = file.parent()?;
+    let is_wide = directory.components().count() <= 2
+        || home.is_some_and(|home| home.starts_with(directory))
+        || ["tmp", "Downloads", "Desktop", "Documents"]
+            .iter()
+            .any(|name| directory.ends_with(name));
+    let is_hidden = directory.components().any(|part| {
         let name = part.as_os_str().to_string_lossy();
         name.starts_with('.') && name.len() > 1
     });
-    (!is_wide && !is_hidden).then_some(folder)
+    (!is_wide && !is_hidden).then_some(directory)
 }
 
 /// The whole environment of a server's program.
@@ -415,13 +426,13 @@ pub(crate) fn environment(
     env
 }
 
-/// The file that a command stands for: a path as seen from a folder, or what a search path leads to.
-pub(crate) fn resolved(command: &str, folder: &Path, search: &str) -> Option<PathBuf> {
-    let path = located(command, folder);
+/// The file that a command stands for: a path as seen from a directory, or what a search path leads to.
+pub(crate) fn resolved(command: &str, directory: &Path, search: &str) -> Option<PathBuf> {
+    let path = located(command, directory);
     if command.contains('/') {
         return Some(path);
     }
-    let mut places = std::env::split_paths(search).map(|folder| folder.join(&path));
+    let mut places = std::env::split_paths(search).map(|directory| directory.join(&path));
     places.find(|place| is_executable(place))
 }
 
@@ -431,7 +442,7 @@ pub(crate) fn is_executable(path: &Path) -> bool {
     about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// Where npm looks for packages: in the server's own folder, or in the person's cache where the
+/// Where npm looks for packages: in the server's own directory, or in the user's cache where the
 /// server has none yet and no network to fill one.
 fn package_cache(server: &Server, surroundings: &Surroundings, data: &Path) -> PathBuf {
     let own = data.join("npm");
@@ -465,11 +476,11 @@ mod tests {
 
     #[test]
     fn where_a_link_leads_is_left_to_the_sandbox() {
-        // Of folders with hidden names less is shown.
+        // Of directories with hidden names less is shown.
         let base = tempfile::Builder::new().prefix("mcp-").tempdir().expect("tempdir");
-        let base = base.path().canonicalize().expect("a folder");
-        std::fs::create_dir_all(base.join("lib/node_modules/it")).expect("a folder");
-        std::fs::create_dir(base.join("bin")).expect("a folder");
+        let base = base.path().canonicalize().expect("a directory");
+        std::fs::create_dir_all(base.join("lib/node_modules/it")).expect("a directory");
+        std::fs::create_dir(base.join("bin")).expect("a directory");
         std::fs::write(base.join("lib/node_modules/it/main.js"), "").expect("a file");
         let link = base.join("bin/it");
         std::os::unix::fs::symlink(base.join("lib/node_modules/it/main.js"), &link)
@@ -480,10 +491,10 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_the_project_are_taken_off_the_search_path() {
+    fn directories_of_the_project_are_taken_off_the_search_path() {
         let base = tempfile::tempdir().expect("tempdir");
         let (work, link) = (base.path().join("work"), base.path().join("link"));
-        std::fs::create_dir_all(work.join("bin")).expect("a folder");
+        std::fs::create_dir_all(work.join("bin")).expect("a directory");
         std::os::unix::fs::symlink(work.join("bin"), &link).expect("a link");
         let path = format!("{0}/bin:{1}:relative::/usr/bin:/bin", work.display(), link.display());
         assert_eq!(apart(&path, &work), "/usr/bin:/bin");

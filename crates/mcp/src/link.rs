@@ -120,7 +120,7 @@ impl Link {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it offers as far as the person agreed to it; none where that is not known.
+    /// What it offers as far as the user agreed to it; none where that is not known.
     pub(crate) fn catalog(&self) -> Option<Arc<Catalog>> {
         self.known().catalog.clone().filter(|catalog| catalog.failure.is_none())
     }

@@ -1,6 +1,6 @@
 //! Signing in to servers: an authorization code with PKCE, taken back on an address of this
 //! machine, once and within minutes; or a client's own secret or key, or the word of an
-//! organization, where no page is opened. Keys are kept in files of the person's own.
+//! organization, where no page is opened. Keys are kept in files of the user's own.
 
 mod browser;
 mod discovery;
@@ -27,7 +27,7 @@ pub use keeper::Credentials;
 pub use signing::SigningKey;
 pub use unattended::{Voucher, sign_in_unattended, sign_in_vouched};
 
-/// How long the person has to sign in.
+/// How long the user has to sign in.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The name under which we register.
@@ -192,7 +192,7 @@ pub async fn sign_in(
     Ok(())
 }
 
-/// Refuses pages that are none: what a server names as its page is opened by a person.
+/// Refuses pages that are none: what a server names as its page is opened by a user.
 fn check_page(page: &str) -> Result<(), Failure> {
     if is_safe(page) {
         return Ok(());

@@ -1,9 +1,9 @@
-//! Whoever answers when a server asks for something: words of a person, or of the model.
+//! Whoever answers when a server asks for something: words of a user, or of the model.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-/// What a server wants to know from a person.
+/// What a server wants to know from a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The server.
@@ -23,7 +23,7 @@ pub enum Wanted {
     Visit(String),
 }
 
-/// A person's answer to a server.
+/// A user's answer to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// These fields; none for a visit.

@@ -1,4 +1,4 @@
-//! What a person agreed to of a server: the files that its command runs, which can change without its
+//! What a user agreed to of a server: the files that its command runs, which can change without its
 //! description changing, and what it offers.
 
 mod files;
@@ -20,7 +20,7 @@ pub(crate) use hashes::Hashes;
 /// Paths of files with their hashes.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// What a person agreed to of one server.
+/// What a user agreed to of one server.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Agreed {
     /// What each file held, whatever description it was run by.
@@ -57,14 +57,14 @@ pub(crate) struct Pins {
 
 impl Pins {
     /// Those of a server whose name for tools is `prefix`, in a workspace that is named without links.
-    /// What a project brings is trusted in its own folder, and says nothing of a server that another
+    /// What a project brings is trusted in its own directory, and says nothing of a server that another
     /// project calls the same.
-    pub(crate) fn new(folder: &Path, prefix: &str, server: &Server, workspace: &Path) -> Self {
+    pub(crate) fn new(directory: &Path, prefix: &str, server: &Server, workspace: &Path) -> Self {
         let workspace = workspace.to_owned();
         let place = (server.scope == Scope::Project).then(|| workspace.to_string_lossy());
         let identity = serde_json::json!([server.scope.label(), server.name, place]);
         let name = format!("{prefix}-{}.json", catalog::digest(&identity));
-        Self { path: folder.join(name), description: server.digest.clone(), workspace }
+        Self { path: directory.join(name), description: server.digest.clone(), workspace }
     }
 
     /// What is kept. Only where there is no file was nothing agreed to.
@@ -76,7 +76,7 @@ impl Pins {
         }
     }
 
-    /// What somebody has to agree to before these files are run. Where the person has described the
+    /// What somebody has to agree to before these files are run. Where the user has described the
     /// server as never before, files that were never run are agreed to by that.
     pub(crate) fn doubt(&self, files: &Files) -> Option<Doubt> {
         let agreed = match self.read() {

@@ -1,4 +1,4 @@
-//! Prompts of servers as commands of the person: `/mcp__SERVER__PROMPT words`.
+//! Prompts of servers as commands of the user: `/mcp__SERVER__PROMPT words`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct PromptCommand {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// Its arguments, as a person types them: `<needed> [possible]`.
+    /// Its arguments, as a user types them: `<needed> [possible]`.
     pub usage: String,
     /// The server it comes from.
     pub server: String,
@@ -77,7 +77,7 @@ pub(crate) async fn given(
     Ok(prompt)
 }
 
-/// The arguments of a prompt from what a person typed: `name=value` by name, other words in
+/// The arguments of a prompt from what a user typed: `name=value` by name, other words in
 /// order, the last argument taking all that is left.
 fn values(arguments: &[ArgumentEntry], typed: &str) -> Result<Map<String, Value>, String> {
     let mut values = Map::new();

@@ -1,5 +1,5 @@
 //! How servers behind an address are reached: no redirects to other machines, and a key only
-//! where the person signed in.
+//! where the user signed in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub(crate) fn resolving(
     builder.build().map_err(|error| Failure::new(format!("cannot reach {url}: {error}")))
 }
 
-/// A client with the key that the person got by signing in; none where they have not.
+/// A client with the key that the user got by signing in; none where they have not.
 pub(crate) async fn signed_in(
     address: &Address,
     credentials: &Credentials,

@@ -107,7 +107,7 @@ fn tidy_object(object: &mut Map<String, Value>) {
     }
 }
 
-/// What a server tells the model and no person would see, as a sentence; none where there is
+/// What a server tells the model and no user would see, as a sentence; none where there is
 /// nothing of it.
 pub(crate) fn report(catalog: &Catalog) -> Option<String> {
     let mut found = Hidden::default();

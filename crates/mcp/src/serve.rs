@@ -119,17 +119,17 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Takes lines of output while it runs.
     pub progress: mpsc::Sender<String>,
-    /// Asks the person on the client's side.
+    /// Asks the user on the client's side.
     pub asker: Arc<dyn Asker>,
 }
 
-/// Asks the person on the client's side.
+/// Asks the user on the client's side.
 #[async_trait]
 pub trait Asker: Send + Sync {
-    /// Whether the person agrees; none where nobody can be asked.
+    /// Whether the user agrees; none where nobody can be asked.
     async fn ask(&self, question: &str) -> Option<bool>;
 
-    /// What the person answers a server of ours; none where nobody can be asked.
+    /// What the user answers a server of ours; none where nobody can be asked.
     async fn answer(&self, question: &Question) -> Option<Answer>;
 
     /// What the client's model writes for a server of ours; none where it has none.

@@ -36,11 +36,11 @@ const LONGEST_INSTRUCTIONS: usize = 4000;
 pub struct Settings {
     /// The servers.
     pub servers: Vec<Server>,
-    /// The folder in which is kept what they offer.
+    /// The directory in which is kept what they offer.
     pub cache: PathBuf,
-    /// The folder in which is kept what the person agreed to of them.
+    /// The directory in which is kept what the user agreed to of them.
     pub pins: PathBuf,
-    /// The keys of those that the person signed in to.
+    /// The keys of those that the user signed in to.
     pub credentials: Credentials,
     /// Starts their programs.
     pub sandbox: Arc<dyn Sandbox>,
@@ -106,7 +106,7 @@ pub enum State {
     Unknown,
     /// What it offers is known.
     Known,
-    /// Some of what it offers has changed since the person agreed to it.
+    /// Some of what it offers has changed since the user agreed to it.
     Changed,
     /// It could not be started.
     Failed,
@@ -148,13 +148,13 @@ pub struct Status {
     pub resources: bool,
     /// A hash over what the model reads of it.
     pub digest: Option<String>,
-    /// What waits for the person's consent.
+    /// What waits for the user's consent.
     pub changes: Vec<Value>,
     /// Why it could not be started.
     pub error: Option<String>,
 }
 
-/// What a person has agreed to.
+/// What a user has agreed to.
 pub struct Approved {
     /// The files of its program that were not what they had agreed to.
     pub files: Vec<String>,
@@ -307,7 +307,7 @@ impl Servers {
         tools
     }
 
-    /// What servers tell the model of themselves, as far as the person agreed to it.
+    /// What servers tell the model of themselves, as far as the user agreed to it.
     pub fn instructions(&self) -> Vec<(String, String)> {
         let told = self.active().into_iter().filter_map(|link| {
             let catalog = link.catalog()?;

@@ -129,7 +129,7 @@ impl McpTool {
 }
 
 /// Where a server's tools come from, as rules know it. A project's server never counts as one of
-/// the person's own of the same name.
+/// the user's own of the same name.
 pub(crate) fn source(link: &Link) -> String {
     match &link.server.scope {
         Scope::User => format!("mcp:{}", link.server.name),

@@ -69,7 +69,7 @@ def hint_for(error):
             return "Brynhild offers no module `%s` to plugins" % error.name
         return (
             "if `%s` is a package of its own, declare it under `dependencies:` in plugin.yaml, "
-            "or install it into a virtual environment `.venv` in the plugin's folder" % package
+            "or install it into a virtual environment `.venv` in the plugin's directory" % package
         )
     if isinstance(error, TypeError) and "abstract" in text_of(error):
         return "implement every abstract member: name, description, input_schema and execute"

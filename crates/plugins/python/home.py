@@ -1,4 +1,4 @@
-"""A home that lasts: a folder among the plugin's data, in which links lead to what the confinement shows of the
+"""A home that lasts: a directory among the plugin's data, in which links lead to what the confinement shows of the
 person's own. Runs in the confinement, so nothing that a plugin leaves there can lead out of it."""
 import os
 
@@ -21,11 +21,11 @@ def enter(home):
 
 
 def _link(seen, home):
-    """Link what is mounted or linked below `seen` into `home`; folders that only lead there are made anew."""
+    """Link what is mounted or linked below `seen` into `home`; directories that only lead there are made anew."""
     device = os.stat(seen).st_dev
-    folders, left = [""], _MOST
-    while folders and left > 0:
-        part = folders.pop()
+    directories, left = [""], _MOST
+    while directories and left > 0:
+        part = directories.pop()
         _clean(home, part)
         try:
             entries = list(os.scandir(os.path.join(seen, part)))
@@ -35,16 +35,16 @@ def _link(seen, home):
             name = os.path.join(part, entry.name)
             try:
                 if _offer(entry, os.path.join(home, name), device):
-                    folders.append(name)
+                    directories.append(name)
             except OSError:
                 continue
         left -= len(entries)
 
 
 def _offer(entry, place, device):
-    """Put one entry at its place; say whether it is a folder whose entries come one by one."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    if is_folder and entry.stat(follow_symlinks=False).st_dev == device:
+    """Put one entry at its place; say whether it is a directory whose entries come one by one."""
+    is_directory = entry.is_dir(follow_symlinks=False)
+    if is_directory and entry.stat(follow_symlinks=False).st_dev == device:
         if not os.path.lexists(place):
             os.mkdir(place, 0o700)
         return True

@@ -23,7 +23,7 @@ def claim_channel():
 
 
 def prepare_imports():
-    """Make this folder the package `brynhild_host`, and the shim packages importable, and nothing else."""
+    """Make this directory the package `brynhild_host`, and the shim packages importable, and nothing else."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE or entry == ""]
     sys.path.insert(0, os.path.join(HERE, "shim"))
     package = type(sys)("brynhild_host")

@@ -1,7 +1,7 @@
 """Loads a plugin's modules from their sources alone.
 
-Bytecode in a plugin's folder is never used: what was trusted is the source. Compiled code is kept in the plugin's own
-data folder instead, and belongs to exactly one source.
+Bytecode in a plugin's directory is never used: what was trusted is the source. Compiled code is kept in the plugin's own
+data directory instead, and belongs to exactly one source.
 """
 import _imp
 import marshal
@@ -18,17 +18,17 @@ _MAGIC = 0x62727968
 _DIGEST = 8
 _KIND, _REGULAR = 0o170000, 0o100000
 
-cache_folder = None
+cache_directory = None
 
 
-def keep_bytecode(folder):
-    """Keep compiled modules in this folder, if it can be written."""
-    global cache_folder
-    cache_folder = folder
+def keep_bytecode(directory):
+    """Keep compiled modules in this directory, if it can be written."""
+    global cache_directory
+    cache_directory = directory
 
 
 class NotRegular(OSError):
-    """In the place of a file there is a pipe, a socket, a device or a folder."""
+    """In the place of a file there is a pipe, a socket, a device or a directory."""
 
     hint = "put a text file in its place or delete it"
 
@@ -47,9 +47,9 @@ def spec_of_file(name, path):
     return spec_from_file_location(name, path, loader=SourceLoader(name, path))
 
 
-def spec_in(name, folders):
-    """The spec of a module or package in one of the folders, or nothing."""
-    spec = PathFinder.find_spec(name, folders)
+def spec_in(name, directories):
+    """The spec of a module or package in one of the directories, or nothing."""
+    spec = PathFinder.find_spec(name, directories)
     if spec is None or spec.loader is None or isinstance(spec.loader, SourcelessFileLoader):
         return None
     if isinstance(spec.loader, SourceFileLoader):
@@ -76,9 +76,9 @@ class SourceLoader(SourceFileLoader):
         return code
 
     def _kept(self):
-        if cache_folder is None:
+        if cache_directory is None:
             return None
-        return os.path.join(cache_folder, "%s.%s.pyc" % (self.name, sys.implementation.cache_tag))
+        return os.path.join(cache_directory, "%s.%s.pyc" % (self.name, sys.implementation.cache_tag))
 
 
 def _read(path, digest):
@@ -97,7 +97,7 @@ def _write(path, data):
         return
     temporary = "%s.%d" % (path, os.getpid())
     try:
-        os.makedirs(cache_folder, exist_ok=True)
+        os.makedirs(cache_directory, exist_ok=True)
         with open(temporary, "wb") as file:
             file.write(data)
         os.replace(temporary, path)

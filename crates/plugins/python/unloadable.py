@@ -13,7 +13,7 @@ class Unloadable(Exception):
 
 
 class Files:
-    """The files of one plugin or folder of plugins.
+    """The files of one plugin or directory of plugins.
 
     `left_out` of the parameters says of some how they ended a process. Where that took all the time there is, `last` names
     the last of them: what comes behind it was never tried.

@@ -2,7 +2,7 @@
 //! on standard input and answer on standard output, one process for each call.
 //!
 //! Finding only reads. A plugin is run to describe itself where nothing is kept of it from an
-//! earlier run, and always confined by what the person grants it.
+//! earlier run, and always confined by what the user grants it.
 
 mod call;
 mod find;
@@ -25,7 +25,7 @@ use contract::sandbox::{ChannelEnds, Sandbox};
 use contract::tool::Tool;
 use futures::stream::{self, StreamExt as _};
 
-use crate::folders::Folders;
+use crate::directories::Directories;
 use crate::plugin::Place;
 use crate::problem::Problem;
 use crate::python::{Listener, Surroundings};
@@ -44,21 +44,21 @@ const AT_ONCE: usize = 8;
 pub struct Settings {
     /// A file of ours, for the descriptions that are kept between runs.
     pub kept: PathBuf,
-    /// The folder in which each plugin has one of its own.
+    /// The directory in which each plugin has one of its own.
     pub data: PathBuf,
     /// Starts processes.
     pub sandbox: Arc<dyn Sandbox>,
     /// Where they find themselves.
     pub surroundings: Surroundings,
-    /// The folder that chibi itself would keep its files in.
+    /// The directory that chibi itself would keep its files in.
     pub home: PathBuf,
-    /// Whether the person wants to hear more.
+    /// Whether the user wants to hear more.
     pub is_verbose: bool,
     /// Whether a sandbox keeps them from something.
     pub is_confined: bool,
     /// Hears what plugins print on standard error.
     pub on_output: Listener,
-    /// Opens the person's terminal, where there is one.
+    /// Opens the user's terminal, where there is one.
     pub console: Option<Console>,
 }
 
@@ -135,7 +135,7 @@ impl Plugins {
         candidates: Vec<Candidate>,
         settings: Settings,
         mode: Mode,
-        folders: &Folders,
+        directories: &Directories,
     ) -> Self {
         let kept = Kept::read(&settings.kept);
         let host = Arc::new(Host {
@@ -149,7 +149,7 @@ impl Plugins {
             let kept = &kept;
             async move {
                 let schema = if member.is_active() {
-                    kept::describe(kept, &member, folders).await
+                    kept::describe(kept, &member, directories).await
                 } else {
                     Schema::default()
                 };

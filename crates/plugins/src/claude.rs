@@ -1,4 +1,4 @@
-//! Plugins in the manner of Claude Code, and Agent Plugins 1.0.0: folders of commands, agents,
+//! Plugins in the manner of Claude Code, and Agent Plugins 1.0.0: directories of commands, agents,
 //! skills, hooks and servers.
 //!
 //! Finding and loading read files and start nothing; handlers of hooks are started through the
@@ -39,8 +39,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::commands::Command;
+use crate::directories::{Directories, Kind};
 use crate::files;
-use crate::folders::{Folders, Kind};
 use crate::hooks::Ask;
 use crate::plugin::{Place, Plugin, PluginSettings};
 use crate::problem::Problem;
@@ -57,7 +57,7 @@ pub use manifest::{Declared, Form, read};
 pub use portable::unquoted;
 pub use rehearsal::Pretended;
 
-/// Entries of one folder that are looked at.
+/// Entries of one directory that are looked at.
 const ENTRIES: usize = 10_000;
 /// Bytes of a command by which it is told whose it is.
 const LOOKED_AT: usize = 64 << 10;
@@ -129,66 +129,72 @@ impl Loaded {
     }
 }
 
-/// The plugins that lie in a folder: the folder itself, or those in it. Looks at names alone.
-pub fn find(folder: &Path, place: Place, folders: &Folders) -> (Vec<Plugin>, Vec<Problem>) {
-    let Ok(folder) = folder.canonicalize() else {
-        // Whoever looks for plugins of our own tells of a folder that is missing.
+/// The plugins that lie in a directory: the directory itself, or those in it. Looks at names alone.
+pub fn find(
+    directory: &Path,
+    place: Place,
+    directories: &Directories,
+) -> (Vec<Plugin>, Vec<Problem>) {
+    let Ok(directory) = directory.canonicalize() else {
+        // Whoever looks for plugins of our own tells of a directory that is missing.
         return (Vec::new(), Vec::new());
     };
     let is_named = !matches!(place, Place::Global | Place::Project);
-    if is_named && is_folder(&folder, folders) {
-        let plugins = if is_own_text(&folder, folders) && place == Place::Flag {
+    if is_named && is_directory(&directory, directories) {
+        let plugins = if is_own_text(&directory, directories) && place == Place::Flag {
             Vec::new()
         } else {
-            vec![unread(folder, place)]
+            vec![unread(directory, place)]
         };
         return (plugins, Vec::new());
     }
-    let listing = match folders.listing(&folder) {
+    let listing = match directories.listing(&directory) {
         Ok(listing) => listing,
         Err(error) => {
-            return (Vec::new(), vec![files::Refusal::System(error).problem(&folder)]);
+            return (Vec::new(), vec![files::Refusal::System(error).problem(&directory)]);
         }
     };
     let entries = listing.entries.iter().take(ENTRIES);
-    let entries = entries.filter(|entry| matches!(entry.kind, Kind::Folder | Kind::Link));
-    let roots = entries.filter_map(|entry| folders.resolved(&folder.join(&entry.name)).ok());
-    let roots = roots.filter(|root| is_folder(root, folders));
+    let entries = entries.filter(|entry| matches!(entry.kind, Kind::Directory | Kind::Link));
+    let roots = entries.filter_map(|entry| directories.resolved(&directory.join(&entry.name)).ok());
+    let roots = roots.filter(|root| is_directory(root, directories));
     (roots.map(|root| unread(root, place)).collect(), Vec::new())
 }
 
-/// Whether a folder, or one in it, is for this dialect and not for Brynhild's own.
-pub(crate) fn claims(folder: &Path, folders: &Folders) -> bool {
-    if is_folder(folder, folders) {
-        return !is_own_text(folder, folders);
+/// Whether a directory, or one in it, is for this dialect and not for Brynhild's own.
+pub(crate) fn claims(directory: &Path, directories: &Directories) -> bool {
+    if is_directory(directory, directories) {
+        return !is_own_text(directory, directories);
     }
-    has(folder, folders, |entry| is_folder(entry, folders))
+    has(directory, directories, |entry| is_directory(entry, directories))
 }
 
-/// Whether a folder looks like one of these plugins. Looks at names alone.
-fn is_folder(root: &Path, folders: &Folders) -> bool {
-    if folders.has_any(root, &[crate::manifest::FILE, "tool.py"]) {
+/// Whether a directory looks like one of these plugins. Looks at names alone.
+fn is_directory(root: &Path, directories: &Directories) -> bool {
+    if directories.has_any(root, &[crate::manifest::FILE, "tool.py"]) {
         return false;
     }
-    let is_markdown = |entry: &Path| is_markdown(entry, folders);
-    is_marked(root, folders)
-        || folders.is_file(&root.join("SKILL.md"))
-        || has(&root.join("commands"), folders, |entry| {
-            is_markdown(entry) || has(entry, folders, is_markdown)
+    let is_markdown = |entry: &Path| is_markdown(entry, directories);
+    is_marked(root, directories)
+        || directories.is_file(&root.join("SKILL.md"))
+        || has(&root.join("commands"), directories, |entry| {
+            is_markdown(entry) || has(entry, directories, is_markdown)
         })
-        || has(&root.join("skills"), folders, |entry| folders.is_file(&entry.join("SKILL.md")))
+        || has(&root.join("skills"), directories, |entry| {
+            directories.is_file(&entry.join("SKILL.md"))
+        })
 }
 
-/// Whether a folder has what only these plugins have.
-fn is_marked(root: &Path, folders: &Folders) -> bool {
+/// Whether a directory has what only these plugins have.
+fn is_marked(root: &Path, directories: &Directories) -> bool {
     let files = [manifest::FILE, portable::FILE, "hooks/hooks.json", ".mcp.json"];
-    files.iter().any(|file| folders.has(&root.join(file)))
-        || has(&root.join("agents"), folders, |entry| is_markdown(entry, folders))
+    files.iter().any(|file| directories.has(&root.join(file)))
+        || has(&root.join("agents"), directories, |entry| is_markdown(entry, directories))
 }
 
-/// Whether a folder without a manifest holds text that Brynhild's own dialect reads.
-fn is_own_text(root: &Path, folders: &Folders) -> bool {
-    if is_marked(root, folders) || folders.is_file(&root.join("SKILL.md")) {
+/// Whether a directory without a manifest holds text that Brynhild's own dialect reads.
+fn is_own_text(root: &Path, directories: &Directories) -> bool {
+    if is_marked(root, directories) || directories.is_file(&root.join("SKILL.md")) {
         return false;
     }
     let commands = root.join("commands");
@@ -201,25 +207,27 @@ fn is_own_text(root: &Path, folders: &Folders) -> bool {
         let text = text(file);
         text.contains("$ARGUMENTS") && !text.contains("{{")
     };
-    let is_command = |entry: &Path| is_markdown(entry, folders) || folders.is_folder(entry);
-    folders.is_folder(&root.join("profiles"))
-        || !has(&commands, folders, is_command)
-        || (has(&commands, folders, names_itself) && !has(&commands, folders, has_their_blanks))
+    let is_command =
+        |entry: &Path| is_markdown(entry, directories) || directories.is_directory(entry);
+    directories.is_directory(&root.join("profiles"))
+        || !has(&commands, directories, is_command)
+        || (has(&commands, directories, names_itself)
+            && !has(&commands, directories, has_their_blanks))
 }
 
-fn has(folder: &Path, folders: &Folders, fits: impl Fn(&Path) -> bool) -> bool {
-    let (entries, _) = folders.entries(folder, ENTRIES).unwrap_or_default();
+fn has(directory: &Path, directories: &Directories, fits: impl Fn(&Path) -> bool) -> bool {
+    let (entries, _) = directories.entries(directory, ENTRIES).unwrap_or_default();
     entries.iter().any(|entry| fits(entry))
 }
 
-fn is_markdown(path: &Path, folders: &Folders) -> bool {
-    path.extension().is_some_and(|extension| extension == "md") && folders.is_file(path)
+fn is_markdown(path: &Path, directories: &Directories) -> bool {
+    path.extension().is_some_and(|extension| extension == "md") && directories.is_file(path)
 }
 
 /// A plugin of which nothing is read yet.
 fn unread(root: PathBuf, place: Place) -> Plugin {
     let manifest =
-        crate::plugin::Manifest { name: manifest::folder_name(&root), ..Default::default() };
+        crate::plugin::Manifest { name: manifest::directory_name(&root), ..Default::default() };
     Plugin {
         manifest,
         root,

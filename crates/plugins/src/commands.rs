@@ -1,7 +1,7 @@
 //! Commands that are prompts in files: `/name words` sends the file's text with the words put in.
 //!
 //! Where to look comes in as arguments. Nothing of a command is run here; what it says goes to the
-//! model, or to the shell, only when the person types its name.
+//! model, or to the shell, only when the user types its name.
 
 mod document;
 mod table;
@@ -22,7 +22,7 @@ use crate::problem::Problem;
 pub use table::{Rank, Table};
 pub use template::{Blanks, Rendered, Variable};
 
-/// Entries of one folder that are looked at.
+/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 2000;
 
 /// A command as found.
@@ -58,9 +58,9 @@ pub struct Command {
 /// Where commands are looked for beside plugins.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The person's own folder.
+    /// The user's own directory.
     pub global: Option<PathBuf>,
-    /// The project's folder, beneath the project's root. Links may not lead out of it.
+    /// The project's directory, beneath the project's root. Links may not lead out of it.
     pub project: Option<PathBuf>,
     /// Whether the project's commands may take other commands' names.
     pub project_rank: Rank,
@@ -69,7 +69,7 @@ pub struct Places {
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The commands: the person's own, plugins', packages', the project's.
+    /// The commands: the user's own, plugins', packages', the project's.
     pub commands: Vec<Command>,
     /// What could not be used.
     pub problems: Vec<Problem>,
@@ -78,9 +78,9 @@ pub struct Found {
 /// Finds all commands.
 pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     let mut found = Found::default();
-    if let Some(folder) = &places.global {
-        let entries = files::entries(folder, ENTRIES_LIMIT);
-        scan(folder, entries, (Boundary::Anywhere, &label("global")), &mut found);
+    if let Some(directory) = &places.global {
+        let entries = files::entries(directory, ENTRIES_LIMIT);
+        scan(directory, entries, (Boundary::Anywhere, &label("global")), &mut found);
     }
     for plugin in &contributions.plugins {
         let name = plugin.name();
@@ -89,13 +89,17 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
             plugin: Some(name.to_owned()),
             rank: Rank::Full,
         };
-        let folders: Vec<PathBuf> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
-        let boundary =
-            if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
+        let directories: Vec<PathBuf> =
+            plugin.boundary().map(Path::to_path_buf).into_iter().collect();
+        let boundary = if directories.is_empty() {
+            Boundary::Anywhere
+        } else {
+            Boundary::Within(&directories)
+        };
         if plugin.package.is_none() {
-            let folder = plugin.root.join("commands");
-            let entries = contributions.entries(&folder, ENTRIES_LIMIT);
-            scan(&folder, entries, (boundary, &label), &mut found);
+            let directory = plugin.root.join("commands");
+            let entries = contributions.entries(&directory, ENTRIES_LIMIT);
+            scan(&directory, entries, (boundary, &label), &mut found);
         }
     }
     for offer in &contributions.offers {
@@ -112,11 +116,11 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
         }
     }
     found.commands.extend(contributions.commands.iter().copied().cloned());
-    if let Some(folder) = &places.project
-        && let Ok(canonical) = fs::canonicalize(folder)
+    if let Some(directory) = &places.project
+        && let Ok(canonical) = fs::canonicalize(directory)
     {
         let label = Label { rank: places.project_rank, ..label("project") };
-        project(folder, canonical, &label, &mut found);
+        project(directory, canonical, &label, &mut found);
     }
     found
 }
@@ -132,11 +136,11 @@ fn label(source: &str) -> Label {
     Label { source: source.to_owned(), plugin: None, rank: Rank::Full }
 }
 
-fn project(folder: &Path, canonical: PathBuf, label: &Label, found: &mut Found) {
-    let root = folder.parent().and_then(Path::parent).and_then(|it| fs::canonicalize(it).ok());
+fn project(directory: &Path, canonical: PathBuf, label: &Label, found: &mut Found) {
+    let root = directory.parent().and_then(Path::parent).and_then(|it| fs::canonicalize(it).ok());
     if !root.is_some_and(|root| canonical.starts_with(root)) {
         let refusal = Refusal::Outside(canonical);
-        return found.problems.push(refusal.problem(folder));
+        return found.problems.push(refusal.problem(directory));
     }
     let boundary = [canonical.clone()];
     let entries = files::entries(&canonical, ENTRIES_LIMIT);
@@ -144,18 +148,18 @@ fn project(folder: &Path, canonical: PathBuf, label: &Label, found: &mut Found) 
 }
 
 fn scan(
-    folder: &Path,
+    directory: &Path,
     entries: io::Result<(Vec<PathBuf>, bool)>,
     (boundary, label): (Boundary<'_>, &Label),
     found: &mut Found,
 ) {
     let (entries, more) = match entries {
         Ok(listing) => listing,
-        Err(error) => return found.problems.push(Refusal::System(error).problem(folder)),
+        Err(error) => return found.problems.push(Refusal::System(error).problem(directory)),
     };
     if more {
-        let what = format!("only {ENTRIES_LIMIT} entries of this folder were looked at");
-        found.problems.push(Problem::new(folder, what, "keep nothing but commands in it"));
+        let what = format!("only {ENTRIES_LIMIT} entries of this directory were looked at");
+        found.problems.push(Problem::new(directory, what, "keep nothing but commands in it"));
     }
     let is_markdown = |path: &PathBuf| path.extension().is_some_and(|it| it == "md");
     for path in entries.into_iter().filter(is_markdown) {

@@ -1,13 +1,13 @@
-//! Where plugins are found, and which of two with one name counts. Reads names of folders and
-//! manifests; of a project that is not trusted it reads the names of folders alone.
+//! Where plugins are found, and which of two with one name counts. Reads names of directories and
+//! manifests; of a project that is not trusted it reads the names of directories alone.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::chibi;
+use crate::directories::{Directories, Kind};
 use crate::files;
-use crate::folders::{Folders, Kind};
 use crate::index::Index;
 use crate::initrunner::registry::Types;
 use crate::lmao;
@@ -15,24 +15,24 @@ use crate::manifest::{self, FILE, Read};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 
-/// Entries of one folder that are looked at.
+/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 10_000;
 
-/// Sub-folders by which a folder without a manifest can be told to be meant as a plugin.
+/// Sub-directories by which a directory without a manifest can be told to be meant as a plugin.
 const PARTS: [&str; 3] = ["skills", "commands", "profiles"];
 
 /// Where plugins are looked for. In each list the later one wins.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The person's own folder of plugins.
+    /// The user's own directory of plugins.
     pub global: Option<PathBuf>,
-    /// Folders that the configuration names: of plugins, or of one.
+    /// Directories that the configuration names: of plugins, or of one.
     pub configured: Vec<PathBuf>,
-    /// Folders that the environment names: of plugins, or of one.
+    /// Directories that the environment names: of plugins, or of one.
     pub environment: Vec<PathBuf>,
-    /// The project's folder of plugins.
+    /// The project's directory of plugins.
     pub project: Option<PathBuf>,
-    /// Folders named for this run: of plugins, or of one.
+    /// Directories named for this run: of plugins, or of one.
     pub flag: Vec<PathBuf>,
 }
 
@@ -47,7 +47,7 @@ pub struct Found {
     pub notes: Vec<Problem>,
 }
 
-/// Says whether what lies in a folder may be used; the path has no links in it.
+/// Says whether what lies in a directory may be used; the path has no links in it.
 pub type IsTrusted<'a> = dyn Fn(&Path, Place) -> Trust + 'a;
 
 /// Whether a plugin's bytes may be used.
@@ -68,38 +68,43 @@ pub enum Trust {
 
 /// What is known from before, so that not everything is read in every run.
 pub struct Known<'a> {
-    /// What lies in folders.
-    pub folders: &'a Folders,
+    /// What lies in directories.
+    pub directories: &'a Directories,
     /// What was read of manifests.
     pub index: &'a mut Index,
 }
 
-/// Finds all plugins that are folders.
+/// Finds all plugins that are directories.
 pub fn discover(places: &Places, known: Known<'_>, is_trusted: &IsTrusted<'_>) -> Found {
-    let Known { folders, index } = known;
-    let mut search =
-        Search { folders, index, is_trusted, by_name: BTreeMap::new(), found: Found::default() };
-    if let Some(folder) = &places.global {
-        search.parent(folder, Place::Global);
+    let Known { directories, index } = known;
+    let mut search = Search {
+        directories,
+        index,
+        is_trusted,
+        by_name: BTreeMap::new(),
+        found: Found::default(),
+    };
+    if let Some(directory) = &places.global {
+        search.parent(directory, Place::Global);
     }
-    for folder in &places.configured {
-        search.named(folder, Place::Configured);
+    for directory in &places.configured {
+        search.named(directory, Place::Configured);
     }
-    for folder in &places.environment {
-        search.named(folder, Place::Environment);
+    for directory in &places.environment {
+        search.named(directory, Place::Environment);
     }
-    if let Some(folder) = &places.project {
-        search.parent(folder, Place::Project);
+    if let Some(directory) = &places.project {
+        search.parent(directory, Place::Project);
     }
-    for folder in &places.flag {
-        search.named(folder, Place::Flag);
+    for directory in &places.flag {
+        search.named(directory, Place::Flag);
     }
     search.found.plugins = search.by_name.into_values().collect();
     search.found
 }
 
 struct Search<'a, 'b> {
-    folders: &'a Folders,
+    directories: &'a Directories,
     index: &'a mut Index,
     is_trusted: &'a IsTrusted<'b>,
     by_name: BTreeMap<String, Plugin>,
@@ -111,63 +116,63 @@ impl Search<'_, '_> {
         self.found.problems.push(Problem::new(path, what, hint));
     }
 
-    /// A folder that somebody named: a plugin's own, or one with plugins in it.
-    fn named(&mut self, folder: &Path, place: Place) {
-        let Ok(folder) = fs::canonicalize(folder) else {
+    /// A directory that somebody named: a plugin's own, or one with plugins in it.
+    fn named(&mut self, directory: &Path, place: Place) {
+        let Ok(directory) = fs::canonicalize(directory) else {
             let hint = match place {
                 Place::Configured => "correct or remove it in `plugins.search_paths`",
                 Place::Environment => "correct or remove it in `BRYNHILD_PLUGIN_PATH`",
                 Place::Global | Place::Project | Place::EntryPoint | Place::Flag => {
-                    "correct the folder behind `--plugin-dir`"
+                    "correct the directory behind `--plugin-dir`"
                 }
             };
-            return self.report(folder, "this folder for plugins does not exist", hint);
+            return self.report(directory, "this directory for plugins does not exist", hint);
         };
-        if self.folders.look(&folder.join(FILE)).is_some() {
-            return self.plugin(folder, place);
+        if self.directories.look(&directory.join(FILE)).is_some() {
+            return self.plugin(directory, place);
         }
         let before = self.by_name.len() + self.found.problems.len();
-        self.parent(&folder, place);
+        self.parent(&directory, place);
         let is_empty = before == self.by_name.len() + self.found.problems.len();
         if is_empty && place == Place::Flag {
-            self.without_manifest(folder);
+            self.without_manifest(directory);
         }
     }
 
-    /// A folder with plugins in it.
-    fn parent(&mut self, folder: &Path, place: Place) {
-        let folder = &fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-        let listing = match self.folders.listing(folder) {
+    /// A directory with plugins in it.
+    fn parent(&mut self, directory: &Path, place: Place) {
+        let directory = &fs::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
+        let listing = match self.directories.listing(directory) {
             Ok(listing) => listing,
             Err(error) => {
-                let problem = files::Refusal::System(error).problem(folder);
+                let problem = files::Refusal::System(error).problem(directory);
                 return self.found.problems.push(problem);
             }
         };
         if listing.is_cut || listing.entries.len() > ENTRIES_LIMIT {
-            let what = format!("only {ENTRIES_LIMIT} entries of this folder were looked at");
-            self.report(folder, what, "keep nothing but plugins in it");
+            let what = format!("only {ENTRIES_LIMIT} entries of this directory were looked at");
+            self.report(directory, what, "keep nothing but plugins in it");
         }
         let entries = listing.entries.iter().take(ENTRIES_LIMIT);
-        for entry in entries.filter(|entry| matches!(entry.kind, Kind::Folder | Kind::Link)) {
-            self.entry(&folder.join(&entry.name), place);
+        for entry in entries.filter(|entry| matches!(entry.kind, Kind::Directory | Kind::Link)) {
+            self.entry(&directory.join(&entry.name), place);
         }
     }
 
-    /// A folder among plugins, which may be one.
+    /// A directory among plugins, which may be one.
     fn entry(&mut self, entry: &Path, place: Place) {
         let file = entry.join(FILE);
-        if self.folders.look(&file).is_some() {
-            match self.folders.resolved(entry) {
+        if self.directories.look(&file).is_some() {
+            match self.directories.resolved(entry) {
                 Ok(root) => self.plugin(root, place),
                 Err(error) => {
                     let problem = files::Refusal::System(error).problem(entry);
                     self.found.problems.push(problem);
                 }
             }
-        } else if self.folders.is_file(&entry.join("plugin.yml")) {
+        } else if self.directories.is_file(&entry.join("plugin.yml")) {
             self.report(entry, "the manifest is called `plugin.yml`", "call it `plugin.yaml`");
-        } else if self.folders.has(&file) {
+        } else if self.directories.has(&file) {
             self.found.problems.push(files::Refusal::Dangling.problem(&file));
         }
     }
@@ -182,7 +187,7 @@ impl Search<'_, '_> {
             }
         }
         let file = root.join(FILE);
-        let read = match (place, self.folders.look(&file)) {
+        let read = match (place, self.directories.look(&file)) {
             // Of a project only what is there at this moment counts.
             (Place::Project, _) | (_, None) => {
                 manifest::read(&root, (place == Place::Project).then_some(&root))
@@ -197,7 +202,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Lists what may not be used by the name of its folder; no byte of it is looked at, and it
+    /// Lists what may not be used by the name of its directory; no byte of it is looked at, and it
     /// takes nobody's place.
     fn untrusted(&mut self, root: PathBuf, place: Place) {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -223,25 +228,25 @@ impl Search<'_, '_> {
         self.by_name.insert(name, plugin);
     }
 
-    /// A folder named for this run that has the parts of a plugin and no manifest: its text counts.
+    /// A directory named for this run that has the parts of a plugin and no manifest: its text counts.
     fn without_manifest(&mut self, root: PathBuf) {
-        if crate::claude::claims(&root, self.folders) {
+        if crate::claude::claims(&root, self.directories) {
             return;
         }
         if !PARTS.iter().any(|part| root.join(part).is_dir()) {
-            let chibi = chibi::find(&root, Place::Flag, self.folders);
+            let chibi = chibi::find(&root, Place::Flag, self.directories);
             let is_of_others = !chibi.candidates.is_empty()
-                || !lmao::find(&root, self.folders).is_empty()
+                || !lmao::find(&root, self.directories).is_empty()
                 || !Types::of_files(&root).is_empty();
             if is_of_others {
                 return;
             }
-            let hint = "name a plugin's folder, or one that holds plugins' folders";
-            return self.report(&root, "there is no plugin in this folder", hint);
+            let hint = "name a plugin's directory, or one that holds plugins' directories";
+            return self.report(&root, "there is no plugin in this directory", hint);
         }
-        let folder = root.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let directory = root.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let in_name = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let name: String = folder.chars().map(in_name).take(manifest::NAME_LIMIT).collect();
+        let name: String = directory.chars().map(in_name).take(manifest::NAME_LIMIT).collect();
         let name = name.trim_matches('-');
         let name = if name.is_empty() { "unnamed" } else { name };
         match (self.is_trusted)(&root, Place::Flag) {
@@ -252,7 +257,8 @@ impl Search<'_, '_> {
                 return self.untrusted(root, Place::Flag);
             }
         }
-        let what = format!("there is no `plugin.yaml`; the folder counts as the plugin `{name}`");
+        let what =
+            format!("there is no `plugin.yaml`; the directory counts as the plugin `{name}`");
         let hint = "write a `plugin.yaml` with `name` and `version`";
         self.found.notes.push(Problem::new(&root, what, hint));
         let skills: Vec<String> =

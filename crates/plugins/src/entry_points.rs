@@ -30,7 +30,7 @@ pub const GROUPS: [&str; 8] = [
 /// The groups by which packages bring something of other systems.
 const GUEST_GROUPS: [&str; 1] = [crate::initrunner::registry::GROUP];
 
-/// Entries of one folder of packages that are looked at.
+/// Entries of one directory of packages that are looked at.
 const ENTRIES_LIMIT: usize = 20_000;
 
 /// Bytes of a file of metadata that are read.
@@ -47,16 +47,16 @@ pub struct Installed {
     pub summary: String,
 }
 
-/// The packages of these folders that have something for Brynhild, each name once: that of the
-/// first folder, as Python itself would take it.
+/// The packages of these directories that have something for Brynhild, each name once: that of the
+/// first directory, as Python itself would take it.
 pub fn packages(sites: &[PathBuf], index: &mut Index) -> Vec<Installed> {
     let of_ours = |group: &str| GROUPS.contains(&group);
     let found = all(sites, index).into_iter().filter_map(|(_, it)| it.only(of_ours));
     found.flat_map(Installed::plugins).collect()
 }
 
-/// The packages of these folders that have something of a group of another system, on the same
-/// terms, each with the folder that it was found in.
+/// The packages of these directories that have something of a group of another system, on the same
+/// terms, each with the directory that it was found in.
 pub(crate) fn guests(
     sites: &[PathBuf],
     index: &mut Index,
@@ -196,7 +196,7 @@ fn installed(site: &Path, entry: &Path) -> Option<Installed> {
     Some(Installed { package, root, summary })
 }
 
-/// Where a package's code lies: where it is developed, its own folder, or among the others.
+/// Where a package's code lies: where it is developed, its own directory, or among the others.
 fn root(site: &Path, entry: &Path, package: &Package) -> PathBuf {
     let direct = || -> Option<PathBuf> {
         let value: serde_json::Value =
@@ -208,7 +208,7 @@ fn root(site: &Path, entry: &Path, package: &Package) -> PathBuf {
     let own = || {
         let object = &package.entry_points.first()?.object;
         let module = object.split([':', '.', ' ']).next()?.trim();
-        Some(site.join(module)).filter(|folder| folder.is_dir())
+        Some(site.join(module)).filter(|directory| directory.is_dir())
     };
     direct().or_else(own).unwrap_or_else(|| site.to_path_buf())
 }

@@ -13,9 +13,9 @@ use crate::problem::{Problem, shown};
 /// Where the target of a path may be.
 #[derive(Clone, Copy)]
 pub(crate) enum Boundary<'a> {
-    /// Anywhere: the person put the link there.
+    /// Anywhere: the user put the link there.
     Anywhere,
-    /// In one of these folders, which are canonical.
+    /// In one of these directories, which are canonical.
     Within(&'a [PathBuf]),
 }
 
@@ -24,7 +24,9 @@ impl Boundary<'_> {
     pub(crate) fn holds(self, canonical: &Path) -> bool {
         match self {
             Self::Anywhere => true,
-            Self::Within(folders) => folders.iter().any(|folder| canonical.starts_with(folder)),
+            Self::Within(directories) => {
+                directories.iter().any(|directory| canonical.starts_with(directory))
+            }
         }
     }
 }
@@ -47,7 +49,7 @@ pub(crate) enum Refusal {
     Dangling,
     /// It is a symbolic link to something outside of the boundary.
     Outside(PathBuf),
-    /// It is a folder, a pipe, a socket or a device.
+    /// It is a directory, a pipe, a socket or a device.
     NotRegular,
     /// It is not UTF-8 text.
     NotText,
@@ -125,10 +127,10 @@ fn up_to(file: File, limit: usize) -> Result<Vec<u8>, Refusal> {
     Ok(bytes)
 }
 
-/// The entries of a folder, sorted; at most `limit` of them, and whether there are more.
-/// A folder that does not exist has none.
-pub(crate) fn entries(folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
-    let reader = match fs::read_dir(folder) {
+/// The entries of a directory, sorted; at most `limit` of them, and whether there are more.
+/// A directory that does not exist has none.
+pub(crate) fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
+    let reader = match fs::read_dir(directory) {
         Ok(reader) => reader,
         Err(error) if is_absence(&error) => return Ok((Vec::new(), false)),
         Err(error) => return Err(error),
@@ -145,7 +147,7 @@ pub(crate) fn entries(folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, 
     Ok((paths, false))
 }
 
-/// A path in a folder that is canonical, canonical itself: only a link in its last part has to be
+/// A path in a directory that is canonical, canonical itself: only a link in its last part has to be
 /// followed, which spares a look at every part of the path.
 pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     if fs::symlink_metadata(path)?.is_symlink() {
@@ -205,8 +207,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_up_to_the_limit_on_a_character_boundary() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
         fs::write(&path, "\u{feff}ab漢字").unwrap();
         let whole = read(&path, Boundary::Anywhere, 100).unwrap();
         assert_eq!((whole.text.as_str(), whole.truncated), ("ab漢字", false));
@@ -216,16 +218,16 @@ mod tests {
 
     #[test]
     fn what_is_no_text_file_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
         assert!(matches!(refusal(&path), Refusal::Missing));
         assert!(matches!(refusal(&path.join("b")), Refusal::Missing));
-        assert!(matches!(refusal(folder.path()), Refusal::NotRegular));
+        assert!(matches!(refusal(directory.path()), Refusal::NotRegular));
         fs::write(&path, b"\xff\xfe").unwrap();
         assert!(matches!(refusal(&path), Refusal::NotText));
         fs::write(&path, b"a\0b").unwrap();
         assert!(matches!(refusal(&path), Refusal::NotText));
-        let socket = folder.path().join("socket");
+        let socket = directory.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert!(matches!(refusal(&socket), Refusal::NotRegular));
     }
@@ -234,22 +236,22 @@ mod tests {
     #[test]
     fn a_pipe_is_refused_without_a_wait() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
         assert!(matches!(refusal(&pipe), Refusal::NotRegular));
-        let link = folder.path().join("link");
+        let link = directory.path().join("link");
         std::os::unix::fs::symlink(&pipe, &link).unwrap();
         assert!(matches!(refusal(&link), Refusal::NotRegular));
     }
 
     #[test]
     fn links_are_followed_only_inside_the_boundary() {
-        let folder = tempfile::tempdir().unwrap();
-        let inside = folder.path().canonicalize().unwrap().join("inside");
+        let directory = tempfile::tempdir().unwrap();
+        let inside = directory.path().canonicalize().unwrap().join("inside");
         fs::create_dir(&inside).unwrap();
         fs::write(inside.join("a"), "A").unwrap();
-        fs::write(folder.path().join("secret"), "S").unwrap();
+        fs::write(directory.path().join("secret"), "S").unwrap();
         std::os::unix::fs::symlink("a", inside.join("near")).unwrap();
         std::os::unix::fs::symlink("../secret", inside.join("far")).unwrap();
         std::os::unix::fs::symlink("nothing", inside.join("dangling")).unwrap();
@@ -265,14 +267,14 @@ mod tests {
 
     #[test]
     fn entries_are_sorted_and_bounded() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in ["c", "a", "b"] {
-            fs::write(folder.path().join(name), "").unwrap();
+            fs::write(directory.path().join(name), "").unwrap();
         }
-        let (all, more) = entries(folder.path(), 3).unwrap();
+        let (all, more) = entries(directory.path(), 3).unwrap();
         assert!(all.is_sorted() && all.len() == 3 && !more);
-        let (some, more) = entries(folder.path(), 2).unwrap();
+        let (some, more) = entries(directory.path(), 2).unwrap();
         assert!(some.len() == 2 && more);
-        assert!(entries(&folder.path().join("none"), 2).unwrap().0.is_empty());
+        assert!(entries(&directory.path().join("none"), 2).unwrap().0.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Removal of characters that a person does not see and a model does. What joins the parts of an emoji
+//! Removal of characters that a user does not see and a model does. What joins the parts of an emoji
 //! or the letters of a word, or asks for the emoji of a sign, is seen by what it does.
 
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) struct Stripped {
 pub(crate) const HINT: &str =
     "look at the file with `cat -v`, then delete these characters or do not use the file";
 
-/// The places of the characters in `text` that a person does not see.
+/// The places of the characters in `text` that a user does not see.
 pub fn places(text: &str) -> impl Iterator<Item = (usize, char)> {
     text.char_indices().filter(|&(at, c)| match c {
         '\u{fe0f}' => !draws(text, at),

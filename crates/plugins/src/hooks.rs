@@ -56,7 +56,7 @@ const FILE_LIMIT: usize = 1 << 20;
 
 /// Where hooks are defined.
 pub struct Sources<'a> {
-    /// The person's own file.
+    /// The user's own file.
     pub global: Option<PathBuf>,
     /// The project's file, where the project is trusted.
     pub project: Option<ProjectFile>,
@@ -66,7 +66,7 @@ pub struct Sources<'a> {
     pub offers: Vec<Offered>,
 }
 
-/// A file of a project with the very bytes that the person trusts.
+/// A file of a project with the very bytes that the user trusts.
 #[derive(Clone, Debug)]
 pub struct ProjectFile {
     /// The file.
@@ -90,7 +90,7 @@ pub struct Offered {
 pub struct Settings {
     /// Starts their processes.
     pub sandbox: Arc<dyn Sandbox>,
-    /// Whether it confines them; a plugin that it does not has the person's home.
+    /// Whether it confines them; a plugin that it does not has the user's home.
     pub is_confined: bool,
     /// What a command of the model may see and do.
     pub profile: Profile,
@@ -100,7 +100,7 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// How much freedom processes have, until [`Ledger::set_mode`] says otherwise.
     pub mode: Mode,
-    /// The person's own folder: scripts of global hooks lie in its `hooks`, data of plugins in its
+    /// The user's own directory: scripts of global hooks lie in its `hooks`, data of plugins in its
     /// `plugin-data`.
     pub config_dir: Option<PathBuf>,
     /// Knows the Python that `python3` stands for, so that no script looks for it each time.
@@ -111,7 +111,7 @@ pub struct Settings {
     pub notice: Notice,
     /// Remembers; the same one for a later load.
     pub ledger: Arc<Ledger>,
-    /// Says whether what the project brings is still what the person trusts.
+    /// Says whether what the project brings is still what the user trusts.
     pub vouch: Vouch,
 }
 

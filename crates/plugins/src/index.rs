@@ -102,14 +102,14 @@ impl Index {
         look_up(&mut self.manifests, (file, found), &mut self.is_changed, read)
     }
 
-    /// What was found in a folder of packages, or is found now.
+    /// What was found in a directory of packages, or is found now.
     pub(crate) fn site(
         &mut self,
-        folder: &Path,
+        directory: &Path,
         found: &Look,
         read: impl FnOnce() -> Vec<Installed>,
     ) -> Vec<Installed> {
-        look_up(&mut self.sites, (folder, found), &mut self.is_changed, read)
+        look_up(&mut self.sites, (directory, found), &mut self.is_changed, read)
     }
 }
 
@@ -152,7 +152,9 @@ pub(crate) fn replace(file: &Path, bytes: &[u8]) {
     let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
     let written = file
         .parent()
-        .map_or(Ok(()), |folder| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
+        .map_or(Ok(()), |directory| {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+        })
         .and_then(|()| {
             let mut options = fs::OpenOptions::new();
             options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)
@@ -179,9 +181,9 @@ mod tests {
 
     #[test]
     fn a_file_is_read_again_only_when_it_changed() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let (kept, file) =
-            (folder.path().join("cache/index.json"), folder.path().join("plugin.yaml"));
+            (directory.path().join("cache/index.json"), directory.path().join("plugin.yaml"));
         fs::write(&file, "name: a\nversion: '1'\n").unwrap();
         let mut index = Index::load(Some(kept.clone()));
         assert!(asked(&mut index, &file));
@@ -202,8 +204,9 @@ mod tests {
 
     #[test]
     fn what_changed_a_moment_ago_is_read_again_in_the_next_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let (kept, file) = (folder.path().join("index.json"), folder.path().join("plugin.yaml"));
+        let directory = tempfile::tempdir().unwrap();
+        let (kept, file) =
+            (directory.path().join("index.json"), directory.path().join("plugin.yaml"));
         fs::write(&file, "name: a\nversion: '1'\n").unwrap();
         let mut index = Index::load(Some(kept.clone()));
         assert!(asked(&mut index, &file));
@@ -213,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_broken_or_absent_index_is_an_empty_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let kept = folder.path().join("index.json");
+        let directory = tempfile::tempdir().unwrap();
+        let kept = directory.path().join("index.json");
         for text in ["", "{", "[]", "{\"format\": 99, \"manifests\": {}, \"sites\": {}}"] {
             fs::write(&kept, text).unwrap();
             assert!(Index::load(Some(kept.clone())).manifests.is_empty());
@@ -226,8 +229,8 @@ mod tests {
     #[test]
     fn what_is_kept_is_its_owner_s_alone() {
         use std::os::unix::fs::PermissionsExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("cache/skills.json");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("cache/skills.json");
         replace(&file, b"{}");
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

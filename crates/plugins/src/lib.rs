@@ -8,10 +8,10 @@
 pub mod chibi;
 pub mod claude;
 pub mod commands;
+pub mod directories;
 pub mod discovery;
 pub mod entry_points;
 mod files;
-pub mod folders;
 mod frontmatter;
 pub mod hidden;
 pub mod hooks;

@@ -22,7 +22,7 @@ use contract::hook::{Hook, Moment};
 use contract::tool::Tool;
 use serde_json::{Value, json};
 
-use crate::folders::Folders;
+use crate::directories::Directories;
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 use crate::python::{Described, Hosts, Missing};
@@ -35,11 +35,11 @@ use tool::LmaoTool;
 /// Where calls take place.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// The folder that targets lie in.
+    /// The directory that targets lie in.
     pub workspace: PathBuf,
-    /// The person's home.
+    /// The user's home.
     pub home: Option<PathBuf>,
-    /// Whether the person has approved of everything beforehand.
+    /// Whether the user has approved of everything beforehand.
     pub approves_all: bool,
     /// Whether there is nobody who could be asked.
     pub is_headless: bool,
@@ -54,11 +54,11 @@ pub struct Directory {
     pub path: PathBuf,
     /// Where it was found.
     pub place: Place,
-    /// The active plugins in it: each with its folder as root and its file as its only tool.
+    /// The active plugins in it: each with its directory as root and its file as its only tool.
     pub members: Vec<Plugin>,
 }
 
-/// A plugin of one folder, before the person's settings are known.
+/// A plugin of one directory, before the user's settings are known.
 pub fn member(candidate: &Candidate, place: Place) -> Plugin {
     Plugin {
         manifest: Manifest {
@@ -68,7 +68,7 @@ pub fn member(candidate: &Candidate, place: Place) -> Plugin {
             dialect: Dialect::Lmao,
             ..Manifest::default()
         },
-        root: candidate.folder.clone(),
+        root: candidate.directory.clone(),
         place,
         enabled: true,
         trusted: true,
@@ -95,7 +95,7 @@ struct Group {
     members: Vec<Plugin>,
     described: Described,
     facts: Facts,
-    /// Folders beyond the workspace in which targets may lie.
+    /// Directories beyond the workspace in which targets may lie.
     roots: Vec<PathBuf>,
 }
 
@@ -105,7 +105,7 @@ impl Lmao {
         hosts: Hosts,
         directories: Vec<Directory>,
         conditions: Conditions,
-        folders: &Folders,
+        listings: &Directories,
     ) -> Self {
         let mut groups = Vec::new();
         for directory in &directories {
@@ -113,7 +113,7 @@ impl Lmao {
         }
         let plugins: Vec<&Plugin> = groups.iter().map(|(plugin, _)| plugin).collect();
         hosts.keep(Dialect::Lmao, &plugins);
-        let described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
+        let described = hosts.describe_seen(&plugins, Missing::Report, listings).await;
         let guards = Guards::new(hosts.state());
         let groups = groups.into_iter().zip(described).map(|((plugin, members), mut described)| {
             let mut facts = Facts::read(&described.offer);
@@ -242,7 +242,7 @@ fn split(directory: &Directory, conditions: &Conditions) -> Vec<(Plugin, Vec<Plu
         plugin.manifest.tools =
             members.iter().flat_map(|member| member.manifest.tools.clone()).collect();
         plugin.settings.own = own(&plugin.settings, conditions);
-        // A folder behind a link lies elsewhere and has to be seen as well.
+        // A directory behind a link lies elsewhere and has to be seen as well.
         let elsewhere = members.iter().map(|member| &member.root);
         let elsewhere = elsewhere.filter(|root| !root.starts_with(&directory.path));
         plugin.settings.grants.read.extend(elsewhere.cloned());
@@ -250,7 +250,7 @@ fn split(directory: &Directory, conditions: &Conditions) -> Vec<(Plugin, Vec<Plu
     groups
 }
 
-/// A worker's plugin as those of its files find it that change something: what a person approves of
+/// A worker's plugin as those of its files find it that change something: what a user approves of
 /// goes into the workspace, as with the tools that are built in.
 fn equipped(mut plugin: Plugin, facts: &Facts) -> Plugin {
     if facts.tools.values().any(|tool| tool.is_destructive) {
@@ -300,7 +300,7 @@ fn texts(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| path.display().to_string()).collect()
 }
 
-/// The folders that a plugin was granted, in which its targets may lie.
+/// The directories that a plugin was granted, in which its targets may lie.
 fn roots(settings: &PluginSettings, conditions: &Conditions) -> Vec<PathBuf> {
     let granted = settings.grants.read.iter().chain(&settings.grants.write);
     let resolve = |path: &PathBuf| match (path.strip_prefix("~"), &conditions.home) {

@@ -17,7 +17,7 @@ use crate::yaml;
 
 pub use check::{Validation, validate};
 
-/// The file that makes a folder a plugin.
+/// The file that makes a directory a plugin.
 pub const FILE: &str = "plugin.yaml";
 
 /// Characters a name may have.
@@ -46,7 +46,7 @@ pub struct Read {
     pub notes: Vec<Problem>,
 }
 
-/// Reads the manifest of the plugin in a folder.
+/// Reads the manifest of the plugin in a directory.
 pub fn read(root: &Path, boundary: Option<&Path>) -> Read {
     let file = root.join(FILE);
     match text(&file, boundary) {
@@ -136,8 +136,9 @@ fn joined(file: &Path, faults: &[Fault]) -> Option<Problem> {
 }
 
 fn text(file: &Path, boundary: Option<&Path>) -> Result<String, Problem> {
-    let folders: Vec<_> = boundary.map(Path::to_path_buf).into_iter().collect();
-    let boundary = if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
+    let directories: Vec<_> = boundary.map(Path::to_path_buf).into_iter().collect();
+    let boundary =
+        if directories.is_empty() { Boundary::Anywhere } else { Boundary::Within(&directories) };
     let missing = || {
         let what = "Plugin manifest not found";
         Problem::new(file, what, "write a `plugin.yaml` with `name` and `version`")

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::Command;
+use crate::directories::Directories;
 use crate::files;
-use crate::folders::Folders;
 use crate::plugin::Plugin;
 
 /// All that plugins contribute to one kind of extension.
@@ -24,16 +24,20 @@ pub struct Contributions<'a> {
     pub commands: Vec<&'a Command>,
     /// Skills of plugins of other systems.
     pub skills: Vec<&'a Skill>,
-    /// What lies in the folders of plugins, where somebody has looked already.
-    pub folders: Option<&'a Folders>,
+    /// What lies in the directories of plugins, where somebody has looked already.
+    pub directories: Option<&'a Directories>,
 }
 
 impl Contributions<'_> {
-    /// The paths in a folder of a plugin, sorted; at most `limit` of them, and whether there are more.
-    pub(crate) fn entries(&self, folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
-        match self.folders {
-            Some(folders) => folders.entries(folder, limit),
-            None => files::entries(folder, limit),
+    /// The paths in a directory of a plugin, sorted; at most `limit` of them, and whether there are more.
+    pub(crate) fn entries(
+        &self,
+        directory: &Path,
+        limit: usize,
+    ) -> io::Result<(Vec<PathBuf>, bool)> {
+        match self.directories {
+            Some(directories) => directories.entries(directory, limit),
+            None => files::entries(directory, limit),
         }
     }
 }

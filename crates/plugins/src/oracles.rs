@@ -133,9 +133,9 @@ mod tests {
         [("frontmatter", frontmatter), ("yaml", yaml), ("rpc_lines", rpc_lines)];
 
     fn corpus(target: &str) -> Vec<Vec<u8>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
         let mut files: Vec<_> =
-            fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+            fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
         files.sort();
         files.iter().map(|path| fs::read(path).unwrap()).collect()
     }

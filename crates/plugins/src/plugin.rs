@@ -1,4 +1,4 @@
-//! A plugin as it was found: what its manifest says, where it lies, what the person grants it.
+//! A plugin as it was found: what its manifest says, where it lies, what the user grants it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub struct Manifest {
     /// Python packages that it needs, as `pip` writes them.
     #[serde(skip_serializing_if = "is_default")]
     pub dependencies: Vec<String>,
-    /// What it wants to be allowed; the person's configuration grants it.
+    /// What it wants to be allowed; the user's configuration grants it.
     #[serde(skip_serializing_if = "is_default")]
     pub sandbox: Wishes,
     /// The system it is written for. No manifest says it.
@@ -75,7 +75,7 @@ pub enum Dialect {
     Brynhild,
     /// LMAO; `tools` names files.
     Lmao,
-    /// InitRunner: the Python behind the tools of one role; `tools` names the files and folders
+    /// InitRunner: the Python behind the tools of one role; `tools` names the files and directories
     /// whose changes count.
     InitRunner,
 }
@@ -91,7 +91,7 @@ impl Dialect {
     }
 }
 
-/// What a plugin may do beyond the least: read the workspace and its own folder, write its own data.
+/// What a plugin may do beyond the least: read the workspace and its own directory, write its own data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wishes {
@@ -103,7 +103,7 @@ pub struct Wishes {
     pub write: Vec<PathBuf>,
     /// Variables to see.
     pub env: Vec<String>,
-    /// Programs to run that lie outside the system's folders.
+    /// Programs to run that lie outside the system's directories.
     pub exec: Vec<String>,
 }
 
@@ -182,17 +182,17 @@ impl From<NetworkWish> for NetworkForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The person's own folder of plugins.
+    /// The user's own directory of plugins.
     Global,
-    /// A folder that the configuration names.
+    /// A directory that the configuration names.
     Configured,
-    /// A folder that `BRYNHILD_PLUGIN_PATH` names.
+    /// A directory that `BRYNHILD_PLUGIN_PATH` names.
     Environment,
-    /// The project's folder of plugins.
+    /// The project's directory of plugins.
     Project,
     /// A package of the interpreter.
     EntryPoint,
-    /// A folder that was named for this run.
+    /// A directory that was named for this run.
     Flag,
 }
 
@@ -201,15 +201,15 @@ pub enum Place {
 pub struct Plugin {
     /// What it says of itself.
     pub manifest: Manifest,
-    /// Its folder; the package's folder for one that was installed.
+    /// Its directory; the package's directory for one that was installed.
     pub root: PathBuf,
     /// Where it was found.
     pub place: Place,
     /// Whether it is switched on.
     pub enabled: bool,
-    /// Whether its bytes may be used: not those of a project that the person has not trusted.
+    /// Whether its bytes may be used: not those of a project that the user has not trusted.
     pub trusted: bool,
-    /// What the person's configuration says of it.
+    /// What the user's configuration says of it.
     pub settings: PluginSettings,
     /// The package it comes with, where it was installed.
     pub package: Option<Package>,
@@ -226,7 +226,7 @@ impl Plugin {
         self.enabled && self.trusted
     }
 
-    /// The folder that links in it may not lead out of: a project's plugin is only what was
+    /// The directory that links in it may not lead out of: a project's plugin is only what was
     /// trusted.
     pub(crate) fn boundary(&self) -> Option<&Path> {
         (self.place == Place::Project).then_some(&self.root)
@@ -275,7 +275,7 @@ impl Plugin {
     }
 }
 
-/// What the person's configuration says of one plugin.
+/// What the user's configuration says of one plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginSettings {
     /// How long one call may take; none for the usual time.
@@ -287,7 +287,7 @@ pub struct PluginSettings {
 }
 
 impl PluginSettings {
-    /// The variable in which processes of a plugin find what the person set for it, as JSON.
+    /// The variable in which processes of a plugin find what the user set for it, as JSON.
     pub(crate) fn variable(&self) -> Option<(String, String)> {
         let own = serde_json::to_string(&self.own).ok().filter(|_| !self.own.is_empty())?;
         Some(("BRYNHILD_PLUGIN_SETTINGS".to_owned(), own))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// One thing wrong with one file. The rest of the program goes on without it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The file or folder.
+    /// The file or directory.
     pub path: PathBuf,
     /// What is wrong, with the line where there is one; safe to print.
     pub what: String,

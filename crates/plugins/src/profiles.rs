@@ -15,7 +15,7 @@ use crate::yaml;
 /// Bytes a profile's file may have.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// Entries of one folder that are looked at.
+/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 2000;
 
 const DEFAULT: &str = "default";
@@ -29,17 +29,17 @@ static BUILTIN: LazyLock<[ModelProfile; 3]> = LazyLock::new(|| {
     .map(|text| yaml::read(text).expect("the built-in profiles are well-formed"))
 });
 
-/// All profiles, each name once: those of the folders' `*.yaml` first, in order, then those of
-/// plugins, then the built-in ones. Of two with one name the later folder's or file's is kept; a
+/// All profiles, each name once: those of the directories' `*.yaml` first, in order, then those of
+/// plugins, then the built-in ones. Of two with one name the later directory's or file's is kept; a
 /// plugin's takes the place of a built-in one and of no other.
 pub fn load(
-    folders: &[PathBuf],
+    directories: &[PathBuf],
     contributions: &Contributions<'_>,
 ) -> (Vec<ModelProfile>, Vec<Problem>) {
     let mut search = Search::default();
-    for folder in folders {
-        let entries = files::entries(folder, ENTRIES_LIMIT);
-        search.scan(folder, entries, Boundary::Anywhere, Search::add);
+    for directory in directories {
+        let entries = files::entries(directory, ENTRIES_LIMIT);
+        search.scan(directory, entries, Boundary::Anywhere, Search::add);
     }
     search.contributed(contributions);
     for profile in BUILTIN.iter() {
@@ -98,9 +98,9 @@ impl Search {
             let roots: Vec<_> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
             let boundary =
                 if roots.is_empty() { Boundary::Anywhere } else { Boundary::Within(&roots) };
-            let folder = plugin.root.join("profiles");
-            let entries = contributions.entries(&folder, ENTRIES_LIMIT);
-            self.scan(&folder, entries, boundary, Search::add_guest);
+            let directory = plugin.root.join("profiles");
+            let entries = contributions.entries(&directory, ENTRIES_LIMIT);
+            self.scan(&directory, entries, boundary, Search::add_guest);
         }
         for offer in &contributions.offers {
             for item in &offer.profiles {
@@ -130,7 +130,7 @@ impl Search {
 
     fn scan(
         &mut self,
-        folder: &Path,
+        directory: &Path,
         entries: io::Result<(Vec<PathBuf>, bool)>,
         boundary: Boundary<'_>,
         add: fn(&mut Self, PathBuf, ModelProfile),
@@ -138,14 +138,14 @@ impl Search {
         let (entries, more) = match entries {
             Ok(listing) => listing,
             Err(error) => {
-                let problem = Refusal::System(error).problem(folder);
+                let problem = Refusal::System(error).problem(directory);
                 return self.problems.push(problem);
             }
         };
         if more {
-            let what = format!("only {ENTRIES_LIMIT} entries of this folder were read");
+            let what = format!("only {ENTRIES_LIMIT} entries of this directory were read");
             let hint = "keep nothing but profiles in it";
-            self.problems.push(Problem::new(folder, what, hint));
+            self.problems.push(Problem::new(directory, what, hint));
         }
         let is_yaml = |path: &PathBuf| {
             path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")

@@ -1,7 +1,7 @@
 //! Runs the Python of plugins: one confined process for each plugin, started when it is needed,
 //! beside descriptions that are kept so that a start of the program runs no Python.
 //!
-//! What a plugin may do is what the person grants it. Nothing here decides whether a call may run.
+//! What a plugin may do is what the user grants it. Nothing here decides whether a call may run.
 
 mod cache;
 pub(crate) mod confine;
@@ -41,7 +41,7 @@ use contract::tool::Tool;
 use foldhash::HashMap;
 use serde_json::Value;
 
-use crate::folders::Folders;
+use crate::directories::Directories;
 use crate::plugin::{Dialect, NetworkWish, Plugin};
 pub use description::{Described, ProviderDescription, ToolDescription};
 use host::Host;
@@ -54,13 +54,13 @@ use worker::Worker;
 /// What the host needs to know.
 #[derive(Clone)]
 pub struct HostSettings {
-    /// A folder of ours, for what is kept between runs.
+    /// A directory of ours, for what is kept between runs.
     pub state: PathBuf,
-    /// The folder in which each plugin has one of its own.
+    /// The directory in which each plugin has one of its own.
     pub data: PathBuf,
     /// Starts processes.
     pub sandbox: Arc<dyn Sandbox>,
-    /// Whether it confines them; a worker that it does not has the person's home.
+    /// Whether it confines them; a worker that it does not has the user's home.
     pub is_confined: bool,
     /// Where workers find themselves.
     pub surroundings: Surroundings,
@@ -83,13 +83,13 @@ pub struct HostSettings {
 pub struct Surroundings {
     /// The project.
     pub workspace: PathBuf,
-    /// The folder that the person works in.
+    /// The directory that the user works in.
     pub cwd: PathBuf,
     /// The variables that every process may see.
     pub env: BTreeMap<String, String>,
     /// All variables, for those that are granted by name.
     pub variables: BTreeMap<String, String>,
-    /// The person's home.
+    /// The user's home.
     pub home: Option<PathBuf>,
     /// Upper bounds for a worker.
     pub limits: Limits,
@@ -118,8 +118,8 @@ impl Surroundings {
         found.filter(|path| path.exists())
     }
 
-    /// The folder that workers start in.
-    pub(crate) fn folder(&self) -> &Path {
+    /// The directory that workers start in.
+    pub(crate) fn directory(&self) -> &Path {
         if self.cwd.starts_with(&self.workspace) { &self.cwd } else { &self.workspace }
     }
 }
@@ -150,13 +150,13 @@ struct Inner {
 pub(crate) struct SystemPython {
     /// The program itself, behind whatever finds it.
     pub(crate) program: PathBuf,
-    /// The folders that it needs.
-    pub(crate) folders: Vec<PathBuf>,
+    /// The directories that it needs.
+    pub(crate) directories: Vec<PathBuf>,
     /// What it runs to stay for further scripts.
     pub(crate) resident: PathBuf,
 }
 
-/// What a worker is known by. Plugins of one folder may have two: one that may write the workspace,
+/// What a worker is known by. Plugins of one directory may have two: one that may write the workspace,
 /// and one that may not.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Seat {
@@ -193,23 +193,23 @@ impl Hosts {
     /// What is kept about plugins from earlier runs; none for one that would have to be asked.
     /// Starts no process.
     pub fn described(&self, plugins: &[&Plugin]) -> Vec<Option<Described>> {
-        let kept = describe::kept(&self.0.host, plugins, Missing::Report, &Folders::default());
+        let kept = describe::kept(&self.0.host, plugins, Missing::Report, &Directories::default());
         kept.into_iter().map(|kept| kept.described).collect()
     }
 
     /// Describes plugins: from what is kept, else by asking their Python, several at once.
     pub async fn describe(&self, plugins: &[&Plugin], missing: Missing) -> Vec<Described> {
-        self.describe_seen(plugins, missing, &Folders::default()).await
+        self.describe_seen(plugins, missing, &Directories::default()).await
     }
 
-    /// The same for whoever has looked at the folders of plugins already.
+    /// The same for whoever has looked at the directories of plugins already.
     pub async fn describe_seen(
         &self,
         plugins: &[&Plugin],
         missing: Missing,
-        folders: &Folders,
+        directories: &Directories,
     ) -> Vec<Described> {
-        describe::all(self, plugins, missing, folders).await
+        describe::all(self, plugins, missing, directories).await
     }
 
     /// The tools of a plugin.
@@ -343,7 +343,7 @@ impl Hosts {
         own.map(|(_, worker)| Arc::clone(worker)).collect()
     }
 
-    /// The folder for what is kept between runs.
+    /// The directory for what is kept between runs.
     pub(crate) fn state(&self) -> &Path {
         &self.0.host.settings.state
     }
@@ -356,9 +356,9 @@ impl Hosts {
             return None;
         }
         let interpreter = host.shared().await.ok()?.interpreter;
-        let folders = interpreter.folders(host.settings.surroundings.home.as_deref());
+        let directories = interpreter.directories(host.settings.surroundings.home.as_deref());
         let resident = host.payload().ok()?.join("resident.py");
-        Some(SystemPython { program: interpreter.program, folders, resident })
+        Some(SystemPython { program: interpreter.program, directories, resident })
     }
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.
@@ -372,7 +372,7 @@ impl Hosts {
     }
 }
 
-/// What plugins are told apart by while the program runs: name and folder.
+/// What plugins are told apart by while the program runs: name and directory.
 type Key = (String, OsString);
 
 /// The tools of plugins, and what else they offer.
@@ -382,10 +382,10 @@ fn key(plugin: &Plugin) -> Key {
     (plugin.name().to_owned(), plugin.root.clone().into_os_string())
 }
 
-/// Writes the packages that plugins import into a folder, so that their authors can test without
+/// Writes the packages that plugins import into a directory, so that their authors can test without
 /// this program. Returns the files.
-pub fn install_stubs(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    payload::write_stubs(folder)
+pub fn install_stubs(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    payload::write_stubs(directory)
 }
 
 #[cfg(test)]

@@ -66,13 +66,13 @@ impl Settings {
         Self { variables: Arc::new(variables), clients: Arc::clone(&self.clients) }
     }
 
-    /// Makes one request, to no private address that the person has not named. Errors are words for
+    /// Makes one request, to no private address that the user has not named. Errors are words for
     /// the model.
     pub(crate) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
         self.clients.exchange(exchange).await
     }
 
-    /// What looks up the names of an address so that they lead to no private one that the person has
+    /// What looks up the names of an address so that they lead to no private one that the user has
     /// not named; none where they have. An error says why the address is not gone to.
     pub fn resolver(&self, address: &str) -> Result<Option<Arc<dyn Resolve>>, String> {
         let url = Url::parse(address).map_err(|_| format!("{address:?} is no address"))?;

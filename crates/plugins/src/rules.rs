@@ -1,7 +1,7 @@
-//! Standing instructions in files: the person's own, those of plugins, then those of the project
-//! from its root down to the working folder. What the model gets is bounded, visible text, each text once.
+//! Standing instructions in files: the user's own, those of plugins, then those of the project
+//! from its root down to the working directory. What the model gets is bounded, visible text, each text once.
 
-mod folder;
+mod directory;
 mod imports;
 
 use std::collections::HashSet;
@@ -23,10 +23,10 @@ pub const FILE_LIMIT: usize = 64 * 1024;
 /// Bytes of all files together that the model gets.
 pub const TOTAL_LIMIT: usize = 256 * 1024;
 
-/// Entries of the global folder that are looked at.
+/// Entries of the global directory that are looked at.
 const ENTRIES_LIMIT: usize = 2000;
 
-/// The files that are looked for in each folder, in this order.
+/// The files that are looked for in each directory, in this order.
 const NAMES: [&str; 7] = [
     "AGENTS.md",
     ".cursorrules",
@@ -43,11 +43,11 @@ const IMPORTING: [&str; 2] = ["CLAUDE.md", "CLAUDE.local.md"];
 /// Where rules are looked for.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The folder with the person's own `*.md`, if there is one.
+    /// The directory with the user's own `*.md`, if there is one.
     pub global: Option<PathBuf>,
     /// The project's root. Links may not lead out of it.
     pub root: PathBuf,
-    /// The working folder, in the project.
+    /// The working directory, in the project.
     pub cwd: PathBuf,
 }
 
@@ -74,8 +74,8 @@ pub struct Found {
 /// Finds and reads all rules.
 pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
     let mut search = Search::default();
-    if let Some(folder) = &places.global {
-        search.global(folder);
+    if let Some(directory) = &places.global {
+        search.global(directory);
     }
     for plugin in &contributions.plugins {
         search.plugin(plugin);
@@ -86,15 +86,15 @@ pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
     if let Ok(root) = fs::canonicalize(&places.root) {
         let cwd = fs::canonicalize(&places.cwd).unwrap_or_else(|_| root.clone());
         let boundary = [root.clone()];
-        for folder in walk(&root, &cwd) {
+        for directory in walk(&root, &cwd) {
             for name in NAMES {
-                search.read(&folder.join(name), Boundary::Within(&boundary));
+                search.read(&directory.join(name), Boundary::Within(&boundary));
                 if IMPORTING.contains(&name) {
-                    search.imported(&folder.join(name), &root);
+                    search.imported(&directory.join(name), &root);
                 }
             }
-            for file in folder::files(&folder.join(folder::PLACE)) {
-                search.read_as(&file, Boundary::Within(&boundary), folder::text);
+            for file in directory::files(&directory.join(directory::PLACE)) {
+                search.read_as(&file, Boundary::Within(&boundary), directory::text);
             }
         }
     }
@@ -103,13 +103,13 @@ pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
 
 /// The files of a project that hold rules, whether they exist or not, and those that they import.
 pub fn project_files(root: &Path, cwd: &Path) -> Vec<PathBuf> {
-    let folders = walk(root, cwd);
-    let imported = folders.iter().flat_map(|folder| {
-        IMPORTING.into_iter().flat_map(|name| imports::of(&folder.join(name), root).files)
+    let directories = walk(root, cwd);
+    let imported = directories.iter().flat_map(|directory| {
+        IMPORTING.into_iter().flat_map(|name| imports::of(&directory.join(name), root).files)
     });
     let imported: Vec<PathBuf> = imported.collect();
-    let names = || NAMES.into_iter().chain([folder::PLACE]);
-    let own = folders.iter().flat_map(|folder| names().map(|name| folder.join(name)));
+    let names = || NAMES.into_iter().chain([directory::PLACE]);
+    let own = directories.iter().flat_map(|directory| names().map(|name| directory.join(name)));
     own.chain(imported).collect()
 }
 
@@ -139,17 +139,17 @@ fn prompt_part(rule: &RuleFile) -> String {
     format!("{heading}\n\n{}", format!("{text}{note}").trim_start())
 }
 
-/// The folders from the root to the working folder; only the root where that is elsewhere.
+/// The directories from the root to the working directory; only the root where that is elsewhere.
 fn walk(root: &Path, cwd: &Path) -> Vec<PathBuf> {
-    let mut folders = vec![root.to_path_buf()];
+    let mut directories = vec![root.to_path_buf()];
     if let Ok(below) = cwd.strip_prefix(root) {
-        let mut folder = root.to_path_buf();
+        let mut directory = root.to_path_buf();
         for part in below.components() {
-            folder.push(part);
-            folders.push(folder.clone());
+            directory.push(part);
+            directories.push(directory.clone());
         }
     }
-    folders
+    directories
 }
 
 #[derive(Default)]
@@ -164,12 +164,12 @@ impl Search {
         self.found.problems.push(Problem::new(path, what, hint));
     }
 
-    fn global(&mut self, folder: &Path) {
-        match files::entries(folder, ENTRIES_LIMIT) {
+    fn global(&mut self, directory: &Path) {
+        match files::entries(directory, ENTRIES_LIMIT) {
             Ok((entries, more)) => {
                 if more {
-                    let what = format!("only {ENTRIES_LIMIT} entries of this folder were read");
-                    self.report(folder, what, "keep nothing but rules in it");
+                    let what = format!("only {ENTRIES_LIMIT} entries of this directory were read");
+                    self.report(directory, what, "keep nothing but rules in it");
                 }
                 let is_markdown = |path: &PathBuf| path.extension().is_some_and(|e| e == "md");
                 for path in entries.into_iter().filter(is_markdown) {
@@ -177,7 +177,7 @@ impl Search {
                 }
             }
             Err(error) => {
-                let problem = Refusal::System(error).problem(folder);
+                let problem = Refusal::System(error).problem(directory);
                 self.found.problems.push(problem);
             }
         }
@@ -188,16 +188,16 @@ impl Search {
         if plugin.package.is_some() {
             return;
         }
-        let folders = [plugin.root.clone()];
+        let directories = [plugin.root.clone()];
         for name in &plugin.manifest.rules {
             let has_ending = Path::new(name).extension().is_some();
             let file = if has_ending { name.clone() } else { format!("{name}.md") };
             let usual = plugin.root.join("rules").join(&file);
-            // Some write the path from the plugin's folder.
+            // Some write the path from the plugin's directory.
             let direct = plugin.root.join(&file);
             let path = if !usual.exists() && direct.exists() { direct } else { usual };
             if path.exists() {
-                self.read(&path, Boundary::Within(&folders));
+                self.read(&path, Boundary::Within(&directories));
             } else {
                 let what =
                     format!("the plugin `{}` declares rules that are not there", plugin.name());

@@ -1,6 +1,6 @@
 //! Skills: where they are found, and what the model reads of them.
 //!
-//! Only the folders named in [`Places`] are looked at, one level deep. Nothing of a skill is run.
+//! Only the directories named in [`Places`] are looked at, one level deep. Nothing of a skill is run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use crate::frontmatter::Blocks;
 use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
 
-mod folder;
+mod directory;
 mod offered;
 mod strict;
 
-pub(crate) use folder::{fault_of_name, split_tools};
+pub(crate) use directory::{fault_of_name, split_tools};
 pub use strict::validate;
 
 /// Lines of a body above which a skill should move text to references.
 pub const BODY_LINES_LIMIT: usize = 500;
 
-/// Entries that are looked at in one folder.
+/// Entries that are looked at in one directory.
 const ENTRIES_LIMIT: usize = 2000;
 
 const BUILTIN: [(&str, &str); 2] = [
@@ -32,12 +32,12 @@ const BUILTIN: [(&str, &str); 2] = [
     ("skill-creator", include_str!("../skills/skill-creator/SKILL.md")),
 ];
 
-/// The folders that hold skill folders. In each list and from list to list the later one wins.
+/// The directories that hold skill directories. In each list and from list to list the later one wins.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The person's own.
+    /// The user's own.
     pub global: Vec<PathBuf>,
-    /// Those the person named for this run; may also be skill folders themselves.
+    /// Those the user named for this run; may also be skill directories themselves.
     pub custom: Vec<PathBuf>,
     /// The project's, each two levels below the project's root. Links may not lead out of them.
     pub project: Vec<PathBuf>,
@@ -60,7 +60,7 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     let blocks = Blocks::load(places.cache.clone());
     let mut search = Search { blocks, ..Search::default() };
     for (name, text) in BUILTIN {
-        let (skill, _) = folder::parse(text, Path::new(name), "builtin", &mut search.blocks)
+        let (skill, _) = directory::parse(text, Path::new(name), "builtin", &mut search.blocks)
             .expect("the built-in skills are well-formed");
         search.skills.insert(skill.name.clone(), skill);
     }
@@ -81,24 +81,24 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     Found { skills: search.skills.into_values().collect(), problems: search.problems }
 }
 
-/// The files with further text that a skill brings, relative to its folder: those in `references/`
+/// The files with further text that a skill brings, relative to its directory: those in `references/`
 /// and the Markdown files beside `SKILL.md`.
 pub fn references(skill: &Skill) -> Vec<PathBuf> {
-    let Some(folder) = &skill.folder else {
+    let Some(directory) = &skill.directory else {
         return Vec::new();
     };
-    let mut found = own_files(folder, "");
+    let mut found = own_files(directory, "");
     found.retain(|path| {
         let is_skill_file = path.as_os_str().eq_ignore_ascii_case("SKILL.md");
         path.extension().is_some_and(|extension| extension == "md") && !is_skill_file
     });
-    found.extend(own_files(folder, "references"));
+    found.extend(own_files(directory, "references"));
     found
 }
 
-/// The files in a skill's `scripts/`, relative to its folder.
+/// The files in a skill's `scripts/`, relative to its directory.
 pub fn scripts(skill: &Skill) -> Vec<PathBuf> {
-    skill.folder.as_deref().map_or_else(Vec::new, |folder| own_files(folder, "scripts"))
+    skill.directory.as_deref().map_or_else(Vec::new, |directory| own_files(directory, "scripts"))
 }
 
 /// The number of lines of a skill's body.
@@ -158,7 +158,7 @@ impl Search {
     }
 
     fn custom(&mut self, place: &Path) {
-        if folder::skill_file(place).is_some() {
+        if directory::skill_file(place).is_some() {
             let canonical = fs::canonicalize(place).unwrap_or_else(|_| place.to_path_buf());
             self.load(&canonical, "custom", Boundary::Anywhere);
         } else if place.is_dir() {
@@ -166,22 +166,26 @@ impl Search {
         } else {
             self.problems.push(Problem::new(
                 place,
-                "this folder for skills does not exist",
+                "this directory for skills does not exist",
                 "correct or remove it in `BRYNHILD_SKILL_PATH`",
             ));
         }
     }
 
-    /// Every folder in `skills/` of a plugin that declares any skill, and what packages offer.
+    /// Every directory in `skills/` of a plugin that declares any skill, and what packages offer.
     fn contributed(&mut self, contributions: &Contributions<'_>) {
         for plugin in &contributions.plugins {
             if plugin.manifest.skills.is_empty() || plugin.package.is_some() {
                 continue;
             }
             let source = format!("plugin:{}", plugin.name());
-            let folders: Vec<_> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
-            let boundary =
-                if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
+            let directories: Vec<_> =
+                plugin.boundary().map(Path::to_path_buf).into_iter().collect();
+            let boundary = if directories.is_empty() {
+                Boundary::Anywhere
+            } else {
+                Boundary::Within(&directories)
+            };
             if let Ok(place) = files::resolved(&plugin.root.join("skills")) {
                 let entries = contributions.entries(&place, ENTRIES_LIMIT);
                 self.scan(&place, entries, &source, boundary);
@@ -201,7 +205,7 @@ impl Search {
         }
     }
 
-    /// The canonical path of a project's folder for skills, if it exists and is in the project.
+    /// The canonical path of a project's directory for skills, if it exists and is in the project.
     fn project_place(&mut self, place: &Path) -> Option<PathBuf> {
         let canonical = fs::canonicalize(place).ok()?;
         let root = place.parent().and_then(Path::parent);
@@ -226,7 +230,7 @@ impl Search {
                 if more {
                     self.problems.push(Problem::new(
                         place,
-                        format!("only {ENTRIES_LIMIT} entries of this folder were looked at"),
+                        format!("only {ENTRIES_LIMIT} entries of this directory were looked at"),
                         "keep nothing but skills in it",
                     ));
                 }
@@ -242,7 +246,7 @@ impl Search {
     }
 
     fn load(&mut self, entry: &Path, source: &str, boundary: Boundary<'_>) {
-        match folder::load(entry, source, boundary, &mut self.blocks) {
+        match directory::load(entry, source, boundary, &mut self.blocks) {
             Ok(None) => {}
             Ok(Some((skill, remarks))) => {
                 self.problems.extend(remarks);
@@ -257,15 +261,15 @@ impl Search {
 
     fn add(&mut self, skill: Skill) {
         if let Some(earlier) = self.skills.get(&skill.name)
-            && earlier.folder != skill.folder
+            && earlier.directory != skill.directory
         {
-            let from = earlier.folder.as_deref().map_or_else(String::new, shown);
+            let from = earlier.directory.as_deref().map_or_else(String::new, shown);
             let what = format!(
                 "this skill takes the place of the {} skill `{}` {from}",
                 earlier.source, skill.name
             );
             self.problems.push(Problem::new(
-                skill.folder.as_deref().unwrap_or(Path::new("")),
+                skill.directory.as_deref().unwrap_or(Path::new("")),
                 what.trim_end(),
                 "give one of them another name if you want both",
             ));
@@ -274,21 +278,21 @@ impl Search {
     }
 }
 
-/// The regular files in a part of a skill's folder that are really there, relative to the folder.
-fn own_files(folder: &Path, part: &str) -> Vec<PathBuf> {
-    let Ok((entries, _)) = files::entries(&folder.join(part), ENTRIES_LIMIT) else {
+/// The regular files in a part of a skill's directory that are really there, relative to the directory.
+fn own_files(directory: &Path, part: &str) -> Vec<PathBuf> {
+    let Ok((entries, _)) = files::entries(&directory.join(part), ENTRIES_LIMIT) else {
         return Vec::new();
     };
     let is_own = |path: &PathBuf| {
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         !hidden
             && fs::canonicalize(path)
-                .is_ok_and(|target| target.starts_with(folder) && target.is_file())
+                .is_ok_and(|target| target.starts_with(directory) && target.is_file())
     };
     entries
         .into_iter()
         .filter(is_own)
-        .filter_map(|path| path.strip_prefix(folder).map(Path::to_path_buf).ok())
+        .filter_map(|path| path.strip_prefix(directory).map(Path::to_path_buf).ok())
         .collect()
 }
 

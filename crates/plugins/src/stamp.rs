@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// stands still, a file can change twice and look the same.
 const UNSETTLED: i64 = 2;
 
-/// When a file or folder last changed, in seconds, and a hash of its times, its size and which one it
+/// When a file or directory last changed, in seconds, and a hash of its times, its size and which one it
 /// is: many of them are read at every start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp(i64, u64);
@@ -33,7 +33,7 @@ impl Stamp {
     }
 }
 
-/// What a look at a file or folder showed, without the rest of it: many are kept at every start.
+/// What a look at a file or directory showed, without the rest of it: many are kept at every start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// What it is, with its permissions.
@@ -71,8 +71,8 @@ impl Look {
         FileType::from_raw_mode(self.mode) == FileType::RegularFile
     }
 
-    /// Whether it is a folder.
-    pub(crate) fn is_folder(&self) -> bool {
+    /// Whether it is a directory.
+    pub(crate) fn is_directory(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::Directory
     }
 }

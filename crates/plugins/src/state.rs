@@ -1,4 +1,4 @@
-//! `plugins.yaml`: which plugins the person has switched off, and which of those that are off by
+//! `plugins.yaml`: which plugins the user has switched off, and which of those that are off by
 //! themselves on. Nothing else is kept there, and what others wrote there stays.
 
 use std::collections::BTreeSet;

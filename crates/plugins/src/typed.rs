@@ -1,4 +1,4 @@
-//! A prompt as a person typed it, without what stands around it on its way to the model.
+//! A prompt as a user typed it, without what stands around it on its way to the model.
 
 /// What stands around a prompt.
 pub(crate) const OPENING: &str = "<prompt>\n";

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use plugins::directories::Directories;
 use plugins::discovery::{Known, Trust};
-use plugins::folders::Folders;
 use plugins::index::Index;
 use plugins::offer::Contributions;
 use plugins::{commands, discovery, manifest, profiles, rules, skills};
@@ -46,10 +46,10 @@ fn the_example_skill_is_valid_and_complete() {
 fn the_skill_on_the_page_about_skills_is_valid() {
     let project = tempfile::tempdir().unwrap();
     let place = project.path().join(".brynhild/skills");
-    let folder = place.join("code-review");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("SKILL.md"), block("skills.md", "markdown")).unwrap();
-    assert_eq!(skills::validate(&folder), []);
+    let directory = place.join("code-review");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("SKILL.md"), block("skills.md", "markdown")).unwrap();
+    assert_eq!(skills::validate(&directory), []);
     let found = skills::discover(
         &skills::Places { project: vec![place], ..skills::Places::default() },
         &Contributions::default(),
@@ -75,10 +75,10 @@ fn the_file_on_the_page_about_rules_reaches_the_model() {
 
 #[test]
 fn the_profile_on_the_page_about_profiles_does_what_the_page_says() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("qwen.yaml"), block("profiles.md", "yaml")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("qwen.yaml"), block("profiles.md", "yaml")).unwrap();
     let (profiles, problems) =
-        profiles::load(&[folder.path().to_path_buf()], &Contributions::default());
+        profiles::load(&[directory.path().to_path_buf()], &Contributions::default());
     assert_eq!(problems, []);
     let profile = profiles::resolve(&profiles, "qwen3:8b", "ollama");
     assert_eq!(profile.name, "my-qwen");
@@ -110,12 +110,12 @@ fn the_example_plugins_are_valid_and_whole() {
         let validation = manifest::validate(&root);
         assert!(validation.errors.is_empty(), "{:?}", validation.errors);
         assert!(validation.warnings.is_empty(), "{:?}", validation.warnings);
-        let folder = root.file_name().unwrap().to_str().unwrap().to_owned();
-        assert_eq!(validation.manifest.unwrap().name, folder);
+        let directory = root.file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(validation.manifest.unwrap().name, directory);
     }
     let places = discovery::Places { configured: vec![place], ..discovery::Places::default() };
-    let (folders, mut index) = (Folders::default(), Index::default());
-    let known = Known { folders: &folders, index: &mut index };
+    let (directories, mut index) = (Directories::default(), Index::default());
+    let known = Known { directories: &directories, index: &mut index };
     let found = discovery::discover(&places, known, &|_, _| Trust::Given);
     assert_eq!((found.problems, found.notes), (vec![], vec![]));
     let plugins = found.plugins.iter().collect();
@@ -129,13 +129,13 @@ fn the_example_plugins_are_valid_and_whole() {
     let skills = skills::discover(&skills::Places::default(), &contributions);
     assert_eq!(skills.problems, []);
     let changelog = skills.skills.iter().find(|skill| skill.name == "changelog").unwrap();
-    assert_eq!(skills::validate(changelog.folder.as_ref().unwrap()), []);
+    assert_eq!(skills::validate(changelog.directory.as_ref().unwrap()), []);
 }
 
 #[test]
 fn the_plugin_on_the_page_about_plugins_works() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("todo");
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("todo");
     fs::create_dir_all(root.join("commands")).unwrap();
     fs::write(root.join("plugin.yaml"), block("plugins.md", "yaml")).unwrap();
     fs::write(root.join("commands/todo.md"), block("plugins.md", "markdown")).unwrap();

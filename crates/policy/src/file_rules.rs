@@ -53,12 +53,12 @@ impl FileRules {
         (!rules.is_empty()).then_some(Self { places, rules })
     }
 
-    /// Whether a file, or a folder with all in it, may not be read.
+    /// Whether a file, or a directory with all in it, may not be read.
     pub fn hides(&self, path: &Path) -> bool {
         self.meaning(path, Touch::Read).next().is_some()
     }
 
-    /// Whether a file, or a folder with all in it, may not be written.
+    /// Whether a file, or a directory with all in it, may not be written.
     pub fn keeps(&self, path: &Path) -> bool {
         self.meaning(path, Touch::Write).next().is_some()
     }
@@ -69,9 +69,9 @@ impl FileRules {
         rules.any(|pattern| !pattern.is_anywhere())
     }
 
-    /// Whether they may mean something below `folder`.
-    pub fn may_mean_below(&self, folder: &Path) -> bool {
-        self.rules.iter().any(|rule| rule.pattern.may_lie_below(folder, &self.places))
+    /// Whether they may mean something below `directory`.
+    pub fn may_mean_below(&self, directory: &Path) -> bool {
+        self.rules.iter().any(|rule| rule.pattern.may_lie_below(directory, &self.places))
     }
 
     /// The paths that they spell out, each up to its first wildcard.
@@ -193,11 +193,11 @@ mod tests {
     fn the_quick_look_leaves_nothing_out() {
         let patterns =
             ["*.pem", "id_*", "s?cret/**", "a[bc]d", "**", "x/**/*.k?y", "{p,q}.env", "*"];
-        let folders = ["~", "~/**", "$HOME", "$HOME/**", "~/*/**", ".", "./**", "/**", "//**"];
+        let directories = ["~", "~/**", "$HOME", "$HOME/**", "~/*/**", ".", "./**", "/**", "//**"];
         let paths =
             ["k.pem", "ID_RSA", "secret/deep/k", "acd", "x/y/a.key", "q.env", "b/x.KEY", "o"];
         let paths = paths.into_iter().chain(["", "/v/k", "/home/me", "/home/me/app/k"]);
-        for pattern in patterns.into_iter().chain(folders) {
+        for pattern in patterns.into_iter().chain(directories) {
             let held = rules(&json!({"deny": [format!("Read({pattern})")]})).unwrap();
             for path in paths.clone().map(|path| Path::new("/w").join(path)) {
                 let literal = (path.as_path(), Reading::Literal);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn two_stars_are_any_number_of_folders() {
+    fn two_stars_are_any_number_of_directories() {
         let fits = |pattern, path| paths_meet(pattern, (path, Reading::Literal));
         assert!(fits("etc/**", "etc/ssl/certs"));
         assert!(fits("etc/**", "etc"));

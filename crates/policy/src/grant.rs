@@ -172,7 +172,7 @@ fn change_dir(call: &Call<'_>, argv: &[Word], dirs: &[PathBuf]) -> Grant {
 
 /// Checks the files that a read-only program shows.
 fn files(call: &Call<'_>, argv: &[Word], looked: &Looked, dirs: &[PathBuf]) -> Result<(), String> {
-    let sub = git::folder(&argv[1..]).filter(|_| argv[0].text == "git");
+    let sub = git::directory(&argv[1..]).filter(|_| argv[0].text == "git");
     let dirs: Vec<PathBuf> = match sub {
         Some(sub) => dirs.iter().map(|dir| dir.join(sub)).collect(),
         None => dirs.to_vec(),

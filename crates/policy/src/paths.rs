@@ -38,7 +38,7 @@ pub(crate) enum Place {
     Outside,
 }
 
-const SECRET_FOLDERS: &str = ".ssh .aws .gnupg .kube .azure .gcloud .password-store";
+const SECRET_DIRECTORIES: &str = ".ssh .aws .gnupg .kube .azure .gcloud .password-store";
 
 const SECRET_NAMES: &str = ".env .env.* *.env *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.tfvars *.tfstate \
     id_rsa* id_dsa* id_ecdsa* id_ed25519* .netrc _netrc .npmrc .pypirc .git-credentials \
@@ -47,7 +47,7 @@ const SECRET_NAMES: &str = ".env .env.* *.env *.pem *.key *.p12 *.pfx *.jks *.ke
     api_key api_key.txt api-key.txt apikey.txt .api_key .vault-token vault.yml vault.yaml \
     .vault_pass* .s3cfg .boto .terraformrc *.ppk .*_history wp-config.php";
 
-/// Files in a folder that hold secrets, though neither name says so alone.
+/// Files in a directory that hold secrets, though neither name says so alone.
 const SECRET_PLACES: &[(&str, &str)] = &[
     (".docker", "config.json"),
     ("gh", "hosts.yml"),
@@ -70,7 +70,7 @@ impl Places {
     pub(crate) fn place(&self, path: &Path) -> Place {
         let path = normalize(path);
         let home = self.home.as_deref().filter(|home| path.starts_with(home));
-        // A home in a folder for temporary files is no part of it.
+        // A home in a directory for temporary files is no part of it.
         let holds_home =
             |root: &PathBuf| home.is_some_and(|home| home != root && home.starts_with(root));
         let within = |roots: &[PathBuf]| {
@@ -118,7 +118,7 @@ impl Places {
 
 /// Whether a path has some of what every name of a secret has.
 fn has_hint(path: &str) -> bool {
-    /// The hints by their first letter: it is asked of every file in a folder.
+    /// The hints by their first letter: it is asked of every file in a directory.
     static BY_FIRST: LazyLock<HashMap<u8, Vec<&[u8]>>> = LazyLock::new(|| {
         let mut hints: HashMap<u8, Vec<&[u8]>> = HashMap::new();
         for hint in HINTS.split(' ') {
@@ -149,16 +149,19 @@ pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
     };
     let last = last.to_lowercase();
     let last = (last.as_str(), reading);
-    let folder = names.clone().next().unwrap_or_default().to_lowercase();
+    let directory = names.clone().next().unwrap_or_default().to_lowercase();
     let is_placed = |(holder, name): &(&str, &str)| {
-        meet((&folder, reading), (holder, Reading::Literal)) && meet((name, Reading::Literal), last)
+        meet((&directory, reading), (holder, Reading::Literal))
+            && meet((name, Reading::Literal), last)
     };
     if SECRET_PLACES.iter().any(is_placed) {
         return true;
     }
     if names.any(|name| {
         let name = name.to_lowercase();
-        SECRET_FOLDERS.split(' ').any(|folder| meet((&name, reading), (folder, Reading::Literal)))
+        SECRET_DIRECTORIES
+            .split(' ')
+            .any(|directory| meet((&name, reading), (directory, Reading::Literal)))
     }) {
         return true;
     }
@@ -177,7 +180,7 @@ pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
     };
     SECRET_NAMES
         .split(' ')
-        .chain(SECRET_FOLDERS.split(' '))
+        .chain(SECRET_DIRECTORIES.split(' '))
         .any(|name| (covers_dots || !name.starts_with('.')) && likely(name))
         || SECRET_STEMS.split(' ').any(|stem| {
             DATA_ENDINGS.split(' ').any(|ending| {
@@ -278,9 +281,11 @@ mod tests {
 
     #[test]
     fn every_name_of_a_secret_has_a_hint() {
-        let names =
-            SECRET_NAMES.split(' ').chain(SECRET_FOLDERS.split(' ')).chain(SECRET_STEMS.split(' '));
-        let places = SECRET_PLACES.iter().map(|(folder, name)| format!("{folder}/{name}"));
+        let names = SECRET_NAMES
+            .split(' ')
+            .chain(SECRET_DIRECTORIES.split(' '))
+            .chain(SECRET_STEMS.split(' '));
+        let places = SECRET_PLACES.iter().map(|(directory, name)| format!("{directory}/{name}"));
         for name in names.map(|name| name.replace('*', "x")).chain(places) {
             assert!(HINTS.split(' ').any(|hint| name.contains(hint)), "{name}");
         }

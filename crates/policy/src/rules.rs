@@ -96,7 +96,7 @@ impl Rule {
         named && is_bare && self.decision != Decision::Allow && tool.source != "builtin"
     }
 
-    /// Whether it speaks of so much that only the person themselves may allow it: any command, or any
+    /// Whether it speaks of so much that only the user themselves may allow it: any command, or any
     /// text that a shell is told.
     pub(crate) fn is_boundless(&self) -> bool {
         let tool = self.matcher.tool.as_deref().unwrap_or("*");

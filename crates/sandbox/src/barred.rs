@@ -23,7 +23,7 @@ const DEPTH: usize = 64;
 /// So many mounts are made; many more would hold up every command.
 const MOUNTS: usize = 300;
 
-/// Rules for files, which every process is held to. What holds for a folder holds for all in it.
+/// Rules for files, which every process is held to. What holds for a directory holds for all in it.
 pub trait FileRules: Send + Sync + std::fmt::Debug {
     /// Whether it may not be read.
     fn hides(&self, path: &Path) -> bool;
@@ -31,8 +31,8 @@ pub trait FileRules: Send + Sync + std::fmt::Debug {
     fn keeps(&self, path: &Path) -> bool;
     /// Whether they mean what lies there in that place and in no other.
     fn binds(&self, path: &Path) -> bool;
-    /// Whether they may mean something below a folder.
-    fn may_mean_below(&self, folder: &Path) -> bool;
+    /// Whether they may mean something below a directory.
+    fn may_mean_below(&self, directory: &Path) -> bool;
     /// The paths that they spell out, each up to its first wildcard.
     fn starts(&self) -> Vec<PathBuf>;
 }
@@ -57,10 +57,10 @@ fn is_meant(rules: &dyn FileRules, real: &Path, means: impl Fn(&Path) -> bool) -
     means(real) || rules.starts().into_iter().filter_map(by_start).any(|it| means(&it))
 }
 
-/// The refusal of a start in a folder that may not be read.
+/// The refusal of a start in a directory that may not be read.
 pub(crate) fn nowhere_to_work(path: &Path) -> SandboxError {
     SandboxError::Refused(format!(
-        "a rule denies reading {}, so nothing can work there; start in another folder",
+        "a rule denies reading {}, so nothing can work there; start in another directory",
         path.display()
     ))
 }
@@ -72,7 +72,7 @@ pub(crate) struct Barred {
     pub(crate) hidden: BTreeSet<PathBuf>,
     /// What it may not write.
     pub(crate) kept: BTreeSet<PathBuf>,
-    /// Folders that may not be moved, since what lies in them would be held no more.
+    /// Directories that may not be moved, since what lies in them would be held no more.
     pub(crate) way: BTreeSet<PathBuf>,
 }
 
@@ -96,7 +96,7 @@ impl Barred {
                  search; name directories in the rules (`secrets/**`)"
             )));
         }
-        // The person has looked at these and wants them to run: they are shown as they were.
+        // The user has looked at these and wants them to run: they are shown as they were.
         let fixed: BTreeSet<&Path> = request.fixed.iter().map(|it| it.place.as_path()).collect();
         barred.hidden = barred.hidden.iter().flat_map(|path| without(path, &fixed)).collect();
         barred.kept.retain(|path| !fixed.contains(path.as_path()));
@@ -120,7 +120,7 @@ impl Barred {
         for paths in [&mut self.hidden, &mut self.kept, &mut self.way] {
             paths.retain(is_open);
         }
-        self.way.retain(|folder| !hidden.contains(folder));
+        self.way.retain(|directory| !hidden.contains(directory));
     }
 }
 
@@ -202,15 +202,15 @@ fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (Barred, bool) {
     (search.barred, search.is_cut)
 }
 
-/// What rules mean in one folder.
+/// What rules mean in one directory.
 #[derive(Debug, Default)]
 struct Found {
     count: usize,
     /// Names that may not be read, and those that may not be written.
     hidden: Vec<OsString>,
     kept: Vec<OsString>,
-    /// Folders to look into.
-    folders: Vec<OsString>,
+    /// Directories to look into.
+    directories: Vec<OsString>,
 }
 
 struct Search<'a> {
@@ -261,7 +261,7 @@ impl<'a> Search<'a> {
         let root = self.writable.iter().rfind(|root| real.starts_with(root));
         if let Some(root) = root.filter(|_| is_bound) {
             // A root itself has no way within it.
-            let is_within = |folder: &&Path| *folder != root && folder.starts_with(root);
+            let is_within = |directory: &&Path| *directory != root && directory.starts_with(root);
             let above = real.ancestors().skip(1).take_while(is_within);
             self.barred.way.extend(above.map(Path::to_owned));
         }
@@ -272,7 +272,7 @@ impl<'a> Search<'a> {
         self.writable.iter().any(|root| real.starts_with(root))
     }
 
-    /// Looks below a folder, which rules know by the name of `named`.
+    /// Looks below a directory, which rules know by the name of `named`.
     fn walk(&mut self, named: &Path, real: &Path) {
         let mut level = vec![(named.to_owned(), real.to_owned())];
         for _ in 0..DEPTH {
@@ -289,7 +289,7 @@ impl<'a> Search<'a> {
                 for name in found.hidden.iter().chain(found.kept.iter().filter(|_| !is_kept)) {
                     self.take_entry(&named.join(name), &real.join(name));
                 }
-                level.extend(found.folders.iter().map(|it| (named.join(it), real.join(it))));
+                level.extend(found.directories.iter().map(|it| (named.join(it), real.join(it))));
                 if found.count > self.left {
                     self.is_cut = true;
                     return;
@@ -300,7 +300,7 @@ impl<'a> Search<'a> {
         self.is_cut |= !level.is_empty();
     }
 
-    /// Takes what was found in a folder, and what it leads to where it is a link.
+    /// Takes what was found in a directory, and what it leads to where it is a link.
     fn take_entry(&mut self, named: &Path, real: &Path) {
         let is_link = fs::symlink_metadata(real).is_ok_and(|found| found.is_symlink());
         if !is_link {
@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What rules mean in a folder; none where it cannot be listed.
+    /// What rules mean in a directory; none where it cannot be listed.
     fn look(&self, named: &Path, real: &Path) -> Option<Found> {
         // Without the permission to enter, nothing can be told of what is listed.
         rustix::fs::access(real, rustix::fs::Access::EXEC_OK).ok()?;
@@ -333,9 +333,9 @@ impl<'a> Search<'a> {
                 found.hidden.push(name);
                 continue;
             }
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_folder && !self.is_skipped(&path) {
-                found.folders.push(name.clone());
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_directory && !self.is_skipped(&path) {
+                found.directories.push(name.clone());
             }
             if self.rules.keeps(&path) {
                 found.kept.push(name);
@@ -344,10 +344,10 @@ impl<'a> Search<'a> {
         Some(found)
     }
 
-    /// Whether a folder holds what tools have fetched or made, and no rule spells out what lies there.
-    fn is_skipped(&self, folder: &Path) -> bool {
-        files::skip::is_regenerable(folder)
-            && !self.starts.iter().any(|start| start.starts_with(folder))
+    /// Whether a directory holds what tools have fetched or made, and no rule spells out what lies there.
+    fn is_skipped(&self, directory: &Path) -> bool {
+        files::skip::is_regenerable(directory)
+            && !self.starts.iter().any(|start| start.starts_with(directory))
     }
 }
 
@@ -356,7 +356,7 @@ fn is_shown(request: &Request, path: &Path) -> bool {
     let home = request.home.iter();
     let toolchains =
         home.flat_map(|home| view::toolchains(home).into_iter().map(|name| home.join(name)));
-    let is_in = |folder: &PathBuf| path.starts_with(folder);
+    let is_in = |directory: &PathBuf| path.starts_with(directory);
     request.roots.iter().chain(&request.read).any(is_in)
         || toolchains.into_iter().any(|it| is_in(&it))
 }

@@ -20,7 +20,7 @@ use crate::{Rung, Settings, none, seatbelt};
 pub(crate) struct Ladder {
     settings: Settings,
     kind: Kind,
-    /// What the person was told.
+    /// What the user was told.
     told: Mutex<BTreeSet<String>>,
     chosen: OnceLock<Rung>,
     launcher: OnceLock<Arc<Launcher>>,

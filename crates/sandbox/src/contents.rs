@@ -1,4 +1,4 @@
-//! What is in a file or a folder, with "nothing is there" and "it cannot be told" kept apart: whoever
+//! What is in a file or a directory, with "nothing is there" and "it cannot be told" kept apart: whoever
 //! decides by what is not there has to take the second for the worst. Bounded, only reads, and waits for
 //! no pipe.
 
@@ -99,7 +99,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let path = |name: &str| base.path().join(name);
         fs::write(path("file"), "four").unwrap();
-        fs::create_dir(path("folder")).unwrap();
+        fs::create_dir(path("directory")).unwrap();
         std::os::unix::fs::symlink("file", path("link")).unwrap();
         std::os::unix::fs::symlink("circle", path("circle")).unwrap();
         std::os::unix::fs::symlink("/dev/null", path("null")).unwrap();
@@ -112,7 +112,7 @@ mod tests {
             ("link", 4, Found::Read(b"four".to_vec())),
             ("nothing", 4, Found::Absent),
             ("file/below", 4, Found::Absent),
-            ("folder", 4, Found::Unknown),
+            ("directory", 4, Found::Unknown),
             ("circle", 4, Found::Unknown),
             ("pipe", 4, Found::Unknown),
             ("socket", 4, Found::Unknown),

@@ -21,7 +21,7 @@ use crate::pinned_path;
 /// How the helper begins to say that something else lies there.
 pub(crate) const EXCHANGED: &str = "finds something else than was meant at";
 
-/// The disk and the number of a file or folder.
+/// The disk and the number of a file or directory.
 pub(crate) type Number = (u64, u64);
 
 /// What lies at one path.
@@ -29,10 +29,10 @@ pub(crate) type Number = (u64, u64);
 pub(crate) enum Meant {
     /// This is mounted there.
     Mounted { file: Number, is_read_only: bool },
-    /// An empty folder in memory is.
+    /// An empty directory in memory is.
     Memory,
-    /// It is the folder in which something is put over what lies there.
-    Folder(Number),
+    /// It is the directory in which something is put over what lies there.
+    Directory(Number),
 }
 
 /// What lies at paths, as it is seen in the end.
@@ -52,17 +52,17 @@ impl Expected {
         self.places.insert(path.to_owned(), meant);
     }
 
-    /// Adds a folder in which something is put over what lies there, as it is now, unless it is known.
-    pub(crate) fn add_folder(&mut self, path: &Path) -> io::Result<()> {
+    /// Adds a directory in which something is put over what lies there, as it is now, unless it is known.
+    pub(crate) fn add_directory(&mut self, path: &Path) -> io::Result<()> {
         if !self.places.contains_key(path) {
-            self.places.insert(path.to_owned(), Meant::Folder(look(path)?));
+            self.places.insert(path.to_owned(), Meant::Directory(look(path)?));
         }
         Ok(())
     }
 
     /// What lies at a path, if it is what was meant; nothing is known of other paths.
     pub(crate) fn open(&self, path: &Path) -> Option<io::Result<OwnedFd>> {
-        let (Meant::Mounted { file, .. } | Meant::Folder(file)) = *self.places.get(path)? else {
+        let (Meant::Mounted { file, .. } | Meant::Directory(file)) = *self.places.get(path)? else {
             return None;
         };
         let opened = open(path);
@@ -85,7 +85,7 @@ impl Expected {
                     format!("fixed {disk} {number} ")
                 }
                 Meant::Memory => "memory 0 0 ".to_owned(),
-                Meant::Folder((disk, number)) => format!("folder {disk} {number} "),
+                Meant::Directory((disk, number)) => format!("directory {disk} {number} "),
             };
             line(&words, path)
         })
@@ -102,7 +102,7 @@ impl Expected {
             b"free" => Meant::Mounted { file, is_read_only: false },
             b"fixed" => Meant::Mounted { file, is_read_only: true },
             b"memory" => Meant::Memory,
-            b"folder" => Meant::Folder(file),
+            b"directory" => Meant::Directory(file),
             _ => return None,
         };
         self.places.insert(path, meant);
@@ -136,7 +136,7 @@ fn sees(path: &Path, meant: Meant) -> io::Result<bool> {
             let parent = pinned_path::directory(path.parent().unwrap_or(path))?;
             number(parent)?.0 != found.0 && is_top(&opened)?
         }
-        Meant::Folder(file) => found == file,
+        Meant::Directory(file) => found == file,
     })
 }
 
@@ -186,7 +186,7 @@ mod tests {
         }
         let paths: Vec<&Path> = expected.places.keys().map(PathBuf::as_path).collect();
         assert_eq!(paths, ["/p/x", "/p/x/deep/a", "/p/x y"].map(Path::new));
-        expected.add_folder(Path::new("/p/x")).unwrap();
+        expected.add_directory(Path::new("/p/x")).unwrap();
         assert_eq!(expected.places[Path::new("/p/x")], meant);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         expected.add(Path::new("/a b/ c"), Meant::Mounted { file: (1, 2), is_read_only: true });
         expected.add(Path::new("/b"), Meant::Mounted { file: (1, 2), is_read_only: false });
         expected.add(Path::new("/d"), Meant::Memory);
-        expected.add(Path::new("/e"), Meant::Folder((3, 4)));
+        expected.add(Path::new("/e"), Meant::Directory((3, 4)));
         let mut read = Expected::default();
         for bytes in expected.encode() {
             read.decode(&bytes).unwrap();
@@ -216,7 +216,7 @@ mod tests {
         assert_ne!(look(&base.join("y")).unwrap(), file(&base.join("x")));
         // Nor does what was meant lie behind one that came later.
         let (meant, mut expected) = (base.join("x/deep"), Expected::default());
-        expected.add_folder(&meant).unwrap();
+        expected.add_directory(&meant).unwrap();
         assert!(expected.open(&meant).unwrap().is_ok() && expected.open(&base).is_none());
         fs::rename(&meant, base.join("moved")).unwrap();
         symlink("../moved", &meant).unwrap();
@@ -236,14 +236,14 @@ mod tests {
         let base = fs::canonicalize(base.path()).unwrap();
         assert_eq!(check(proc, mounted(proc, false)), Ok(()));
         assert_eq!(check(proc, Meant::Memory), Ok(()));
-        assert_eq!(check(&base, Meant::Folder(file(&base))), Ok(()));
+        assert_eq!(check(&base, Meant::Directory(file(&base))), Ok(()));
         let others = [
             (proc, mounted(&base, false)),
             // It can be written, as far as the mount says.
             (memory, mounted(memory, true)),
             (&base, mounted(&base, false)),
             (&base, Meant::Memory),
-            (&base, Meant::Folder(file(proc))),
+            (&base, Meant::Directory(file(proc))),
             (&base.join("absent"), Meant::Memory),
         ];
         for (path, meant) in others {

@@ -1,5 +1,5 @@
-//! A program of the person's own choice on their terminal, such as an editor: not confined, because
-//! nobody but the person chose it and nothing of the model's reaches its command line.
+//! A program of the user's own choice on their terminal, such as an editor: not confined, because
+//! nobody but the user chose it and nothing of the model's reaches its command line.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub fn foreground(program: &str, args: &[String], cwd: &Path) -> io::Result<bool
 /// How long a program that is fed may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs a program of the person's that reads a text and shows nothing. Says whether it went well.
+/// Runs a program of the user's that reads a text and shows nothing. Says whether it went well.
 #[expect(clippy::disallowed_methods, reason = "this crate starts processes")]
 pub fn feed(program: &str, args: &[&str], cwd: &Path, text: &[u8]) -> io::Result<bool> {
     let mut child = Command::new(program)

@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_git_file_shows_only_a_repository_that_points_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(directory.path()).unwrap();
         let (main, work) = (base.join("main/.git"), base.join("work"));
         let link = main.join("worktrees/work");
         fs::create_dir_all(&link).unwrap();
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_submodule_shows_its_directory_where_that_names_the_submodule() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(directory.path()).unwrap();
         let (modules, work) = (base.join(".git/modules/sub"), base.join("sub"));
         fs::create_dir_all(modules.join("objects")).unwrap();
         fs::create_dir(modules.join("refs")).unwrap();

@@ -1,4 +1,4 @@
-//! What the person grants a plugin, a hook or a server for writing: guarded like the workspace, and less what
+//! What the user grants a plugin, a hook or a server for writing: guarded like the workspace, and less what
 //! rules deny. What of it is not given is said.
 
 use std::fs;
@@ -11,35 +11,35 @@ use contract::sandbox::SandboxError;
 use crate::barred::{FileRules, is_hidden, is_kept, nowhere_to_work};
 use crate::request::{Request, tidy};
 
-/// The folders among ours that hold one for each plugin or server.
+/// The directories among ours that hold one for each plugin or server.
 const DATA: [&str; 2] = ["plugin-data", "mcp-data"];
 
-/// Where the folders for data of plugins and servers lie.
+/// Where the directories for data of plugins and servers lie.
 #[derive(Debug)]
 pub(crate) struct Data([Option<PathBuf>; 2]);
 
 impl Data {
-    /// Those below our folder, in which `state` holds our records.
+    /// Those below our directory, in which `state` holds our records.
     pub(crate) fn beside(state: &Path) -> Self {
         let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        Self([Some(state), state.parent()].map(|folder| folder.map(real)))
+        Self([Some(state), state.parent()].map(|directory| directory.map(real)))
     }
 
-    /// The plugin or server whose folder it is.
-    fn owner<'a>(&self, folder: &'a Path) -> Option<&'a str> {
-        let all = folder.parent().filter(|all| DATA.iter().any(|name| all.ends_with(name)))?;
+    /// The plugin or server whose directory it is.
+    fn owner<'a>(&self, directory: &'a Path) -> Option<&'a str> {
+        let all = directory.parent().filter(|all| DATA.iter().any(|name| all.ends_with(name)))?;
         let is_ours = self.0.iter().flatten().any(|ours| all.parent() == Some(ours));
-        folder.file_name().filter(|_| is_ours)?.to_str()
+        directory.file_name().filter(|_| is_ours)?.to_str()
     }
 }
 
 impl Request {
-    /// The same with protected names in the folders that the person grants as in every other root. Only in
+    /// The same with protected names in the directories that the user grants as in every other root. Only in
     /// those for `data` a process does as it likes. A protected name that is granted itself stays so.
     pub(crate) fn with_grants_guarded(mut self, data: &Data) -> Self {
-        let is_named = |folder: &Path| {
-            let name = folder.file_name().map(Path::new);
-            folder.strip_prefix(&self.workspace).ok().or(name).and_then(protected).is_some()
+        let is_named = |directory: &Path| {
+            let name = directory.file_name().map(Path::new);
+            directory.strip_prefix(&self.workspace).ok().or(name).and_then(protected).is_some()
         };
         let is_guarded =
             |path: &&PathBuf| path.is_dir() && data.owner(path).is_none() && !is_named(path);
@@ -103,7 +103,7 @@ impl Request {
 
     /// To whom something is granted, in words.
     fn owner(&self, data: &Data) -> String {
-        let owner = self.own.iter().find_map(|folder| data.owner(folder));
+        let owner = self.own.iter().find_map(|directory| data.owner(directory));
         owner.map_or_else(|| "a process".to_owned(), |name| format!("`{name}`"))
     }
 

@@ -139,8 +139,8 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     std::env::set_current_dir(&plan.cwd)
         .map_err(|error| format!("cannot enter {}: {error}", plan.cwd.display()))?;
     walls::raise(&plan)?;
-    if let Some(folder) = &plan.home {
-        home::settle(folder, &mut plan.env);
+    if let Some(directory) = &plan.home {
+        home::settle(directory, &mut plan.env);
     }
     // A warden's mask is not its charge's.
     SigSet::empty().thread_set_mask().map_err(|error| format!("cannot hear signals: {error}"))?;

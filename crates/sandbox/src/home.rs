@@ -1,5 +1,5 @@
-//! A home that lasts, for processes that start anew each time: a folder of their own, in which links
-//! lead to what the confinement shows of the person's. It is made inside of the walls, so that
+//! A home that lasts, for processes that start anew each time: a directory of their own, in which links
+//! lead to what the confinement shows of the user's. It is made inside of the walls, so that
 //! nothing that a process leaves there can lead out of them.
 
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Folders that programs share. They are made anew, so that what is kept in them lasts too.
+/// Directories that programs share. They are made anew, so that what is kept in them lasts too.
 const SHARED: [&str; 6] = [".cache", ".cargo", ".config", ".local", "share", "state"];
 
 /// Variables that name places in the home that was there before.
 const PLACES: [&str; 4] = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
-/// Makes the home in `folder` and lets the variables say so. Where it cannot be made, they name the
+/// Makes the home in `directory` and lets the variables say so. Where it cannot be made, they name the
 /// one that was there before.
-pub(crate) fn settle(folder: &Path, env: &mut BTreeMap<String, String>) {
+pub(crate) fn settle(directory: &Path, env: &mut BTreeMap<String, String>) {
     let Some(before) = env.get("HOME").filter(|home| !home.is_empty()) else { return };
-    if fill(Path::new(before), folder).is_ok() {
-        env.insert("HOME".to_owned(), folder.to_string_lossy().into_owned());
+    if fill(Path::new(before), directory).is_ok() {
+        env.insert("HOME".to_owned(), directory.to_string_lossy().into_owned());
         env.retain(|name, _| !PLACES.contains(&name.as_str()));
     }
 }
@@ -61,28 +61,32 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_home_is_found_in_the_other() {
         let base = tempfile::tempdir().unwrap();
-        let (home, folder) = (base.path().join("home"), base.path().join("data/home"));
+        let (home, directory) = (base.path().join("home"), base.path().join("data/home"));
         fs::create_dir_all(home.join(".rustup/bin")).unwrap();
         fs::create_dir_all(home.join(".config/git")).unwrap();
-        fs::create_dir_all(folder.join(".config/mine")).unwrap();
+        fs::create_dir_all(directory.join(".config/mine")).unwrap();
         symlink("/nowhere", home.join("dangling")).unwrap();
         let home = home.to_string_lossy().into_owned();
         for _ in 0..2 {
             let pairs = [("HOME", home.as_str()), ("XDG_CONFIG_HOME", "/x"), ("A", "b")];
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let mut env = BTreeMap::from(pairs);
-            settle(&folder, &mut env);
-            assert_eq!(env["HOME"], folder.to_string_lossy());
+            settle(&directory, &mut env);
+            assert_eq!(env["HOME"], directory.to_string_lossy());
             assert_eq!(env.keys().collect::<Vec<_>>(), ["A", "HOME"]);
         }
-        assert!(folder.join(".rustup").is_symlink() && folder.join(".rustup/bin").is_dir());
-        assert!(!folder.join(".config").is_symlink() && folder.join(".config/git").is_symlink());
-        assert!(folder.join(".config/mine").is_dir() && !folder.join("dangling").is_symlink());
-        fs::remove_file(folder.join(".rustup")).unwrap();
-        symlink("/nowhere", folder.join(".rustup")).unwrap();
+        assert!(directory.join(".rustup").is_symlink() && directory.join(".rustup/bin").is_dir());
+        assert!(
+            !directory.join(".config").is_symlink() && directory.join(".config/git").is_symlink()
+        );
+        assert!(
+            directory.join(".config/mine").is_dir() && !directory.join("dangling").is_symlink()
+        );
+        fs::remove_file(directory.join(".rustup")).unwrap();
+        symlink("/nowhere", directory.join(".rustup")).unwrap();
         let mut env = BTreeMap::from([("HOME".to_owned(), home)]);
-        settle(&folder, &mut env);
-        assert!(folder.join(".rustup/bin").is_dir());
+        settle(&directory, &mut env);
+        assert!(directory.join(".rustup/bin").is_dir());
     }
 
     #[test]

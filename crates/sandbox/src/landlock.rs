@@ -84,18 +84,18 @@ pub(crate) fn start(
     let tokens = request.home.as_deref().map(tokens::tokens).unwrap_or_default();
     let toolchains = home.iter().flat_map(|(home, names)| names.iter().map(|name| home.join(name)));
     let toolchains = toolchains.flat_map(|path| tokens::toolchain_without(&path, &tokens));
-    let plan = plan(request, scratch.folder.path(), toolchains.collect());
+    let plan = plan(request, scratch.directory.path(), toolchains.collect());
     let plan = plan.map_err(SandboxError::Refused)?;
-    after.disks.push(scratch.folder.path().to_owned());
+    after.disks.push(scratch.directory.path().to_owned());
     after.scratch = Some(scratch);
     proxy::tell_refused(&request.network, Rung::Landlock, settings.notice.as_ref());
     warden.watch(request, &plan, after)
 }
 
-/// A folder for one process alone.
+/// A directory for one process alone.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     /// Locked while in use, so that a sweep knows what was abandoned.
     _lock: File,
 }
@@ -105,11 +105,11 @@ impl Scratch {
     fn new(state: &Path, home: Option<&(&Path, Vec<&str>)>) -> io::Result<Self> {
         let parent = state.join("scratch");
         private_directory(&parent)?;
-        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
-        let lock = File::open(folder.path())?;
+        let directory = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
+        let lock = File::open(directory.path())?;
         flock(&lock, FlockOperation::LockShared)?;
-        private_directory(&folder.path().join("tmp"))?;
-        let own = folder.path().join("home");
+        private_directory(&directory.path().join("tmp"))?;
+        let own = directory.path().join("home");
         private_directory(&own)?;
         for (home, name) in
             home.iter().flat_map(|(home, names)| names.iter().map(move |name| (home, name)))
@@ -120,7 +120,7 @@ impl Scratch {
             }
             std::os::unix::fs::symlink(home.join(name), link)?;
         }
-        Ok(Self { folder, _lock: lock })
+        Ok(Self { directory, _lock: lock })
     }
 
     /// Adds symlinks to readable paths of the real home, unless something is in the way.
@@ -129,7 +129,7 @@ impl Scratch {
         home: Option<&Path>,
         names: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
     ) -> io::Result<()> {
-        let own = self.folder.path().join("home");
+        let own = self.directory.path().join("home");
         for (path, real) in names {
             let below = home.and_then(|home| path.strip_prefix(home).ok());
             let Some(link) = below.map(|below| own.join(below)).filter(|it| *it != own) else {
@@ -173,7 +173,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     let is_root = rustix::process::geteuid().is_root();
     let secrets: Vec<PathBuf> = view::secrets().filter(|_| is_root).collect();
     for entry in view::system() {
-        if let System::Folder(path) = entry {
+        if let System::Directory(path) = entry {
             read.extend(tokens::without(path.clone(), &secrets));
         }
     }
@@ -186,7 +186,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     // Another confined process could put a link to anything there before the rights are given.
     let mut expected = Expected::default();
     for path in request.roots.iter().chain(&request.own).chain(&request.read) {
-        let noted = expected.add_folder(path);
+        let noted = expected.add_directory(path);
         noted.map_err(|error| format!("{EXCHANGED} {}: {error}", path.display()))?;
     }
     Ok(Plan {
@@ -237,10 +237,10 @@ mod tests {
         let (name, gate) = (home.join(".gate"), hooks.join("gate.sh"));
         let names = paths.iter().map(|path| (path, path)).chain([(&name, &gate)]);
         scratch.show(Some(&home), names).unwrap();
-        assert_eq!(fs::read(scratch.folder.path().join("home/.gate")).unwrap(), b"x");
-        let found = scratch.folder.path().join("home/.config/brynhild/hooks/gate.sh");
+        assert_eq!(fs::read(scratch.directory.path().join("home/.gate")).unwrap(), b"x");
+        let found = scratch.directory.path().join("home/.config/brynhild/hooks/gate.sh");
         assert_eq!(fs::read(found).unwrap(), b"x");
-        assert_eq!(fs::read_dir(scratch.folder.path().join("home")).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(scratch.directory.path().join("home")).unwrap().count(), 2);
     }
 
     #[test]
@@ -250,6 +250,6 @@ mod tests {
         let abandoned = state.path().join("scratch/run-x");
         fs::create_dir_all(abandoned.join("tmp")).unwrap();
         sweep(state.path());
-        assert!(used.folder.path().is_dir() && !abandoned.exists());
+        assert!(used.directory.path().is_dir() && !abandoned.exists());
     }
 }

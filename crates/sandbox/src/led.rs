@@ -1,5 +1,5 @@
 //! Links that a confined process could have made. Where one stands on the way to what is granted, it must
-//! not decide what that is: a command that puts a link to the home in the place of a folder would be shown
+//! not decide what that is: a command that puts a link to the home in the place of a directory would be shown
 //! the home by the next.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::contents::private_directory;
 /// So many links the kernel follows on one way.
 const LINKS: usize = 40;
 
-/// The folders that confined processes may write, or once could.
+/// The directories that confined processes may write, or once could.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writable(Vec<PathBuf>);
 
@@ -55,7 +55,7 @@ impl Writable {
     }
 
     /// Where a path leads, if it is there. Refused where a link in one of them leads out of it, and not
-    /// into one of the `open` folders.
+    /// into one of the `open` directories.
     pub(crate) fn real(
         &self,
         path: &Path,
@@ -95,20 +95,20 @@ pub struct Astray {
     pub real: PathBuf,
 }
 
-/// Where a path leads by which the person enters or names a project, if it is there: a link on the way that
+/// Where a path leads by which the user enters or names a project, if it is there: a link on the way that
 /// a confined process could have made must not choose the project.
 pub fn project_at(path: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
     Writable::known(state).lead(path, &[])
 }
 
-/// Where a path leads that the person names for a file, if it is there: a link that a confined process could have
+/// Where a path leads that the user names for a file, if it is there: a link that a confined process could have
 /// made, or that stands in `workspace`, must not lead it out.
 pub fn file_at(path: &Path, workspace: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
     let workspace = workspace.to_owned();
     Writable::known(state).with([workspace.clone()]).lead(path, &[workspace])
 }
 
-/// The folder that confined processes may write, or once could, in which a shell says it is though it stands
+/// The directory that confined processes may write, or once could, in which a shell says it is though it stands
 /// outside of it: they could have led it there by a link and taken that away again.
 pub fn strayed_from(way: &Path, stands: &Path, state: &Path) -> Option<PathBuf> {
     let Writable(roots) = Writable::known(state);
@@ -199,8 +199,8 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
         let path = |name: &str| base.join(name);
-        for folder in ["home/key", "n/docs", "n/a", "other", "state"] {
-            fs::create_dir_all(path(folder)).unwrap();
+        for directory in ["home/key", "n/docs", "n/a", "other", "state"] {
+            fs::create_dir_all(path(directory)).unwrap();
         }
         symlink("../home/key", path("n/led")).unwrap();
         symlink(path("home"), path("n/a/up")).unwrap();
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(real(name).unwrap(), Some(path(wanted)), "{name}");
         }
         assert_eq!(real("n/absent").unwrap(), None);
-        // The person's own links lead where they like.
+        // The user's own links lead where they like.
         assert_eq!(Writable::default().real(&path("n/led"), &[]).unwrap(), Some(path("home/key")));
     }
 }

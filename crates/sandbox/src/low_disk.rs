@@ -30,7 +30,7 @@ impl Watch {
         let watched: Vec<(PathBuf, u64)> = after
             .disks
             .iter()
-            .filter_map(|folder| Some((folder.clone(), floor(free(folder)?))))
+            .filter_map(|directory| Some((directory.clone(), floor(free(directory)?))))
             .collect();
         if watched.is_empty() {
             return None;
@@ -39,11 +39,11 @@ impl Watch {
         let task = tokio::spawn(async move {
             let why = loop {
                 tokio::time::sleep(INTERVAL).await;
-                let is_low = |(folder, floor): &&(PathBuf, u64)| {
-                    free(folder).is_some_and(|free| free < *floor)
+                let is_low = |(directory, floor): &&(PathBuf, u64)| {
+                    free(directory).is_some_and(|free| free < *floor)
                 };
-                if let Some((folder, _)) = watched.iter().find(is_low) {
-                    break format!("the disk of {} is nearly full", folder.display());
+                if let Some((directory, _)) = watched.iter().find(is_low) {
+                    break format!("the disk of {} is nearly full", directory.display());
                 }
             };
             kill();
@@ -60,8 +60,8 @@ fn floor(free: u64) -> u64 {
     if free > KEPT { KEPT } else { free / 2 }
 }
 
-fn free(folder: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
+fn free(directory: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(directory).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 

@@ -1,6 +1,6 @@
 //! A workspace as a process sees it that must find certain files with certain bytes. A mount over such
-//! a file would not do: who renames the file outside moves the mount along with it. So the folders on
-//! the way to it are folders of ours, and everything else in them is linked or mounted there.
+//! a file would not do: who renames the file outside moves the mount along with it. So the directories on
+//! the way to it are directories of ours, and everything else in them is linked or mounted there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,16 +18,16 @@ use crate::contents::private_directory;
 use crate::pinned_path;
 use crate::request::Request;
 
-/// The folder that they lie in.
+/// The directory that they lie in.
 pub(crate) const VIEWS: &str = "views";
 
 /// Where Python keeps what it made of modules, which it would take in their place.
 const CACHE: &str = "__pycache__";
 
-/// More entries in all these folders make too many mounts.
+/// More entries in all these directories make too many mounts.
 const MOST: usize = 1_000;
 
-/// The folders of ours, which go away with this.
+/// The directories of ours, which go away with this.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     /// The workspace.
@@ -40,9 +40,9 @@ pub(crate) struct Mirror {
     pub(crate) copies: Vec<(PathBuf, PathBuf)>,
     /// Protected paths.
     held: BTreeSet<PathBuf>,
-    /// What each folder held, from the root, with the number of a file that is linked.
+    /// What each directory held, from the root, with the number of a file that is linked.
     known: BTreeMap<PathBuf, BTreeMap<OsString, Option<u64>>>,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     /// Locked while in use, so that a sweep knows what was abandoned.
     _lock: File,
 }
@@ -73,10 +73,10 @@ impl Mirror {
     ) -> io::Result<Self> {
         let parent = state.join(VIEWS);
         private_directory(&parent)?;
-        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
-        let lock = File::open(folder.path())?;
+        let directory = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
+        let lock = File::open(directory.path())?;
         flock(&lock, FlockOperation::LockShared)?;
-        let (view, store) = (folder.path().join("view"), folder.path().join("copies"));
+        let (view, store) = (directory.path().join("view"), directory.path().join("copies"));
         private_directory(&store)?;
         let mut mirror = Self {
             root: root.to_owned(),
@@ -85,7 +85,7 @@ impl Mirror {
             copies: Vec::new(),
             held,
             known: BTreeMap::new(),
-            _folder: folder,
+            _directory: directory,
             _lock: lock,
         };
         let places: BTreeSet<&Path> =
@@ -104,7 +104,7 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Makes a folder of ours, parents before children, with all that the one in the workspace holds.
+    /// Makes a directory of ours, parents before children, with all that the one in the workspace holds.
     fn take_over(
         &mut self,
         way: &Path,
@@ -112,8 +112,8 @@ impl Mirror {
         places: &BTreeSet<&Path>,
     ) -> io::Result<()> {
         // Another process may put a link there, and what lies behind it is not the workspace's.
-        let folder = pinned_path::directory(&self.root.join(way))?;
-        let (source, target) = (pinned_path::place(&folder), self.view.join(way));
+        let directory = pinned_path::directory(&self.root.join(way))?;
+        let (source, target) = (pinned_path::place(&directory), self.view.join(way));
         fs::create_dir(&target)?;
         let mut known = BTreeMap::new();
         for entry in fs::read_dir(&source)?.flatten() {
@@ -133,7 +133,7 @@ impl Mirror {
             let count = self.known.values().map(BTreeMap::len).sum::<usize>() + known.len();
             if count > MOST {
                 let words =
-                    format!("more than {MOST} files lie beside them; move them to a folder");
+                    format!("more than {MOST} files lie beside them; move them to a directory");
                 return Err(io::Error::other(words));
             }
         }
@@ -166,9 +166,9 @@ impl Mirror {
         Ok(None)
     }
 
-    /// The folders of ours below the root with their places, parents first, and whether each may be
+    /// The directories of ours below the root with their places, parents first, and whether each may be
     /// written.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = (PathBuf, PathBuf, bool)> {
+    pub(crate) fn directories(&self) -> impl Iterator<Item = (PathBuf, PathBuf, bool)> {
         let ways = self.known.keys().filter(|way| !way.as_os_str().is_empty());
         ways.map(|way| {
             let place = self.root.join(way);
@@ -182,18 +182,18 @@ impl Mirror {
         path.ancestors().any(|above| self.held.contains(above))
     }
 
-    /// Whether a path is a folder of ours.
-    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+    /// Whether a path is a directory of ours.
+    pub(crate) fn is_directory(&self, path: &Path) -> bool {
         path.strip_prefix(&self.root).is_ok_and(|way| self.known.contains_key(way))
     }
 
-    /// Brings what the process has made, replaced and removed in these folders to the workspace.
+    /// Brings what the process has made, replaced and removed in these directories to the workspace.
     pub(crate) fn settle(&self) -> io::Result<()> {
         let mut met = Vec::new();
         for (way, known) in &self.known {
             let own = self.view.join(way);
             let target = match pinned_path::directory(&self.root.join(way)) {
-                // A folder that is gone takes what would come there with it.
+                // A directory that is gone takes what would come there with it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => {
                     met.push(own);
@@ -236,7 +236,7 @@ impl Mirror {
     }
 }
 
-/// Moves what has a name in one folder to the same name in another.
+/// Moves what has a name in one directory to the same name in another.
 fn carry(
     source: &impl AsFd,
     target: &impl AsFd,
@@ -251,22 +251,24 @@ fn carry(
     }
 }
 
-/// Copies what lies at `from` to a folder on another disk, in place of what has the name there.
-fn replace(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
-    let made = tempfile::tempdir_in(pinned_path::place(folder))?;
-    let beside =
-        pinned_path::directory_in(folder, Path::new(made.path().file_name().unwrap_or_default()))?;
+/// Copies what lies at `from` to a directory on another disk, in place of what has the name there.
+fn replace(from: &Path, directory: &impl AsFd, name: &OsString) -> io::Result<()> {
+    let made = tempfile::tempdir_in(pinned_path::place(directory))?;
+    let beside = pinned_path::directory_in(
+        directory,
+        Path::new(made.path().file_name().unwrap_or_default()),
+    )?;
     copy(from, &beside, name)?;
-    Ok(renameat_with(&beside, name, folder, name, RenameFlags::empty())?)
+    Ok(renameat_with(&beside, name, directory, name, RenameFlags::empty())?)
 }
 
-/// Copies what lies at `from` to a folder on another disk, unless something has the name there.
-fn copy(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
+/// Copies what lies at `from` to a directory on another disk, unless something has the name there.
+fn copy(from: &Path, directory: &impl AsFd, name: &OsString) -> io::Result<()> {
     let found = fs::symlink_metadata(from)?;
-    let to = pinned_path::place(folder).join(name);
+    let to = pinned_path::place(directory).join(name);
     if found.is_dir() {
         fs::create_dir(to)?;
-        let made = pinned_path::directory_in(folder, Path::new(name))?;
+        let made = pinned_path::directory_in(directory, Path::new(name))?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
             copy(&entry.path(), &made, &entry.file_name())?;
@@ -291,8 +293,8 @@ mod tests {
 
     #[test]
     fn what_a_process_makes_replaces_and_removes_comes_to_the_workspace() {
-        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let root = folder.path();
+        let (state, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = directory.path();
         fs::create_dir_all(root.join("tools/deep")).unwrap();
         for name in ["h.sh", "kept", "replaced", "removed", "tools/x.sh", "tools/deep/far"] {
             fs::write(root.join(name), "before").unwrap();
@@ -304,7 +306,7 @@ mod tests {
         let view = &mirror.view;
         fs::write(view.join("kept"), "written").unwrap();
         fs::write(view.join("tools/made"), "made").unwrap();
-        fs::create_dir(view.join("folder")).unwrap();
+        fs::create_dir(view.join("directory")).unwrap();
         fs::write(view.join("other"), "after").unwrap();
         fs::rename(view.join("other"), view.join("replaced")).unwrap();
         fs::remove_file(view.join("removed")).unwrap();
@@ -312,7 +314,7 @@ mod tests {
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
         assert_eq!((read("kept"), read("replaced")), ("written".to_owned(), "after".to_owned()));
         assert_eq!((read("tools/made"), read("h.sh")), ("made".to_owned(), "before".to_owned()));
-        assert!(root.join("folder").is_dir() && !root.join("removed").exists());
+        assert!(root.join("directory").is_dir() && !root.join("removed").exists());
         assert!(root.join("link").is_symlink() && !root.join("other").exists());
         assert_eq!(read("tools/deep/far"), "before");
     }
@@ -321,8 +323,8 @@ mod tests {
     fn to_another_disk_nothing_is_copied_over_what_came_meanwhile_unless_it_is_to_be_replaced() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (from, to) = (from.path(), to.path());
-        fs::create_dir(from.join("folder")).unwrap();
-        for name in ["one", "folder/two"] {
+        fs::create_dir(from.join("directory")).unwrap();
+        for name in ["one", "directory/two"] {
             fs::write(from.join(name), "theirs").unwrap();
         }
         symlink("one", from.join("link")).unwrap();
@@ -335,8 +337,8 @@ mod tests {
             let error = copy(&from.join(name), &target, &name.into()).unwrap_err();
             assert_eq!((error.kind(), read(name)), (io::ErrorKind::AlreadyExists, "mine".into()));
         }
-        copy(&from.join("folder"), &target, &"folder".into()).unwrap();
-        assert_eq!(read("folder/two"), "theirs");
+        copy(&from.join("directory"), &target, &"directory".into()).unwrap();
+        assert_eq!(read("directory/two"), "theirs");
         for name in ["one", "link"] {
             replace(&from.join(name), &target, &name.into()).unwrap();
             assert_eq!(read(name), "theirs");
@@ -347,8 +349,8 @@ mod tests {
     #[test]
     fn what_came_meanwhile_stays_on_another_disk_too() {
         let Ok(state) = tempfile::tempdir_in("/dev/shm") else { return };
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
         fs::write(root.join("h.sh"), "x").unwrap();
         symlink("h.sh", root.join("link")).unwrap();
         let file = fixed(root.join("h.sh"), "x");
@@ -368,10 +370,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_carried_through_a_link_that_took_the_place_of_a_folder() {
-        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fn nothing_is_carried_through_a_link_that_took_the_place_of_a_directory() {
+        let (state, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let outside = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let root = directory.path();
         fs::create_dir(root.join("tools")).unwrap();
         fs::write(root.join("tools/x.sh"), "x").unwrap();
         let files = [fixed(root.join("tools/x.sh"), "x")];
@@ -385,15 +387,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_behind_a_link_that_took_the_place_of_a_folder_is_shown() {
-        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fn nothing_behind_a_link_that_took_the_place_of_a_directory_is_shown() {
+        let (state, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let home = tempfile::tempdir().unwrap();
         for name in ["x.sh", "secret"] {
             fs::write(home.path().join(name), "theirs").unwrap();
         }
-        symlink(home.path(), folder.path().join("tools")).unwrap();
-        let file = fixed(folder.path().join("tools/x.sh"), "x");
-        let made = Mirror::make(folder.path(), &[&file], BTreeSet::new(), state.path());
+        symlink(home.path(), directory.path().join("tools")).unwrap();
+        let file = fixed(directory.path().join("tools/x.sh"), "x");
+        let made = Mirror::make(directory.path(), &[&file], BTreeSet::new(), state.path());
         assert!(made.unwrap_err().to_string().contains("is a symlink or no directory"));
         assert_eq!(fs::metadata(home.path().join("secret")).unwrap().nlink(), 1);
     }

@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     pub(crate) args: Vec<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) env: BTreeMap<String, String>,
-    /// A folder in which its home is made.
+    /// A directory in which its home is made.
     pub(crate) home: Option<PathBuf>,
     pub(crate) walls: Walls,
     pub(crate) limits: Limits,

@@ -22,7 +22,7 @@ pub(crate) struct Request {
     pub(crate) stdin: Stdin,
     pub(crate) channel: Channel,
     pub(crate) env: BTreeMap<String, String>,
-    /// The workspace, the further writable paths and the folders that the person grants, parents before
+    /// The workspace, the further writable paths and the directories that the user grants, parents before
     /// children.
     pub(crate) roots: Vec<PathBuf>,
     /// The workspace, where there are roots.
@@ -38,19 +38,19 @@ pub(crate) struct Request {
     pub(crate) access: Access,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
-    /// The person's home.
+    /// The user's home.
     pub(crate) home: Option<PathBuf>,
-    /// A folder that is to be its home.
+    /// A directory that is to be its home.
     pub(crate) own_home: Option<PathBuf>,
 }
 
-/// Folders that nothing may be granted as a whole.
+/// Directories that nothing may be granted as a whole.
 const SYSTEM: [&str; 15] = [
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/proc", "/root", "/run",
     "/sbin", "/sys", "/usr", "/var",
 ];
 
-/// Folders of which every process has its own.
+/// Directories of which every process has its own.
 const UNSHOWN: [&str; 4] = ["/", "/dev", "/proc", "/run"];
 
 impl Request {
@@ -88,9 +88,9 @@ impl Request {
             let real = paths.iter().map(|path| known.real(path, &roots));
             Ok(real.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         };
-        let own = own_folders(&profile.own, &known, &roots, &workspace)?;
-        for folder in &own {
-            refuse_too_wide(folder, home.as_deref())?;
+        let own = own_directories(&profile.own, &known, &roots, &workspace)?;
+        for directory in &own {
+            refuse_too_wide(directory, home.as_deref())?;
         }
         let mut read = existing(&profile.read)?;
         if let Some(path) = read.iter().find(|path| UNSHOWN.iter().any(|it| *path == Path::new(it)))
@@ -214,8 +214,8 @@ pub(crate) fn tidy(paths: &mut Vec<PathBuf>) {
     paths.dedup();
 }
 
-/// Where the folders of a process' own lie, as far as they are there.
-fn own_folders(
+/// Where the directories of a process' own lie, as far as they are there.
+fn own_directories(
     written: &[PathBuf],
     known: &Writable,
     roots: &[PathBuf],
@@ -223,22 +223,22 @@ fn own_folders(
 ) -> Result<Vec<PathBuf>, SandboxError> {
     let mut own = Vec::new();
     for path in written {
-        let Some(folder) = known.real(path, roots)? else { continue };
-        refuse_protected(path, &folder, workspace)?;
-        if let Some(root) = roots.iter().find(|root| root.starts_with(&folder)) {
+        let Some(directory) = known.real(path, roots)? else { continue };
+        refuse_protected(path, &directory, workspace)?;
+        if let Some(root) = roots.iter().find(|root| root.starts_with(&directory)) {
             return Err(SandboxError::Refused(format!(
-                "{} cannot be a folder of the process' own, because {} lies in it",
-                folder.display(),
+                "{} cannot be a directory of the process' own, because {} lies in it",
+                directory.display(),
                 root.display()
             )));
         }
-        own.push(folder);
+        own.push(directory);
     }
     tidy(&mut own);
     Ok(own)
 }
 
-/// Refuses a folder of the process' own to which a link leads that makes more of it than was written: what
+/// Refuses a directory of the process' own to which a link leads that makes more of it than was written: what
 /// commands must not write in a workspace.
 fn refuse_protected(written: &Path, real: &Path, workspace: &Path) -> Result<(), SandboxError> {
     let name = real.strip_prefix(workspace).ok().and_then(protected);
@@ -301,8 +301,8 @@ mod tests {
 
     #[test]
     fn a_pipe_in_the_place_of_a_script_is_a_change_and_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
         let place = root.join("hook.sh");
         let mut profile = profile(&root);
         profile.fixed =
@@ -318,9 +318,9 @@ mod tests {
 
     #[test]
     fn paths_are_resolved_and_missing_ones_skipped() {
-        let folder = tempfile::tempdir().unwrap();
-        let real = fs::canonicalize(folder.path()).unwrap().join("real");
-        let link = folder.path().join("link");
+        let directory = tempfile::tempdir().unwrap();
+        let real = fs::canonicalize(directory.path()).unwrap().join("real");
+        let link = directory.path().join("link");
         fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let request =
@@ -334,8 +334,8 @@ mod tests {
 
     #[test]
     fn a_home_behind_links_has_the_name_that_it_is_called_by() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(directory.path()).unwrap();
         for name in ["disk/me/work", "homes"] {
             fs::create_dir_all(base.join(name)).unwrap();
         }
@@ -351,11 +351,11 @@ mod tests {
     }
 
     #[test]
-    fn the_home_its_parents_and_system_folders_are_no_workspace() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().join("home");
+    fn the_home_its_parents_and_system_directories_are_no_workspace() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().join("home");
         fs::create_dir(&home).unwrap();
-        for workspace in [home.as_path(), folder.path(), Path::new("/"), Path::new("/usr")] {
+        for workspace in [home.as_path(), directory.path(), Path::new("/"), Path::new("/usr")] {
             let result = Request::check(
                 &spawn(workspace),
                 &profile(workspace),
@@ -369,12 +369,12 @@ mod tests {
 
     #[test]
     fn what_every_process_has_of_its_own_is_not_shown_as_a_whole() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let read = |path: &str| {
             let read = vec![PathBuf::from(path)];
             Request::check(
-                &spawn(folder.path()),
-                &Profile { read, ..profile(folder.path()) },
+                &spawn(directory.path()),
+                &Profile { read, ..profile(directory.path()) },
                 None,
                 &Writable::default(),
             )
@@ -388,8 +388,8 @@ mod tests {
 
     #[test]
     fn no_link_of_the_workspace_grants_what_lies_elsewhere() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(directory.path()).unwrap();
         let (work, keys) = (base.join("work"), base.join("keys"));
         fs::create_dir_all(work.join("build/deep")).unwrap();
         fs::create_dir(&keys).unwrap();
@@ -412,8 +412,8 @@ mod tests {
 
     #[test]
     fn a_file_that_changed_is_found_where_no_mount_holds_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
         let (script, package) = (root.join("h.sh"), root.join("node_modules/a/index.js"));
         fs::create_dir_all(package.parent().unwrap()).unwrap();
         let mut profile = profile(&root);
@@ -434,8 +434,9 @@ mod tests {
 
     #[test]
     fn a_working_directory_outside_of_all_roots_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let (inside, outside) = (folder.path().join("app"), folder.path().join("app-secrets"));
+        let directory = tempfile::tempdir().unwrap();
+        let (inside, outside) =
+            (directory.path().join("app"), directory.path().join("app-secrets"));
         fs::create_dir(&inside).unwrap();
         fs::create_dir(&outside).unwrap();
         let error = Request::check(&spawn(&outside), &profile(&inside), None, &Writable::default())

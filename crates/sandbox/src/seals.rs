@@ -1,5 +1,5 @@
 //! What is mounted so that rules for files hold: read-only what may not be written, and over what may
-//! not be read a file or a folder that nobody can open. An empty one would look like the truth.
+//! not be read a file or a directory that nobody can open. An empty one would look like the truth.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -20,8 +20,8 @@ pub(crate) struct Mounts {
     /// The file that lies in the place of others which may not be read, and these.
     pub(crate) seal: PathBuf,
     pub(crate) files: Vec<PathBuf>,
-    /// Folders that may not be read.
-    pub(crate) folders: Vec<PathBuf>,
+    /// Directories that may not be read.
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 impl Mounts {
@@ -31,7 +31,7 @@ impl Mounts {
         let mut mounts = Self { found, ..Self::default() };
         for path in &mounts.found.hidden {
             match fs::symlink_metadata(path) {
-                Ok(it) if it.is_dir() => mounts.folders.push(path.clone()),
+                Ok(it) if it.is_dir() => mounts.directories.push(path.clone()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 // What cannot be looked at must not be shown.
                 Ok(_) | Err(_) => mounts.files.push(path.clone()),

@@ -24,11 +24,11 @@ pub(crate) const LACKS: [&str; 4] = [
     "no limits on processes, memory and file sizes",
     "a process that leaves its process group outlives the command",
     "no loopback network without the host's network",
-    "a process that exchanges a folder of the project for a link at the very moment when something is moved \
+    "a process that exchanges a directory of the project for a link at the very moment when something is moved \
      out of it or put back can have that done where the link leads",
 ];
 
-/// Folders that hold programs and what they need.
+/// Directories that hold programs and what they need.
 #[rustfmt::skip]
 const SYSTEM: [&str; 12] = [
     "/bin", "/sbin", "/usr", "/opt", "/System", "/Library", "/Applications/Xcode.app",
@@ -139,7 +139,7 @@ fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &P
         rule(&mut text, "allow file-write*", "subpath", &writable);
         rule(&mut text, "deny file-write-unlink", "literal", &writable);
         rule(&mut text, "deny file-write*", "subpath", kept);
-        rule(&mut text, "deny file-write-unlink", "literal", &folders_above(kept, &writable));
+        rule(&mut text, "deny file-write-unlink", "literal", &directories_above(kept, &writable));
         rule(&mut text, "deny file-write*", "subpath", &barred.kept);
         rule(&mut text, "deny file-write-unlink", "literal", &barred.way);
     }
@@ -153,18 +153,18 @@ fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &P
     text
 }
 
-/// The folders between the roots and `kept`: whoever could move one away could put another in its
+/// The directories between the roots and `kept`: whoever could move one away could put another in its
 /// place.
-fn folders_above(kept: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
+fn directories_above(kept: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
     let below = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
-    let mut folders: Vec<PathBuf> = kept
+    let mut directories: Vec<PathBuf> = kept
         .iter()
-        .flat_map(|path| path.ancestors().skip(1).take_while(|folder| below(folder)))
+        .flat_map(|path| path.ancestors().skip(1).take_while(|directory| below(directory)))
         .map(Path::to_owned)
         .collect();
-    folders.sort();
-    folders.dedup();
-    folders
+    directories.sort();
+    directories.dedup();
+    directories
 }
 
 fn rule<'a>(
@@ -280,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn no_folder_above_a_protected_name_can_be_moved_away() {
+    fn no_directory_above_a_protected_name_can_be_moved_away() {
         let text = text(Access::Workspace, Network::None);
-        for folder in ["/srv/app", "/srv/app/lib", "/srv/app/lib/sub"] {
-            let rule = format!("(deny file-write-unlink (literal \"{folder}\"))");
-            assert!(text.contains(&rule), "{folder}");
+        for directory in ["/srv/app", "/srv/app/lib", "/srv/app/lib/sub"] {
+            let rule = format!("(deny file-write-unlink (literal \"{directory}\"))");
+            assert!(text.contains(&rule), "{directory}");
         }
         assert!(text.contains("(deny file-write* (subpath \"/srv/app/lib/sub/.git\"))"));
     }

@@ -29,10 +29,10 @@ mod tests {
 
     #[test]
     fn a_program_that_others_can_change_is_not_trusted() {
-        let folder = tempfile::tempdir().unwrap();
-        let fake = folder.path().join("bwrap");
+        let directory = tempfile::tempdir().unwrap();
+        let fake = directory.path().join("bwrap");
         fs::write(&fake, "#!/bin/sh\n").unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let error = trusted(&fake).unwrap_err().to_string();
         assert!(error.contains("others than root can change"), "{error}");
         fs::set_permissions(&fake, fs::Permissions::from_mode(0o777)).unwrap();

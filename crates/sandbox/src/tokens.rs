@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::contents::{Found, file};
 
-/// Settings within toolchains, relative to the home; `*` stands for every folder there.
+/// Settings within toolchains, relative to the home; `*` stands for every directory there.
 const SETTINGS: [&str; 21] = [
     ".nvm/versions/node/*/etc/npmrc",
     ".fnm/node-versions/*/installation/etc/npmrc",
@@ -53,7 +53,7 @@ pub(crate) fn is_secret(home: &Path, toolchain: &str) -> bool {
     ALONE.contains(&toolchain) && holds_secret(&file(&home.join(toolchain), MOST_BYTES))
 }
 
-/// A folder, or what is in it where some of that is left out.
+/// A directory, or what is in it where some of that is left out.
 pub(crate) fn without(path: PathBuf, secrets: &[PathBuf]) -> Vec<PathBuf> {
     if secrets.contains(&path) {
         return Vec::new();
@@ -76,9 +76,9 @@ fn matching(home: &Path, pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once("/*/") else {
         return vec![home.join(pattern)];
     };
-    let folders = fs::read_dir(home.join(before)).into_iter().flatten().flatten();
-    let folders = folders.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders.map(|entry| entry.path().join(after)).collect()
+    let directories = fs::read_dir(home.join(before)).into_iter().flatten().flatten();
+    let directories = directories.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    directories.map(|entry| entry.path().join(after)).collect()
 }
 
 fn holds_secret(found: &Found<Vec<u8>>) -> bool {
@@ -173,14 +173,14 @@ mod tests {
 
     #[test]
     fn secrets_are_left_out_and_their_neighbors_are_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
         fs::create_dir_all(path("ssl/private")).unwrap();
         fs::create_dir_all(path("ssl/certs")).unwrap();
         fs::write(path("shadow"), "x").unwrap();
         fs::write(path("passwd"), "x").unwrap();
         let secrets = [path("ssl/private"), path("shadow")];
-        let mut shown = without(folder.path().to_owned(), &secrets);
+        let mut shown = without(directory.path().to_owned(), &secrets);
         shown.sort();
         assert_eq!(shown, [path("passwd"), path("ssl/certs")]);
     }

@@ -1,5 +1,5 @@
-//! What a confined process sees of the machine: system folders, toolchains, the git directory of a
-//! worktree; and what must be hidden although its folder is shown.
+//! What a confined process sees of the machine: system directories, toolchains, the git directory of a
+//! worktree; and what must be hidden although its directory is shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use contract::text::normalize;
 use crate::led::Writable;
 use crate::tokens;
 
-/// Folders at the root of the file system that hold programs and their configuration.
+/// Directories at the root of the file system that hold programs and their configuration.
 #[rustfmt::skip]
 const SYSTEM: [&str; 11] = [
     "/usr", "/etc", "/opt", "/nix", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
@@ -52,28 +52,28 @@ const PRIVATE: [&str; 14] = [
 ];
 
 /// The place of secrets in `home` that a directory is, or lies in.
-pub fn secrets_around(folder: &Path, home: &Path) -> Option<PathBuf> {
+pub fn secrets_around(directory: &Path, home: &Path) -> Option<PathBuf> {
     let mut places = PRIVATE.into_iter().filter_map(|name| fs::canonicalize(home.join(name)).ok());
-    places.find(|place| folder.starts_with(place))
+    places.find(|place| directory.starts_with(place))
 }
 
 /// What changes the kernel for everybody.
 pub(crate) const KERNEL_SETTINGS: [&str; 6] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
 
-/// What lists the keys that the kernel keeps for the person, whom it knows inside as well.
+/// What lists the keys that the kernel keeps for the user, whom it knows inside as well.
 pub(crate) const KEYRINGS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
 
 /// Something at the root of the file system.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum System {
-    /// A folder to show.
-    Folder(PathBuf),
+    /// A directory to show.
+    Directory(PathBuf),
     /// A link to repeat.
     Link { path: PathBuf, target: PathBuf },
 }
 
-/// The system folders of this machine, and every link beside them, as they were when first asked
+/// The system directories of this machine, and every link beside them, as they were when first asked
 /// for.
 pub(crate) fn system() -> &'static [System] {
     static KNOWN: OnceLock<Vec<System>> = OnceLock::new();
@@ -85,7 +85,7 @@ fn find_system() -> Vec<System> {
         .iter()
         .map(PathBuf::from)
         .filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()))
-        .map(System::Folder)
+        .map(System::Directory)
         .collect();
     let links = fs::read_dir("/").into_iter().flatten().flatten();
     for entry in links.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
@@ -100,7 +100,7 @@ fn find_system() -> Vec<System> {
 /// Whether a path lies among the system's programs and settings.
 pub(crate) fn is_of_system(path: &Path) -> bool {
     system().iter().any(|entry| match entry {
-        System::Folder(folder) => path.starts_with(folder),
+        System::Directory(directory) => path.starts_with(directory),
         System::Link { .. } => false,
     })
 }
@@ -119,7 +119,7 @@ pub(crate) fn toolchains(home: &Path) -> Vec<&'static str> {
 }
 
 /// The toolchains beside those that the search path leads to, in homes other than `home`: programs
-/// that the person can run by name should be found by name. What commands may write has none: a link of
+/// that the user can run by name should be found by name. What commands may write has none: a link of
 /// a project could be called so and lead anywhere.
 pub(crate) fn toolchains_on(
     search_path: &str,
@@ -127,13 +127,13 @@ pub(crate) fn toolchains_on(
     writable: &Writable,
 ) -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = std::env::split_paths(search_path)
-        .filter(|folder| folder.is_absolute())
-        .filter_map(|folder| {
+        .filter(|directory| directory.is_absolute())
+        .filter_map(|directory| {
             let is_home = |base: &&Path| {
-                let rest = folder.strip_prefix(base).ok();
+                let rest = directory.strip_prefix(base).ok();
                 rest.is_some_and(|rest| TOOLCHAINS.iter().any(|it| is_of(rest, Path::new(it))))
             };
-            folder.ancestors().find(is_home).map(Path::to_owned)
+            directory.ancestors().find(is_home).map(Path::to_owned)
         })
         .filter_map(|base| fs::canonicalize(base).ok())
         .filter(|base| home != Some(base) && !writable.holds(base))
@@ -151,9 +151,9 @@ pub(crate) fn toolchains_on(
         .collect()
 }
 
-/// Whether a folder lies in a toolchain, or holds its program.
-fn is_of(folder: &Path, toolchain: &Path) -> bool {
-    folder.starts_with(toolchain) || folder == ".dotnet" && toolchain.starts_with(folder)
+/// Whether a directory lies in a toolchain, or holds its program.
+fn is_of(directory: &Path, toolchain: &Path) -> bool {
+    directory.starts_with(toolchain) || directory == ".dotnet" && toolchain.starts_with(directory)
 }
 
 /// System secrets that exist.
@@ -173,20 +173,21 @@ pub(crate) fn sockets_listed(roots: &[PathBuf]) -> Vec<PathBuf> {
         listed(&table).partition(|path| path.is_absolute());
     if !relative.is_empty() {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let folders = processes.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
-        let folders: BTreeSet<PathBuf> = folders.collect();
-        let whole = |folder: &PathBuf| {
-            relative.iter().map(|path| normalize(&folder.join(path))).collect::<Vec<_>>()
+        let directories =
+            processes.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
+        let directories: BTreeSet<PathBuf> = directories.collect();
+        let whole = |directory: &PathBuf| {
+            relative.iter().map(|path| normalize(&directory.join(path))).collect::<Vec<_>>()
         };
-        paths.extend(folders.iter().flat_map(whole));
+        paths.extend(directories.iter().flat_map(whole));
     }
     // The kernel lists what a program said, by links and dots.
-    let mut folders: BTreeMap<PathBuf, Option<PathBuf>> = BTreeMap::new();
+    let mut directories: BTreeMap<PathBuf, Option<PathBuf>> = BTreeMap::new();
     let mut real = |path: &Path| {
-        let folder = path.parent()?;
-        let known = folders.entry(folder.to_owned());
-        let folder = known.or_insert_with(|| fs::canonicalize(folder).ok()).as_ref()?;
-        Some(folder.join(path.file_name()?))
+        let directory = path.parent()?;
+        let known = directories.entry(directory.to_owned());
+        let directory = known.or_insert_with(|| fs::canonicalize(directory).ok()).as_ref()?;
+        Some(directory.join(path.file_name()?))
     };
     let paths: BTreeSet<PathBuf> = paths.iter().filter_map(|path| real(path)).collect();
     let is_beneath = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
@@ -213,11 +214,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_seen_through_links_or_folders() {
+    fn programs_are_seen_through_links_or_directories() {
         let found = system();
-        assert!(found.contains(&System::Folder(PathBuf::from("/usr"))));
+        assert!(found.contains(&System::Directory(PathBuf::from("/usr"))));
         let shell = found.iter().any(|entry| match entry {
-            System::Folder(path) | System::Link { path, .. } => path == Path::new("/bin"),
+            System::Directory(path) | System::Link { path, .. } => path == Path::new("/bin"),
         });
         assert!(shell);
     }
@@ -226,8 +227,8 @@ mod tests {
     fn toolchains_of_another_home_are_found_by_the_search_path() {
         let base = tempfile::tempdir().expect("tempdir");
         let base = base.path().canonicalize().expect("a path");
-        for folder in [".pyenv/shims", ".rustup", ".ssh"] {
-            fs::create_dir_all(base.join(folder)).expect("a folder");
+        for directory in [".pyenv/shims", ".rustup", ".ssh"] {
+            fs::create_dir_all(base.join(directory)).expect("a directory");
         }
         let search_path = format!("/usr/bin:{}/.pyenv/shims", base.display());
         let found = toolchains_on(&search_path, None, &Writable::default());
@@ -246,8 +247,8 @@ mod tests {
         fs::write(home.path().join(".cargo/config"), "[build]\njobs = 2\n").unwrap();
         let token = "[registries.x]\ntoken = \"t\"\n";
         fs::write(home.path().join(".cargo/config.toml"), token).unwrap();
-        let folders = [".ssh", ".gem/ruby", ".local/share/uv/credentials", ".dotnet/corefx"];
-        for name in folders {
+        let directories = [".ssh", ".gem/ruby", ".local/share/uv/credentials", ".dotnet/corefx"];
+        for name in directories {
             fs::create_dir_all(home.path().join(name)).unwrap();
         }
         assert_eq!(toolchains(home.path()), [".cargo/bin", ".cargo/config", ".gem/ruby"]);

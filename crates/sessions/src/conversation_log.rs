@@ -23,9 +23,9 @@ pub use raw::{RawExchange, RawLog};
 /// Where conversation logs go.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The folder.
-    pub folder: PathBuf,
-    /// Whether the folder is closed to everybody else.
+    /// The directory.
+    pub directory: PathBuf,
+    /// Whether the directory is closed to everybody else.
     pub private: bool,
     /// The time zone in which the log tells the time.
     pub zone: TimeZone,
@@ -34,19 +34,19 @@ pub struct Settings {
 /// Why there is no conversation log.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The folder is not safe to write to.
-    #[error("the log folder {} {why}: remove it, or set `logging.dir` to another folder", folder.display())]
+    /// The directory is not safe to write to.
+    #[error("the log directory {} {why}: remove it, or set `logging.dir` to another directory", directory.display())]
     Unsafe {
-        /// The folder.
-        folder: PathBuf,
+        /// The directory.
+        directory: PathBuf,
         /// What is wrong with it.
         why: &'static str,
     },
     /// There is no such log.
-    #[error("no log file {} in {}", name.as_deref().unwrap_or("at all"), folder.display())]
+    #[error("no log file {} in {}", name.as_deref().unwrap_or("at all"), directory.display())]
     NotFound {
-        /// The folder that was searched.
-        folder: PathBuf,
+        /// The directory that was searched.
+        directory: PathBuf,
         /// What was asked for; none where any would do.
         name: Option<String>,
     },

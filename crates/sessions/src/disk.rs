@@ -121,18 +121,20 @@ impl<D: Disk> Tail<D> {
     }
 }
 
-/// Makes sure that a folder exists; one that is made here is the owner's alone.
-pub(crate) fn make_folder(path: &Path) -> Result<(), FileError> {
+/// Makes sure that a directory exists; one that is made here is the owner's alone.
+pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(cannot("create the folder", path))
+        .map_err(cannot("create the directory", path))
 }
 
-/// Waits until the names in a folder are on disk.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), FileError> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(cannot("sync the folder", path))
+/// Waits until the names in a directory are on disk.
+pub(crate) fn sync_directory(path: &Path) -> Result<(), FileError> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(cannot("sync the directory", path))
 }
 
 #[cfg(test)]

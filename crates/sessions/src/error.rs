@@ -40,13 +40,13 @@ pub enum Error {
     File(#[from] FileError),
 }
 
-/// A file or folder that could not be used.
+/// A file or directory that could not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct FileError {
     /// What was tried, as a verb.
     pub action: &'static str,
-    /// The file or folder.
+    /// The file or directory.
     pub path: PathBuf,
     /// The system's word.
     #[source]

@@ -181,7 +181,7 @@ impl Outline {
         let summary = &self.summary;
         let mut facts = vec![
             ("Session", summary.id.to_string()),
-            ("Folder", summary.cwd.clone()),
+            ("Directory", summary.cwd.clone()),
             ("Created", moment(summary.created_at)),
             ("Updated", moment(summary.updated_at)),
             ("Model", format!("{} ({})", summary.model, summary.provider)),
@@ -247,7 +247,7 @@ pub(crate) fn usage_figures(usage: &Usage) -> Vec<(&'static str, String)> {
     figures
 }
 
-/// What the person said, as it is shown.
+/// What the user said, as it is shown.
 pub(crate) fn user(content: &str) -> Entry {
     match typed(content) {
         Some(text) => Entry::User(text.to_owned()),
@@ -338,8 +338,8 @@ mod tests {
 
     #[test]
     fn a_log_gives_what_its_events_give_and_tells_what_could_not_be_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
         let log = contract::log::Log::append;
         log(&store.create(&samples::id()).unwrap(), &samples::conversation()).unwrap();
         let path = store.path(&samples::id());

@@ -83,9 +83,9 @@ impl State {
 }
 
 impl Index {
-    /// Reads the index of a folder; an empty one where there is none that can be used.
-    pub(crate) fn load(folder: &Path) -> Self {
-        fs::read(folder.join("index.json"))
+    /// Reads the index of a directory; an empty one where there is none that can be used.
+    pub(crate) fn load(directory: &Path) -> Self {
+        fs::read(directory.join("index.json"))
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .filter(|index: &Self| index.version == VERSION)
@@ -126,14 +126,14 @@ impl Index {
 
     /// Writes the index if it has changed. Where that fails, or somebody else is at it, the
     /// next list does the work again.
-    pub(crate) fn save(&self, folder: &Path) {
+    pub(crate) fn save(&self, directory: &Path) {
         if !self.is_changed {
             return;
         }
-        let Ok(_lock) = Lock::take(&folder.join("index.json.lock")) else {
+        let Ok(_lock) = Lock::take(&directory.join("index.json.lock")) else {
             return;
         };
-        let temporary = folder.join("index.json.tmp");
+        let temporary = directory.join("index.json.tmp");
         let written = OpenOptions::new()
             .write(true)
             .create(true)
@@ -141,7 +141,7 @@ impl Index {
             .mode(0o600)
             .open(&temporary)
             .and_then(|mut file| file.write_all(&serde_json::to_vec(self)?))
-            .and_then(|()| fs::rename(&temporary, folder.join("index.json")));
+            .and_then(|()| fs::rename(&temporary, directory.join("index.json")));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }

@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn the_second_learns_who_was_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.lock");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.lock");
         let first = Lock::take(&path).unwrap();
         let Err(NotLocked::Held(holder)) = Lock::take(&path) else {
             panic!("two holders");
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_lock_left_by_a_dead_process_is_taken_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.lock");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.lock");
         for left in ["{\"pid\":1,\"since\":\"2020-01-01T00:00:00Z\"}", "", "\0garbage"] {
             fs::write(&path, left).unwrap();
             Lock::take(&path).unwrap();
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn many_takers_never_hold_it_together() {
         use std::sync::atomic::{AtomicU32, Ordering};
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.lock");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.lock");
         let (inside, taken) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn a_link_is_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("precious");
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("precious");
         fs::write(&target, "precious").unwrap();
-        let path = folder.path().join("a.lock");
+        let path = directory.path().join("a.lock");
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert!(matches!(Lock::take(&path), Err(NotLocked::File(_))));
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");

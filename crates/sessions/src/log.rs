@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_kept_whole_or_not_at_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
         let log = store.create(&samples::id()).unwrap();
         let events = samples::conversation();
         log.append(&events[..3]).unwrap();
@@ -114,16 +114,16 @@ mod tests {
 
     #[test]
     fn events_of_another_session_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let other = SessionId::parse("other").unwrap();
-        let log = Store::new(folder.path()).create(&other).unwrap();
+        let log = Store::new(directory.path()).create(&other).unwrap();
         assert!(log.append(&samples::conversation()[..1]).is_err());
     }
 
     #[test]
     fn passing_events_are_not_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
         let log = store.create(&samples::id()).unwrap();
         let mut events = samples::conversation();
         let text = "a".to_owned();
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_log_that_was_deleted_while_open_says_so() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = Store::new(folder.path()).create(&samples::id()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let log = Store::new(directory.path()).create(&samples::id()).unwrap();
         let events = samples::conversation();
         log.append(&events[..1]).unwrap();
         fs::remove_file(&log.path).unwrap();

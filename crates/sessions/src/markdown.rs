@@ -23,11 +23,11 @@ pub(crate) struct Document {
 
 /// A piece of a conversation.
 pub(crate) enum Entry {
-    /// The person speaks, in Markdown.
+    /// The user speaks, in Markdown.
     User(String),
-    /// The person speaks, with files or input that are not Markdown.
+    /// The user speaks, with files or input that are not Markdown.
     UserVerbatim(String),
-    /// The program speaks in the person's place.
+    /// The program speaks in the user's place.
     System(String),
     /// The model speaks.
     Assistant {

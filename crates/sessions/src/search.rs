@@ -53,11 +53,11 @@ pub struct Hit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Who {
-    /// The person's.
+    /// The user's.
     User,
     /// The model's.
     Assistant,
-    /// The program's, in the person's place.
+    /// The program's, in the user's place.
     System,
     /// Those a tool was called with.
     ToolInput,

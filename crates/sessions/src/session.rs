@@ -50,11 +50,11 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
-    /// The program, in the person's place.
+    /// The program, in the user's place.
     System,
     /// A tool.
     Tool,

@@ -46,13 +46,13 @@ const TOLD: usize = 100;
 /// What is kept, and where.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The folder for the snapshots of all workspaces.
-    pub folder: PathBuf,
+    /// The directory for the snapshots of all workspaces.
+    pub directory: PathBuf,
     /// The workspace, absolute and without symbolic links.
     pub root: PathBuf,
     /// Tracks the changes in `root`.
     pub tracker: Arc<ChangeTracker>,
-    /// Further folders that commands may write.
+    /// Further directories that commands may write.
     pub others: Vec<PathBuf>,
     /// Bytes of the largest file that is kept.
     pub max_file: u64,
@@ -130,7 +130,7 @@ impl Inner {
 impl Keeper {
     /// Keeps the snapshots of `session`. Does nothing on disk until it must.
     pub fn new(settings: Settings, session: SessionId) -> Self {
-        let workspace = Workspace::new(&settings.folder, &settings.root);
+        let workspace = Workspace::new(&settings.directory, &settings.root);
         let is_apart = |path: &&PathBuf| !path.starts_with(&settings.root);
         let others = settings.others.iter().filter(is_apart).cloned();
         let mut roots = vec![Arc::clone(&settings.tracker)];
@@ -202,7 +202,7 @@ impl Keeper {
         let _held = self.workspace.lock()?;
         let depot = self.depot(&mut inner.depot)?;
         for path in paths {
-            for path in with_missing_folders(&path) {
+            for path in with_missing_directories(&path) {
                 if let Entry::Vacant(place) = inner.paths.entry(path) {
                     let state = keep(depot, &self.settings).look(place.key())?;
                     place.insert(state);
@@ -421,7 +421,7 @@ impl Keeper {
 
     /// The files of changes as people read them: the first of them, and how many there are.
     fn files(&self, changes: &[Change]) -> (Vec<ChangedFile>, u64) {
-        let is_file = |change: &&Change| !change.is_about_folder();
+        let is_file = |change: &&Change| !change.is_about_directory();
         let files: Vec<&Change> = changes.iter().filter(is_file).collect();
         let shown = if files.is_empty() { changes.iter().collect() } else { files };
         let told = |change: &&Change| ChangedFile {
@@ -481,8 +481,8 @@ impl Keeper {
         if error.kind() == io::ErrorKind::Interrupted {
             return Vec::new();
         }
-        let folder = self.settings.folder.display();
-        let text = format!("cannot save snapshots in {folder}: {error}");
+        let directory = self.settings.directory.display();
+        let text = format!("cannot save snapshots in {directory}: {error}");
         inner.failure = Some(text.clone());
         if std::mem::replace(&mut inner.told.problem, true) {
             return Vec::new();
@@ -528,9 +528,9 @@ fn notice(text: String, hint: Option<&str>) -> What {
     What::Notice { level: Level::Warning, text, hint: hint.map(str::to_owned) }
 }
 
-/// A path with the folders on the way to it that are not there yet.
-fn with_missing_folders(path: &Path) -> Vec<PathBuf> {
-    let is_missing = |folder: &&Path| folder.symlink_metadata().is_err();
+/// A path with the directories on the way to it that are not there yet.
+fn with_missing_directories(path: &Path) -> Vec<PathBuf> {
+    let is_missing = |directory: &&Path| directory.symlink_metadata().is_err();
     let missing = path.ancestors().skip(1).take_while(is_missing);
     std::iter::once(path).chain(missing).map(Path::to_path_buf).collect()
 }
@@ -550,18 +550,18 @@ fn joined(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// Drops the snapshots of a session that is no more, and the bytes that nobody else needs.
-pub(crate) fn forget(folder: &Path, session: &SessionId) -> io::Result<()> {
-    Workspace::all(folder).iter().try_for_each(|workspace| workspace.forget(session))
+pub(crate) fn forget(directory: &Path, session: &SessionId) -> io::Result<()> {
+    Workspace::all(directory).iter().try_for_each(|workspace| workspace.forget(session))
 }
 
 /// Gives the snapshots of a session to its other name.
-pub(crate) fn rename(folder: &Path, old: &SessionId, new: &SessionId) -> io::Result<()> {
-    Workspace::all(folder).iter().try_for_each(|workspace| workspace.rename(old, new))
+pub(crate) fn rename(directory: &Path, old: &SessionId, new: &SessionId) -> io::Result<()> {
+    Workspace::all(directory).iter().try_for_each(|workspace| workspace.rename(old, new))
 }
 
 /// Gives the snapshots of a session to a copy of it as well.
-pub(crate) fn copy(folder: &Path, old: &SessionId, new: &SessionId) -> io::Result<()> {
-    Workspace::all(folder).iter().try_for_each(|workspace| workspace.copy(old, new))
+pub(crate) fn copy(directory: &Path, old: &SessionId, new: &SessionId) -> io::Result<()> {
+    Workspace::all(directory).iter().try_for_each(|workspace| workspace.copy(old, new))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! All sessions of one folder. Does nothing on disk until it is used.
+//! All sessions of one directory. Does nothing on disk until it is used.
 
 mod fork;
 mod newest;
@@ -12,7 +12,7 @@ use contract::event::Event;
 use contract::id::{Seq, SessionId, Timestamp};
 use rustix::fs::OFlags;
 
-use crate::disk::{make_folder, sync_folder};
+use crate::disk::{make_directory, sync_directory};
 use crate::error::{Error, FileError, cannot};
 use crate::index::{self, Index, Progress, State};
 use crate::lock::{Lock, NotLocked};
@@ -27,10 +27,10 @@ use crate::summary::{Summarizer, Summary};
 /// Bytes of a log that is read whole when it is opened.
 const WHOLE: u64 = 8 << 20;
 
-/// The sessions of a folder.
+/// The sessions of a directory.
 #[derive(Clone, Debug)]
 pub struct Store {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// A session that was opened to be continued.
@@ -50,20 +50,20 @@ pub struct Opened {
 }
 
 impl Store {
-    /// Names the folder; it is made when the first session is.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        let folder = folder.into();
-        Self { folder }
+    /// Names the directory; it is made when the first session is.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        Self { directory }
     }
 
-    /// The folder.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    /// The directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The file of a session's log.
     pub fn path(&self, id: &SessionId) -> PathBuf {
-        self.folder.join(format!("{id}.jsonl"))
+        self.directory.join(format!("{id}.jsonl"))
     }
 
     /// Whether there is such a session.
@@ -73,7 +73,7 @@ impl Store {
 
     /// Begins a session of this name.
     pub fn create(&self, id: &SessionId) -> Result<FileLog, Error> {
-        make_folder(&self.folder)?;
+        make_directory(&self.directory)?;
         if self.exists(id) {
             return Err(Error::Exists(id.clone()));
         }
@@ -86,7 +86,7 @@ impl Store {
                     _ => Error::File(cannot("create", &path)(error)),
                 },
             )?;
-        sync_folder(&self.folder)?;
+        sync_directory(&self.directory)?;
         Ok(FileLog::new(id.clone(), path, (file, 0, Seq(0)), lock))
     }
 
@@ -121,7 +121,7 @@ impl Store {
 
     /// All sessions, the one that was last used first.
     pub fn list(&self) -> Result<Vec<Summary>, Error> {
-        let mut index = Index::load(&self.folder);
+        let mut index = Index::load(&self.directory);
         let mut summaries = Vec::new();
         let ids = self.ids()?;
         for id in &ids {
@@ -142,7 +142,7 @@ impl Store {
             summaries.push(summarizer.summary);
         }
         index.retain(|id| ids.binary_search_by(|known| known.as_str().cmp(id)).is_ok());
-        index.save(&self.folder);
+        index.save(&self.directory);
         summaries.sort_by(|a, b| (b.updated_at, &b.id).cmp(&(a.updated_at, &a.id)));
         Ok(summaries)
     }
@@ -178,7 +178,7 @@ impl Store {
         fs::remove_file(&path).map_err(cannot("delete", &path))?;
         snapshots::forget(&self.snapshots(), id)
             .map_err(cannot("delete the snapshots of", &path))?;
-        Ok(sync_folder(&self.folder)?)
+        Ok(sync_directory(&self.directory)?)
     }
 
     /// Gives a session another name. Refused while it is open.
@@ -196,7 +196,7 @@ impl Store {
         fs::rename(&path, self.path(new)).map_err(cannot("rename", &path))?;
         let renamed = snapshots::rename(&self.snapshots(), old, new);
         renamed.map_err(cannot("rename the snapshots of", &path))?;
-        Ok(sync_folder(&self.folder)?)
+        Ok(sync_directory(&self.directory)?)
     }
 
     /// Copies a session up to and with event `up_to`, or all of it, into a session of its own and
@@ -217,19 +217,19 @@ impl Store {
         }
         let path = self.path(new);
         // A copy that breaks off must not pass for a session.
-        let temporary = self.folder.join(format!("{new}.jsonl.tmp"));
+        let temporary = self.directory.join(format!("{new}.jsonl.tmp"));
         let source = fork::write(self, id, new, up_to, &temporary)?;
         let copied = snapshots::copy(&self.snapshots(), id, new);
         copied.map_err(cannot("copy the snapshots of", &path))?;
         fs::rename(&temporary, &path).map_err(cannot("create", &path))?;
-        sync_folder(&self.folder)?;
+        sync_directory(&self.directory)?;
         let opened = self.open_locked(new, lock)?;
         Ok(Opened { repairs: source.repairs, repair_count: source.repair_count, ..opened })
     }
 
-    /// The folder for what files held before turns changed them.
+    /// The directory for what files held before turns changed them.
     pub fn snapshots(&self) -> PathBuf {
-        self.folder.join("snapshots")
+        self.directory.join("snapshots")
     }
 
     /// The turns of a session that changed files. Reads the log without keeping it.
@@ -244,14 +244,14 @@ impl Store {
 
     /// The names of all sessions, sorted.
     pub(crate) fn ids(&self) -> Result<Vec<SessionId>, FileError> {
-        let entries = match fs::read_dir(&self.folder) {
+        let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(cannot("read the folder", &self.folder)(error)),
+            Err(error) => return Err(cannot("read the directory", &self.directory)(error)),
         };
         let mut ids = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(cannot("read the folder", &self.folder))?;
+            let entry = entry.map_err(cannot("read the directory", &self.directory))?;
             let name = entry.file_name();
             let stem = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
             ids.extend(stem.and_then(|stem| SessionId::parse(stem).ok()));
@@ -315,7 +315,7 @@ impl Store {
     }
 
     fn lock(&self, id: &SessionId) -> Result<Lock, Error> {
-        Lock::take(&self.folder.join(format!("{id}.lock"))).map_err(|error| match error {
+        Lock::take(&self.directory.join(format!("{id}.lock"))).map_err(|error| match error {
             NotLocked::Held(holder) => Error::Open { id: id.clone(), holder },
             NotLocked::File(error) => Error::File(error),
         })

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// Its name.
     pub id: SessionId,
-    /// The folder it works in.
+    /// The directory it works in.
     pub cwd: String,
     /// When it began.
     pub created_at: Timestamp,
@@ -24,12 +24,12 @@ pub struct Summary {
     pub title: Option<String>,
     /// How many messages the conversation has.
     pub message_count: u64,
-    /// How many times the person asked for something.
+    /// How many times the user asked for something.
     pub turns: u64,
     /// What it cost in US dollars, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The beginning of what the person asked for first.
+    /// The beginning of what the user asked for first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_prompt: Option<String>,
 }
@@ -138,7 +138,7 @@ impl Summarizer {
     }
 }
 
-/// What the person typed, where the prompt consists of that alone.
+/// What the user typed, where the prompt consists of that alone.
 pub(crate) fn typed(prompt: &str) -> Option<&str> {
     let inner = prompt.strip_prefix("<prompt>\n");
     match inner.and_then(|rest| rest.strip_suffix("\n</prompt>")) {

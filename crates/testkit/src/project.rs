@@ -17,9 +17,9 @@ use crate::Terminal;
 pub(crate) use run::pid_of;
 pub use run::{Run, Running};
 
-/// A temporary project folder and home. Both are deleted when it is dropped.
+/// A temporary project directory and home. Both are deleted when it is dropped.
 pub struct Project {
-    folder: TempDir,
+    directory: TempDir,
     binary: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
 }
@@ -27,10 +27,10 @@ pub struct Project {
 impl Project {
     /// Makes an empty project and an empty home.
     pub fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("brynhild-test-").tempdir();
-        let folder = folder.expect("a temporary folder");
-        let project = Self { folder, binary: None, env: Vec::new() };
-        fs::create_dir(project.path()).expect("the project's folder");
+        let directory = tempfile::Builder::new().prefix("brynhild-test-").tempdir();
+        let directory = directory.expect("a temporary directory");
+        let project = Self { directory, binary: None, env: Vec::new() };
+        fs::create_dir(project.path()).expect("the project's directory");
         fs::create_dir(project.home()).expect("the home");
         project
     }
@@ -40,22 +40,22 @@ impl Project {
         Self { binary: Some(binary.into()), ..Self::new() }
     }
 
-    /// The project's folder.
+    /// The project's directory.
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join("project")
+        self.directory.path().join("project")
     }
 
     /// The home.
     pub fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
+        self.directory.path().join("home")
     }
 
-    /// Brynhild's folder in the home.
-    pub fn config_folder(&self) -> PathBuf {
+    /// Brynhild's directory in the home.
+    pub fn config_directory(&self) -> PathBuf {
         self.home().join(".config/brynhild")
     }
 
-    /// Writes a file of the project; folders are made as needed.
+    /// Writes a file of the project; directories are made as needed.
     pub fn file(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> &Self {
         write(&self.path().join(path), text.as_ref());
         self
@@ -63,13 +63,13 @@ impl Project {
 
     /// Writes the user's configuration.
     pub fn config(&self, yaml: &str) -> &Self {
-        write(&self.config_folder().join("config.yaml"), yaml.as_bytes());
+        write(&self.config_directory().join("config.yaml"), yaml.as_bytes());
         self
     }
 
     /// Adds to the user's configuration.
     pub fn config_more(&self, yaml: &str) -> &Self {
-        let path = self.config_folder().join("config.yaml");
+        let path = self.config_directory().join("config.yaml");
         let before = fs::read_to_string(&path).unwrap_or_default();
         self.config(&format!("{before}{yaml}"))
     }
@@ -177,7 +177,7 @@ impl Invocation {
         self
     }
 
-    /// Starts it in another folder, relative to the project.
+    /// Starts it in another directory, relative to the project.
     pub fn cwd(mut self, path: impl AsRef<Path>) -> Self {
         self.cwd.push(path);
         self
@@ -195,8 +195,8 @@ impl Invocation {
 }
 
 fn write(path: &Path, text: &[u8]) {
-    let folder = path.parent().expect("a path with a folder");
-    fs::create_dir_all(folder)
+    let directory = path.parent().expect("a path with a directory");
+    fs::create_dir_all(directory)
         .and_then(|()| fs::write(path, text))
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
 }

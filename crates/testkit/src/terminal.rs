@@ -65,7 +65,7 @@ impl Shared {
 }
 
 impl Terminal {
-    /// Starts a program with these arguments and variables, and no others, in a folder, on a
+    /// Starts a program with these arguments and variables, and no others, in a directory, on a
     /// terminal of so many columns and rows.
     pub fn start(
         program: &Path,

@@ -13,11 +13,11 @@ const WHEEL: &str = "import sys, zipfile\n\
     z.writestr(name + '-1.0.dist-info/RECORD', '')\n\
     z.close()\n";
 
-/// Makes a package of one module, whose `KIND` is `apple`, in a folder; returns how it is named as a
+/// Makes a package of one module, whose `KIND` is `apple`, in a directory; returns how it is named as a
 /// requirement.
 #[expect(clippy::disallowed_methods, reason = "the tests need a process and no sandbox")]
-pub fn wheel(name: &str, folder: &Path) -> String {
-    let file = folder.join(format!("{name}-1.0-py3-none-any.whl"));
+pub fn wheel(name: &str, directory: &Path) -> String {
+    let file = directory.join(format!("{name}-1.0-py3-none-any.whl"));
     let made = Command::new("/usr/bin/env")
         .args(["python3", "-c", WHEEL])
         .args([file.as_os_str(), name.as_ref()])

@@ -77,7 +77,7 @@ impl Tool for Edit {
         &self.spec
     }
 
-    /// Says nothing about what the file holds but to the person: a rule may close it to the model.
+    /// Says nothing about what the file holds but to the user: a rule may close it to the model.
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
         let path = self.paths.writable(&args.file_path)?;

@@ -95,7 +95,7 @@ pub(crate) fn load(path: &Path, given: &str) -> Result<Option<Snapshot>, String>
 
 /// Makes `content` all that the file at `path` holds, or leaves it as it was: a temporary file
 /// beside it takes its name. `before` is the file as the caller knows it; one that is not as
-/// known is left alone. Mode and owner stay. Missing folders are made.
+/// known is left alone. Mode and owner stay. Missing directories are made.
 pub(crate) fn replace(
     path: &Path,
     given: &str,
@@ -106,15 +106,15 @@ pub(crate) fn replace(
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(format!("Not a file: {given}"));
     };
-    let folder = open_folder(parent, Missing::Make).map_err(explain)?;
+    let directory = open_directory(parent, Missing::Make).map_err(explain)?;
     if before.is_some() {
         let writable = system::Access::WRITE_OK;
-        system::accessat(&folder, name, writable, AtFlags::empty())
+        system::accessat(&directory, name, writable, AtFlags::empty())
             .map_err(|error| explain(error.into()))?;
     }
-    let (temporary, file) = create_temporary(&folder, before).map_err(explain)?;
+    let (temporary, file) = create_temporary(&directory, before).map_err(explain)?;
     let known = before.map(|before| &before.identity);
-    let place = Place { folder: &folder, temporary: &temporary, name, path };
+    let place = Place { directory: &directory, temporary: &temporary, name, path };
     let taken = fill(file, before, content).map_err(explain).and_then(|()| {
         // Where the file is another one by now, nothing needs to be moved to find that out.
         let is_known = place.identity().as_ref() == known && place.take(known).map_err(explain)?;
@@ -123,9 +123,9 @@ pub(crate) fn replace(
             .ok_or_else(|| format!("{given} changed while it was being written; read it again"))
     });
     // What has the temporary name has no other; one that stays does no harm.
-    let _ = system::unlinkat(&folder, &temporary, AtFlags::empty());
+    let _ = system::unlinkat(&directory, &temporary, AtFlags::empty());
     taken?;
-    sync_folder(&folder).map_err(explain)
+    sync_directory(&directory).map_err(explain)
 }
 
 /// What an error means for the path the caller gave.
@@ -149,7 +149,7 @@ fn is_absence(error: &io::Error) -> bool {
 
 /// A file that is written, and the name that it is to get.
 struct Place<'a> {
-    folder: &'a OwnedFd,
+    directory: &'a OwnedFd,
     temporary: &'a str,
     name: &'a OsStr,
     path: &'a Path,
@@ -167,7 +167,7 @@ impl Place<'_> {
     fn take(&self, known: Option<&Identity>) -> io::Result<bool> {
         use system::RenameFlags;
         let rename = |flags| {
-            system::renameat_with(self.folder, self.temporary, self.folder, self.name, flags)
+            system::renameat_with(self.directory, self.temporary, self.directory, self.name, flags)
         };
         let beside = self.path.with_file_name(self.temporary);
         let at_side = || std::fs::symlink_metadata(&beside).map(|it| Identity::of(&it));
@@ -200,13 +200,13 @@ impl Place<'_> {
     }
 
     fn replace(&self) -> io::Result<bool> {
-        system::renameat(self.folder, self.temporary, self.folder, self.name)?;
+        system::renameat(self.directory, self.temporary, self.directory, self.name)?;
         Ok(true)
     }
 }
 
 fn create_temporary(
-    folder: &OwnedFd,
+    directory: &OwnedFd,
     before: Option<&Snapshot>,
 ) -> io::Result<(String, std::fs::File)> {
     // A file that exists keeps its mode, which may be private; one that is created gets the umask.
@@ -214,7 +214,7 @@ fn create_temporary(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
         let name = format!(".brynhild-{:016x}.tmp", fastrand::u64(..));
-        match system::openat(folder, &name, flags, mode) {
+        match system::openat(directory, &name, flags, mode) {
             Ok(descriptor) => return Ok((name, File::from(descriptor))),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
@@ -241,45 +241,46 @@ enum Missing {
     Fail,
 }
 
-/// Opens a folder one step at a time from `/`, so that no step can be a symbolic link.
-fn open_folder(path: &Path, missing: Missing) -> io::Result<OwnedFd> {
+/// Opens a directory one step at a time from `/`, so that no step can be a symbolic link.
+fn open_directory(path: &Path, missing: Missing) -> io::Result<OwnedFd> {
     let flags = STEP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let step = |folder: &OwnedFd, name: &OsStr| system::openat(folder, name, flags, Mode::empty());
-    let mut folder = system::open("/", flags, Mode::empty())?;
+    let step =
+        |directory: &OwnedFd, name: &OsStr| system::openat(directory, name, flags, Mode::empty());
+    let mut directory = system::open("/", flags, Mode::empty())?;
     for component in path.components() {
         let Component::Normal(name) = component else {
             continue;
         };
-        folder = match step(&folder, name) {
+        directory = match step(&directory, name) {
             Err(Errno::NOENT) if missing == Missing::Make => {
-                match system::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) => sync_folder(&folder)?,
+                match system::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) => sync_directory(&directory)?,
                     Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
-                step(&folder, name)?
+                step(&directory, name)?
             }
             other => other?,
         };
     }
-    Ok(folder)
+    Ok(directory)
 }
 
-/// A step needs the right to pass through a folder, not to list it, where the system can say so.
+/// A step needs the right to pass through a directory, not to list it, where the system can say so.
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const STEP: OFlags = OFlags::RDONLY;
 
-fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
+fn sync_directory(directory: &OwnedFd) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match system::openat(folder, ".", flags, Mode::empty()) {
+    match system::openat(directory, ".", flags, Mode::empty()) {
         Ok(readable) => match system::fsync(&readable) {
-            // Some file systems cannot sync a folder, and say so.
+            // Some file systems cannot sync a directory, and say so.
             Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
             Err(error) => Err(error.into()),
         },
-        // A folder that may be written but not listed cannot be synced.
+        // A directory that may be written but not listed cannot be synced.
         Err(Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -304,9 +305,9 @@ fn open_stepwise(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(system::open(path, flags, Mode::empty())?);
     };
-    let folder = open_folder(parent, Missing::Fail)?;
+    let directory = open_directory(parent, Missing::Fail)?;
     let flags = flags | OFlags::NOFOLLOW;
-    Ok(system::openat(folder.as_fd(), name, flags, Mode::empty())?)
+    Ok(system::openat(directory.as_fd(), name, flags, Mode::empty())?)
 }
 
 #[cfg(test)]
@@ -320,23 +321,23 @@ mod tests {
 
     #[test]
     fn no_part_of_a_path_may_be_a_symbolic_link() {
-        let folder = fixture::folder();
-        let root = folder.path();
+        let directory = fixture::directory();
+        let root = directory.path();
         std::fs::create_dir(root.join("real")).unwrap();
         std::fs::write(root.join("real/file"), "x").unwrap();
-        symlink(root.join("real"), root.join("folder_link")).unwrap();
+        symlink(root.join("real"), root.join("directory_link")).unwrap();
         symlink(root.join("real/file"), root.join("file_link")).unwrap();
         for open in [open_exactly, open_stepwise] {
             assert!(open(&root.join("real/file"), READ).is_ok());
-            assert!(open(&root.join("folder_link/file"), READ).is_err());
+            assert!(open(&root.join("directory_link/file"), READ).is_err());
             assert!(open(&root.join("file_link"), READ).is_err());
         }
     }
 
     #[test]
     fn a_link_swapped_in_after_the_check_is_not_written_through() {
-        let folder = fixture::folder();
-        let root = folder.path();
+        let directory = fixture::directory();
+        let root = directory.path();
         std::fs::create_dir(root.join("outside")).unwrap();
         symlink(root.join("outside"), root.join("swapped")).unwrap();
         let error = replace(&root.join("swapped/file"), "swapped/file", None, b"x");
@@ -352,8 +353,8 @@ mod tests {
 
     #[test]
     fn a_failed_write_leaves_neither_a_change_nor_a_temporary_file() {
-        let folder = fixture::folder();
-        let path = folder.path().join("file");
+        let directory = fixture::directory();
+        let path = directory.path().join("file");
         std::fs::write(&path, "one").unwrap();
         let before = load(&path, "file").unwrap();
         std::fs::write(&path, "other").unwrap();
@@ -364,13 +365,13 @@ mod tests {
         assert!(replace(&path, "file", before.as_ref(), b"two").is_err());
         assert!(replace(&path, "file", None, b"two").is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"other");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn a_replaced_file_keeps_its_mode() {
-        let folder = fixture::folder();
-        let path = folder.path().join("script");
+        let directory = fixture::directory();
+        let path = directory.path().join("script");
         std::fs::write(&path, "one").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
         let before = load(&path, "script").unwrap();
@@ -382,13 +383,13 @@ mod tests {
 
     #[test]
     fn what_is_not_a_regular_file_is_never_opened() {
-        let folder = fixture::folder();
-        let pipe = folder.path().join("pipe");
+        let directory = fixture::directory();
+        let pipe = directory.path().join("pipe");
         system::mknodat(system::CWD, &pipe, system::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
             .unwrap();
         assert_eq!(open(&pipe, "pipe").unwrap_err(), "Not a file: pipe");
         assert_eq!(open(Path::new("/dev/zero"), "zero").unwrap_err(), "Not a file: zero");
-        assert_eq!(open(folder.path(), "it").unwrap_err(), "Not a file: it");
+        assert_eq!(open(directory.path(), "it").unwrap_err(), "Not a file: it");
         assert!(load(&pipe, "pipe").is_err());
     }
 }

@@ -50,7 +50,7 @@ impl Finish {
                 "status": {
                     "type": "string",
                     "enum": ["success", "partial", "failed", "blocked"],
-                    "description": "How it went: all done, done in part, failed, or held up by something only a person can remove"
+                    "description": "How it went: all done, done in part, failed, or held up by something only a user can remove"
                 },
                 "summary": {"type": "string", "description": "What was done, in a few sentences"},
                 "next_steps": {"type": "string", "description": "What remains to be done, if anything"}

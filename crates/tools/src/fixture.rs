@@ -18,15 +18,15 @@ use crate::Settings;
 use crate::paths::Paths;
 use crate::seen::Seen;
 
-/// A temporary folder whose path holds no symbolic link.
-pub(crate) fn folder() -> tempfile::TempDir {
+/// A temporary directory whose path holds no symbolic link.
+pub(crate) fn directory() -> tempfile::TempDir {
     let base = std::fs::canonicalize("/tmp").unwrap();
     tempfile::Builder::new().prefix("brynhild-tools-").tempdir_in(base).unwrap()
 }
 
-/// A project in a temporary folder.
+/// A project in a temporary directory.
 pub(crate) struct Project {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     pub(crate) paths: Arc<Paths>,
     pub(crate) seen: Arc<Seen>,
 }
@@ -34,14 +34,14 @@ pub(crate) struct Project {
 impl Project {
     /// An empty project.
     pub(crate) fn new() -> Self {
-        let folder = folder();
-        std::fs::create_dir_all(folder.path().join("home/project")).unwrap();
+        let directory = directory();
+        std::fs::create_dir_all(directory.path().join("home/project")).unwrap();
         let paths = Paths::new(&Settings {
-            root: folder.path().join("home/project"),
-            home: Some(folder.path().join("home")),
+            root: directory.path().join("home/project"),
+            home: Some(directory.path().join("home")),
             ..Settings::default()
         });
-        Self { folder, paths: Arc::new(paths), seen: Arc::default() }
+        Self { directory, paths: Arc::new(paths), seen: Arc::default() }
     }
 
     /// A project that holds these files.
@@ -58,9 +58,9 @@ impl Project {
         self.paths.root().join(name)
     }
 
-    /// The folder that output spills into.
+    /// The directory that output spills into.
     pub(crate) fn spill(&self) -> PathBuf {
-        self.folder.path().join("spilled/session")
+        self.directory.path().join("spilled/session")
     }
 
     /// Writes a file behind the tools' backs.

@@ -60,7 +60,7 @@ impl Glob {
             "type": "object",
             "properties": {
                 "pattern": {"type": "string", "description": "What to look for, such as `*.rs` or `src/**/*.ts`"},
-                "path": {"type": "string", "description": "The folder to look in (default: the project)"},
+                "path": {"type": "string", "description": "The directory to look in (default: the project)"},
                 "limit": {"type": "integer", "minimum": 1, "description": "The most files to show (default 1000)"}
             },
             "required": ["pattern"]
@@ -90,12 +90,12 @@ impl Tool for Glob {
         let (view, actions) = (context.view.clone(), context.actions.clone());
         outcome::blocking(move || {
             let search = Search { view, ..Search::new(&args, &paths)? };
-            judged(search.folder.clone(), &actions, args.path())?;
-            check_folder(&paths, args.path())?;
+            judged(search.directory.clone(), &actions, args.path())?;
+            check_directory(&paths, args.path())?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
-            let filter = Filter::new(Some(walk::ignored(&search.folder)), search.hidden);
+            let filter = Filter::new(Some(walk::ignored(&search.directory)), search.hidden);
             let filter = Arc::new(filter);
-            let walk = walk::from(&search.folder, &paths, &filter);
+            let walk = walk::from(&search.directory, &paths, &filter);
             let (files, total) = search.run(limit, &walk, &cancel);
             outcome::unless_cancelled(&cancel)?;
             Ok(filter.told(render(&files, total, paths.root())))
@@ -104,7 +104,7 @@ impl Tool for Glob {
     }
 }
 
-fn check_folder(paths: &Paths, given: &str) -> Result<(), Stop> {
+fn check_directory(paths: &Paths, given: &str) -> Result<(), Stop> {
     match std::fs::metadata(paths.readable(given)?) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(Stop::Failed(format!("Not a directory: {given}"))),
@@ -128,11 +128,11 @@ fn render(files: &[PathBuf], total: usize, root: &Path) -> ToolOutput {
     output
 }
 
-/// A pattern, and the folder from which its first wildcard goes on.
+/// A pattern, and the directory from which its first wildcard goes on.
 struct Search {
-    /// The folder as it was given, and where that is.
+    /// The directory as it was given, and where that is.
     given: String,
-    folder: PathBuf,
+    directory: PathBuf,
     matcher: GlobMatcher,
     hidden: bool,
     view: View,
@@ -141,7 +141,7 @@ struct Search {
 impl Search {
     fn new(args: &Args, paths: &Paths) -> Result<Self, Stop> {
         let pattern = args.pattern.trim();
-        let (folder, rest) = split(pattern);
+        let (directory, rest) = split(pattern);
         let rest = rest.trim_start_matches("./");
         let parts = || rest.split('/');
         if parts().any(|part| part == "..") {
@@ -155,14 +155,14 @@ impl Search {
             .map_err(|error| format!("invalid pattern `{pattern}`: {error}"))?
             .compile_matcher();
         let start = paths.readable(args.path())?;
-        let folder = if folder.starts_with('/') || folder.starts_with('~') {
-            folder.to_owned()
+        let directory = if directory.starts_with('/') || directory.starts_with('~') {
+            directory.to_owned()
         } else {
-            start.join(folder).to_string_lossy().into_owned()
+            start.join(directory).to_string_lossy().into_owned()
         };
         Ok(Self {
-            folder: paths.readable(&folder)?,
-            given: folder,
+            directory: paths.readable(&directory)?,
+            given: directory,
             matcher,
             hidden: parts().any(|part| part.starts_with('.')),
             view: View::default(),
@@ -199,11 +199,11 @@ impl Search {
         if !entry.file_type()?.is_file() {
             return None;
         }
-        let name = entry.path().strip_prefix(&self.folder).ok()?;
+        let name = entry.path().strip_prefix(&self.directory).ok()?;
         if !self.matcher.is_match(name) {
             return None;
         }
-        // That a secret is there may be known, as anyone who lists the folder knows it.
+        // That a secret is there may be known, as anyone who lists the directory knows it.
         if self.view.hidden(entry.path()) == Some(Hidden::Ruled) {
             return None;
         }
@@ -213,7 +213,7 @@ impl Search {
     }
 }
 
-/// Those files to which no link leads: a folder that was exchanged for one while it was gone through
+/// Those files to which no link leads: a directory that was exchanged for one while it was gone through
 /// has shown names of another place.
 fn without_links(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_looked_for_in_all_folders_newest_first() {
+    async fn a_name_is_looked_for_in_all_directories_newest_first() {
         let project = aged(&["src/b.rs", "a.rs", "src/deep/c.rs", "x.py"]);
         assert_eq!(glob(&project, "*.rs").await, "src/b.rs\na.rs\nsrc/deep/c.rs");
         assert_eq!(glob(&project, "c.rs").await, "src/deep/c.rs");
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_was_swapped_since_the_call_was_judged_is_not_listed() {
+    async fn a_directory_that_was_swapped_since_the_call_was_judged_is_not_listed() {
         let project = Project::with(&[("d/e/open", ""), ("secret/e/closed", "")]);
         let args = json!({"pattern": "d/e/*"});
         let (mut context, _lines) = project.context();

@@ -104,7 +104,7 @@ impl Grep {
             "type": "object",
             "properties": {
                 "pattern": {"type": "string", "description": "The regular expression"},
-                "path": {"type": "string", "description": "The file or folder to search (default: the project)"},
+                "path": {"type": "string", "description": "The file or directory to search (default: the project)"},
                 "-i": {"type": "boolean", "description": "Ignore case"},
                 "-A": lines("Lines to show after each match"),
                 "-B": lines("Lines to show before each match"),

@@ -1,4 +1,4 @@
-//! `Inspect`: looks at files and folders without reading what they hold.
+//! `Inspect`: looks at files and directories without reading what they hold.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -87,7 +87,7 @@ impl Inspect {
                     "enum": ["cwd", "ls", "stat", "exists"],
                     "description": "What to find out"
                 },
-                "path": {"type": "string", "description": "The file or folder (default: the project)"},
+                "path": {"type": "string", "description": "The file or directory (default: the project)"},
                 "sort_by": {"type": "string", "enum": ["name", "mtime", "size"], "description": "The order of `ls` (default `name`; times and sizes from the greatest)"},
                 "reverse": {"type": "boolean", "description": "Turn the order of `ls` around"},
                 "filter": {"type": "string", "enum": ["all", "files", "dirs"], "description": "What `ls` shows (default `all`)"},
@@ -220,9 +220,10 @@ fn list(path: &Path, args: &Args, cancel: &CancellationToken) -> Result<ToolOutp
     if !look(path)?.is_dir() {
         return Err(Stop::Failed(format!("Not a directory: {name}")));
     }
-    let folder = std::fs::read_dir(path).map_err(|error| files::explain(&name, "list", &error))?;
+    let directory =
+        std::fs::read_dir(path).map_err(|error| files::explain(&name, "list", &error))?;
     let mut entries = Vec::new();
-    for entry in folder.flatten() {
+    for entry in directory.flatten() {
         outcome::unless_cancelled(cancel)?;
         entries.extend(Entry::read(&entry));
     }
@@ -269,8 +270,8 @@ mod tests {
     }
 
     fn sample() -> Project {
-        let project = Project::with(&[("b.txt", "12345"), ("a.txt", "1"), ("folder/x", "")]);
-        for (name, time) in [("b.txt", 86_400), ("a.txt", 2 * 86_400), ("folder", 3 * 86_400)] {
+        let project = Project::with(&[("b.txt", "12345"), ("a.txt", "1"), ("directory/x", "")]);
+        for (name, time) in [("b.txt", 86_400), ("a.txt", 2 * 86_400), ("directory", 3 * 86_400)] {
             let file = std::fs::File::open(project.path(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(time)).unwrap();
         }
@@ -284,13 +285,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_is_listed_with_sizes_and_times() {
+    async fn a_directory_is_listed_with_sizes_and_times() {
         let project = sample();
         let text = project.output(&tool(&project), json!({"operation": "ls"})).await;
         let root = project.paths.root().display();
         let expected = format!(
             "{root}: 3 entries\n           1  1970-01-03T00:00:00Z  a.txt\n           \
-             5  1970-01-02T00:00:00Z  b.txt\n           -  1970-01-04T00:00:00Z  folder/"
+             5  1970-01-02T00:00:00Z  b.txt\n           -  1970-01-04T00:00:00Z  directory/"
         );
         assert_eq!(text, expected);
     }
@@ -302,12 +303,12 @@ mod tests {
             args["operation"] = json!("ls");
             names(&project, args).await
         };
-        assert_eq!(ls(json!({"sort_by": "mtime"})).await, ["folder/", "a.txt", "b.txt"]);
+        assert_eq!(ls(json!({"sort_by": "mtime"})).await, ["directory/", "a.txt", "b.txt"]);
         let args = json!({"sort_by": "size", "filter": "files"});
         assert_eq!(ls(args).await, ["b.txt", "a.txt"]);
         let args = json!({"reverse": true, "filter": "files"});
         assert_eq!(ls(args).await, ["b.txt", "a.txt"]);
-        assert_eq!(ls(json!({"filter": "dirs"})).await, ["folder/"]);
+        assert_eq!(ls(json!({"filter": "dirs"})).await, ["directory/"]);
         let cut = ls(json!({"limit": 1})).await;
         assert_eq!(cut, ["a.txt", "... (2 more entries; raise `limit` to see them)"]);
     }

@@ -165,7 +165,7 @@ impl Skills {
         let skill = self.find(skill)?;
         let found = locate(skill, file, &["references", ""], "Reference")?;
         let is_body = found.file_name().is_some_and(|name| name == "SKILL.md");
-        let is_top = found.parent().map(Path::to_owned) == canonical_folder(skill);
+        let is_top = found.parent().map(Path::to_owned) == canonical_directory(skill);
         if is_top && (is_body || found.extension().is_none_or(|kind| kind != "md")) {
             return Err(missing(skill, file, "Reference"));
         }
@@ -175,7 +175,7 @@ impl Skills {
     fn script(&self, skill: &str, file: &str) -> Result<PathBuf, Stop> {
         let skill = self.find(skill)?;
         let found = locate(skill, file, &["scripts", ""], "Script")?;
-        let scripts = canonical_folder(skill).map(|folder| folder.join("scripts"));
+        let scripts = canonical_directory(skill).map(|directory| directory.join("scripts"));
         if scripts.is_some_and(|scripts| found.starts_with(scripts)) {
             Ok(found)
         } else {
@@ -184,23 +184,23 @@ impl Skills {
     }
 }
 
-fn canonical_folder(skill: &Skill) -> Option<PathBuf> {
-    skill.folder.as_deref()?.canonicalize().ok()
+fn canonical_directory(skill: &Skill) -> Option<PathBuf> {
+    skill.directory.as_deref()?.canonicalize().ok()
 }
 
 /// The file of a skill that `name` means, below the first of `places` that has it. What a link
-/// leads out of the skill's folder is not the skill's.
+/// leads out of the skill's directory is not the skill's.
 fn locate(skill: &Skill, name: &str, places: &[&str], what: &str) -> Result<PathBuf, Stop> {
     let visible = |part: Component<'_>| {
         matches!(part, Component::CurDir)
             || matches!(part, Component::Normal(name) if !name.to_string_lossy().starts_with('.'))
     };
     let plain = !name.starts_with('~') && Path::new(name).components().all(visible);
-    let folder = canonical_folder(skill).filter(|_| plain);
-    let found = folder.and_then(|folder| {
-        let candidates = places.iter().map(|place| folder.join(place).join(name));
+    let directory = canonical_directory(skill).filter(|_| plain);
+    let found = directory.and_then(|directory| {
+        let candidates = places.iter().map(|place| directory.join(place).join(name));
         let mut resolved = candidates.filter_map(|path| path.canonicalize().ok());
-        resolved.find(|path| path.starts_with(&folder) && path.is_file())
+        resolved.find(|path| path.starts_with(&directory) && path.is_file())
     });
     found.ok_or_else(|| missing(skill, name, what))
 }
@@ -262,11 +262,11 @@ fn scripts(skill: &Skill) -> Vec<String> {
 }
 
 fn file_names(skill: &Skill, place: &str) -> Vec<String> {
-    let Some(folder) = canonical_folder(skill) else {
+    let Some(directory) = canonical_directory(skill) else {
         return Vec::new();
     };
-    let entries = std::fs::read_dir(folder.join(place)).into_iter().flatten();
-    let is_own = |path: PathBuf| path.starts_with(&folder) && path.is_file();
+    let entries = std::fs::read_dir(directory.join(place)).into_iter().flatten();
+    let is_own = |path: PathBuf| path.starts_with(&directory) && path.is_file();
     let files = entries.flatten().filter(|entry| entry.path().canonicalize().is_ok_and(is_own));
     let mut names: Vec<_> = files
         .map(|entry| entry.file_name().to_string_lossy().into_owned())

@@ -40,17 +40,17 @@ use contract::tool::Tool;
 /// What the tools need to know of the project and the machine.
 #[derive(Clone, Default)]
 pub struct Settings {
-    /// The project's folder, absolute and with symbolic links resolved.
+    /// The project's directory, absolute and with symbolic links resolved.
     pub root: PathBuf,
-    /// The person's home folder, which `~` stands for and which is closed to the tools.
+    /// The user's home directory, which `~` stands for and which is closed to the tools.
     pub home: Option<PathBuf>,
-    /// The system's folder for temporary files, writable beside `/tmp`.
+    /// The system's directory for temporary files, writable beside `/tmp`.
     pub temp: Option<PathBuf>,
-    /// Further folders that may be read and written.
+    /// Further directories that may be read and written.
     pub allowed_paths: Vec<PathBuf>,
-    /// Further folders that a single tool may read and write, by its name.
+    /// Further directories that a single tool may read and write, by its name.
     pub own_paths: BTreeMap<String, Vec<PathBuf>>,
-    /// Further folders that may be read: spilled output, installed skills.
+    /// Further directories that may be read: spilled output, installed skills.
     pub readable_paths: Vec<PathBuf>,
     /// What `LearnSkill` can teach.
     pub skills: Vec<Skill>,

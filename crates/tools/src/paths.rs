@@ -1,8 +1,8 @@
 //! Which file a path means, and whether a tool may read or write there.
 //!
 //! A path is resolved completely (`~`, `..`, symbolic links) before it is judged. Of the open and
-//! closed folders that hold it, the one nearest to it decides. The policy asks about a path that
-//! no folder holds. Nothing here opens a file.
+//! closed directories that hold it, the one nearest to it decides. The policy asks about a path that
+//! no directory holds. Nothing here opens a file.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ impl Paths {
         open.dedup();
         open.push(settings.root.clone());
         // Every path lies below an empty one.
-        open.retain(|folder| folder.is_absolute());
+        open.retain(|directory| directory.is_absolute());
         paths.readable = paths.resolve_all(settings.readable_paths.iter());
         paths.readable.extend(open.iter().cloned());
         paths.writable = open;
@@ -69,12 +69,12 @@ impl Paths {
         paths
     }
 
-    /// The project's folder.
+    /// The project's directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The file or folder that `given` means, if it may be read.
+    /// The file or directory that `given` means, if it may be read.
     pub(crate) fn readable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
         if self.may_read(&path) {
@@ -103,9 +103,9 @@ impl Paths {
         let path = self.resolve(given)?;
         let why = match judge(&path, &self.writable, &self.closed_to_writing) {
             Verdict::Unlisted => return Ok(path),
-            Verdict::Open(folder) => match self.protection(&path, folder, given)? {
+            Verdict::Open(directory) => match self.protection(&path, directory, given)? {
                 None => return Ok(path),
-                Some(name) if is_asked_about(&path, folder, name) => return Ok(path),
+                Some(name) if is_asked_about(&path, directory, name) => return Ok(path),
                 Some(name) => format!("Other programs run or obey what is in `{name}`"),
             },
             Verdict::Closed => SECRET.to_owned(),
@@ -118,26 +118,26 @@ impl Paths {
         judge(path, &self.readable, &self.closed_to_reading) != Verdict::Closed
     }
 
-    /// Whether a walk may go through a resolved folder: it is readable, or leads to one that is.
+    /// Whether a walk may go through a resolved directory: it is readable, or leads to one that is.
     pub(crate) fn may_enter(&self, path: &Path) -> bool {
         self.may_read(path) || self.readable.iter().any(|open| open.starts_with(path))
     }
 
-    /// Whether a closed place lies somewhere below a resolved folder.
-    pub(crate) fn holds_closed(&self, folder: &Path) -> bool {
+    /// Whether a closed place lies somewhere below a resolved directory.
+    pub(crate) fn holds_closed(&self, directory: &Path) -> bool {
         let mut closed = self.closed_to_reading.iter();
-        closed.any(|closed| closed.starts_with(folder))
+        closed.any(|closed| closed.starts_with(directory))
     }
 
-    /// The protected name by which a file in an open folder is known: its own, that of a link on the way to it,
+    /// The protected name by which a file in an open directory is known: its own, that of a link on the way to it,
     /// or that of one which leads to where it lies.
     fn protection(
         &self,
         path: &Path,
-        folder: &Path,
+        directory: &Path,
         given: &str,
     ) -> Result<Option<&'static str>, Stop> {
-        let below = |path: &Path| path.strip_prefix(folder).ok().and_then(protected);
+        let below = |path: &Path| path.strip_prefix(directory).ok().and_then(protected);
         let way = self.way(given)?;
         if let Some(name) =
             std::iter::once(path).chain(way.iter().map(PathBuf::as_path)).find_map(below)
@@ -147,11 +147,11 @@ impl Paths {
         let leads_there = |link: &Path| {
             std::fs::read_link(link).is_ok()
                 && follow_links(link, &mut |_| ())
-                    // One that leads to the folder itself would protect all of it.
-                    .is_ok_and(|end| path.starts_with(&end) && !folder.starts_with(&end))
+                    // One that leads to the directory itself would protect all of it.
+                    .is_ok_and(|end| path.starts_with(&end) && !directory.starts_with(&end))
         };
-        let mut folders = path.ancestors().skip(1).take_while(|it| it.starts_with(folder));
-        Ok(folders.find_map(|above| names().find(|name| leads_there(&above.join(name)))))
+        let mut directories = path.ancestors().skip(1).take_while(|it| it.starts_with(directory));
+        Ok(directories.find_map(|above| names().find(|name| leads_there(&above.join(name)))))
     }
 
     /// The links of the project on the way to what `given` means, each with what follows it.
@@ -177,7 +177,7 @@ impl Paths {
                 home.join(rest.trim_start_matches('/'))
             }
             (Some(rest), None) if rest.is_empty() || rest.starts_with('/') => {
-                let message = format!("cannot expand `~` in {given}: no home folder is known");
+                let message = format!("cannot expand `~` in {given}: no home directory is known");
                 return Err(Stop::Failed(message));
             }
             _ => self.root.join(given),
@@ -208,15 +208,15 @@ pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<P
 
 /// Returns true if the policy asks about a file by its protected name: it sees the name in the
 /// resolved path, and refuses only the first two.
-fn is_asked_about(path: &Path, folder: &Path, name: &str) -> bool {
-    let is_in_path = path.strip_prefix(folder).ok().and_then(protected) == Some(name);
+fn is_asked_about(path: &Path, directory: &Path, name: &str) -> bool {
+    let is_in_path = path.strip_prefix(directory).ok().and_then(protected) == Some(name);
     is_in_path && !matches!(name, ".git" | ".brynhild")
 }
 
 fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a> {
-    let depth = |folder: &&PathBuf| folder.components().count();
-    let opened = open.iter().filter(|folder| path.starts_with(folder));
-    let closing = closed.iter().filter(|folder| path.starts_with(folder));
+    let depth = |directory: &&PathBuf| directory.components().count();
+    let opened = open.iter().filter(|directory| path.starts_with(directory));
+    let closing = closed.iter().filter(|directory| path.starts_with(directory));
     match (opened.max_by_key(depth), closing.max_by_key(depth)) {
         (Some(open), Some(closed)) if depth(&closed) > depth(&open) => Verdict::Closed,
         (Some(open), _) => Verdict::Open(open),
@@ -225,7 +225,7 @@ fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a
     }
 }
 
-/// What stays closed below a home folder even where the project is that folder.
+/// What stays closed below a home directory even where the project is that directory.
 const SECRETS: &[&str] = &[
     ".aws",
     ".azure",

@@ -1,5 +1,5 @@
 //! What each session last saw of each file, and what each change was judged by, so that a change
-//! behind the session's or the person's back is noticed.
+//! behind the session's or the user's back is noticed.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Seen {
         files.insert((session.clone(), path.to_owned()), fingerprint);
     }
 
-    /// The statement that a file as it is now would be changed, which may be shown to a person.
+    /// The statement that a file as it is now would be changed, which may be shown to a user.
     pub(crate) fn state(
         &self,
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! How folders are gone through: ignore files count, links are not followed, closed places are not
+//! How directories are gone through: ignore files count, links are not followed, closed places are not
 //! entered.
 
 mod ignore_files;
@@ -35,18 +35,18 @@ impl Filter {
         Self { ignored, overrides: Override::empty(), types: Types::empty(), shows_hidden }
     }
 
-    /// Whether a walk shows an entry, and enters it if it is a folder.
+    /// Whether a walk shows an entry, and enters it if it is a directory.
     pub fn shows(&self, entry: &DirEntry) -> bool {
         let path = entry.path();
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        match self.overrides.matched(path, is_folder) {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        match self.overrides.matched(path, is_directory) {
             Match::None => {}
             Match::Ignore(_) => return false,
             Match::Whitelist(_) => return true,
         }
-        let ignored = self.ignored.as_ref().map(|files| files.matched(path, is_folder));
+        let ignored = self.ignored.as_ref().map(|files| files.matched(path, is_directory));
         let ignored = ignored.unwrap_or(Match::None);
-        let typed = self.types.matched(path, is_folder).map(drop);
+        let typed = self.types.matched(path, is_directory).map(drop);
         if ignored.is_ignore() || typed.is_ignore() {
             return false;
         }
@@ -72,20 +72,20 @@ impl Filter {
 /// A walk that enters and shows what a filter says.
 #[expect(clippy::disallowed_methods, reason = "this is the place; nothing of its own is read")]
 pub fn filtered(
-    folder: &Path,
+    directory: &Path,
     shows: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) -> WalkBuilder {
-    let mut walk = WalkBuilder::new(folder);
+    let mut walk = WalkBuilder::new(directory);
     walk.standard_filters(false).filter_entry(shows);
     walk
 }
 
-/// A walk of Grep or Glob from a resolved folder that may be read. A list of the person's own is
-/// not asked: it would be looked up in the environment and the home folder.
-pub(crate) fn from(folder: &Path, paths: &Arc<Paths>, filter: &Arc<Filter>) -> WalkBuilder {
+/// A walk of Grep or Glob from a resolved directory that may be read. A list of the user's own is
+/// not asked: it would be looked up in the environment and the home directory.
+pub(crate) fn from(directory: &Path, paths: &Arc<Paths>, filter: &Arc<Filter>) -> WalkBuilder {
     let filter = Arc::clone(filter);
-    let closed = paths.holds_closed(folder).then(|| Arc::clone(paths));
-    let mut walk = filtered(folder, move |entry| {
+    let closed = paths.holds_closed(directory).then(|| Arc::clone(paths));
+    let mut walk = filtered(directory, move |entry| {
         closed.as_ref().is_none_or(|paths| paths.may_enter(entry.path())) && filter.shows(entry)
     });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,9 +94,9 @@ pub(crate) fn from(folder: &Path, paths: &Arc<Paths>, filter: &Arc<Filter>) -> W
 }
 
 /// The ignore files that Grep and Glob go by, in a repository or not.
-pub(crate) fn ignored(folder: &Path) -> IgnoreFiles {
+pub(crate) fn ignored(directory: &Path) -> IgnoreFiles {
     let names = vec![".ignore", ".gitignore"];
-    IgnoreFiles::new(folder, Sources { names, above: true, ..Sources::default() })
+    IgnoreFiles::new(directory, Sources { names, above: true, ..Sources::default() })
 }
 
 /// A path as one line of text.

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_made_with_its_folders_and_its_bytes_are_counted() {
+    async fn a_file_is_made_with_its_directories_and_its_bytes_are_counted() {
         let project = Project::new();
         let args = json!({"file_path": "a/b/c.txt", "content": "héllo\n"});
         let output = project.run(&tool(&project), args).await;
@@ -181,12 +181,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_written_is_refused_with_the_reason() {
-        let project = Project::with(&[("folder/file", "")]);
+        let project = Project::with(&[("directory/file", "")]);
         let tool = tool(&project);
         let args = |path: &str| json!({"file_path": path, "content": "x"});
-        assert_eq!(project.fail(&tool, args("folder")).await, "Not a file: folder");
-        let message = project.fail(&tool, args("folder/file/below")).await;
-        assert!(message.contains("folder/file/below"), "{message}");
+        assert_eq!(project.fail(&tool, args("directory")).await, "Not a file: directory");
+        let message = project.fail(&tool, args("directory/file/below")).await;
+        assert!(message.contains("directory/file/below"), "{message}");
         let message = project.fail(&tool, args("~/.ssh/config")).await;
         assert!(
             message.starts_with("Write access denied: ~/.ssh/config is in a protected location. ")

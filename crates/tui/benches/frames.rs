@@ -166,7 +166,7 @@ fn main() {
     many_files();
 }
 
-/// Letters after `@` in a folder of 100,000 files.
+/// Letters after `@` in a directory of 100,000 files.
 fn many_files() {
     let mut app = App::new(Settings::default(), Instant::now());
     app.connect("bench", Mode::Normal);

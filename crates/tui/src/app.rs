@@ -32,7 +32,7 @@ const TWICE: Duration = Duration::from_secs(2);
 /// One that comes sooner after the one that stopped the model is the same.
 const SAME_PRESS: Duration = Duration::from_millis(300);
 
-/// When the person wanted an end, and of what.
+/// When the user wanted an end, and of what.
 #[derive(Clone, Copy)]
 struct Interruption {
     at: Instant,
@@ -40,7 +40,7 @@ struct Interruption {
     was_busy: bool,
 }
 
-/// What the person has set.
+/// What the user has set.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
@@ -56,7 +56,7 @@ pub struct Settings {
     pub has_mouse: bool,
     /// Whether reasoning is open.
     pub shows_thinking: bool,
-    /// Whether the person is called when a long run ends or asks.
+    /// Whether the user is called when a long run ends or asks.
     pub notifies: bool,
     /// A run that takes longer is long.
     pub long_run: Duration,
@@ -131,7 +131,7 @@ pub struct App {
     saved_draft: String,
     /// Whether the conversation can take input.
     is_connected: bool,
-    /// Whether the terminal has the person's attention, where it tells.
+    /// Whether the terminal has the user's attention, where it tells.
     is_focused: Option<bool>,
     has_mouse: bool,
     /// Pictures that the terminal has, by their blocks, with where they are drawn.
@@ -201,13 +201,13 @@ impl App {
         requests.map(Effect::Ask).into()
     }
 
-    /// Sends words as if the person had, once the conversation takes them.
+    /// Sends words as if the user had, once the conversation takes them.
     pub fn say(&mut self, words: String) {
         self.queue.push(words);
         self.is_dirty = true;
     }
 
-    /// Tells the person something.
+    /// Tells the user something.
     pub fn tell(&mut self, level: Level, text: &str, hint: Option<&str>) {
         self.transcript.notice(level, text, hint);
         self.is_dirty = true;

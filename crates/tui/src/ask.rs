@@ -36,7 +36,7 @@ pub async fn ask(
     let choices = choices.iter().map(choice).collect();
     let selected = refusal.unwrap_or(0);
     let mut question = Question::new(clean(title), parts, choices, selected, Instant::now());
-    // What the person has set holds from the conversation on.
+    // What the user has set holds from the conversation on.
     let (keys, _) = Keymap::new(&Remapped::new());
     loop {
         let now = Instant::now();

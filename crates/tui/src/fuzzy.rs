@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_come_before_their_folders() {
+    fn names_of_files_come_before_their_directories() {
         let files = ["main/other.txt", "src/main.rs", "docs/domain.md", "x.rs"];
         assert_eq!(order("main", &files)[0], "src/main.rs");
         assert_eq!(order("mrs", &files), ["src/main.rs"]);

@@ -16,17 +16,17 @@ pub trait Host {
     /// Does what is asked for. Takes its time; the interface goes on meanwhile.
     async fn answer(&self, request: Request) -> Answer;
 
-    /// Has the person edit a text with their editor. The terminal is theirs until this returns.
+    /// Has the user edit a text with their editor. The terminal is theirs until this returns.
     async fn edit(&self, text: &str) -> Result<String, String>;
 
     /// Sees every event before it is shown.
     fn witness(&self, event: &Event);
 
-    /// Waits until a part of the program wants to ask the person something.
+    /// Waits until a part of the program wants to ask the user something.
     async fn inquiry(&self) -> Inquiry;
 }
 
-/// Something that a part of the program, such as a server, wants to know from the person.
+/// Something that a part of the program, such as a server, wants to know from the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inquiry {
     /// By what the answer is known.
@@ -39,7 +39,7 @@ pub struct Inquiry {
     pub wanted: Wanted,
 }
 
-/// What is wanted of the person.
+/// What is wanted of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Agreement, with what it means.
@@ -85,7 +85,7 @@ pub enum Request {
     Permissions,
     /// Take a remembered permission back.
     Forget(String),
-    /// List themes of the person and of plugins.
+    /// List themes of the user and of plugins.
     Themes,
     /// Use a theme from here on, in later runs too.
     Keep {
@@ -104,7 +104,7 @@ pub enum Request {
     Copy(String),
     /// Tell how things stand.
     Facts,
-    /// Pass on what the person said to an inquiry.
+    /// Pass on what the user said to an inquiry.
     Reply {
         /// The inquiry.
         id: u64,

@@ -24,7 +24,7 @@ pub enum Input {
     Paste(String),
     /// Something was done with the mouse.
     Mouse(Mouse),
-    /// The terminal got or lost the person's attention.
+    /// The terminal got or lost the user's attention.
     Focus(bool),
     /// The terminal told a fact about itself.
     Report(String),
@@ -34,7 +34,7 @@ pub enum Input {
     Closed,
 }
 
-/// What a person is told where a paste does not end.
+/// What a user is told where a paste does not end.
 pub(crate) const STALLED: &str = "a paste has not ended yet; Esc ends it";
 
 /// Something done with the mouse.
@@ -59,7 +59,7 @@ pub enum MouseKind {
     Release,
     /// The wheel was turned away.
     ScrollUp,
-    /// The wheel was turned towards the person.
+    /// The wheel was turned towards the user.
     ScrollDown,
 }
 

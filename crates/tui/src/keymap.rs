@@ -45,7 +45,7 @@ pub enum Action {
     Open,
     /// Copies the last reply.
     Copy,
-    /// Writes in the person's editor.
+    /// Writes in the user's editor.
     Editor,
     /// Catches the mouse, or leaves it to the terminal.
     Mouse,
@@ -134,7 +134,7 @@ pub const ACTIONS: &[Described] = &[
     row(Action::Quit, "quit", "End", &["ctrl+t q", "ctrl+q", "f10"]),
 ];
 
-/// What the person has set keys to do: names of actions with keys in words.
+/// What the user has set keys to do: names of actions with keys in words.
 pub type Remapped = BTreeMap<String, Vec<String>>;
 
 /// Which keys do what.
@@ -185,7 +185,7 @@ impl Keymap {
                 problems.push(format!("`{name}` is no action; there are {}", names.join(", ")));
             }
         }
-        // What a person has set wins over what is usual.
+        // What a user has set wins over what is usual.
         let taken: Vec<Vec<Key>> = bindings
             .iter()
             .filter(|(_, _, is_own)| *is_own)
@@ -262,7 +262,7 @@ impl Keymap {
         all
     }
 
-    /// The key that a person is told of who may want an action: a single one where there is one.
+    /// The key that a user is told of who may want an action: a single one where there is one.
     pub fn hint(&self, action: Action) -> String {
         let keys = self.bindings.iter().filter(|(_, bound)| *bound == action).map(|(keys, _)| keys);
         if let Some(keys) = keys.min_by_key(|keys| keys.len()) {
@@ -303,7 +303,7 @@ fn sequence(words: &str) -> Option<Vec<Key>> {
     keys.filter(|keys| !keys.is_empty())
 }
 
-/// What a person's own keys take away: those of other actions, and letters.
+/// What a user's own keys take away: those of other actions, and letters.
 fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, (keys, action, _)) in bindings.iter().enumerate().filter(|(_, it)| it.2) {

@@ -61,7 +61,7 @@ pub(crate) trait Layer {
         false
     }
 
-    /// The inquiry that it puts to the person.
+    /// The inquiry that it puts to the user.
     fn inquires(&self) -> Option<u64> {
         None
     }

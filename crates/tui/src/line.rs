@@ -31,7 +31,7 @@ type Arguments = Box<dyn Fn(&str) -> Vec<Item> + Send>;
 pub enum Read {
     /// A line, without its end.
     Line(String),
-    /// The person interrupted it; what was written is gone.
+    /// The user interrupted it; what was written is gone.
     Interrupted,
     /// Nothing more will be written.
     End,

@@ -45,11 +45,11 @@ pub enum Effect {
     Send(Box<Input>),
     /// Ask the host.
     Ask(Request),
-    /// Let the person edit this text elsewhere.
+    /// Let the user edit this text elsewhere.
     Edit(String),
     /// Put this on the clipboard.
     Copy(String),
-    /// Call the person.
+    /// Call the user.
     Notify(String),
     /// Catch the mouse, or leave it to the terminal.
     Mouse(bool),

@@ -21,7 +21,7 @@ pub struct Prose {
     voice: Voice,
 }
 
-/// How lines reach the person.
+/// How lines reach the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Voice {
     /// They are seen: bars and rules stand beside the text.
@@ -37,7 +37,7 @@ impl Prose {
         Self { width, theme, markdown: Markdown::default(), voice: Voice::Seen }
     }
 
-    /// The same for lines that reach the person in another way.
+    /// The same for lines that reach the user in another way.
     #[must_use]
     pub fn with(self, voice: Voice) -> Self {
         Self { voice, ..self }
@@ -129,7 +129,7 @@ fn lines(rows: &[Row]) -> String {
     text
 }
 
-/// A person's words, without the tag in which a program packs them for a model.
+/// A user's words, without the tag in which a program packs them for a model.
 pub fn words(prompt: &str) -> &str {
     let inner = prompt.strip_prefix("<prompt>\n").and_then(|it| it.strip_suffix("\n</prompt>"));
     inner.filter(|words| !words.contains("</prompt>")).unwrap_or(prompt)

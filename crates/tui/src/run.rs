@@ -86,7 +86,7 @@ pub async fn run(
 struct Running<'a> {
     host: &'a dyn Host,
     asked: FuturesUnordered<LocalBoxFuture<'a, Answer>>,
-    /// What somebody will want to know from the person.
+    /// What somebody will want to know from the user.
     inquiry: LocalBoxFuture<'a, Inquiry>,
     outbox: VecDeque<Input>,
     next_frame: Instant,

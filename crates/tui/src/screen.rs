@@ -187,7 +187,7 @@ impl Screen {
         self.write(if is_caught { raw::MOUSE_ON } else { raw::MOUSE_OFF })
     }
 
-    /// Calls the person: the bell, and a message where the terminal shows such.
+    /// Calls the user: the bell, and a message where the terminal shows such.
     pub(crate) fn notify(&mut self, text: &str) -> io::Result<()> {
         let safe: String = text.chars().filter(|c| !c.is_control() && *c != ';').collect();
         self.write(&format!("\x07\x1b]9;{safe}\x07\x1b]777;notify;Brynhild;{safe}\x07"))

@@ -33,7 +33,7 @@ pub(crate) struct Status {
     turn: Option<Instant>,
     /// Since when the conversation is being opened.
     opening: Option<Instant>,
-    /// Since when the person is asked something.
+    /// Since when the user is asked something.
     asking: Option<Instant>,
     /// Background commands that run, by their numbers.
     jobs: BTreeSet<u32>,
@@ -86,7 +86,7 @@ impl Status {
         self.opening = is_opening.then(|| self.opening.unwrap_or(now));
     }
 
-    /// Takes note of whether a question is open: whatever else goes on, somebody waits for the person.
+    /// Takes note of whether a question is open: whatever else goes on, somebody waits for the user.
     pub(crate) fn set_asking(&mut self, is_asking: bool, now: Instant) {
         self.asking = is_asking.then(|| self.asking.unwrap_or(now));
     }

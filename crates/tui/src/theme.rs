@@ -29,7 +29,7 @@ pub enum Role {
     Link,
     /// The program's own color.
     Accent,
-    /// What the person said.
+    /// What the user said.
     Person,
     /// What went well.
     Good,

@@ -1,4 +1,4 @@
-"""The notes themselves: one JSON object a line, in the folder that the plugin may write."""
+"""The notes themselves: one JSON object a line, in the directory that the plugin may write."""
 
 import json
 import os

@@ -15,7 +15,7 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
 use plugins::chibi::{Plugins, Settings, find};
-use plugins::folders::Folders;
+use plugins::directories::Directories;
 use plugins::plugin::Place;
 use plugins::python::Surroundings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -33,16 +33,18 @@ const INPUT: &str = "{\"text\":\"hello\"}";
 /// Measures all of it.
 pub(crate) fn measure(report: &mut Report) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let rig =
-        Rig { folder: tempfile::tempdir().expect("a folder"), runtime: runtime.expect("one") };
-    fs::create_dir_all(rig.folder.path().join("work")).expect("a folder");
-    fs::create_dir_all(rig.folder.path().join("home")).expect("a folder");
+    let rig = Rig {
+        directory: tempfile::tempdir().expect("a directory"),
+        runtime: runtime.expect("one"),
+    };
+    fs::create_dir_all(rig.directory.path().join("work")).expect("a directory");
+    fs::create_dir_all(rig.directory.path().join("home")).expect("a directory");
     rig.call(report);
     rig.many(report);
 }
 
 struct Rig {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     runtime: Runtime,
 }
 
@@ -50,8 +52,8 @@ impl Rig {
     fn sandbox(&self) -> Arc<dyn Sandbox> {
         sandbox::ladder(sandbox::Settings {
             helper: crate::helper(),
-            state: self.folder.path().join("sandbox"),
-            home: Some(self.folder.path().join("home")),
+            state: self.directory.path().join("sandbox"),
+            home: Some(self.directory.path().join("home")),
             rung: None,
             notice: None,
             egress: None,
@@ -63,8 +65,8 @@ impl Rig {
         })
     }
 
-    fn plugins(&self, folder: &str) -> Plugins {
-        let base = self.folder.path();
+    fn plugins(&self, directory: &str) -> Plugins {
+        let base = self.directory.path();
         let variables = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
         let settings = Settings {
             kept: base.join("kept.json"),
@@ -84,17 +86,17 @@ impl Rig {
             on_output: Arc::new(|plugin, line| panic!("{plugin} says: {line}")),
             console: None,
         };
-        let folders = Folders::default();
-        let found = find(&base.join(folder), Place::Global, &folders);
-        let open = Plugins::open(found.candidates, settings, Mode::Normal, &folders);
+        let directories = Directories::default();
+        let found = find(&base.join(directory), Place::Global, &directories);
+        let open = Plugins::open(found.candidates, settings, Mode::Normal, &directories);
         let plugins = self.runtime.block_on(open);
         assert!(plugins.problems.is_empty(), "{:?}", plugins.problems);
         plugins
     }
 
-    fn script(&self, folder: &str, name: &str) -> PathBuf {
-        let file = self.folder.path().join(folder).join(name);
-        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    fn script(&self, directory: &str, name: &str) -> PathBuf {
+        let file = self.directory.path().join(directory).join(name);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
         let text = format!(
             "#!/bin/sh\n[ \"$1\" = --schema ] || exec cat\n\
              echo '{{\"name\": \"{name}\", \"description\": \"gives back what it is told\"}}'\n"
@@ -139,7 +141,7 @@ impl Rig {
 
     /// Starts the program in the sandbox, feeds it and reads it to its end.
     async fn by_hand(&self, sandbox: &dyn Sandbox, file: &Path) -> Duration {
-        let base = self.folder.path();
+        let base = self.directory.path();
         let env = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
         let profile = Profile {
             workspace: base.join("work"),

@@ -24,13 +24,13 @@ pub(crate) fn measure(report: &mut Report) {
 }
 
 async fn all(report: &mut Report) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let home = folder.path().join("home");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let home = directory.path().join("home");
     let work = home.join("work");
     std::fs::create_dir_all(work.join(".git")).expect("a workspace");
     let settings = |rung| Settings {
         helper: crate::helper(),
-        state: folder.path().join("state"),
+        state: directory.path().join("state"),
         home: Some(home.clone()),
         rung: Some(rung),
         notice: None,

@@ -30,22 +30,22 @@ const KINDS: [(&str, &str, &str); 21] = [
     ("broken text", ")}]fi;;&& ' ", "curl x"),
     ("here-documents", "cat <<'EOF'\na b c\nEOF\n", "curl x"),
     ("interpreters", "python3 -c 'a(b, c)'; ", "curl x"),
-    ("changes of folder", "cd d#; cat a#; ", "curl x"),
+    ("changes of directory", "cd d#; cat a#; ", "curl x"),
     ("additions to a file", "echo # >> log; ", "curl x"),
     ("patterns", "cat d#/*.txt; ", "curl x"),
     ("elements", "let a#=b[#]; ", "curl x"),
     ("variables", "a#=b#; cat $a#; ", "curl x"),
-    ("folders that are entered", "cd src && cat a#; ", "curl x"),
+    ("directories that are entered", "cd src && cat a#; ", "curl x"),
     ("groups", "(cd d# && make); ", "curl x"),
     ("one variable", "X=$X#; ", "cat $X"),
 ];
 
 /// Measures decisions.
 pub(crate) fn measure(report: &mut Report) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let workspace = folder.path().canonicalize().expect("it is there");
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let workspace = directory.path().canonicalize().expect("it is there");
     for name in ["secrets", "src", "tests"] {
-        fs::create_dir(workspace.join(name)).expect("a folder can be made");
+        fs::create_dir(workspace.join(name)).expect("a directory can be made");
     }
     for name in [".env", "README.md", "secrets/key", "src/main.rs", "tests/one.rs"] {
         fs::write(workspace.join(name), "x").expect("a file can be written");

@@ -70,23 +70,23 @@ pub(crate) fn measure(report: &mut Report) {
 }
 
 struct Rig {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     runtime: Runtime,
 }
 
 impl Rig {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let folder = tempfile::tempdir().expect("a folder");
+        let directory = tempfile::tempdir().expect("a directory");
         for name in ["work", "home", "config"] {
-            fs::create_dir(folder.path().join(name)).expect("a folder");
+            fs::create_dir(directory.path().join(name)).expect("a directory");
         }
-        fs::write(folder.path().join("config/hooks.yaml"), HOOKS).expect("a file");
-        Self { folder, runtime: runtime.expect("one") }
+        fs::write(directory.path().join("config/hooks.yaml"), HOOKS).expect("a file");
+        Self { directory, runtime: runtime.expect("one") }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn sandbox(&self) -> Arc<dyn Sandbox> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use plugins::folders::Folders;
+use plugins::directories::Directories;
 use plugins::initrunner::custom::{Depth, RolePython, Wanted, plugin};
 use plugins::initrunner::registry::Types;
 use plugins::initrunner::role::{Role, ToolEntry};
@@ -32,10 +32,10 @@ pub(crate) fn measure(report: &mut Report) {
 }
 
 fn warm_call(rig: &Rig, report: &mut Report) {
-    let folder = rig.folder.path().join("role");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join("say_tools.py"), MODULE).expect("a file");
-    let role = Role { name: "sayer".into(), file: folder.join("role.yaml"), ..Role::default() };
+    let directory = rig.directory.path().join("role");
+    fs::create_dir_all(&directory).expect("a directory");
+    fs::write(directory.join("say_tools.py"), MODULE).expect("a file");
+    let role = Role { name: "sayer".into(), file: directory.join("role.yaml"), ..Role::default() };
     let fields = json!({"type": "custom", "module": "say_tools", "config": {"a": 1}});
     let fields = fields.as_object().expect("a mapping").clone();
     let entry = ToolEntry { kind: "custom".into(), fields };
@@ -48,8 +48,8 @@ fn warm_call(rig: &Rig, report: &mut Report) {
     };
     let (hosts, context) = (rig.hosts(), context());
     let plugin = plugin(&wanted, PluginSettings::default());
-    let folders = Folders::default();
-    let python = rig.runtime.block_on(RolePython::open(hosts.clone(), plugin, &folders));
+    let directories = Directories::default();
+    let python = rig.runtime.block_on(RolePython::open(hosts.clone(), plugin, &directories));
     let findings = python.findings(0, &entry, "tools[0]");
     assert!(findings.is_empty(), "{findings:?}");
     let tool = python.tools(0).pop().expect("a tool");
@@ -103,20 +103,20 @@ fn imports(rig: &Rig, report: &mut Report) {
 
 /// What a worker does before a tool's module imports a toolset.
 fn stand_in() -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../plugins/python");
-    let folder = folder.canonicalize().expect("the sources of the host");
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../plugins/python");
+    let directory = directory.canonicalize().expect("the sources of the host");
     format!(
         "import sys\nhere = {:?}\nsys.path.insert(0, here + '/shim')\n\
          host = type(sys)('brynhild_host')\nhost.__path__ = [here]\n\
          sys.modules['brynhild_host'] = host\n\
          from brynhild_host.adapters.initrunner.imports import Imports\n\
          Imports('/nowhere', ()).begin()\n{IMPORT}\n",
-        folder.display().to_string()
+        directory.display().to_string()
     )
 }
 
 fn run(rig: &Rig, code: &str) -> Duration {
-    let kept = format!("pycache_prefix={}", rig.folder.path().join("pycache").display());
+    let kept = format!("pycache_prefix={}", rig.directory.path().join("pycache").display());
     let mut command = command(&rig.python);
     command.args(["-I", "-X", &kept, "-c", code]);
     let started = Instant::now();

@@ -12,10 +12,10 @@ use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
 
 const RUNS: usize = 11;
 
-/// Makes the reply in which a person interrupts.
+/// Makes the reply in which a user interrupts.
 type Make = fn() -> Reply;
 
-/// Measures it in the states in which a person interrupts.
+/// Measures it in the states in which a user interrupts.
 pub(crate) fn measure(report: &mut Report) {
     let states: [(&str, Make); 4] = [
         ("before a reply", || Reply::text("never").withhold()),

@@ -18,7 +18,7 @@ pub(crate) struct Cost {
     pub(crate) peak_megabytes: f64,
 }
 
-/// A program with its arguments, folder and variables.
+/// A program with its arguments, directory and variables.
 #[derive(Clone)]
 pub(crate) struct Job {
     program: PathBuf,
@@ -54,10 +54,10 @@ impl Job {
         self
     }
 
-    /// Runs it in another folder, which is the project.
-    pub(crate) fn project(mut self, folder: &Path) -> Self {
-        folder.clone_into(&mut self.cwd);
-        self.env.push(("BRYNHILD_PROJECT_ROOT", folder.to_owned()));
+    /// Runs it in another directory, which is the project.
+    pub(crate) fn project(mut self, directory: &Path) -> Self {
+        directory.clone_into(&mut self.cwd);
+        self.env.push(("BRYNHILD_PROJECT_ROOT", directory.to_owned()));
         self
     }
 
@@ -128,7 +128,7 @@ impl Rig {
     /// An empty project.
     pub(crate) fn new() -> Self {
         let project = Project::with_binary(env!("CARGO_BIN_EXE_brynhild"));
-        fs::create_dir(project.home().join("tmp")).expect("a folder for temporary files");
+        fs::create_dir(project.home().join("tmp")).expect("a directory for temporary files");
         Self { project }
     }
 
@@ -155,8 +155,8 @@ impl Rig {
     }
 
     /// Where configuration and sessions are.
-    pub(crate) fn config_folder(&self) -> PathBuf {
-        self.project.config_folder()
+    pub(crate) fn config_directory(&self) -> PathBuf {
+        self.project.config_directory()
     }
 
     /// The shipped program with these arguments.
@@ -199,10 +199,10 @@ impl Rig {
 
     /// Deletes sessions and logs: names are made of seconds, and many runs fit into one.
     pub(crate) fn forget(&self) {
-        let sessions = self.project.config_folder().join("sessions");
+        let sessions = self.project.config_directory().join("sessions");
         let logs = fs::read_dir(self.path("tmp")).into_iter().flatten().flatten();
-        for folder in logs.map(|entry| entry.path()).chain([sessions]) {
-            for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for directory in logs.map(|entry| entry.path()).chain([sessions]) {
+            for file in fs::read_dir(directory).into_iter().flatten().flatten() {
                 // What cannot be deleted does no harm.
                 let _ = fs::remove_file(file.path());
             }
@@ -213,7 +213,7 @@ impl Rig {
 /// Starts a program the way a shell does.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a measurement starts programs as a person does, without a sandbox around them"
+    reason = "a measurement starts programs as a user does, without a sandbox around them"
 )]
 pub(crate) fn command(program: &Path) -> Command {
     Command::new(program)

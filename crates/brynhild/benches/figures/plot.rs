@@ -42,11 +42,11 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// Writes the figure into the folder of the documentation's plots.
+    /// Writes the figure into the directory of the documentation's plots.
     pub(crate) fn save(&self, name: &str) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plots");
-        fs::create_dir_all(&folder).expect("a folder for plots");
-        fs::write(folder.join(name), self.svg()).expect("a file for the plot");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plots");
+        fs::create_dir_all(&directory).expect("a directory for plots");
+        fs::write(directory.join(name), self.svg()).expect("a file for the plot");
     }
 
     fn svg(&self) -> String {

@@ -63,7 +63,7 @@ pub(crate) fn measure(report: &mut Report) {
 }
 
 pub(crate) struct Rig {
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
     pub(crate) runtime: Runtime,
     pub(crate) python: PathBuf,
 }
@@ -74,13 +74,13 @@ impl Rig {
         let look = ["-c", "import sys; print(sys.executable)"];
         let said = command(Path::new("python3")).args(look).output().expect("`python3`").stdout;
         let python = PathBuf::from(String::from_utf8(said).expect("a path").trim());
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir(folder.path().join("work")).expect("a folder");
-        Self { folder, runtime: runtime.expect("a runtime"), python }
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::create_dir(directory.path().join("work")).expect("a directory");
+        Self { directory, runtime: runtime.expect("a runtime"), python }
     }
 
     pub(crate) fn hosts(&self) -> Hosts {
-        let base = self.folder.path();
+        let base = self.directory.path();
         let sandbox = sandbox::ladder(sandbox::Settings {
             helper: crate::helper(),
             state: base.join("sandbox"),
@@ -94,7 +94,8 @@ impl Rig {
             tracker: None,
             signs_commits: false,
         });
-        let path = format!("{}:/usr/bin:/bin", self.python.parent().expect("a folder").display());
+        let path =
+            format!("{}:/usr/bin:/bin", self.python.parent().expect("a directory").display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
         Hosts::new(HostSettings {
             state: base.join("state"),
@@ -119,10 +120,10 @@ impl Rig {
     }
 
     fn plugin(&self, name: &str) -> Plugin {
-        let root = self.folder.path().join("plugins").join(name);
+        let root = self.directory.path().join("plugins").join(name);
         let tools = root.join("tools");
         if !tools.exists() {
-            fs::create_dir_all(&tools).expect("a folder");
+            fs::create_dir_all(&tools).expect("a directory");
             fs::write(root.join("plugin.yaml"), "name: x\n").expect("a file");
             let text = TOOL.replace("NAME", &name.replace('-', "_"));
             fs::write(tools.join("say.py"), text).expect("a file");

@@ -198,9 +198,9 @@ fn session(report: &mut Report, megabytes: u64, shape: Shape) -> Figures {
     let server = ModelServer::start([Reply::text("On it.")]).repeat_last().forget_requests();
     let rig = Rig::with_model(&server);
     rig.more("logging:\n  enabled: false\n");
-    let folder = rig.config_folder().join("sessions");
-    let events = generate(&folder, megabytes << 20, shape);
-    let log = folder.join("large.jsonl");
+    let directory = rig.config_directory().join("sessions");
+    let events = generate(&directory, megabytes << 20, shape);
+    let log = directory.join("large.jsonl");
     let resume = rig.brynhild(&["chat", "Go on", "--resume", "large"]);
     let find = rig.brynhild(&["session", "search", "needle77x"]);
     let first = find.wall();
@@ -273,8 +273,8 @@ fn read(path: &Path) -> Duration {
 }
 
 /// Writes a session of so many bytes; returns how many events it has.
-fn generate(folder: &Path, bytes: u64, shape: Shape) -> u64 {
-    let store = Store::new(folder);
+fn generate(directory: &Path, bytes: u64, shape: Shape) -> u64 {
+    let store = Store::new(directory);
     let id = SessionId::parse("large").expect("a name");
     let log = store.create(&id).expect("a session");
     let mut state = 1;

@@ -78,7 +78,7 @@ fn add(report: &mut Report, what: &str, ours: &Job, theirs: &Job) {
 #[expect(clippy::disallowed_methods, reason = "the search path tells where `rg` is")]
 fn ripgrep() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join("rg")).find(|rg| rg.is_file())
+    std::env::split_paths(&path).map(|directory| directory.join("rg")).find(|rg| rg.is_file())
 }
 
 /// The sources of crates that cargo has unpacked.
@@ -94,12 +94,12 @@ fn sources() -> Option<PathBuf> {
 fn generated(rig: &Rig) -> PathBuf {
     let tree = rig.path("tree");
     let line = "    let value = unsafe { slice.get_unchecked(index) }; // some words to search\n";
-    for folder in 0..200 {
-        let folder = tree.join(format!("folder-{folder}/src"));
-        fs::create_dir_all(&folder).expect("a folder");
+    for directory in 0..200 {
+        let directory = tree.join(format!("directory-{directory}/src"));
+        fs::create_dir_all(&directory).expect("a directory");
         for file in 0..50 {
             let text = format!("fn number_{file}_exact() {{\n{}}}\n", line.repeat(100));
-            fs::write(folder.join(format!("file-{file}.rs")), text).expect("a file");
+            fs::write(directory.join(format!("file-{file}.rs")), text).expect("a file");
         }
     }
     tree

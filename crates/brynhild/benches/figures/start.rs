@@ -34,7 +34,7 @@ pub(crate) fn measure(report: &mut Report) {
 fn plugins(report: &mut Report, count: usize, aim: Aim) {
     let (with, without) = (Rig::new(), Rig::new());
     for number in 0..count {
-        plugin(&with.config_folder().join(format!("plugins/plugin-{number}")), number);
+        plugin(&with.config_directory().join(format!("plugins/plugin-{number}")), number);
     }
     let job = |rig: &Rig| rig.brynhild(&["tools", "list"]).hushed();
     let more = more(&job(&with), &job(&without), Job::wall);
@@ -57,7 +57,7 @@ fn plugin(root: &Path, number: usize) {
          \"string\"}}}}}}\n\n    async def execute(self, input):\n        \
          return ToolResult(True, input[\"text\"])\n"
     );
-    fs::create_dir_all(root.join("tools")).expect("a folder");
+    fs::create_dir_all(root.join("tools")).expect("a directory");
     fs::write(root.join("plugin.yaml"), manifest).expect("a file");
     fs::write(root.join("tools/tool.py"), tool).expect("a file");
 }
@@ -74,7 +74,7 @@ fn servers(report: &mut Report) {
     let entries = (0..SERVERS).map(|number| (format!("server-{number}"), entry.clone()));
     let entries: Map<String, Value> = entries.collect();
     let document = json!({"mcpServers": entries}).to_string();
-    fs::write(with.config_folder().join("mcp.json"), document).expect("a file");
+    fs::write(with.config_directory().join("mcp.json"), document).expect("a file");
     let job = |rig: &Rig| rig.brynhild(&["chat", "Say hello"]).hushed();
     let arrival = |job: &Job| {
         let time = arrival(&model, job);

@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
 
-const FOLDERS: usize = 2_000;
+const DIRECTORIES: usize = 2_000;
 const FILES: usize = 10;
 const RUNS: usize = 15;
 
 /// Measures it.
 pub(crate) fn measure(report: &mut Report) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let root = folder.path().canonicalize().expect("its path").join("work");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let root = directory.path().canonicalize().expect("its path").join("work");
     let paths = workspace(&root);
     let settings = Settings {
-        folder: root.with_file_name("store"),
+        directory: root.with_file_name("store"),
         root: root.clone(),
         tracker: Arc::new(ChangeTracker::new(root.clone())),
         others: Vec::new(),
@@ -62,11 +62,11 @@ pub(crate) fn measure(report: &mut Report) {
 
 fn workspace(root: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
-    for folder in 0..FOLDERS {
-        let folder = root.join(format!("folder-{folder}"));
-        fs::create_dir_all(&folder).expect("a folder");
+    for directory in 0..DIRECTORIES {
+        let directory = root.join(format!("directory-{directory}"));
+        fs::create_dir_all(&directory).expect("a directory");
         for file in 0..FILES {
-            let path = folder.join(format!("file-{file}.txt"));
+            let path = directory.join(format!("file-{file}.txt"));
             fs::write(&path, format!("{}\n", path.display()).repeat(20)).expect("a file");
             paths.push(path);
         }

@@ -80,7 +80,7 @@ fn call(sandbox: &str, fill: Fill) -> (f64, f64, f64) {
     let next = requests.iter().skip(1).map(|request| request.arrived);
     let times: Vec<Duration> =
         sent.iter().zip(next).map(|(sent, next)| next.duration_since(*sent)).collect();
-    let disk = size(&rig.config_folder());
+    let disk = size(&rig.config_directory());
     (milliseconds(median(times[WARM_UP..].to_vec())), milliseconds(times[0]), disk)
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct ChatArgs {
     /// The task must end with the Finish tool
     #[arg(long)]
     pub(crate) require_finish: bool,
-    /// Play a role: a file, or a name in the folder `agents` of your configuration
+    /// Play a role: a file, or a name in the directory `agents` of your configuration
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Write no conversation log

@@ -16,7 +16,7 @@ pub(crate) enum PluginCommand {
     },
     /// Check a plugin strictly, with all its parts
     Validate {
-        /// The folder, or the name of a plugin that is installed
+        /// The directory, or the name of a plugin that is installed
         path: PathBuf,
     },
     /// Print where plugins are looked for, the strongest place last
@@ -80,7 +80,7 @@ pub(crate) enum HooksCommand {
     },
     /// Check files of hooks
     Validate {
-        /// A file, or a plugin's folder; all files that count where none is named
+        /// A file, or a plugin's directory; all files that count where none is named
         path: Option<PathBuf>,
     },
 }

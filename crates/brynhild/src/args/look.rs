@@ -160,7 +160,7 @@ pub(crate) enum LogsCommand {
     },
     /// Print a log; the newest where none is named
     View {
-        /// A file, or its name in the log folder
+        /// A file, or its name in the log directory
         file: Option<PathBuf>,
         /// Every line as it is
         #[arg(long)]
@@ -171,7 +171,7 @@ pub(crate) enum LogsCommand {
     },
     /// Write a log as Markdown
     Export {
-        /// A file, or its name in the log folder
+        /// A file, or its name in the log directory
         file: Option<PathBuf>,
         /// Where to; `-` is standard output
         #[arg(short = 'o', long, default_value = "-")]
@@ -191,7 +191,7 @@ pub(crate) enum LogsCommand {
     },
     /// Print what went over the wire in a run with `--raw-log`; the newest where none is named
     Raw {
-        /// A file, or its name in the log folder
+        /// A file, or its name in the log directory
         file: Option<PathBuf>,
         /// List the files instead, newest first
         #[arg(long, conflicts_with_all = ["file", "index", "direction", "summary"])]

@@ -54,7 +54,7 @@ pub(crate) enum SessionCommand {
     },
     /// Take back what the last turns changed in files; what somebody changed since stays
     Undo {
-        /// The session: its name, a unique beginning of it, or `last`; the newest of this folder
+        /// The session: its name, a unique beginning of it, or `last`; the newest of this directory
         /// where none is given
         id: Option<String>,
         /// How many turns
@@ -160,9 +160,9 @@ pub(crate) enum SkillCommand {
         #[arg(long)]
         body: bool,
     },
-    /// Check a skill's folder strictly
+    /// Check a skill's directory strictly
     Validate {
-        /// The folder
+        /// The directory
         path: PathBuf,
     },
 }
@@ -238,7 +238,7 @@ pub(crate) enum PermissionsCommand {
 /// What `trust` takes.
 #[derive(Args, Debug)]
 pub(crate) struct TrustArgs {
-    /// The project; the one of this folder where none is named
+    /// The project; the one of this directory where none is named
     pub(crate) path: Option<PathBuf>,
     /// Let its text be read and nothing of it run, and ask no more
     #[arg(long, conflicts_with = "yes")]

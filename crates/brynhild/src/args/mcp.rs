@@ -16,7 +16,7 @@ pub(crate) enum McpCommand {
     Remove {
         /// Its name
         name: String,
-        /// Whose file; the person's own where it stands in both
+        /// Whose file; the user's own where it stands in both
         #[arg(long)]
         scope: Option<McpScope>,
     },

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// What `run` takes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
-    /// The role's file, or its folder
+    /// The role's file, or its directory
     pub(crate) role: PathBuf,
     /// The prompt, with or without `-p` before it; standard input where there is none
     pub(crate) prompt: Vec<String>,
@@ -50,7 +50,7 @@ pub(crate) struct InitArgs {
     /// Its name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
-    /// The folder to write it to; this one where none is named
+    /// The directory to write it to; this one where none is named
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }

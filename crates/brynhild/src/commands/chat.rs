@@ -29,7 +29,7 @@ use crate::setup::{self, Setup};
 use crate::slash::{self, Once};
 use crate::world::World;
 
-/// How long standard input may say nothing before the person is told that we wait for it.
+/// How long standard input may say nothing before the user is told that we wait for it.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Answers a prompt.
@@ -78,10 +78,10 @@ fn check_target(args: &ChatArgs) -> Result<(), Problem> {
     let Some(path) = args.markdown_output.as_deref().filter(|path| *path != Path::new("-")) else {
         return Ok(());
     };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    if path.is_dir() || directory.is_some_and(|directory| !directory.is_dir()) {
         return Err(Problem::misuse(format!("`-o {}` is no place for a file", path.display()))
-            .hint("name a file in a folder that exists"));
+            .hint("name a file in a directory that exists"));
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ async fn spoken(world: &World, args: &ChatArgs) -> Result<Option<Spoken>, Proble
     Ok(Some(Spoken { prompt, skill, is_command }))
 }
 
-/// Standard input, with a word to the person where it is slow to end.
+/// Standard input, with a word to the user where it is slow to end.
 async fn piped() -> Result<String, Problem> {
     let mut reading = tokio::task::spawn_blocking(prompt_source::read_stdin);
     let finished = tokio::select! {

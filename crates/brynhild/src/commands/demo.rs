@@ -22,16 +22,16 @@ use crate::world::World;
 pub(crate) async fn run(world: &World) -> Outcome {
     let demo = &BUNDLED[0];
     check_python(world)?;
-    let folder = fresh_folder(&world.environment.temp)?;
+    let directory = fresh_directory(&world.environment.temp)?;
     for (name, text) in demo.files {
-        fs::write(folder.join(name), text)?;
+        fs::write(directory.join(name), text)?;
     }
-    let outcome = play(world, &folder, demo.name, demo.prompt).await;
-    fs::remove_dir_all(&folder)?;
+    let outcome = play(world, &directory, demo.name, demo.prompt).await;
+    fs::remove_dir_all(&directory)?;
     outcome
 }
 
-async fn play(world: &World, folder: &Path, model: &str, prompt: &str) -> Outcome {
+async fn play(world: &World, directory: &Path, model: &str, prompt: &str) -> Outcome {
     let global = Global {
         provider: Some("script".to_owned()),
         model: Some(model.to_owned()),
@@ -39,19 +39,19 @@ async fn play(world: &World, folder: &Path, model: &str, prompt: &str) -> Outcom
         yes: true,
         ..world.global.clone()
     };
-    let world = World::read_at(global, folder)?;
+    let world = World::read_at(global, directory)?;
     output::hint(&format!(
         "a scripted model works on a copy of a small project in {}",
-        folder.display()
+        directory.display()
     ));
     let args = ChatArgs { no_save: true, no_log: true, ..ChatArgs::default() };
     let mind = Arc::new(assemble::mind(&world).await?);
-    let setup = Setup::new(&world, &args, folder, &mind).await?;
-    let chosen = session_choice::choose(&world, folder, args.no_save)?;
+    let setup = Setup::new(&world, &args, directory, &mind).await?;
+    let chosen = session_choice::choose(&world, directory, args.no_save)?;
     let keeping = chosen.keeping;
     let backstage = setup.backstage.clone();
     let conversation =
-        setup.open(&world, folder, Some(&mind), setup::beginning(&world, folder, chosen))?;
+        setup.open(&world, directory, Some(&mind), setup::beginning(&world, directory, chosen))?;
     let mut view = chat::view(&world, true, keeping, Value::Null);
     let input = Input::Prompt(prompt.to_owned());
     let shown = frontends::run(conversation, input, view.as_mut()).await;
@@ -62,28 +62,28 @@ async fn play(world: &World, folder: &Path, model: &str, prompt: &str) -> Outcom
 /// The small project is written in Python, so its tests need that.
 fn check_python(world: &World) -> Result<(), Problem> {
     let path = world.environment.variable("PATH").unwrap_or_default();
-    if std::env::split_paths(path).any(|folder| folder.join("python3").is_file()) {
+    if std::env::split_paths(path).any(|directory| directory.join("python3").is_file()) {
         return Ok(());
     }
     Err(Problem::misuse("the demo works on a project in Python, and there is no `python3` in PATH")
         .hint("install Python 3, or go straight to `brynhild chat PROMPT` with a model"))
 }
 
-/// A folder of our own that nobody else could have prepared.
-fn fresh_folder(temp: &Path) -> Result<PathBuf, Problem> {
+/// A directory of our own that nobody else could have prepared.
+fn fresh_directory(temp: &Path) -> Result<PathBuf, Problem> {
     let temp = temp.canonicalize()?;
     for number in 0..1000_u32 {
-        let folder = temp.join(format!("brynhild-demo-{}-{number}", std::process::id()));
-        match fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
+        let directory = temp.join(format!("brynhild-demo-{}-{number}", std::process::id()));
+        match fs::create_dir(&directory) {
+            Ok(()) => return Ok(directory),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => {
                 return Err(Problem::failed(format!(
                     "cannot create {}: {error}",
-                    folder.display()
+                    directory.display()
                 )));
             }
         }
     }
-    Err(Problem::failed(format!("no free name for a folder in {}", temp.display())))
+    Err(Problem::failed(format!("no free name for a directory in {}", temp.display())))
 }

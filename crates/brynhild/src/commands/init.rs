@@ -12,7 +12,7 @@ use crate::world::World;
 /// What stands for the name in a template.
 const NAME: &str = "__NAME__";
 
-/// A file to write: its path below the output folder, and its text.
+/// A file to write: its path below the output directory, and its text.
 struct Draft {
     path: String,
     text: &'static str,
@@ -21,10 +21,10 @@ struct Draft {
 /// Writes a template's files.
 pub(crate) fn run(world: &World, args: &InitArgs) -> Outcome {
     let name = named(args)?;
-    let folder = world.environment.cwd.join(args.output.as_deref().unwrap_or(Path::new("")));
+    let directory = world.environment.cwd.join(args.output.as_deref().unwrap_or(Path::new("")));
     let drafts = drafts(args.template, &name);
     for draft in &drafts {
-        let path = folder.join(&draft.path);
+        let path = directory.join(&draft.path);
         if path.symlink_metadata().is_ok() {
             let text = format!("{} is there already and stays as it is", path.display());
             return Err(Problem::misuse(text).hint("choose another `--name` or `--output`"));
@@ -32,7 +32,7 @@ pub(crate) fn run(world: &World, args: &InitArgs) -> Outcome {
     }
     let mut written: Vec<PathBuf> = Vec::new();
     for draft in &drafts {
-        let path = folder.join(&draft.path);
+        let path = directory.join(&draft.path);
         write(&path, &draft.text.replace(NAME, &name))?;
         written.push(path);
     }
@@ -107,8 +107,8 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// What to do with it.
-fn next(template: Template, name: &str, folder: Option<&Path>) -> String {
-    let at = |path: String| folder.unwrap_or(Path::new("")).join(path).display().to_string();
+fn next(template: Template, name: &str, directory: Option<&Path>) -> String {
+    let at = |path: String| directory.unwrap_or(Path::new("")).join(path).display().to_string();
     match template {
         Template::Tool => {
             format!("a role beside it uses it by `tools: [{{type: custom, module: {name}}}]`")
@@ -117,10 +117,10 @@ fn next(template: Template, name: &str, folder: Option<&Path>) -> String {
             format!("`brynhild run {} -p PROMPT` plays it", at(format!("{name}.yaml")))
         }
         Template::Plugin => {
-            let folder = at(name.to_owned());
+            let directory = at(name.to_owned());
             format!(
-                "`brynhild trust --plugin-dir {folder}` trusts it where it lies in a project, and \
-                 `brynhild tools list --plugin-dir {folder}` shows its tool"
+                "`brynhild trust --plugin-dir {directory}` trusts it where it lies in a project, and \
+                 `brynhild tools list --plugin-dir {directory}` shows its tool"
             )
         }
         Template::Skill => {

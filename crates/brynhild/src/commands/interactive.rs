@@ -39,7 +39,7 @@ pub(crate) fn is_wanted(world: &World) -> bool {
     terminal.stdin && terminal.stdout && world.can_redraw() && is_text && !world.global.plain
 }
 
-/// Talks until the person has enough, after some first words where there are any.
+/// Talks until the user has enough, after some first words where there are any.
 pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     let settings = settings(&world);
     let wishes = wishes(&world, &settings);
@@ -255,7 +255,7 @@ fn wishes(world: &World, settings: &Settings) -> Wishes {
     }
 }
 
-/// What the person has set.
+/// What the user has set.
 fn settings(world: &World) -> Settings {
     let environment = &world.environment;
     let ui = &world.config().ui;

@@ -114,7 +114,7 @@ fn warn_of_damage(path: &Path, skipped: u64) {
     }
 }
 
-/// The log file that is meant: a path, a name in the log folder, or the newest.
+/// The log file that is meant: a path, a name in the log directory, or the newest.
 pub(crate) fn locate(world: &World, file: Option<&Path>) -> Result<PathBuf, Problem> {
     locate_kind(world, Kind::Conversation, file)
 }
@@ -131,15 +131,15 @@ fn locate_kind(world: &World, kind: Kind, file: Option<&Path>) -> Result<PathBuf
 }
 
 fn list(world: &World, kind: Kind, limit: usize) -> Outcome {
-    let folder = world.log_dir();
-    let mut logs = conversation_log::list(&folder, kind)?;
+    let directory = world.log_dir();
+    let mut logs = conversation_log::list(&directory, kind)?;
     logs.truncate(limit);
     if world.wants_json() {
-        output::json(&json!({"logs": logs, "log_dir": folder.display().to_string()}))?;
+        output::json(&json!({"logs": logs, "log_dir": directory.display().to_string()}))?;
         return Ok(Exit::Done);
     }
     if logs.is_empty() {
-        output::told(format_args!("No logs in {}.", folder.display()))?;
+        output::told(format_args!("No logs in {}.", directory.display()))?;
     }
     for log in logs {
         let modified = log.modified.0.strftime("%Y-%m-%d %H:%M:%S");

@@ -171,7 +171,7 @@ fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
     Ok(found)
 }
 
-/// Which versions of packages the person wants.
+/// Which versions of packages the user wants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Versions {
     /// Those that are named.
@@ -186,7 +186,7 @@ impl Versions {
     }
 }
 
-/// Refuses entries that would run whatever version is newest, or notes that the person wants it. A
+/// Refuses entries that would run whatever version is newest, or notes that the user wants it. A
 /// project's file cannot say that: the question for trust does.
 fn pin(
     entries: &mut Map<String, Value>,
@@ -195,7 +195,7 @@ fn pin(
 ) -> Result<(), Problem> {
     let mut refused = Vec::new();
     for (name, entry) in entries {
-        // What a file of others says of itself is not the person's wish.
+        // What a file of others says of itself is not the user's wish.
         let Some(floating) = floating_entry(entry, command_lines::read) else { continue };
         match (versions, entry.as_object_mut()) {
             (Versions::Newest, Some(entry)) if scope == McpScope::User => {

@@ -238,18 +238,18 @@ fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
 }
 
 async fn validate(world: &World, path: &Path) -> Outcome {
-    let mut folder = world.environment.cwd.join(path);
-    if !folder.exists()
+    let mut directory = world.environment.cwd.join(path);
+    if !directory.exists()
         && let Some(plugin) = path.to_str().and_then(|name| world.plugins().get(name))
     {
-        folder.clone_from(&plugin.root);
+        directory.clone_from(&plugin.root);
     }
-    let guests = guests(world, path, &folder).await?;
+    let guests = guests(world, path, &directory).await?;
     if !guests.is_empty() {
         return validate_guests(world, path, &guests);
     }
-    let mut validation = manifest::validate(&folder);
-    let root = folder.parent().filter(|_| folder.is_file()).unwrap_or(&folder);
+    let mut validation = manifest::validate(&directory);
+    let root = directory.parent().filter(|_| directory.is_file()).unwrap_or(&directory);
     if validation.manifest.is_some() {
         let root = root.canonicalize()?;
         parts::check(world, &root, &mut validation).await?;
@@ -282,29 +282,29 @@ async fn validate(world: &World, path: &Path) -> Outcome {
     Ok(exit)
 }
 
-/// The plugins of other systems that a name means, or that lie in a folder without a manifest of ours.
+/// The plugins of other systems that a name means, or that lie in a directory without a manifest of ours.
 async fn guests(
     world: &World,
     named: &Path,
-    folder: &Path,
+    directory: &Path,
 ) -> Result<Vec<dialects::Listed>, Problem> {
-    if folder.join(manifest::FILE).exists() || folder.ends_with(manifest::FILE) {
+    if directory.join(manifest::FILE).exists() || directory.ends_with(manifest::FILE) {
         return Ok(Vec::new());
     }
-    let Ok(folder) = folder.canonicalize() else {
+    let Ok(directory) = directory.canonicalize() else {
         let (system, name) = state::split(named.to_str().unwrap_or_default());
         let mut listed = foreign(world).await?;
         listed.retain(|it| it.name == name && system.is_none_or(|system| system == it.dialect));
         return Ok(listed);
     };
     let mut global = world.global.clone();
-    global.plugin_dir = match folder.parent() {
-        Some(around) if folder.is_file() => vec![around.to_owned()],
-        _ => vec![folder.clone()],
+    global.plugin_dir = match directory.parent() {
+        Some(around) if directory.is_file() => vec![around.to_owned()],
+        _ => vec![directory.clone()],
     };
     let there = World::again(global, world.environment.clone())?;
     let mut listed = foreign(&there).await?;
-    listed.retain(|it| Path::new(&it.path).starts_with(&folder));
+    listed.retain(|it| Path::new(&it.path).starts_with(&directory));
     Ok(listed)
 }
 

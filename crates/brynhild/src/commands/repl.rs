@@ -163,7 +163,7 @@ struct Session<'a> {
     mode: Mode,
     /// Whether there is anything to go on with.
     has_begun: bool,
-    /// Whether the person insisted on an end.
+    /// Whether the user insisted on an end.
     is_given_up: bool,
     /// The role whose answers are printed in its own form.
     role: Option<Arc<Opened>>,

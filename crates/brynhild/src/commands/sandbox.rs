@@ -114,10 +114,10 @@ fn unstarted(world: &World, spawn: &Spawn, error: &SandboxError) -> Problem {
 /// What to do where a program is there, but not for a confined process.
 fn hidden(world: &World, program: &Path) -> Option<String> {
     let search = world.environment.variable("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(search);
+    let directories = std::env::split_paths(search);
     let named = program.components().count() == 1 && !program.is_absolute();
     let places: Vec<PathBuf> = if named {
-        folders.map(|folder| folder.join(program)).collect()
+        directories.map(|directory| directory.join(program)).collect()
     } else {
         vec![world.environment.cwd.join(program)]
     };
@@ -130,7 +130,7 @@ fn hidden(world: &World, program: &Path) -> Option<String> {
     }
     Some(format!(
         "{} is there, but a confined program does not see it: `sandbox.read_paths` in your \
-         configuration names folders that it may read",
+         configuration names directories that it may read",
         place.display()
     ))
 }

@@ -269,7 +269,7 @@ fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Tells a person that waits what is still done after the answer.
+/// Tells a user that waits what is still done after the answer.
 struct Progress {
     is_seen: bool,
     has_begun: bool,

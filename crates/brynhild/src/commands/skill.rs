@@ -28,7 +28,7 @@ fn describe(skill: &Skill) -> Value {
     json!({
         "name": skill.name,
         "description": skill.description,
-        "path": skill.folder.as_ref().map(|folder| folder.display().to_string()),
+        "path": skill.directory.as_ref().map(|directory| directory.display().to_string()),
         "source": skill.source,
         "license": skill.license,
         "allowed_tools": skill.allowed_tools,
@@ -76,8 +76,8 @@ fn show(world: &World, name: &str, body: bool) -> Outcome {
     }
     output::told(format_args!("{} ({})", skill.name, skill.source))?;
     output::line(visible(&skill.description))?;
-    if let Some(folder) = &skill.folder {
-        output::told(format_args!("in {}", folder.display()))?;
+    if let Some(directory) = &skill.directory {
+        output::told(format_args!("in {}", directory.display()))?;
     }
     if body {
         output::line(format_args!("\n{}", visible(skill.body.trim_end())))?;
@@ -86,8 +86,8 @@ fn show(world: &World, name: &str, body: bool) -> Outcome {
 }
 
 fn validate(world: &World, path: &Path) -> Outcome {
-    let folder = world.environment.cwd.join(path);
-    let problems = plugins::skills::validate(&folder);
+    let directory = world.environment.cwd.join(path);
+    let problems = plugins::skills::validate(&directory);
     let exit = if problems.is_empty() { Exit::Done } else { Exit::Failed };
     if world.wants_json() {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();

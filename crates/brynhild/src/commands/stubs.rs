@@ -1,4 +1,4 @@
-//! `stubs`: writes the Python packages that plugins import into a folder, so that authors can test
+//! `stubs`: writes the Python packages that plugins import into a directory, so that authors can test
 //! their plugins without this program. Reads no configuration.
 
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Writes them.
-pub(crate) fn install(global: &Global, folder: &Path) -> Outcome {
-    let files = plugins::python::install_stubs(folder).map_err(|error| {
-        Problem::failed(format!("cannot write to {}: {error}", folder.display()))
-            .hint("name a folder that you may write to")
+pub(crate) fn install(global: &Global, directory: &Path) -> Outcome {
+    let files = plugins::python::install_stubs(directory).map_err(|error| {
+        Problem::failed(format!("cannot write to {}: {error}", directory.display()))
+            .hint("name a directory that you may write to")
     })?;
-    let shown = folder.display().to_string();
+    let shown = directory.display().to_string();
     if global.format() == Some(OutputFormat::Json) {
         output::json(&json!({"path": shown, "files": files.len()}))?;
         return Ok(Exit::Done);

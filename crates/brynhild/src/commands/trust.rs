@@ -74,7 +74,7 @@ async fn decided_once(
     told_decision(world, &root, &brief, decision).map(Some)
 }
 
-/// What the person wants; none where nobody can be asked.
+/// What the user wants; none where nobody can be asked.
 async fn decide(
     world: &World,
     args: &TrustArgs,
@@ -154,7 +154,7 @@ fn told_decision(
     Ok(exit)
 }
 
-/// The root that the program would use in a folder.
+/// The root that the program would use in a directory.
 fn root(world: &World, path: Option<&Path>) -> Result<PathBuf, Problem> {
     let Some(path) = path else {
         return Ok(world.root()?.to_owned());
@@ -231,7 +231,7 @@ fn list(world: &World, store: &Store) -> Outcome {
 /// Runs `untrust`.
 pub(crate) fn untrust(world: &World, path: Option<&Path>) -> Outcome {
     let store = Store::new(world.config_dir()?);
-    // A folder that is gone can still be forgotten.
+    // A directory that is gone can still be forgotten.
     let root = match (root(world, path), path) {
         (Ok(root), _) => root,
         (Err(_), Some(path)) => world.environment.cwd.join(path),

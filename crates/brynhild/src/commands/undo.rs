@@ -42,7 +42,7 @@ impl Meant {
             store.list()?.into_iter().find(|session| session.cwd == here)
         };
         let summary = summary.ok_or_else(|| {
-            Problem::misuse("there is no session of this folder")
+            Problem::misuse("there is no session of this directory")
                 .hint("name one: `brynhild session list` shows all")
         })?;
         let root = PathBuf::from(&summary.cwd);

@@ -61,7 +61,7 @@ const RENAMED: &[(&str, &str)] = &[
 ];
 
 /// Switches that no variable may put this way, what that would do, and the flag that may. It takes
-/// a flag or the person's own file.
+/// a flag or the user's own file.
 const BEYOND_VARIABLES: &[(&[&str], bool, &str, &str)] = &[
     (
         &["dangerously_skip_permissions"],
@@ -86,9 +86,9 @@ pub(crate) struct Variable {
 /// Whose word the variables are.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Author {
-    /// The person's; a replaced name is an error.
+    /// The user's; a replaced name is an error.
     Person,
-    /// The person's, who wants replaced names ignored.
+    /// The user's, who wants replaced names ignored.
     LenientPerson,
     /// The project's; what is no setting is ignored with a warning.
     Project,
@@ -238,7 +238,7 @@ fn descend(
     }
 }
 
-/// Follows the rest of a name behind a name of the person's choice.
+/// Follows the rest of a name behind a name of the user's choice.
 fn choose(
     rest: &str,
     named: &'static Named,

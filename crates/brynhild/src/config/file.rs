@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
 }
 
 /// What is wrong with a file of a project that really lies outside of it: a clone's link could lead to whatever
-/// the person has, and messages show lines of what is read.
+/// the user has, and messages show lines of what is read.
 pub(crate) fn leads_out(path: &Path, project: &Path) -> Option<String> {
     let (real, root) = (path.canonicalize().ok()?, project.canonicalize().ok()?);
     let real = (!real.starts_with(root)).then_some(real)?;

@@ -16,7 +16,7 @@ pub(crate) enum Layer {
     Site,
     /// The file named by `BRYNHILD_DEPLOYMENT_CONFIG`.
     Deployment,
-    /// The person's own file.
+    /// The user's own file.
     User,
     /// The file in the project.
     Project,

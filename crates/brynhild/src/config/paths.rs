@@ -63,7 +63,7 @@ impl Surroundings<'_> {
         expanded + rest
     }
 
-    /// The directory of everything that is the person's own.
+    /// The directory of everything that is the user's own.
     pub(crate) fn config_dir(&self) -> Option<PathBuf> {
         if let Some(dir) = self.variable("BRYNHILD_CONFIG_DIR") {
             return Some(self.expand(dir).into());

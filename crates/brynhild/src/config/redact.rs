@@ -41,7 +41,7 @@ pub(crate) fn is_secret(name: &str) -> bool {
     let is_one = |word: &str| {
         SECRET_WORDS.contains(&word) || word.ends_with("password") || word.ends_with("passwd")
     };
-    // `PWD` alone is a folder.
+    // `PWD` alone is a directory.
     let is_short = words.len() > 1 && words.last() == Some(&"pwd");
     !points && (is_short || words.iter().any(|word| is_one(word)))
 }

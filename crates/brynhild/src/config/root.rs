@@ -28,26 +28,26 @@ const TOO_WIDE: &[&str] = &[
     "/private/var/tmp",
 ];
 
-/// Why a folder is no project.
+/// Why a directory is no project.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
     /// It holds more than a project.
     #[error(
         "the project root {} is too wide: everything below it would be open to the model; start in a \
-         project's folder, name one with BRYNHILD_PROJECT_ROOT, or set \
+         project's directory, name one with BRYNHILD_PROJECT_ROOT, or set \
          BRYNHILD_ALLOW_HOME_DIRECTORY=true",
         shown(root)
     )]
     TooWide { root: PathBuf },
     /// It holds secrets.
     #[error(
-        "the project root {place} lies in {around}, where secrets are kept; start in a project's folder, or, \
+        "the project root {place} lies in {around}, where secrets are kept; start in a project's directory, or, \
          if the model is to work there, set BRYNHILD_PROJECT_ROOT={place}",
         place = shown(root),
         around = shown(secrets)
     )]
     Secrets { root: PathBuf, secrets: PathBuf },
-    /// A link leads there that is perhaps not the person's.
+    /// A link leads there that is perhaps not the user's.
     #[error(
         "{way} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
          where it leads (`cd {place}`), or set BRYNHILD_PROJECT_ROOT={place}",
@@ -69,7 +69,7 @@ pub(crate) enum NoProject {
 }
 
 impl NoProject {
-    /// The folder that is none.
+    /// The directory that is none.
     pub(crate) fn root(&self) -> &Path {
         match self {
             Self::TooWide { root } | Self::Secrets { root, .. } | Self::Strayed { root, .. } => {
@@ -81,7 +81,7 @@ impl NoProject {
 }
 
 /// The root of the project that `start` lies in, on the way to which is no link: a confined process could
-/// put one there meanwhile, so none is followed. The person's own `allow_home_directory` is for the
+/// put one there meanwhile, so none is followed. The user's own `allow_home_directory` is for the
 /// caller, who reads the configuration: the error holds the root.
 pub(crate) fn project_root(
     start: &Path,
@@ -100,7 +100,7 @@ pub(crate) fn project_root(
         let named = way_to(start, &surroundings).join(surroundings.expand(named));
         led_to(&named, &surroundings)?.unwrap_or(named)
     } else {
-        let own = start.ancestors().take_while(|folder| is_own(folder));
+        let own = start.ancestors().take_while(|directory| is_own(directory));
         marked(&own, &is_too_wide).unwrap_or(start).to_owned()
     };
     if !is_in_full {
@@ -128,7 +128,7 @@ fn led_to(path: &Path, surroundings: &Surroundings) -> Result<Option<PathBuf>, N
 }
 
 /// Looks at the way by which a shell came to `start`. It need not be known, and who starts a program
-/// elsewhere may have left the variable as it was; only where that is a path in a folder that commands may
+/// elsewhere may have left the variable as it was; only where that is a path in a directory that commands may
 /// write, one of them may have led the shell astray.
 fn check_way(start: &Path, surroundings: &Surroundings) -> Result<(), NoProject> {
     let way = surroundings.variable("PWD").map(Path::new).filter(|way| way.is_absolute());
@@ -152,9 +152,10 @@ fn way_to<'a>(start: &'a Path, surroundings: &'a Surroundings) -> &'a Path {
     way.filter(|way| way.is_absolute() && is_same(way, start)).unwrap_or(start)
 }
 
-fn is_same(folder: &Path, other: &Path) -> bool {
-    let number = |folder: &Path| folder.metadata().map(|found| (found.dev(), found.ino())).ok();
-    number(folder).is_some_and(|found| Some(found) == number(other))
+fn is_same(directory: &Path, other: &Path) -> bool {
+    let number =
+        |directory: &Path| directory.metadata().map(|found| (found.dev(), found.ino())).ok();
+    number(directory).is_some_and(|found| Some(found) == number(other))
 }
 
 /// The name of the project by which a shell entered it, if links lead there.
@@ -165,13 +166,13 @@ pub(crate) fn entered_by(root: &Path, env: &BTreeMap<String, String>) -> Option<
     (name.is_absolute() && name != root && is_same(name, root)).then(|| name.to_owned())
 }
 
-/// The folder above `root` that would be the project, had not another user a hand in it.
+/// The directory above `root` that would be the project, had not another user a hand in it.
 pub(crate) fn passed_over(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let nearest = marked(&root.ancestors(), &too_wide(home));
-    nearest.filter(|folder| *folder != root).map(Path::to_owned)
+    nearest.filter(|directory| *directory != root).map(Path::to_owned)
 }
 
-/// Says which folders hold more than a project.
+/// Says which directories hold more than a project.
 fn too_wide(home: Option<&Path>) -> impl Fn(&Path) -> bool + use<> {
     let home = home.map(real);
     move |root: &Path| {
@@ -179,27 +180,28 @@ fn too_wide(home: Option<&Path>) -> impl Fn(&Path) -> bool + use<> {
     }
 }
 
-/// The first folder with a mark of a project; folders that are too wide are never one.
+/// The first directory with a mark of a project; directories that are too wide are never one.
 fn marked<'a>(
-    folders: &(impl Iterator<Item = &'a Path> + Clone),
+    directories: &(impl Iterator<Item = &'a Path> + Clone),
     is_too_wide: &dyn Fn(&Path) -> bool,
 ) -> Option<&'a Path> {
     let with = |markers: &[&str]| {
-        folders
+        directories
             .clone()
-            .filter(|folder| !is_too_wide(folder))
-            .find(|folder| markers.iter().any(|marker| is_mark(folder, marker)))
+            .filter(|directory| !is_too_wide(directory))
+            .find(|directory| markers.iter().any(|marker| is_mark(directory, marker)))
     };
     with(&[REPOSITORY]).or_else(|| with(MARKERS))
 }
 
-/// Whether a name marks a project; a folder is no `package.json`. While a command runs the sandbox holds empty
-/// folders in the places of `.git` and `.brynhild` where these are missing; an empty `.git` is no repository
+/// Whether a name marks a project; a directory is no `package.json`. While a command runs the sandbox holds empty
+/// directories in the places of `.git` and `.brynhild` where these are missing; an empty `.git` is no repository
 /// either.
-fn is_mark(folder: &Path, marker: &str) -> bool {
-    let is_empty =
-        |name: &str| folder.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none());
-    let mark = folder.join(marker);
+fn is_mark(directory: &Path, marker: &str) -> bool {
+    let is_empty = |name: &str| {
+        directory.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none())
+    };
+    let mark = directory.join(marker);
     match marker {
         REPOSITORY => mark.exists() && !is_empty(REPOSITORY),
         OWN => mark.exists() && !(is_empty(OWN) && is_empty(REPOSITORY)),
@@ -207,20 +209,20 @@ fn is_mark(folder: &Path, marker: &str) -> bool {
     }
 }
 
-/// Whether only the person and the system decide that a folder is a project: it is theirs, so are
+/// Whether only the user and the system decide that a directory is a project: it is theirs, so are
 /// the marks in it, and it is no place where everybody puts things. The nearest that is not ends the
-/// search, as what lies above is the same person's choice no more.
-fn is_own(folder: &Path) -> bool {
+/// search, as what lies above is the same user's choice no more.
+fn is_own(directory: &Path) -> bool {
     let person = rustix::process::geteuid().as_raw();
     let is_ours = |owner: u32| owner == person || owner == 0;
-    let Ok(found) = folder.metadata() else {
+    let Ok(found) = directory.metadata() else {
         return false;
     };
     let is_sticky = found.mode() & 0o1000 != 0;
     let is_shared = found.mode() & 0o002 != 0 && (is_sticky || found.uid() != person);
     let mut marks = MARKERS.iter().chain([&REPOSITORY]);
     let is_foreign = |marker: &&str| {
-        folder.join(marker).symlink_metadata().is_ok_and(|mark| !is_ours(mark.uid()))
+        directory.join(marker).symlink_metadata().is_ok_and(|mark| !is_ours(mark.uid()))
     };
     is_ours(found.uid()) && !is_shared && !marks.any(is_foreign)
 }
@@ -237,10 +239,10 @@ mod tests {
 
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
-        for folder in
+        for directory in
             ["home/code/repo/.git/objects", "home/code/repo/a/b", "home/bare/x", "home/py/src"]
         {
-            fs::create_dir_all(tree.path().join(folder)).unwrap();
+            fs::create_dir_all(tree.path().join(directory)).unwrap();
         }
         for file in ["home/code/repo/a/Cargo.toml", "home/py/setup.py"] {
             fs::write(tree.path().join(file), "").unwrap();
@@ -259,8 +261,8 @@ mod tests {
     fn what_the_sandbox_holds_in_the_place_of_marks_is_none() {
         let tree = tempfile::tempdir().unwrap();
         let base = tree.path().canonicalize().unwrap();
-        for folder in ["above/.git", "above/.brynhild", "above/project/src"] {
-            fs::create_dir_all(base.join(folder)).unwrap();
+        for directory in ["above/.git", "above/.brynhild", "above/project/src"] {
+            fs::create_dir_all(base.join(directory)).unwrap();
         }
         let root = |start: &str| project_root(&base.join(start), None, &BTreeMap::new()).unwrap();
         assert_eq!(root("above/project"), base.join("above/project"));
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_the_name_of_a_file_marks_nothing() {
+    fn a_directory_with_the_name_of_a_file_marks_nothing() {
         let tree = tree();
         for name in MARKERS.iter().filter(|name| **name != OWN) {
             fs::create_dir_all(tree.path().join("home/bare").join(name).join("x")).unwrap();
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn home_and_system_folders_are_too_wide_unless_allowed() {
+    fn home_and_system_directories_are_too_wide_unless_allowed() {
         let tree = tree();
         assert!(find(tree.path(), "home", &[]).is_err());
         assert!(find(tree.path(), "/", &[]).is_err());
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_everybody_writes_is_no_project_and_ends_the_search() {
+    fn a_directory_that_everybody_writes_is_no_project_and_ends_the_search() {
         let tree = tree();
         let shared = tree.path().join("home/code/repo/a");
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
@@ -361,7 +363,7 @@ mod tests {
         let passed = passed_over(&real.join("home/code/repo/a/b"), Some(&real.join("home")));
         assert_eq!(passed, Some(real.join("home/code/repo")));
         assert_eq!(passed_over(&real.join("home/bare/x"), Some(&real.join("home"))), None);
-        // On some systems everything is open to everybody, and is the person's all the same.
+        // On some systems everything is open to everybody, and is the user's all the same.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(find(tree.path(), "home/code/repo/a/b", &[]), Ok("home/code/repo".into()));
     }

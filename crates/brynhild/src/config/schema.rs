@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Maybe(&'static Kind),
     /// A map with known keys.
     Section(&'static Section),
-    /// A map with names of the person's choice.
+    /// A map with names of the user's choice.
     Each(Named),
     /// A plain value, or the map that spells it out.
     ShortOr(&'static Kind, &'static Section),
@@ -60,13 +60,13 @@ pub(crate) struct Section {
 pub(crate) enum Others {
     /// A mistake.
     Unknown,
-    /// A name of the person's choice.
+    /// A name of the user's choice.
     Named(Named),
     /// A setting of something that this program does not know.
     Extra(Project),
 }
 
-/// The entries behind names of the person's choice.
+/// The entries behind names of the user's choice.
 pub(crate) struct Named {
     /// What each holds.
     pub(crate) kind: &'static Kind,
@@ -103,11 +103,11 @@ pub(crate) enum Project {
     /// The keys inside have rules of their own.
     Inside,
     /// This, and no more when the project is trusted: it sends work or keys elsewhere, opens what
-    /// the person closed, or decides on trust itself.
+    /// the user closed, or decides on trust itself.
     Kept(&'static Project),
 }
 
-/// What the person alone sets, whether a project is trusted or not.
+/// What the user alone sets, whether a project is trusted or not.
 const OWN: Project = Project::Kept(&Project::Never);
 const OWN_OFF: Project = Project::Kept(&Project::Off);
 const OWN_ON: Project = Project::Kept(&Project::On);
@@ -191,7 +191,7 @@ pub(crate) static ROOT: Section = Section {
 static MODELS: Section = Section {
     keys: &[
         key("default", Kind::Text, Project::Told),
-        // A name that the person uses means what it means to the person.
+        // A name that the user uses means what it means to the user.
         key("aliases", Kind::Each(each(&Kind::Text, Project::Unused)), Project::Inside),
         key("favorites", Kind::Each(each(&FAVORITE_FORM, Project::Free)), Project::Free),
         // Prices and bindings decide on budgets and on what is sent where.

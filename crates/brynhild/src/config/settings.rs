@@ -88,7 +88,7 @@ impl Default for Models {
 pub(crate) enum Favorite {
     /// In short.
     Short(bool),
-    /// With notes of the person's own.
+    /// With notes of the user's own.
     Long {
         /// Whether it counts.
         #[serde(default = "yes")]
@@ -366,11 +366,11 @@ impl Default for Sandbox {
 pub(crate) struct Logging {
     /// Whether conversations are logged.
     pub(crate) enabled: bool,
-    /// The folder; the usual one where none.
+    /// The directory; the usual one where none.
     pub(crate) dir: Option<PathBuf>,
     /// How much is logged.
     pub(crate) level: String,
-    /// Whether the folder is closed to others.
+    /// Whether the directory is closed to others.
     pub(crate) private: bool,
     /// Whether requests and replies are logged as sent.
     pub(crate) raw_payloads: bool,
@@ -420,7 +420,7 @@ impl Default for Undo {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Plugins {
-    /// Further folders of plugins.
+    /// Further directories of plugins.
     pub(crate) search_paths: Vec<PathBuf>,
     /// Which are on and off, by name.
     pub(crate) enabled: BTreeMap<String, bool>,
@@ -499,7 +499,7 @@ impl Default for Agents {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Tool {
-    /// When a person is asked; as the tool says where none.
+    /// When a user is asked; as the tool says where none.
     pub(crate) require_approval: Option<Approval>,
     /// Commands that run without a question.
     pub(crate) allowed_commands: Vec<String>,
@@ -512,7 +512,7 @@ pub(crate) struct Tool {
     pub(crate) extra: Map<String, Value>,
 }
 
-/// When a person is asked about a tool's call.
+/// When a user is asked about a tool's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Approval {
@@ -536,7 +536,7 @@ pub(crate) struct Ui {
     pub(crate) mouse: bool,
     /// Whether terminals are told where links lead.
     pub(crate) links: bool,
-    /// Whether the person is called when a long run ends or asks.
+    /// Whether the user is called when a long run ends or asks.
     pub(crate) notify: bool,
     /// Keys of actions, each in words or in a list of words.
     pub(crate) keys: BTreeMap<String, Value>,

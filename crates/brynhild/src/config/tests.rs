@@ -18,15 +18,15 @@ use crate::trust::Trusted;
 
 /// A home and a project on disk, with the sources that name them.
 struct Setup {
-    folder: TempDir,
+    directory: TempDir,
     sources: Sources,
 }
 
 impl Setup {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().join("home");
-        let project_root = folder.path().join("project");
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().join("home");
+        let project_root = directory.path().join("project");
         fs::create_dir_all(&home).unwrap();
         fs::create_dir_all(&project_root).unwrap();
         let sources = Sources {
@@ -38,7 +38,7 @@ impl Setup {
             trusted: None,
             mistakes: Mistakes::Stop,
         };
-        Self { folder, sources }
+        Self { directory, sources }
     }
 
     fn user(text: &str) -> Self {
@@ -77,7 +77,7 @@ impl Setup {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
+        self.directory.path().join(path)
     }
 
     fn try_load(&self) -> Result<Loaded, ConfigError> {
@@ -88,20 +88,20 @@ impl Setup {
         self.try_load().unwrap()
     }
 
-    /// The warnings, one a line, with the temporary folder written as `T`.
+    /// The warnings, one a line, with the temporary directory written as `T`.
     fn warnings(&self) -> String {
         let warnings = self.load().warnings;
         let lines: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         self.filtered(&lines.join("\n"))
     }
 
-    /// The problems, one a line, with the temporary folder written as `T`.
+    /// The problems, one a line, with the temporary directory written as `T`.
     fn problems(&self) -> String {
         self.filtered(&self.try_load().unwrap_err().to_string())
     }
 
     fn filtered(&self, text: &str) -> String {
-        text.replace(&shown(self.folder.path()), "T")
+        text.replace(&shown(self.directory.path()), "T")
     }
 }
 

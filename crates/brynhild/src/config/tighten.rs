@@ -12,7 +12,7 @@ use super::schema::{Kind, Named, Project, ROOT, Section};
 pub(crate) enum Rights {
     /// It may tighten.
     Tighten,
-    /// The person trusts these bytes.
+    /// The user trusts these bytes.
     Trusted,
 }
 
@@ -39,7 +39,7 @@ struct Warden<'a> {
 }
 
 impl Warden<'_> {
-    /// Takes out provider instances that the person does not have.
+    /// Takes out provider instances that the user does not have.
     fn refuse_providers(&mut self, entries: &mut [(String, Node)], in_force: &Node) {
         let present = in_force.find(&["providers", "instances"]);
         let providers = entries.iter_mut().find(|(name, _)| name == "providers");
@@ -134,7 +134,7 @@ impl Warden<'_> {
         false
     }
 
-    /// Lets a trusted project's value through. What the person allows stays allowed beside it.
+    /// Lets a trusted project's value through. What the user allows stays allowed beside it.
     fn lift(&self, node: &mut Node, in_force: Option<&Node>) -> Result<(), String> {
         if self.path == ["permissions", "allow"] { add(node, in_force) } else { Ok(()) }
     }

@@ -27,7 +27,7 @@ const NAME: &str = "api";
 struct Apis {
     tools: Vec<Arc<dyn Tool>>,
     listing: Vec<Listed>,
-    /// Whether the person has approved of what would be asked about.
+    /// Whether the user has approved of what would be asked about.
     is_approved: bool,
 }
 
@@ -101,7 +101,7 @@ fn name(entry: &Value) -> &str {
     entry.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What requests of the person's own interfaces are made with.
+/// What requests of the user's own interfaces are made with.
 pub(crate) fn settings(world: &World) -> Settings {
     let hosts = world.config().api.get("allow_private").and_then(Value::as_array);
     let hosts: Vec<String> =

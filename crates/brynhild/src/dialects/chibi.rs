@@ -50,7 +50,7 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     if candidates.is_empty() {
         return Ok(None);
     }
-    let open = Plugins::open(candidates, settings(world)?, world.mode(), world.folders());
+    let open = Plugins::open(candidates, settings(world)?, world.mode(), world.directories());
     let plugins = open.await;
     report(&plugins.problems);
     if plugins.hears_of_agents() {
@@ -78,8 +78,8 @@ fn report(problems: &[Fault]) {
 fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
     let mut by_name: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut problems = Vec::new();
-    for (folder, place) in places(world) {
-        let search = find(&folder, place, world.folders());
+    for (directory, place) in places(world) {
+        let search = find(&directory, place, world.directories());
         problems.extend(search.problems);
         let mut told = false;
         for mut candidate in search.candidates {
@@ -89,7 +89,7 @@ fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
                 Trust::Refused { what, hint } => {
                     candidate.plugin.trusted = false;
                     if !told {
-                        problems.push(Fault::new(&folder, what, hint));
+                        problems.push(Fault::new(&directory, what, hint));
                     }
                     told = place != Place::Project;
                 }
@@ -107,16 +107,17 @@ fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
     (candidates, problems)
 }
 
-/// Whether a plugin may be used: trusted by itself, or with a folder of the project that was trusted
+/// Whether a plugin may be used: trusted by itself, or with a directory of the project that was trusted
 /// as a whole.
 fn trust(world: &World, candidate: &Candidate) -> Trust {
-    let (folder, root, place) = (&candidate.folder, &candidate.plugin.root, candidate.plugin.place);
-    let is_inside = world.root().is_ok_and(|workspace| folder.starts_with(workspace));
+    let (directory, root, place) =
+        (&candidate.directory, &candidate.plugin.root, candidate.plugin.place);
+    let is_inside = world.root().is_ok_and(|workspace| directory.starts_with(workspace));
     if place == Place::Project || !is_inside {
         return plugin_set::trust(world, root, place);
     }
-    let whole = plugin_set::trust(world, folder, place);
-    if whole == Trust::Given || root == folder || !root.is_dir() {
+    let whole = plugin_set::trust(world, directory, place);
+    if whole == Trust::Given || root == directory || !root.is_dir() {
         return whole;
     }
     match plugin_set::trust(world, root, place) {
@@ -125,17 +126,17 @@ fn trust(world: &World, candidate: &Candidate) -> Trust {
     }
 }
 
-/// The folder of plugins of chibi's own, where the person says that it counts.
-pub(crate) fn own_folder(world: &World) -> Option<PathBuf> {
+/// The directory of plugins of chibi's own, where the user says that it counts.
+pub(crate) fn own_directory(world: &World) -> Option<PathBuf> {
     wants_home(world).then(|| home(world).join("plugins"))
 }
 
-/// Where they are looked for: in every folder of plugins, and in chibi's own where the person says
+/// Where they are looked for: in every directory of plugins, and in chibi's own where the user says
 /// so.
 fn places(world: &World) -> Vec<(PathBuf, Place)> {
     let mut places = Vec::new();
-    places.extend(own_folder(world).map(|folder| (folder, Place::Configured)));
-    places.extend(plugin_set::folders(world));
+    places.extend(own_directory(world).map(|directory| (directory, Place::Configured)));
+    places.extend(plugin_set::directories(world));
     places
 }
 
@@ -145,7 +146,7 @@ fn wants_home(world: &World) -> bool {
     own.and_then(|own| own.get("home")) == Some(&true.into())
 }
 
-/// The folder that chibi keeps its files in.
+/// The directory that chibi keeps its files in.
 fn home(world: &World) -> PathBuf {
     let environment = &world.environment;
     let usual = || environment.home.clone().unwrap_or_default().join(".chibi");
@@ -172,10 +173,10 @@ fn agents(world: &World) -> Agents {
 }
 
 fn settings(world: &World) -> Result<Settings, Problem> {
-    let folder = world.cache_dir()?;
+    let directory = world.cache_dir()?;
     Ok(Settings {
-        kept: folder.join("cache/chibi.json"),
-        data: folder.join("plugin-data"),
+        kept: directory.join("cache/chibi.json"),
+        data: directory.join("plugin-data"),
         sandbox: assemble::sandbox(world)?,
         surroundings: workers::surroundings(world),
         home: home(world),

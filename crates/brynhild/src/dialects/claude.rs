@@ -85,8 +85,8 @@ impl ClaudeSet {
     /// name the later counts.
     fn found(&mut self, world: &World) -> BTreeMap<String, (Plugin, Option<Declared>)> {
         let mut found: BTreeMap<String, (Plugin, Option<Declared>)> = BTreeMap::new();
-        for (folder, place) in plugin_set::folders(world) {
-            let (candidates, problems) = claude::find(&folder, place, world.folders());
+        for (directory, place) in plugin_set::directories(world) {
+            let (candidates, problems) = claude::find(&directory, place, world.directories());
             self.problems.extend(problems);
             for mut plugin in candidates {
                 let declared = match plugin_set::trust(world, &plugin.root, place) {
@@ -169,10 +169,10 @@ impl ClaudeSet {
         contributions.skills.extend(self.loaded.iter().flat_map(|one| &one.skills));
     }
 
-    /// The folders of skills, whose files the model may read and run.
-    pub(crate) fn skill_folders(&self) -> impl Iterator<Item = PathBuf> {
+    /// The directories of skills, whose files the model may read and run.
+    pub(crate) fn skill_directories(&self) -> impl Iterator<Item = PathBuf> {
         let skills = self.loaded.iter().flat_map(|one| &one.skills);
-        skills.filter_map(|skill| skill.folder.clone())
+        skills.filter_map(|skill| skill.directory.clone())
     }
 
     /// Whether any plugin describes a server.
@@ -186,7 +186,7 @@ impl ClaudeSet {
         plugins.filter(|(one, _)| !one.servers.is_empty()).map(source).collect()
     }
 
-    /// Gives a server of a plugin what the plugin has: its folder, its data, its grants.
+    /// Gives a server of a plugin what the plugin has: its directory, its data, its grants.
     pub(crate) fn equip(&self, world: &World, server: &mut Server) {
         let Scope::Plugin(name) = &server.scope else { return };
         let plugins = self.loaded.iter().filter_map(|one| one.plugin.as_ref());
@@ -245,14 +245,14 @@ fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
     one.server_files.iter().map(line).collect()
 }
 
-/// What a project brings, where the person trusts it.
+/// What a project brings, where the user trusts it.
 fn of_project(world: &World) -> Option<Loaded> {
     let root = world.root().ok().filter(|_| world.has_project())?;
     let files = world.trust.trusted()?.beneath(&root.join(".claude"));
     (!files.is_empty()).then(|| claude::project(&ProjectFiles { root, files }))
 }
 
-/// Whether the person switches a plugin on that is off by itself.
+/// Whether the user switches a plugin on that is off by itself.
 fn is_switched_on(world: &World, state: &State, name: &str) -> bool {
     let plugins = &world.config().plugins;
     let entry = plugins.each.get(name).and_then(|entry| entry.enabled);
@@ -260,7 +260,7 @@ fn is_switched_on(world: &World, state: &State, name: &str) -> bool {
     is_configured || state.is_on(NAME, name)
 }
 
-/// Holds a folder for each plugin's data.
+/// Holds a directory for each plugin's data.
 fn data(world: &World) -> PathBuf {
     let own = world.loaded.config_dir.clone();
     own.unwrap_or_else(|| world.environment.temp.clone()).join("plugin-data")

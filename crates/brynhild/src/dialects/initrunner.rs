@@ -1,4 +1,4 @@
-//! The Python behind tools of InitRunner roles: where tool types are found, and what the person
+//! The Python behind tools of InitRunner roles: where tool types are found, and what the user
 //! says of a role. What is installed is listed without running it; a role has its own run, confined.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Loaded {
         }
     }
 
-    /// The files and folders that it was loaded from.
+    /// The files and directories that it was loaded from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.python.iter().flat_map(RolePython::files)
     }
@@ -90,12 +90,12 @@ pub(crate) fn check(
 }
 
 /// Whether those who only look may have the Python of a role run: it does not lie in the project,
-/// the person trusts its bytes, or all of it belongs to packages that the person has installed.
+/// the user trusts its bytes, or all of it belongs to packages that the user has installed.
 pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> bool {
     if is_trusted(world, role) {
         return true;
     }
-    let files = Types { points: Vec::new(), files: Types::of_files(role.folder()) };
+    let files = Types { points: Vec::new(), files: Types::of_files(role.directory()) };
     let is_own = |entry: &&ToolEntry| entry.kind == "custom" || files.has_file(&entry.kind);
     !has_venv(role) && !entries.iter().any(is_own)
 }
@@ -103,31 +103,32 @@ pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> boo
 /// Returns true if a role is the user's own, is in the directory of the role file that the command
 /// names, or belongs to a trusted project. Files in a repository came with it.
 pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
-    let folder = role.folder();
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let directory = role.directory();
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let named = world.global.role_file.as_ref().map(|file| world.environment.cwd.join(file));
     let named = named.and_then(|file| file.canonicalize().ok());
     let is_named = named.is_some_and(|named| {
-        let directory = if named.is_dir() { Some(named.as_path()) } else { named.parent() };
-        directory.is_some_and(|directory| folder.starts_with(directory))
+        let parent = if named.is_dir() { Some(named.as_path()) } else { named.parent() };
+        parent.is_some_and(|parent| directory.starts_with(parent))
     });
-    let is_own = own_folders(world).any(|own| folder.starts_with(own));
+    let is_own = own_directories(world).any(|own| directory.starts_with(own));
     if is_named || is_own {
         return true;
     }
-    let project = world.root().ok().filter(|root| folder.starts_with(root));
-    if project.is_some_and(|root| folder.starts_with(root.join(".brynhild"))) {
-        return world.trust.is_trusted_for(&[&folder], world.trusted_roots());
+    let project = world.root().ok().filter(|root| directory.starts_with(root));
+    if project.is_some_and(|root| directory.starts_with(root.join(".brynhild"))) {
+        return world.trust.is_trusted_for(&[&directory], world.trusted_roots());
     }
-    let is_cloned = folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    let is_cloned =
+        directory.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
     project.is_none() && !is_cloned
 }
 
-/// The folders in which the person keeps roles.
-fn own_folders(world: &World) -> impl Iterator<Item = PathBuf> {
+/// The directories in which the user keeps roles.
+fn own_directories(world: &World) -> impl Iterator<Item = PathBuf> {
     let home = world.environment.home.as_ref().map(|home| home.join(".initrunner/roles"));
-    let folders = world.loaded.config_dir.clone().into_iter().chain(home);
-    folders.filter_map(|folder| folder.canonicalize().ok())
+    let directories = world.loaded.config_dir.clone().into_iter().chain(home);
+    directories.filter_map(|directory| directory.canonicalize().ok())
 }
 
 /// Says which variables the entries of a role name that it does not get before it is trusted.
@@ -148,14 +149,14 @@ fn set_variables(world: &World, entries: &[&ToolEntry]) -> Vec<String> {
 }
 
 fn tell_untrusted(role: &Role, what: &str) {
-    let (name, folder) = (&role.name, role.folder().display());
+    let (name, directory) = (&role.name, role.directory().display());
     output::warning(&format!("the role {name} came with a project that is not trusted: {what}"));
-    output::hint(&format!("name a role file in {folder} on the command line to trust it"));
+    output::hint(&format!("name a role file in {directory} on the command line to trust it"));
 }
 
 /// Whether an interpreter lies beside a role.
 pub(crate) fn has_venv(role: &Role) -> bool {
-    [".venv", "venv"].iter().any(|name| role.folder().join(name).symlink_metadata().is_ok())
+    [".venv", "venv"].iter().any(|name| role.directory().join(name).symlink_metadata().is_ok())
 }
 
 /// Loads the entries of a role that are Python: from what is kept, else by a confined worker, which
@@ -192,7 +193,7 @@ pub(crate) async fn load(
     let plugin = custom::plugin(&wanted, settings);
     let points = std::mem::take(&mut wanted.types.points);
     let hosts = world.hosts()?.clone();
-    let python = RolePython::open(hosts, plugin, world.folders()).await;
+    let python = RolePython::open(hosts, plugin, world.directories()).await;
     for (number, (index, entry)) in own.into_iter().enumerate() {
         let place = crate::role::place(index);
         loaded.findings.extend(python.findings(number, entry, &place));
@@ -205,8 +206,8 @@ pub(crate) async fn load(
     Ok(loaded)
 }
 
-/// What the person's configuration says of a role. A file that came with a project has a name that
-/// somebody else chose: it gets nothing by it before the person trusts its folder.
+/// What the user's configuration says of a role. A file that came with a project has a name that
+/// somebody else chose: it gets nothing by it before the user trusts its directory.
 fn settings(world: &World, wanted: &Wanted<'_>) -> PluginSettings {
     let role = wanted.role;
     let mut plugin = custom::plugin(wanted, PluginSettings::default());
@@ -230,7 +231,7 @@ fn settings(world: &World, wanted: &Wanted<'_>) -> PluginSettings {
     PluginSettings { timeout: settings.timeout, ..PluginSettings::default() }
 }
 
-/// What the person granted a role of the network, for the programs of its built-in tools.
+/// What the user granted a role of the network, for the programs of its built-in tools.
 pub(crate) fn network(world: &World, role: &Role) -> Granted {
     let name = &role.name;
     let is_trusted = is_trusted(world, role);
@@ -240,7 +241,7 @@ pub(crate) fn network(world: &World, role: &Role) -> Granted {
     let hosts = world.hosts().ok().cloned();
     let is_open = move || hosts.as_ref().is_some_and(|hosts| hosts.mode() != Mode::ReadOnly);
     let remedy = if is_trusted {
-        format!("`plugins.{name}.sandbox.network: true` in the person's configuration lets it out")
+        format!("`plugins.{name}.sandbox.network: true` in the user's configuration lets it out")
     } else {
         format!("the role came with a project that is not trusted, so no grant for `{name}` counts")
     };
@@ -252,22 +253,22 @@ pub(crate) fn network(world: &World, role: &Role) -> Granted {
 
 /// The tool types that a role can have beside the built-in ones.
 fn types(world: &World, role: &Role) -> Types {
-    let mut files = Types::of_files(role.folder());
-    files.extend(files_of_folders(world));
-    Types { points: points(world, role.folder()), files }
+    let mut files = Types::of_files(role.directory());
+    files.extend(files_of_directories(world));
+    Types { points: points(world, role.directory()), files }
 }
 
 /// The types that are installed where a role's Python looks, without those that are switched off.
-fn points(world: &World, folder: &Path) -> Vec<Point> {
+fn points(world: &World, directory: &Path) -> Vec<Point> {
     let state = plugin_set::state(world);
-    let mut points = installed(world, &sites(world, folder));
+    let mut points = installed(world, &sites(world, directory));
     points.retain(|point| !plugin_set::is_off(world, &state, NAME, &point.name));
     points
 }
 
-/// The folders of packages for what lies in a folder: those of its own venv, or the usual ones.
-fn sites(world: &World, folder: &Path) -> Vec<PathBuf> {
-    let venvs = [".venv", "venv"].map(|name| folder.join(name).join("bin/python"));
+/// The directories of packages for what lies in a directory: those of its own venv, or the usual ones.
+fn sites(world: &World, directory: &Path) -> Vec<PathBuf> {
+    let venvs = [".venv", "venv"].map(|name| directory.join(name).join("bin/python"));
     let Some(python) = venvs.into_iter().find(|python| python.symlink_metadata().is_ok()) else {
         return plugin_set::sites(world).to_vec();
     };
@@ -297,13 +298,13 @@ fn said(world: &World) -> Said {
     Said::load(config_dir.map(|dir| dir.join("cache/tool-types.json")))
 }
 
-/// The files with types in the folders of plugins, as far as they are trusted.
-fn files_of_folders(world: &World) -> Vec<TypeFile> {
+/// The files with types in the directories of plugins, as far as they are trusted.
+fn files_of_directories(world: &World) -> Vec<TypeFile> {
     let mut files = Vec::new();
-    for (folder, place) in plugin_set::folders(world) {
-        let Ok(folder) = folder.canonicalize() else { continue };
-        let found = Types::of_files(&folder);
-        if !found.is_empty() && plugin_set::trust(world, &folder, place) == Trust::Given {
+    for (directory, place) in plugin_set::directories(world) {
+        let Ok(directory) = directory.canonicalize() else { continue };
+        let found = Types::of_files(&directory);
+        if !found.is_empty() && plugin_set::trust(world, &directory, place) == Trust::Given {
             files.extend(found);
         }
     }
@@ -330,7 +331,7 @@ pub(super) fn named(world: &World) -> Vec<Named> {
     named.collect()
 }
 
-/// The same for people, with the types of single files in the folders of plugins.
+/// The same for people, with the types of single files in the directories of plugins.
 pub(crate) fn listing(world: &World) -> Vec<Listed> {
     if world.global.safe {
         return Vec::new();
@@ -354,7 +355,7 @@ pub(crate) fn listing(world: &World) -> Vec<Listed> {
             ..Listed::default()
         });
     }
-    for file in files_of_folders(world) {
+    for file in files_of_directories(world) {
         for kind in &file.kinds {
             listing.push(Listed {
                 name: kind.clone(),

@@ -1,4 +1,4 @@
-//! Plugins written for LMAO: where they are looked for, which of them count, and what the person
+//! Plugins written for LMAO: where they are looked for, which of them count, and what the user
 //! says of each.
 
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
         directory.members.retain(Plugin::is_active);
     }
     let hosts = world.hosts()?.clone();
-    let open = Lmao::open(hosts.clone(), directories, conditions(world), world.folders());
+    let open = Lmao::open(hosts.clone(), directories, conditions(world), world.directories());
     let lmao = open.await;
     report(lmao.problems());
     Ok(Some(Arc::new(Found { lmao, hosts, all })))
@@ -60,7 +60,7 @@ pub(super) fn named(world: &World) -> Vec<Named> {
     members.map(|it| Named { version: String::new(), ..Named::plugin(it, NAME) }).collect()
 }
 
-/// The plugin directories, with what the person says of each plugin.
+/// The plugin directories, with what the user says of each plugin.
 fn configured(world: &World) -> (Vec<Directory>, Vec<Fault>) {
     let mut problems = Vec::new();
     let mut directories = directories(world, &mut problems);
@@ -79,10 +79,10 @@ fn report<'a>(problems: impl IntoIterator<Item = &'a Fault>) {
 fn directories(world: &World, problems: &mut Vec<Fault>) -> Vec<Directory> {
     let mut seen = BTreeSet::new();
     let mut directories = Vec::new();
-    for (folder, place) in plugin_set::folders(world) {
-        let Ok(path) = folder.canonicalize() else { continue };
+    for (directory, place) in plugin_set::directories(world) {
+        let Ok(path) = directory.canonicalize() else { continue };
         let mut members = Vec::new();
-        for candidate in find(&path, world.folders()) {
+        for candidate in find(&path, world.directories()) {
             if seen.insert(candidate.file.clone()) {
                 let mut plugin = member(&candidate, place);
                 plugin.trusted = is_trusted(world, (&path, &plugin.root), place, problems);
@@ -96,24 +96,24 @@ fn directories(world: &World, problems: &mut Vec<Fault>) -> Vec<Directory> {
     directories
 }
 
-/// Whether a plugin's folder may be used: with the whole directory, or by itself.
+/// Whether a plugin's directory may be used: with the whole directory, or by itself.
 fn is_trusted(
     world: &World,
-    (directory, folder): (&Path, &Path),
+    (container, directory): (&Path, &Path),
     place: Place,
     problems: &mut Vec<Fault>,
 ) -> bool {
     if place != Place::Project
-        && folder.starts_with(directory)
-        && plugin_set::trust(world, directory, place) == Trust::Given
+        && directory.starts_with(container)
+        && plugin_set::trust(world, container, place) == Trust::Given
     {
         return true;
     }
-    match plugin_set::trust(world, folder, place) {
+    match plugin_set::trust(world, directory, place) {
         Trust::Given => true,
         Trust::Missing => false,
         Trust::Refused { what, hint } => {
-            problems.push(Fault::new(folder, what, hint));
+            problems.push(Fault::new(directory, what, hint));
             false
         }
     }

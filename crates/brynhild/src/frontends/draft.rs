@@ -158,13 +158,13 @@ mod tests {
 
     /// What a terminal of this size has shown in the end, with all that left its screen.
     fn shown(bytes: &str, size: Size) -> String {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("bytes");
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("bytes");
         std::fs::write(&file, bytes).expect("a file");
         let fits = |count: usize| u16::try_from(count).expect("small");
         let size = (fits(size.columns), fits(size.rows));
         let cat = Path::new("/bin/cat");
-        let terminal = Terminal::start(cat, &[file.into()], &[], folder.path(), size);
+        let terminal = Terminal::start(cat, &[file.into()], &[], directory.path(), size);
         assert_eq!(terminal.wait_for_end(), Some(0));
         terminal.history()
     }

@@ -12,13 +12,13 @@ static ASKING: AtomicUsize = AtomicUsize::new(0);
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 static SCREEN: OnceLock<mpsc::Sender<Asked>> = OnceLock::new();
 
-/// What somebody asks the person on the whole screen.
+/// What somebody asks the user on the whole screen.
 pub(crate) struct Asked {
     /// Who asks, and what about.
     pub(crate) title: String,
     pub(crate) body: String,
     pub(crate) wanted: Wanted,
-    /// Takes what was said; none where the person would not.
+    /// Takes what was said; none where the user would not.
     pub(crate) reply: oneshot::Sender<Option<String>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn is_screen_taken() -> bool {
     SCREEN.get().is_some()
 }
 
-/// Asks on the whole screen; none where the person would not say, or nobody shows it.
+/// Asks on the whole screen; none where the user would not say, or nobody shows it.
 pub(crate) async fn ask_on_screen(title: &str, body: &str, wanted: Wanted) -> Option<String> {
     let (reply, said) = oneshot::channel();
     let (title, body) = (title.to_owned(), body.to_owned());

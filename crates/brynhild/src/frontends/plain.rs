@@ -44,7 +44,7 @@ pub(crate) struct Options {
     pub(crate) can_ask: bool,
     /// The terminal can go back and draw again.
     pub(crate) can_redraw: bool,
-    /// How the answer reaches the person.
+    /// How the answer reaches the user.
     pub(crate) voice: Voice,
     /// Tools and timing are shown even where there is no terminal.
     pub(crate) verbose: bool,

@@ -18,7 +18,7 @@ use super::style::{Palette, paint};
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
 
-/// Asks on the terminal about the calls of one reply, all at once or one by one as the person
+/// Asks on the terminal about the calls of one reply, all at once or one by one as the user
 /// likes, and waits for the answers. Dropping this gives no answer.
 pub(crate) async fn ask(
     asked: &[Arc<Event>],
@@ -41,7 +41,7 @@ pub(crate) async fn ask(
     Ok(answers)
 }
 
-/// Asks about these calls at once; none if the person wants to decide one by one.
+/// Asks about these calls at once; none if the user wants to decide one by one.
 async fn decide(asked: &[Permission], palette: Palette) -> io::Result<Option<Answer>> {
     let (offers, default) = offers(asked);
     let mut text = words(asked, palette);

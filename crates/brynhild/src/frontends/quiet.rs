@@ -19,7 +19,7 @@ pub(crate) struct Quiet {
     can_ask: bool,
     palette: Palette,
     project: Option<PathBuf>,
-    /// What helps a call that only a word of the person's could let run.
+    /// What helps a call that only a word of the user's could let run.
     remedy: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Lines that a person types or a program pipes in, one prompt each. A backslash at the end of a
+//! Lines that a user types or a program pipes in, one prompt each. A backslash at the end of a
 //! line takes the next one in.
 
 use std::io::{self, BufRead, Write};

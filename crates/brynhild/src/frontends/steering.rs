@@ -1,4 +1,4 @@
-//! What a person types on a terminal while the model works: lines that the model is told at its
+//! What a user types on a terminal while the model works: lines that the model is told at its
 //! next step. Reads only what is there, so that a question gets its own answer.
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ pub(crate) struct Steering {
     typed: Vec<u8>,
     /// Lines that wait for the next step.
     waiting: Vec<String>,
-    /// Lines that waited when the turn was stopped, for the person to decide about anew.
+    /// Lines that waited when the turn was stopped, for the user to decide about anew.
     pub(crate) unsent: Vec<String>,
     /// Lines that were sent and of which nothing was heard so far.
     owed: usize,

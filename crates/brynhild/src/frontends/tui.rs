@@ -152,7 +152,7 @@ pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
     editor
 }
 
-/// A theme by its name: a built-in one, the person's own, or a plugin's.
+/// A theme by its name: a built-in one, the user's own, or a plugin's.
 pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
     let named = |theme: &::tui::theme::Theme| theme.name == name;
     let built_in = || ::tui::theme::Theme::built_in().into_iter().find(named);
@@ -410,7 +410,7 @@ fn panel(slash: slash::Slash<'_>) -> Option<Action> {
     }
 }
 
-/// A folder's name for a file, by its path.
+/// A directory's name for a file, by its path.
 fn name_of(path: &Path) -> String {
     blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
 }

@@ -31,7 +31,7 @@ pub(crate) struct Verdict {
     /// The ways in which calls ended, also those of conversations within.
     endings: Vec<CallOutcome>,
     signal: Option<Exit>,
-    /// Whether the person insisted on an end.
+    /// Whether the user insisted on an end.
     pub(crate) is_forced: bool,
 }
 

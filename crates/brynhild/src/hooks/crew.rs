@@ -1,6 +1,6 @@
 //! What is done for handlers of hooks: a call of a server's tool, and an agent that looks into
 //! something. Each is a conversation of its own, whose calls go through rules, other hooks and
-//! sandbox like any. Nobody is asked: what would need a person does not run.
+//! sandbox like any. Nobody is asked: what would need a user does not run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -225,7 +225,7 @@ impl Backend for Guarded {
     }
 }
 
-/// What a person on the other side reads: the same as here, since the other program may show it as
+/// What a user on the other side reads: the same as here, since the other program may show it as
 /// it is.
 fn question(event: &Event) -> String {
     about(event, None, Palette::plain()).trim().to_owned()

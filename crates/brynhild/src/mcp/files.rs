@@ -1,4 +1,4 @@
-//! The files that `mcp add` and its kin write: the person's `mcp.json` and the project's
+//! The files that `mcp add` and its kin write: the user's `mcp.json` and the project's
 //! `.mcp.json`. Other keys in them stay as they are.
 
 use std::fs;
@@ -14,7 +14,7 @@ use crate::world::World;
 
 pub(crate) use crate::trust::SERVERS as PROJECT;
 
-/// The person's own file.
+/// The user's own file.
 pub(crate) fn own(world: &World) -> Result<PathBuf, Problem> {
     Ok(world.config_dir()?.join("mcp.json"))
 }

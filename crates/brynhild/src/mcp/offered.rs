@@ -103,9 +103,10 @@ impl Offered {
             let references = plugins::skills::references(skill);
             let is_it =
                 |path: &std::path::PathBuf| uri == address(skill, &path.display().to_string());
-            if let (Some(path), Some(folder)) = (references.into_iter().find(is_it), &skill.folder)
+            if let (Some(path), Some(directory)) =
+                (references.into_iter().find(is_it), &skill.directory)
             {
-                return std::fs::read_to_string(folder.join(path)).ok();
+                return std::fs::read_to_string(directory.join(path)).ok();
             }
         }
         None

@@ -1,4 +1,4 @@
-//! The person, as servers may ask them. Nothing is answered without them, or their word beforehand.
+//! The user, as servers may ask them. Nothing is answered without them, or their word beforehand.
 
 mod field;
 
@@ -21,7 +21,7 @@ use crate::frontends::question::{line, show};
 use crate::world::World;
 use field::{choices, fitting, title, wants};
 
-/// Whoever answers servers: the person at the terminal, or what they said beforehand (`--yes`).
+/// Whoever answers servers: the user at the terminal, or what they said beforehand (`--yes`).
 pub(crate) struct Answering {
     mind: OnceLock<(Arc<dyn Provider>, String)>,
     /// One question at a time.
@@ -48,13 +48,13 @@ impl Answering {
         }
     }
 
-    /// Names the model that writes where the person agrees to it.
+    /// Names the model that writes where the user agrees to it.
     pub(crate) fn set_mind(&self, provider: Arc<dyn Provider>, model: String) {
         // The first stays: a conversation has one.
         let _ = self.mind.set((provider, model));
     }
 
-    /// Whether the person lets a server be reached that a project's role names.
+    /// Whether the user lets a server be reached that a project's role names.
     pub(super) async fn may_reach(&self, server: &str, host: &str) -> bool {
         let _turn = self.turn.lock().await;
         let _hush = Hush::new();
@@ -71,7 +71,7 @@ impl Answering {
         self.can_ask || hush::is_screen_taken()
     }
 
-    /// Whether the person says yes: to a question with its words, and what a yes means.
+    /// Whether the user says yes: to a question with its words, and what a yes means.
     async fn agrees(&self, asking: &Asking<'_>, question: &str, yes: &str) -> bool {
         if hush::is_screen_taken() {
             let wanted = Choice::Agreement(yes.to_owned());
@@ -299,7 +299,7 @@ impl Person for Answering {
             return Err("declined: nobody is there to agree to it".to_owned());
         }
         if !self.has_agreed && !self.agrees(&asking, "Let it?", "Let it").await {
-            return Err("declined by the person".to_owned());
+            return Err("declined by the user".to_owned());
         }
         let text = written(provider.as_ref(), model, &sampling).await?;
         Ok(Sampled { model: model.clone(), text })

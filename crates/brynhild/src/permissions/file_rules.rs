@@ -79,8 +79,8 @@ impl sandbox::FileRules for Held {
         self.0.binds(path)
     }
 
-    fn may_mean_below(&self, folder: &Path) -> bool {
-        self.0.may_mean_below(folder)
+    fn may_mean_below(&self, directory: &Path) -> bool {
+        self.0.may_mean_below(directory)
     }
 
     fn starts(&self) -> Vec<PathBuf> {

@@ -1,4 +1,4 @@
-//! Approvals that outlive a session, in a file beside the person's configuration and never in the
+//! Approvals that outlive a session, in a file beside the user's configuration and never in the
 //! workspace. A file that cannot be understood is left as it is and grants nothing.
 
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub(crate) struct Memories {
 }
 
 impl Memories {
-    /// The file in the person's own folder.
+    /// The file in the user's own directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
         Self { path: config_dir.join("permissions.jsonl") }
     }

@@ -47,20 +47,20 @@ fn is_named(world: &World, root: &Path) -> bool {
 
 /// Plugins of the project are trusted with it, unless a symlink leads out of the trusted files.
 fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
-    let folder = workspace.join(".brynhild/plugins");
+    let directory = workspace.join(".brynhild/plugins");
     // Some dialects have one process for the whole directory.
-    if !world.trust.is_trusted_for(&[root, &folder], world.trusted_roots()) {
+    if !world.trust.is_trusted_for(&[root, &directory], world.trusted_roots()) {
         return Trust::Missing;
     }
     let leaks = |path: &Path| match path.canonicalize() {
-        Ok(target) => !target.starts_with(&folder),
+        Ok(target) => !target.starts_with(&directory),
         Err(_) => false,
     };
     let refused = |what: String| Trust::Refused {
         what,
         hint: String::from("replace the symlink with a copy"),
     };
-    if !root.starts_with(&folder) {
+    if !root.starts_with(&directory) {
         let what = "this link leads out of what you trusted, so nothing of it is used";
         return refused(what.to_owned());
     }
@@ -75,7 +75,7 @@ fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
     }
 }
 
-/// Why an installed package may not be used, if it may not: it lies in the project, and the person
+/// Why an installed package may not be used, if it may not: it lies in the project, and the user
 /// has not named that interpreter.
 pub(super) fn fault_of_package(world: &World, plugin: &Plugin) -> Option<Problem> {
     let workspace = world.root().ok()?;

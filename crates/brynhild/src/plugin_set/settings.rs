@@ -1,4 +1,4 @@
-//! What the person's configuration says of a plugin: whether it is on, its time, its grants.
+//! What the user's configuration says of a plugin: whether it is on, its time, its grants.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,12 +29,12 @@ pub(crate) fn off_switch(world: &World, name: &str) -> Option<String> {
     Some(format!("`{}` ({origin})", place.join(".")))
 }
 
-/// Whether the person has switched something of a system off. Off wins wherever it is said.
+/// Whether the user has switched something of a system off. Off wins wherever it is said.
 pub(crate) fn is_off(world: &World, state: &State, system: &str, name: &str) -> bool {
     state.is_off(system, name) || off_switch(world, name).is_some()
 }
 
-/// Puts the person's settings into a plugin of a system.
+/// Puts the user's settings into a plugin of a system.
 pub(super) fn apply(
     world: &World,
     plugin: &mut Plugin,
@@ -64,7 +64,7 @@ pub(super) fn apply(
     plugin.settings.grants.read.extend(credentials);
 }
 
-/// The files of credentials that the person names for providers of this plugin, as far as its files
+/// The files of credentials that the user names for providers of this plugin, as far as its files
 /// say which it brings.
 fn credentials(world: &World, plugin: &Plugin) -> Vec<PathBuf> {
     let brings = |kind: &str| {

@@ -1,4 +1,4 @@
-//! What plugins ask for and nobody has decided on, in words for the person. Grants nothing.
+//! What plugins ask for and nobody has decided on, in words for the user. Grants nothing.
 
 use plugins::plugin::{NetworkWish, Plugin, Wishes};
 
@@ -45,7 +45,7 @@ pub(crate) fn open(world: &World, plugin: &Plugin) -> Option<Open> {
         kinds.into_iter().filter(|(_, is_asked)| *is_asked).map(|(kind, _)| kind).collect();
     let what =
         format!("plugin {name} asks for more than it is granted (sandbox: {})", kinds.join(", "));
-    let file = world.loaded.config_dir.as_ref().map(|folder| folder.join("config.yaml"));
+    let file = world.loaded.config_dir.as_ref().map(|directory| directory.join("config.yaml"));
     let place = file.map_or_else(|| "your configuration".into(), |it| it.display().to_string());
     let hint =
         format!("`{setting}` in {place} grants it, `sandbox: {{}}` there refuses it for good");

@@ -50,7 +50,7 @@ pub(super) fn schema(world: &World, role: &Role, findings: &mut Vec<Finding>) ->
 }
 
 fn read(world: &World, role: &Role, file: &str) -> Result<Value, String> {
-    let path = role.folder().join(file);
+    let path = role.directory().join(file);
     reach::check(world, role, &path)?;
     let bytes = private_file::read(&path).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or_else(|| format!("there is no file {}", path.display()))?;

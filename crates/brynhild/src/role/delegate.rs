@@ -178,7 +178,7 @@ fn agent(world: &World, role: &Role, roster: &Roster, value: &Value) -> Result<A
 }
 
 fn located(role: &Role, file: &str) -> Result<PathBuf, String> {
-    role::locate(&role.folder().join(Path::new(file)))
+    role::locate(&role.directory().join(Path::new(file)))
 }
 
 /// Makes the tools of an entry.

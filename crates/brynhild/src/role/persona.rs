@@ -46,7 +46,7 @@ fn read(path: &Path) -> Result<AgentFile, Problem> {
         .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))
 }
 
-/// Takes a file's agent, and its model where the person names none and has one of that name.
+/// Takes a file's agent, and its model where the user names none and has one of that name.
 fn wear(world: &mut World, file: Arc<AgentFile>) {
     let is_known = |name: &&String| world.config().models.aliases.contains_key(*name);
     let is_usable = |name: &&String| is_known(name) || !FAMILIAR.contains(&name.as_str());

@@ -1,5 +1,5 @@
 //! How far a role reaches that came with a project and is not trusted: it decides neither where a key
-//! goes nor which files of the person's are read.
+//! goes nor which files of the user's are read.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::exit::{Exit, Problem};
 use crate::output;
 use crate::world::World;
 
-/// Whether a file that a role names may be read: it lies below the role's folder, or the role is the
-/// person's own or trusted. The error says why not.
+/// Whether a file that a role names may be read: it lies below the role's directory, or the role is the
+/// user's own or trusted. The error says why not.
 pub(super) fn check(world: &World, role: &Role, path: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if real(path).starts_with(real(role.folder())) || initrunner::is_trusted(world, role) {
+    if real(path).starts_with(real(role.directory())) || initrunner::is_trusted(world, role) {
         return Ok(());
     }
     Err(format!(
-        "{} lies outside of the role's folder, and the role came with a project that is not trusted",
+        "{} lies outside of the role's directory, and the role came with a project that is not trusted",
         path.display()
     ))
 }
@@ -36,7 +36,7 @@ pub(super) fn address(world: &World, role: &Role) -> Option<String> {
     None
 }
 
-/// Whether a role came with a project, and the person has not trusted its bytes.
+/// Whether a role came with a project, and the user has not trusted its bytes.
 pub(super) fn came_with_project(world: &World, role: &Role) -> bool {
     !initrunner::is_trusted(world, role)
 }

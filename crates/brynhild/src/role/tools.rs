@@ -134,7 +134,7 @@ pub(super) fn source(role: &Role) -> String {
 }
 
 /// What requests are made with. A role that came with a project does not decide where a variable's
-/// value goes before the person trusts its folder.
+/// value goes before the user trusts its directory.
 pub(super) fn requests(world: &World, role: &Role) -> Settings {
     let settings = api::settings(world);
     if initrunner::is_trusted(world, role) {
@@ -185,18 +185,18 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What an entry says of calls of its tools, whose paths count from its folder.
+/// What an entry says of calls of its tools, whose paths count from its directory.
 pub(super) fn guard(world: &World, entry: &ToolEntry) -> Guard {
     let keys = ["root_path", "repo_path", "working_dir", "cwd"];
     let named = keys.iter().find_map(|key| entry.fields.get(*key)?.as_str());
-    let folder = world.environment.cwd.join(named.unwrap_or_default());
-    Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(folder)
+    let directory = world.environment.cwd.join(named.unwrap_or_default());
+    Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(directory)
 }
 
 /// Where the built-in types work.
 fn ground(world: &World, role: &Role) -> Ground {
     Ground {
-        role_folder: role.folder().to_owned(),
+        role_directory: role.directory().to_owned(),
         surroundings: workers::surroundings(world),
         requests: requests(world, role),
         network: initrunner::network(world, role),

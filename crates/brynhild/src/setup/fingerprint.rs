@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 /// Files that are looked at below one place, at most.
 const MOST: usize = 50_000;
-/// Folders whose files nobody loads.
+/// Directories whose files nobody loads.
 const SKIPPED: &[&str] = &[".git", ".venv", "venv", "node_modules", "__pycache__"];
 
-/// The state of some places, each a file or a folder with all that is beneath it.
+/// The state of some places, each a file or a directory with all that is beneath it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint(BTreeMap<PathBuf, u64>);
 
 /// Places to look at.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
-    /// Files, and folders with all that is beneath them.
+    /// Files, and directories with all that is beneath them.
     pub(super) whole: Vec<PathBuf>,
-    /// Folders of which only counts what lies in them directly, by name.
+    /// Directories of which only counts what lies in them directly, by name.
     pub(super) surface: Vec<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl Fingerprint {
         }
         for place in &places.surface {
             let mut hasher = DefaultHasher::new();
-            // A folder's own time is that of the last name that came or went.
+            // A directory's own time is that of the last name that came or went.
             if let Ok(found) = place.metadata() {
                 (found.ino(), found.mtime(), found.mtime_nsec()).hash(&mut hasher);
             }
@@ -83,7 +83,7 @@ fn look(path: &Path, hasher: &mut DefaultHasher, left: &mut usize) {
 fn note(path: &Path, metadata: &Metadata, hasher: &mut DefaultHasher) {
     path.hash(hasher);
     (metadata.mode(), metadata.ino()).hash(hasher);
-    // A folder changes with what is in it, which is looked at on its own.
+    // A directory changes with what is in it, which is looked at on its own.
     if !metadata.is_dir() {
         (metadata.size(), metadata.mtime(), metadata.mtime_nsec()).hash(hasher);
         (metadata.ctime(), metadata.ctime_nsec()).hash(hasher);
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_changed_an_added_and_a_removed_file_are_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().to_path_buf();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().to_path_buf();
         std::fs::write(root.join("a"), "1").unwrap();
         let places = Places { whole: vec![root.join("a"), root.clone()], ..Places::default() };
         let print = || Fingerprint::of(&places);
@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn what_nobody_loads_does_not_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().to_path_buf();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().to_path_buf();
         let places = Places { whole: vec![root.clone()], ..Places::default() };
         let before = Fingerprint::of(&places);
         std::fs::create_dir_all(root.join("__pycache__/x")).unwrap();
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn of_a_surface_only_names_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().to_path_buf();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().to_path_buf();
         std::fs::create_dir(root.join("package")).unwrap();
         std::fs::File::open(&root).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
         let places = Places { surface: vec![root.clone()], ..Places::default() };

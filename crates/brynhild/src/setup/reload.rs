@@ -11,7 +11,7 @@ use contract::policy::Policy;
 use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
 use plugins::claude::Expansions;
-use plugins::folders::Folders;
+use plugins::directories::Directories;
 use plugins::python::Hosts;
 
 use super::fingerprint::{Fingerprint, Places};
@@ -29,7 +29,7 @@ use crate::skill_grants::Grants;
 use crate::trust::process_check::TrustedRoots;
 use crate::world::World;
 
-/// Where the person's own extensions lie, from the folder of the configuration.
+/// Where the user's own extensions lie, from the directory of the configuration.
 const OWN: &[&str] = &[
     "agents",
     "commands",
@@ -85,7 +85,7 @@ struct Kept {
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
     trusted_roots: Arc<TrustedRoots>,
-    folders: Arc<Folders>,
+    directories: Arc<Directories>,
     expansions: Arc<Expansions>,
     front: Option<Arc<Front>>,
     jobs: Arc<tools::jobs::Jobs>,
@@ -105,7 +105,7 @@ impl Reload {
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
             trusted_roots: Arc::clone(world.trusted_roots()),
-            folders: Arc::clone(world.folders()),
+            directories: Arc::clone(world.directories()),
             expansions: Arc::clone(world.expansions()),
             front: world.made.front.get().cloned(),
             jobs: Arc::clone(world.jobs()),
@@ -160,8 +160,8 @@ impl Reload {
             world.made.mode.get_or_init(|| mode);
         }
         world.made.jobs.get_or_init(|| Arc::clone(&self.kept.jobs));
-        self.kept.folders.again();
-        world.made.folders.get_or_init(|| Arc::clone(&self.kept.folders));
+        self.kept.directories.again();
+        world.made.directories.get_or_init(|| Arc::clone(&self.kept.directories));
         world.made.expansions.get_or_init(|| Arc::clone(&self.kept.expansions));
         let seen = Seen::of(&world, &self.needed);
         if let Some(hosts) = &self.kept.hosts {
@@ -250,8 +250,8 @@ fn places(world: &World, needed: &Needed) -> Places {
         .extend(home.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it))));
     let named = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     whole.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
-    whole.extend(plugin_set::folders(world).into_iter().map(|(folder, _)| folder));
-    whole.extend(chibi::own_folder(world));
+    whole.extend(plugin_set::directories(world).into_iter().map(|(directory, _)| directory));
+    whole.extend(chibi::own_directory(world));
     whole.extend(needed.role.present().iter().flat_map(|role| role.files.clone()));
     // A package among others is what its metadata says, and may have its code elsewhere.
     let with_code = world.plugins().plugins.iter().filter(|it| !plugin_set::is_among_others(it));

@@ -99,7 +99,7 @@ impl Policy for Renewable {
         if !state.granted.iter().any(|earlier| earlier == origin) {
             state.granted.push(origin.to_owned());
         }
-        // What the person took back, nobody else gives again.
+        // What the user took back, nobody else gives again.
         let mut rules = rules.to_vec();
         rules.retain(|rule| !state.forgotten.contains(rule));
         state.policy.grant(&rules, origin)

@@ -78,7 +78,7 @@ pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
         license: None,
         allowed_tools: recipe.allowed_tools.clone(),
         body: String::new(),
-        folder: None,
+        directory: None,
     })
 }
 

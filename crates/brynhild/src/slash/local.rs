@@ -26,15 +26,15 @@ pub(super) async fn run(
     let is_own = command.plugin.is_none();
     profile.access =
         if is_own && world.mode() != Mode::ReadOnly { Access::Workspace } else { Access::ReadOnly };
-    let folder = command.path.as_deref().and_then(|path| path.parent());
-    profile.read.extend(folder.map(ToOwned::to_owned));
+    let directory = command.path.as_deref().and_then(|path| path.parent());
+    profile.read.extend(directory.map(ToOwned::to_owned));
     profile.env.insert("BRYNHILD_ARGS".to_owned(), words.to_owned());
     let sandbox = assemble::sandbox(world)?;
     let printed = shell::output(&*sandbox, &profile, line, root).await;
     printed.map_err(|why| Problem::failed(format!("`/{}` did not run: {why}", command.name)))
 }
 
-/// A project's command runs only while the person trusts its bytes.
+/// A project's command runs only while the user trusts its bytes.
 fn vouched(world: &World, command: &Command) -> Result<Vec<Fixed>, Problem> {
     let refused = |why: String| {
         Problem::misuse(format!("`/{}` does not run: {why}", command.name))

@@ -1,5 +1,5 @@
 //! Which agents there are. Looking for them reads files and starts nothing; what a project brings
-//! counts only where the person trusts it.
+//! counts only where the user trusts it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Finds them. Of two with one name the first counts: the project's before the person's, those
+    /// Finds them. Of two with one name the first counts: the project's before the user's, those
     /// before roles.
     pub(crate) fn find(world: &World) -> Self {
         let mut roster = Self::default();
@@ -78,8 +78,8 @@ impl Roster {
         let home = world.environment.home.as_deref();
         let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
         let own: Vec<PathBuf> = own.chain(home.map(|home| home.join(".claude/agents"))).collect();
-        for folder in &own {
-            let (files, problems) = claude::agents_in(folder);
+        for directory in &own {
+            let (files, problems) = claude::agents_in(directory);
             roster.problems.extend(problems);
             for file in files {
                 roster.add_file(file, "user".to_owned());
@@ -91,8 +91,8 @@ impl Roster {
             }
         }
         let roles = home.map(|home| home.join(".initrunner/roles"));
-        for folder in own.iter().take(1).cloned().chain(roles) {
-            roster.of_roles(&folder);
+        for directory in own.iter().take(1).cloned().chain(roles) {
+            roster.of_roles(&directory);
         }
         roster
     }
@@ -151,9 +151,9 @@ impl Roster {
         }
     }
 
-    /// The roles in a folder: files, or folders of their own.
-    fn of_roles(&mut self, folder: &Path) {
-        let Ok(entries) = std::fs::read_dir(folder) else { return };
+    /// The roles in a directory: files, or directories of their own.
+    fn of_roles(&mut self, directory: &Path) {
+        let Ok(entries) = std::fs::read_dir(directory) else { return };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort_unstable();
         for path in paths {

@@ -22,7 +22,7 @@ pub(super) struct Scoped {
     tool: Arc<dyn Tool>,
     /// The entries of the file.
     entries: Vec<String>,
-    /// The folder that the entries are about.
+    /// The directory that the entries are about.
     root: PathBuf,
     /// What commands look like that may run.
     commands: Vec<String>,

@@ -237,25 +237,25 @@ mod tests {
     }
 
     fn project() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), ".brynhild/config.yaml", "a: 1");
-        write(folder.path(), ".brynhild/hooks/h.sh", "echo");
-        write(folder.path(), "src/main.rs", "fn main() {}");
-        folder
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), ".brynhild/config.yaml", "a: 1");
+        write(directory.path(), ".brynhild/hooks/h.sh", "echo");
+        write(directory.path(), "src/main.rs", "fn main() {}");
+        directory
     }
 
-    fn hash(folder: &tempfile::TempDir) -> String {
-        Snapshot::read(folder.path()).unwrap().hash
+    fn hash(directory: &tempfile::TempDir) -> String {
+        Snapshot::read(directory.path()).unwrap().hash
     }
 
     #[test]
     fn hash_covers_bytes_modes_names_and_symlinks() {
-        let folder = project();
-        let root = folder.path();
-        let mut seen = vec![hash(&folder)];
+        let directory = project();
+        let root = directory.path();
+        let mut seen = vec![hash(&directory)];
         write(root, "src/main.rs", "changed");
         write(root, "AGENTS.md", "text");
-        assert_eq!(hash(&folder), seen[0]);
+        assert_eq!(hash(&directory), seen[0]);
         let changes: [&dyn Fn(); 7] = [
             &|| write(root, ".brynhild/hooks/h.sh", "ech0"),
             &|| {
@@ -279,7 +279,7 @@ mod tests {
         ];
         for change in changes {
             change();
-            let current = hash(&folder);
+            let current = hash(&directory);
             assert!(!seen.contains(&current));
             seen.push(current);
         }
@@ -287,9 +287,9 @@ mod tests {
 
     #[test]
     fn no_symlink_is_followed() {
-        let folder = project();
+        let directory = project();
         let other = tempfile::tempdir().unwrap();
-        symlink(folder.path().join(".brynhild"), other.path().join(".brynhild")).unwrap();
+        symlink(directory.path().join(".brynhild"), other.path().join(".brynhild")).unwrap();
         fs::create_dir(other.path().join("real")).unwrap();
         write(other.path(), "real/settings.json", "{}");
         symlink("real", other.path().join(".claude")).unwrap();
@@ -303,17 +303,17 @@ mod tests {
 
     #[test]
     fn fifo_does_not_block() {
-        let folder = project();
-        let pipe = folder.path().join(".mcp.json");
+        let directory = project();
+        let pipe = directory.path().join(".mcp.json");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
-        let snapshot = Snapshot::read(folder.path()).unwrap();
+        let snapshot = Snapshot::read(directory.path()).unwrap();
         assert!(snapshot.entries.iter().any(|entry| entry.part.kind == Kind::Other));
     }
 
     #[test]
     fn directory_named_env_is_ignored() {
-        let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), ".env/bin/python", "");
-        assert!(parts(folder.path()).unwrap().is_empty());
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), ".env/bin/python", "");
+        assert!(parts(directory.path()).unwrap().is_empty());
     }
 }

@@ -8,7 +8,7 @@ use contract::policy::Mode;
 use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
 use plugins::claude::{AgentFile, Expansions};
-use plugins::folders::Folders;
+use plugins::directories::Directories;
 use plugins::python::Hosts;
 use tokio::sync::OnceCell;
 
@@ -23,17 +23,17 @@ use crate::workers::Workers;
 /// The parts, each made on first use.
 #[derive(Default)]
 pub(crate) struct Made {
-    /// The person's own folder, where something can be kept in it.
+    /// The user's own directory, where something can be kept in it.
     pub(super) keeping: OnceLock<Option<PathBuf>>,
-    /// What lies in folders of plugins.
-    pub(crate) folders: OnceLock<Arc<Folders>>,
+    /// What lies in directories of plugins.
+    pub(crate) directories: OnceLock<Arc<Directories>>,
     pub(super) plugins: OnceLock<PluginSet>,
     pub(super) claude: OnceLock<ClaudeSet>,
     /// The commands that were typed.
     pub(crate) expansions: OnceLock<Arc<Expansions>>,
     pub(super) workers: OnceCell<Workers>,
     pub(super) hosts: OnceLock<Hosts>,
-    /// The folders of packages of the interpreter for plugins.
+    /// The directories of packages of the interpreter for plugins.
     pub(crate) sites: OnceLock<Vec<PathBuf>>,
     /// The role that is played.
     pub(crate) role: OnceLock<Chosen>,

@@ -1,5 +1,5 @@
 //! Known attacks on programs of this kind, each tried on the shipped one: on its judgment of
-//! commands here, and in the folder on files, names, secrets and what the model is told.
+//! commands here, and in the directory on files, names, secrets and what the model is told.
 
 mod files;
 mod looking;

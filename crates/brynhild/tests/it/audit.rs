@@ -39,7 +39,7 @@ fn decisions_are_written_down_and_a_changed_line_is_named() {
 fn switched_plugins_and_denials_outside_of_conversations_are_written_down() {
     let project = project();
     project.config("permissions: {deny: [\"Bash(curl:*)\"]}\n");
-    let manifest = project.config_folder().join("plugins/net/plugin.yaml");
+    let manifest = project.config_directory().join("plugins/net/plugin.yaml");
     fs::create_dir_all(manifest.parent().unwrap()).unwrap();
     fs::write(manifest, "name: net\nversion: '1'\n").unwrap();
     project.brynhild(&["plugin", "disable", "net"]).success();

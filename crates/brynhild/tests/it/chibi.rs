@@ -22,14 +22,14 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The person's own folder of plugins.
-fn folder(project: &Project) -> PathBuf {
-    project.config_folder().join("plugins")
+/// The user's own directory of plugins.
+fn directory(project: &Project) -> PathBuf {
+    project.config_directory().join("plugins")
 }
 
 /// A shell plugin that describes itself so, and does this when it is called.
 fn plugin(project: &Project, name: &str, schema: &Value, body: &str) -> PathBuf {
-    let path = folder(project).join(name);
+    let path = directory(project).join(name);
     let text = format!(
         "#!/bin/sh\nif [ \"$1\" = --schema ]; then\ncat <<'END'\n{schema}\nEND\nexit\nfi\n{body}\n"
     );
@@ -76,7 +76,7 @@ fn a_plugin_as_documented_is_offered_and_called() {
     let server =
         ModelServer::start([Reply::calls([("greet", json!({"who": "Ada"}))]), Reply::text("done")]);
     let project = project_with(&server);
-    script(&folder(&project).join("greeter/greeter"), DOCUMENTED);
+    script(&directory(&project).join("greeter/greeter"), DOCUMENTED);
     let run = project.brynhild(&["chat", "--yes", "go"]);
     run.success();
     let first = &server.chats()[0].body["tools"];
@@ -182,8 +182,8 @@ fn a_late_tool_is_killed_with_all_it_started() {
 #[test]
 fn a_start_with_kept_descriptions_runs_nothing() {
     let project = project();
-    let path = folder(&project).join("count");
-    let data = project.config_folder().join("plugin-data/count");
+    let path = directory(&project).join("count");
+    let data = project.config_directory().join("plugin-data/count");
     let text = |words: &str| {
         format!(
             "#!/bin/sh\necho x >> \"$BRYNHILD_PLUGIN_DATA/runs\"\n\
@@ -220,7 +220,7 @@ fn tools_that_steer_do_not_run() {
     let read = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
     assert_eq!(read["content"], "Continuing with: next");
     assert!(run.stdout.contains("your turn"), "{run}");
-    assert!(!project.config_folder().join("plugin-data/flow/ran").exists());
+    assert!(!project.config_directory().join("plugin-data/flow/ran").exists());
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn people_see_the_telling_arguments_of_a_call() {
 }
 
 #[test]
-fn chibis_own_folder_is_searched_when_the_person_says_so() {
+fn chibis_own_directory_is_searched_when_the_person_says_so() {
     let project = project();
     let file = project.home().join(".chibi/plugins/home");
     script(&file, "#!/bin/sh\necho '{\"name\": \"athome\", \"description\": \"d\"}'\n");

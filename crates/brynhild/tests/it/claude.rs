@@ -16,7 +16,7 @@ const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/t
 
 /// Puts the files of a plugin into the home.
 fn plugin(project: &Project, name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let root = project.config_folder().join("plugins").join(name);
+    let root = project.config_directory().join("plugins").join(name);
     for (path, text) in files {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -29,7 +29,7 @@ fn manifest(name: &str) -> (&'static str, String) {
     (".claude-plugin/plugin.json", json!({"name": name, "version": "1.0.0"}).to_string())
 }
 
-/// What the person's side said last.
+/// What the user's side said last.
 fn last_user(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let message = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
@@ -57,7 +57,7 @@ fn commands_are_typed_by_their_files_names_and_take_arguments() {
     let (path, text) = manifest("demo");
     plugin(
         &project,
-        "folder-name",
+        "directory-name",
         &[
             (path, &text),
             (
@@ -75,7 +75,7 @@ fn commands_are_typed_by_their_files_names_and_take_arguments() {
     let text = sent(&project, &server, "/demo:greet Ann 'a hurry'");
     assert_eq!(text, "Greet Ann in a hurry: Ann 'a hurry'");
     let text = sent(&project, &server, "/demo:git:log now");
-    assert!(text.ends_with("plugins/folder-name\n\nARGUMENTS: now"), "{text}");
+    assert!(text.ends_with("plugins/directory-name\n\nARGUMENTS: now"), "{text}");
     let list = project.brynhild(&["command", "list"]);
     assert!(list.stdout.contains("[who] [how]"), "{list}");
 }
@@ -327,7 +327,7 @@ fn a_hook_that_makes_no_sense_is_told_at_the_start() {
 }
 
 #[test]
-fn the_example_loads_whole_from_a_named_folder() {
+fn the_example_loads_whole_from_a_named_directory() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/plugins/claude-notes");
     let project = project();
     let list = project.brynhild(&["command", "list", "--json", "--plugin-dir", example]);
@@ -343,13 +343,13 @@ fn printed(project: &Project, path: &str) -> Value {
 }
 
 #[test]
-fn a_folder_without_a_manifest_is_known_by_the_blanks_of_its_commands() {
+fn a_directory_without_a_manifest_is_known_by_the_blanks_of_its_commands() {
     let project = project();
-    let folder = project.home().join("theirs");
-    fs::create_dir_all(folder.join("commands")).unwrap();
+    let directory = project.home().join("theirs");
+    fs::create_dir_all(directory.join("commands")).unwrap();
     let text = "---\nname: seek\ndescription: Seeks: all of it\n---\nSeek $ARGUMENTS\n";
-    fs::write(folder.join("commands/seek.md"), text).unwrap();
-    let named = folder.display().to_string();
+    fs::write(directory.join("commands/seek.md"), text).unwrap();
+    let named = directory.display().to_string();
     let run = project.brynhild(&["--plugin-dir", &named, "command", "render", "seek", "a", "b"]);
     assert!(run.success().stdout.contains("Seek a b"), "{run}");
     project.brynhild(&["plugin", "validate", &named]).success();

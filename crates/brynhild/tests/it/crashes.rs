@@ -73,7 +73,7 @@ pub(crate) fn project_around(program: &str, server: &ModelServer) -> Project {
 }
 
 pub(crate) fn sessions_of(project: &Project) -> PathBuf {
-    project.config_folder().join("sessions")
+    project.config_directory().join("sessions")
 }
 
 pub(crate) fn session_file(project: &Project) -> PathBuf {

@@ -22,7 +22,7 @@ fn closed() -> Project {
     project
         .file(".env", "CANARY in the variables\n")
         .file("sub/.env", "CANARY further down\n")
-        .file("secret/k", "CANARY in a folder\n")
+        .file("secret/k", "CANARY in a directory\n")
         .file("a/b/key", "CANARY in its place\n")
         .file("tests/t.rs", "as it was\n")
         .file("Cargo.lock", "as it was\n")
@@ -35,9 +35,9 @@ fn confined(project: &Project, command: &str) -> Run {
 }
 
 /// A program whose text names nothing of what it reads.
-const EVERYTHING: &str = "import os, sys\nfor folder, _, names in os.walk('.'):\n    \
+const EVERYTHING: &str = "import os, sys\nfor directory, _, names in os.walk('.'):\n    \
                           for name in names:\n        try:\n            \
-                          sys.stdout.write(open(os.path.join(folder, name)).read())\n        \
+                          sys.stdout.write(open(os.path.join(directory, name)).read())\n        \
                           except OSError as error:\n            print(error.strerror)\n";
 
 #[test]
@@ -67,7 +67,7 @@ fn rules_for_the_whole_home_hold_for_a_project_in_it() {
 }
 
 #[test]
-fn what_is_granted_in_a_denied_folder_is_not_shown_and_told_once() {
+fn what_is_granted_in_a_denied_directory_is_not_shown_and_told_once() {
     let project = project();
     let home = project.home();
     fs::create_dir_all(home.join("dot/d")).unwrap();
@@ -172,7 +172,7 @@ fn no_way_around_leads_to_what_may_not_be_read() {
         // What was moved for nothing goes back.
         confined(&project, "[ -e other ] && mv other sub");
     }
-    for (file, words) in [(".env", "variables"), ("secret/k", "folder"), ("a/b/key", "place")] {
+    for (file, words) in [(".env", "variables"), ("secret/k", "directory"), ("a/b/key", "place")] {
         let text = fs::read_to_string(project.path().join(file)).unwrap();
         assert!(text.contains(words), "{file}");
     }
@@ -210,7 +210,7 @@ fn plugins_are_held_to_the_rules_as_well() {
         return;
     }
     let project = closed();
-    let file = project.config_folder().join("plugins/peek");
+    let file = project.config_directory().join("plugins/peek");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     let script = "#!/bin/sh\nif [ \"$1\" = --schema ]; then echo '{\"name\": \"peek\", \
                   \"description\": \"Peeks\"}'; exit; fi\ncat .env secret/k src/a.txt 2>&1\n";
@@ -237,7 +237,7 @@ fn nothing_of_the_walls_stays_in_the_project() {
 }
 
 #[test]
-fn who_works_in_a_denied_folder_is_told_so() {
+fn who_works_in_a_denied_directory_is_told_so() {
     if !has_bubblewrap() {
         return;
     }
@@ -250,7 +250,7 @@ fn who_works_in_a_denied_folder_is_told_so() {
 }
 
 #[test]
-fn a_trusted_script_in_a_denied_folder_opens_nothing_else_there() {
+fn a_trusted_script_in_a_denied_directory_opens_nothing_else_there() {
     if !has_bubblewrap() {
         return;
     }
@@ -273,12 +273,12 @@ fn a_trusted_script_in_a_denied_folder_opens_nothing_else_there() {
     assert!(!project.path().join("tests/new").exists());
 }
 
-/// Exchanges the folders `x` and `y` until it is ended.
+/// Exchanges the directories `x` and `y` until it is ended.
 const EXCHANGE: &str = "import ctypes\nlibrary = ctypes.CDLL(None)\nopen('begun', 'w').close()\n\
                         while True:\n    library.renameat2(-100, b'x', -100, b'y', 2)\n";
 
 #[test]
-fn a_process_that_exchanges_folders_opens_nothing_to_the_next_one() {
+fn a_process_that_exchanges_directories_opens_nothing_to_the_next_one() {
     if !has_bubblewrap() {
         return;
     }

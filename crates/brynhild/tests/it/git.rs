@@ -51,7 +51,7 @@ fn repository(project: &Project) {
 /// Everything by which a repository can name a program, each with a mark of its own.
 fn make_hostile(project: &Project) {
     let marks = marks(project).display().to_string();
-    for folder in [".git/hooks", ".hooks"] {
+    for directory in [".git/hooks", ".hooks"] {
         for name in [
             "applypatch-msg",
             "pre-applypatch",
@@ -76,7 +76,7 @@ fn make_hostile(project: &Project) {
             "fsmonitor-watchman",
             "post-index-change",
         ] {
-            let path = format!("{folder}/{name}");
+            let path = format!("{directory}/{name}");
             project.file(&path, format!("#!/bin/sh\ntouch '{marks}/{name}'\n"));
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(project.path().join(path), mode).unwrap();

@@ -1,4 +1,4 @@
-//! What is granted is what the person meant: no link that a command could have made, or that a project
+//! What is granted is what the user meant: no link that a command could have made, or that a project
 //! brings, decides what the next command is shown.
 
 mod guarded;
@@ -22,12 +22,12 @@ fn with_keys(project: &Project) -> PathBuf {
     keys
 }
 
-fn confined_in(project: &Project, folder: &Path, script: &str) -> Run {
-    project.command(&["sandbox", "run", "--", "sh", "-c", script]).cwd(folder).run()
+fn confined_in(project: &Project, directory: &Path, script: &str) -> Run {
+    project.command(&["sandbox", "run", "--", "sh", "-c", script]).cwd(directory).run()
 }
 
 #[test]
-fn a_link_in_the_place_of_a_granted_folder_grants_nothing() {
+fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {
     let project = project();
     let keys = with_keys(&project);
     fs::create_dir(project.path().join("docs")).unwrap();
@@ -105,7 +105,7 @@ fn a_home_behind_a_link_is_found_by_its_name() {
 }
 
 #[test]
-fn folders_that_hold_the_project_or_lie_in_it_can_be_granted() {
+fn directories_that_hold_the_project_or_lie_in_it_can_be_granted() {
     let project = project();
     let code = project.home().join("code");
     let app = code.join("app");
@@ -133,7 +133,7 @@ fn a_link_of_another_project_opens_nothing_to_this_one() {
     let exchange = format!("mv a b; mkdir a; ln -s {} a/shared", keys.display());
     confined_in(&project, &other, &exchange);
     if !shared.is_symlink() {
-        // The folder could not be moved away in the first place.
+        // The directory could not be moved away in the first place.
         return;
     }
     let attack = format!("cat {0}/k; echo PWN > {0}/new", keys.display());
@@ -143,7 +143,7 @@ fn a_link_of_another_project_opens_nothing_to_this_one() {
     let input = json!({"file_path": keys.join("new"), "content": "PWN"}).to_string();
     project.brynhild(&["--mode", "yolo", "tools", "exec", "Write", "--input", &input]);
     assert!(!keys.join("new").exists());
-    // The person says where it lies.
+    // The user says where it lies.
     project.config(&format!("sandbox: {{allowed_paths: ['{}']}}\n", keys.display()));
     assert!(confined_in(&project, &project.path(), &attack).success().stdout.contains("CANARY"));
 }
@@ -154,18 +154,18 @@ fn a_link_with_the_name_of_a_toolchain_shows_nothing() {
     let keys = with_keys(&project);
     fs::create_dir_all(project.path().join(".local/bin")).unwrap();
     symlink(&keys, project.path().join(".rustup")).unwrap();
-    for folder in [project.path().join(".local/bin"), PathBuf::from("./.local/bin")] {
+    for directory in [project.path().join(".local/bin"), PathBuf::from("./.local/bin")] {
         let script = format!("cat {}/k; echo on", keys.display());
         let run = project
             .command(&["sandbox", "run", "--", "sh", "-c", &script])
-            .env("PATH", format!("/usr/bin:/bin:{}", folder.display()))
+            .env("PATH", format!("/usr/bin:/bin:{}", directory.display()))
             .run();
         assert_eq!(run.success().stdout, "on\n", "{run}");
     }
 }
 
 #[test]
-fn a_conversation_stays_in_its_folder_whatever_is_put_in_its_place() {
+fn a_conversation_stays_in_its_directory_whatever_is_put_in_its_place() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "until [ -e gone ]; do sleep 0.02; done"}))]),
         Reply::calls([("Bash", json!({"command": "cat k"}))]),
@@ -180,7 +180,7 @@ fn a_conversation_stays_in_its_folder_whatever_is_put_in_its_place() {
     let exchange = format!("mv sub sub2; ln -s {} sub; touch sub2/gone", keys.display());
     confined_in(&project, &project.path(), &exchange);
     if !inner.is_symlink() {
-        // Where the folder cannot be moved there is nothing to see.
+        // Where the directory cannot be moved there is nothing to see.
         fs::write(inner.join("gone"), "").unwrap();
     }
     running.wait();
@@ -201,8 +201,8 @@ fn no_link_that_a_command_made_leads_to_a_project() {
         // Where the link is moved away there is nothing to enter.
         return;
     }
-    let there = |folder: &Path, variables: &[(&str, &Path)]| {
-        let command = project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(folder);
+    let there = |directory: &Path, variables: &[(&str, &Path)]| {
+        let command = project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(directory);
         variables.iter().fold(command, |command, (name, value)| command.env(name, value)).run()
     };
     let root = "BRYNHILD_PROJECT_ROOT";
@@ -244,15 +244,15 @@ fn a_link_that_led_astray_and_is_gone_leads_to_no_project_either() {
     fs::create_dir(keys.join("deep")).unwrap();
     fs::write(keys.join("deep/k"), "CANARY\n").unwrap();
     confined_in(&project, &top, "true").success();
-    let there = |folder: &Path, way: &Path, named: Option<&Path>| {
-        let command = project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(folder);
+    let there = |directory: &Path, way: &Path, named: Option<&Path>| {
+        let command = project.command(&["sandbox", "run", "--", "cat", "k"]).cwd(directory);
         let command = command.env("PWD", way);
         match named {
             None => command.run(),
             Some(named) => command.env("BRYNHILD_PROJECT_ROOT", named).run(),
         }
     };
-    // The folder is back in its place, or nothing is; below it as well.
+    // The directory is back in its place, or nothing is; below it as well.
     for way in [&inner, &top.join("gone"), &top.join("gone/deep"), &inner.join("deep")] {
         for named in [None, Some(Path::new("."))] {
             let run = there(&keys, way, named);
@@ -266,7 +266,7 @@ fn a_link_that_led_astray_and_is_gone_leads_to_no_project_either() {
         let way = if named.is_some() { &inner } else { &keys };
         assert_eq!(there(&keys, way, named).success().stdout, "CANARY\n");
     }
-    // A folder that was renamed lies in the project all the same.
+    // A directory that was renamed lies in the project all the same.
     fs::rename(&inner, top.join("renamed")).unwrap();
     project.file("renamed/k", "own\n");
     assert_eq!(there(&top.join("renamed"), &inner, None).success().stdout, "own\n");
@@ -309,7 +309,7 @@ fn a_rule_that_hides_a_file_opens_nothing_that_is_read_only() {
     assert!(!project.path().join("sub/deep/new").exists());
 }
 
-/// A plugin whose tool runs a command, with what the person grants it.
+/// A plugin whose tool runs a command, with what the user grants it.
 fn with_runner(project: &Project, grants: &str) {
     let body = "done = subprocess.run(['sh', '-c', input['c']], capture_output=True, text=True)\n\
                 return ToolResult(True, done.stdout + done.stderr)";
@@ -317,10 +317,10 @@ fn with_runner(project: &Project, grants: &str) {
     project.config(&format!("plugins: {{runner: {{sandbox: {{{grants}}}}}}}\n"));
 }
 
-fn run_by_plugin(project: &Project, folder: &Path, script: &str) -> Run {
+fn run_by_plugin(project: &Project, directory: &Path, script: &str) -> Run {
     let input = json!({"c": script}).to_string();
     let words = ["--mode", "yolo", "tools", "exec", "runs", "--input", &input];
-    project.command(&words).cwd(folder).run()
+    project.command(&words).cwd(directory).run()
 }
 
 #[test]
@@ -328,8 +328,8 @@ fn no_link_decides_what_a_plugin_may_write() {
     let project = project();
     let keys = with_keys(&project);
     let top = project.path();
-    for folder in ["out", "within", ".git/hooks"] {
-        fs::create_dir_all(top.join(folder)).unwrap();
+    for directory in ["out", "within", ".git/hooks"] {
+        fs::create_dir_all(top.join(directory)).unwrap();
     }
     with_runner(&project, "write: [out, new/deep]");
     let run = run_by_plugin(&project, &top, "touch out/a new/deep/a && echo written");
@@ -340,14 +340,14 @@ fn no_link_decides_what_a_plugin_may_write() {
         (keys.clone(), "a command could have made it"),
         (PathBuf::from("../home/keys"), "a command could have made it"),
         (PathBuf::from(".git/hooks"), "`.git` in a workspace stays read-only"),
-        (PathBuf::from("."), "cannot be a folder of the process' own"),
+        (PathBuf::from("."), "cannot be a directory of the process' own"),
     ] {
         symlink(&target, top.join("out")).unwrap();
         let run = run_by_plugin(&project, &top, script);
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(said.contains(words) && !said.contains("CANARY"), "{target:?} {run}");
-        for folder in [&keys, &top, &top.join(".git/hooks")] {
-            assert!(!folder.join("planted").exists(), "{target:?} {folder:?}");
+        for directory in [&keys, &top, &top.join(".git/hooks")] {
+            assert!(!directory.join("planted").exists(), "{target:?} {directory:?}");
         }
         fs::remove_file(top.join("out")).unwrap();
     }
@@ -357,7 +357,7 @@ fn no_link_decides_what_a_plugin_may_write() {
 }
 
 #[test]
-fn folders_that_are_granted_and_missing_are_made_through_no_link() {
+fn directories_that_are_granted_and_missing_are_made_through_no_link() {
     let project = project();
     let keys = with_keys(&project);
     symlink(&keys, project.path().join("out")).unwrap();

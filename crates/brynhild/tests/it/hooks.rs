@@ -17,9 +17,9 @@ fn one(event: &str, name: &str, command: &str) -> String {
     format!("hooks:\n  {event}:\n    - {{name: {name}, type: command, command: {command}}}\n")
 }
 
-/// Writes a file in Brynhild's folder of the home.
+/// Writes a file in Brynhild's directory of the home.
 fn own(project: &Project, path: &str, text: &str) -> PathBuf {
-    let path = project.config_folder().join(path);
+    let path = project.config_directory().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
     path
@@ -31,10 +31,10 @@ fn plugin(project: &Project, name: &str, hooks: &str) -> PathBuf {
     let root = format!("plugins/{name}");
     own(project, &format!("{root}/plugin.yaml"), &manifest);
     own(project, &format!("{root}/hooks.yaml"), hooks);
-    project.config_folder().join(root)
+    project.config_directory().join(root)
 }
 
-/// A project of which the person trusts these hooks.
+/// A project of which the user trusts these hooks.
 fn trusted(hooks: &str) -> Project {
     let project = project();
     project.file(".brynhild/hooks.yaml", hooks);
@@ -66,7 +66,7 @@ fn all_hooks_are_listed_with_their_source_file_and_state() {
     let hooks = listed["hooks"].as_array().unwrap();
     let sources: Vec<&Value> = hooks.iter().map(|hook| &hook["source"]).collect();
     assert_eq!(sources, ["global", "project", "plugin tidy"], "{listed:#}");
-    let global = project.config_folder().join("hooks.yaml").display().to_string();
+    let global = project.config_directory().join("hooks.yaml").display().to_string();
     assert_eq!(listed["global_config"], global);
     let expected = json!({
         "event": "error", "name": "e", "type": "script", "enabled": false, "timeout": 5,
@@ -187,7 +187,7 @@ fn a_plugins_hook_writes_its_own_data_and_nothing_else() {
     let root = plugin(&project, "tidy", &one("pre_tool_use", "a", &command));
     let tried = json_of(&project, &["hooks", "test", "pre_tool_use"]);
     assert_eq!(tried["result"]["message"], "workspace", "{tried:#}");
-    let data = project.config_folder().join("plugin-data/tidy/kept");
+    let data = project.config_directory().join("plugin-data/tidy/kept");
     assert_eq!(fs::read_to_string(data).unwrap(), "kept\n");
     assert!(!project.path().join("made").exists());
     assert!(root.exists());
@@ -252,8 +252,8 @@ fn a_prompt_hook_asks_the_model_that_it_names() {
 }
 
 fn example(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name);
-    folder.canonicalize().unwrap().display().to_string()
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name);
+    directory.canonicalize().unwrap().display().to_string()
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn the_example_log_keeps_a_line_for_each_call() {
     let project = project();
     let log = example("tool-log");
     json_of(&project, &["--plugin-dir", &log, "hooks", "test", "post_tool_use"]);
-    let kept = project.config_folder().join("plugin-data/tool-log/tools.log");
+    let kept = project.config_directory().join("plugin-data/tool-log/tools.log");
     assert_eq!(fs::read_to_string(kept).unwrap(), "test-session Bash success=true\n");
 }
 
@@ -314,6 +314,6 @@ fn what_a_plugins_hooks_keep_in_their_home_is_there_the_next_time() {
         assert_eq!(tried["result"]["message"], count, "{tried}");
     }
     json_of(&project, &["hooks", "test", "post_tool_use"]);
-    let seen = project.config_folder().join("plugin-data/homer/home/seen");
+    let seen = project.config_directory().join("plugin-data/homer/home/seen");
     assert_eq!(fs::read_to_string(seen).unwrap(), "2\n");
 }

@@ -242,14 +242,14 @@ fn a_file_of_variables_beside_a_role_counts_where_the_role_is_the_persons_own() 
     let model =
         ModelServer::start([Reply::calls([("search", json!({"query": "q"}))]), Reply::text("ok")]);
     let project = project_with(&model);
-    let folder = project.home().join("mine");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = project.home().join("mine");
+    std::fs::create_dir_all(&directory).unwrap();
     let role = ROLE.replace("prefix: P", "prefix: '${FROM_FILE}'");
     for (name, text) in [("my_tools.py", TOOLS), ("role.yaml", &role), (".env", "FROM_FILE=seen\n")]
     {
-        std::fs::write(folder.join(name), text).unwrap();
+        std::fs::write(directory.join(name), text).unwrap();
     }
-    let role = folder.join("role.yaml").display().to_string();
+    let role = directory.join("role.yaml").display().to_string();
     project.brynhild(&["run", &role, "-p", "x", "--yes"]).success();
     assert!(model.chats()[1].text.contains("[seen] q"), "{}", model.chats()[1].text);
 }
@@ -304,10 +304,10 @@ fn other_agents_get_the_tools_of_a_role() {
 
 #[test]
 fn the_example_does_what_it_says() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles");
     let project = project();
     project.file("a.md", "An owl\nand another Owl\n").file("b.txt", "none\n").file("c.py", "owl\n");
-    let role = format!("{folder}/librarian.yaml");
+    let role = format!("{directory}/librarian.yaml");
     let run = |tool: &str, input: &str| {
         let args = ["tools", "exec", tool, "--role", &role, "--input", input, "--yes"];
         project.brynhild(&args).success().json()

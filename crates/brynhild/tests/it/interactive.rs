@@ -38,10 +38,10 @@ fn start_asking(project: &Project) -> Terminal {
 /// Waits until a draft is kept that is as wanted.
 #[track_caller]
 fn wait_for_draft(project: &Project, is_wanted: impl Fn(&str) -> bool) {
-    let folder = project.config_folder().join("interface");
+    let directory = project.config_directory().join("interface");
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
         let mut drafts = entries
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "txt"));

@@ -102,7 +102,7 @@ fn a_background_command_ends_with_the_session() {
     let kinds = types(&events);
     let at = |kind: &str| kinds.iter().position(|it| *it == kind);
     assert!(at("job_started").is_some() && at("job_started") < at("turn_finished"), "{run}");
-    let log = project.config_folder().join("sessions/s.jsonl");
+    let log = project.config_directory().join("sessions/s.jsonl");
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("job_finished") && log.contains("stopped"), "{log}");
 }

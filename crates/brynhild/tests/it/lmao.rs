@@ -14,19 +14,19 @@ use testkit::{ModelServer, Project, Reply, Run};
 
 use crate::{has_bubblewrap, project, project_with};
 
-/// The person's own folder of plugins.
-fn folder(project: &Project) -> PathBuf {
-    project.config_folder().join("plugins")
+/// The user's own directory of plugins.
+fn directory(project: &Project) -> PathBuf {
+    project.config_directory().join("plugins")
 }
 
-/// A plugin of the person's own whose `run` has this body.
+/// A plugin of the user's own whose `run` has this body.
 fn plugin(project: &Project, name: &str, manifest: &Value, body: &str) {
-    write(&folder(project).join(name), &text(manifest, body));
+    write(&directory(project).join(name), &text(manifest, body));
 }
 
-fn write(folder: &Path, text: &str) {
-    fs::create_dir_all(folder).unwrap();
-    fs::write(folder.join("tool.py"), text).unwrap();
+fn write(directory: &Path, text: &str) {
+    fs::create_dir_all(directory).unwrap();
+    fs::write(directory.join("tool.py"), text).unwrap();
 }
 
 fn text(manifest: &Value, body: &str) -> String {
@@ -81,12 +81,12 @@ fn offered(server: &ModelServer) -> Vec<Value> {
 }
 
 #[test]
-fn a_plugin_of_any_folder_runs_with_target_args_and_base() {
+fn a_plugin_of_any_directory_runs_with_target_args_and_base() {
     if !has_bubblewrap() {
         return;
     }
     let project = project();
-    plugin(&project, "own-folder", &manifest("own_echo"), ECHO);
+    plugin(&project, "own-directory", &manifest("own_echo"), ECHO);
     let elsewhere = project.home().join("more");
     write(&elsewhere.join("a/b"), &text(&manifest("deep_echo"), ECHO));
     let flag = elsewhere.display().to_string();
@@ -101,7 +101,7 @@ fn a_plugin_of_any_folder_runs_with_target_args_and_base() {
     let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "own_echo").unwrap();
     assert_eq!(
         (&row["source"], &row["requires_permission"]),
-        (&json!("own-folder"), &json!(false))
+        (&json!("own-directory"), &json!(false))
     );
 }
 
@@ -140,7 +140,7 @@ fn a_later_start_runs_no_python_until_a_tool_is_called() {
     }
     let project = project();
     plugin(&project, "echo", &manifest("echo"), ECHO);
-    let file = folder(&project).join("echo/tool.py");
+    let file = directory(&project).join("echo/tool.py");
     let noisy = format!("print('imported')\n{}", fs::read_to_string(&file).unwrap());
     fs::write(&file, noisy).unwrap();
     let list = || project.brynhild(&["tools", "list"]);
@@ -157,7 +157,7 @@ fn a_bad_plugin_costs_one_message_and_its_neighbors_work() {
     let project = project();
     plugin(&project, "good", &manifest("good"), ECHO);
     plugin(&project, "named", &manifest("bad name"), ECHO);
-    write(&folder(&project).join("broken"), "PLUGIN = {\n");
+    write(&directory(&project).join("broken"), "PLUGIN = {\n");
     let run = exec(&project, "good", &json!({}), &[]);
     let told = |name: &str| run.stderr.lines().filter(|line| line.contains(name)).count();
     assert_eq!((told("broken/tool.py"), told("named/tool.py")), (1, 1), "{run}");
@@ -222,7 +222,7 @@ fn a_worker_lives_on_whatever_comes_and_goes_beside_its_plugins() {
     let mut running = project.command(&["--plain"]).spawn();
     running.send("one\n");
     running.wait_for_stdout("first answer");
-    let place = folder(&project);
+    let place = directory(&project);
     fs::write(place.join("README.md"), "hi").unwrap();
     fs::write(place.join("counter/notes.txt"), "x").unwrap();
     fs::create_dir(place.join("unrelated")).unwrap();
@@ -244,12 +244,12 @@ fn a_plugin_that_reads_what_it_is_from_another_file_is_described_anew_once_that_
     let project = project();
     let words = |words: &str, is_destructive: bool| {
         let words = json!({"description": words, "is_destructive": is_destructive});
-        fs::create_dir_all(folder(&project).join("read")).unwrap();
-        fs::write(folder(&project).join("read/words.json"), words.to_string()).unwrap();
+        fs::create_dir_all(directory(&project).join("read")).unwrap();
+        fs::write(directory(&project).join("read/words.json"), words.to_string()).unwrap();
     };
     words("old words", false);
     plugin(&project, "read", &manifest("read"), ECHO);
-    let file = folder(&project).join("read/tool.py");
+    let file = directory(&project).join("read/tool.py");
     let read = "PLUGIN.update(json.load(open(os.path.dirname(__file__) + '/words.json')))\n";
     fs::write(&file, fs::read_to_string(&file).unwrap() + read).unwrap();
     let listed = || {

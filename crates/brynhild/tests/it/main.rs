@@ -86,9 +86,9 @@ fn has_bubblewrap() -> bool {
 
 #[test]
 fn every_test_file_is_part_of_this_binary() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
     let list = include_str!("main.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else {
             continue;

@@ -150,7 +150,7 @@ fn rights_that_a_file_of_others_claims_are_not_taken_over() {
     assert!(run.success().stderr.contains("server `g` has `sandbox`, which"), "{run}");
     assert!(run.stderr.contains("`mcp.servers.g.sandbox`"), "{run}");
     assert!(run.stderr.contains("server `g` has `unpinned`, which"), "{run}");
-    let kept = std::fs::read_to_string(project.config_folder().join("mcp.json")).unwrap();
+    let kept = std::fs::read_to_string(project.config_directory().join("mcp.json")).unwrap();
     assert!(kept.contains("server.py"), "{kept}");
     assert!(!kept.contains("sandbox") && !kept.contains("unpinned"), "{kept}");
 }
@@ -266,7 +266,7 @@ pub(crate) fn until(what: &str, is_reached: impl Fn() -> bool) {
 }
 
 /// The processes that were started in a project or know its home by a variable: where a process
-/// runs is not told of one that sees other folders.
+/// runs is not told of one that sees other directories.
 pub(crate) fn left_running(project: &Project) -> Vec<String> {
     let place = project.path().canonicalize().unwrap();
     let home = project.home().canonicalize().unwrap();
@@ -351,13 +351,13 @@ fn a_broken_server_costs_a_warning_and_not_the_turn() {
 #[test]
 fn a_server_that_only_the_person_s_search_path_leads_to_is_told_what_to_do() {
     let project = project();
-    let folder = project.home().join("own-bin");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("hidden-server"), "#!/bin/sh\n").unwrap();
+    let directory = project.home().join("own-bin");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("hidden-server"), "#!/bin/sh\n").unwrap();
     let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.join("hidden-server"), executable).unwrap();
+    std::fs::set_permissions(directory.join("hidden-server"), executable).unwrap();
     project.brynhild(&["mcp", "add", "own", "--", "hidden-server"]).success();
-    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let path = format!("{}:/usr/bin:/bin", directory.display());
     let run = project.command(&["mcp", "test", "own"]).env("PATH", &path).run();
     assert!(run.stderr.contains("hidden-server is there, but"), "{run}");
     assert!(run.stderr.contains("mcp.servers.own.sandbox.exec"), "{run}");

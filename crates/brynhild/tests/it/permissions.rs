@@ -210,7 +210,7 @@ fn a_key_is_not_passed_on_under_another_name() {
 }
 
 #[test]
-fn protected_folders_of_the_project_cannot_be_written() {
+fn protected_directories_of_the_project_cannot_be_written() {
     let project = project();
     project.file(".git/config", "[core]\n").file(".brynhild/rules.md", "be good\n");
     let command = "echo evil >> .git/config; echo evil >> .brynhild/rules.md; mkdir .claude";

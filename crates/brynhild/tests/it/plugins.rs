@@ -42,9 +42,9 @@ fn plugin(parent: &Path, name: &str) {
     write(&root.join("profiles/p.yaml"), &format!("name: {name}-profile\nfamily: {name}\n"));
 }
 
-/// The person's own folder of plugins.
+/// The user's own directory of plugins.
 fn global(project: &Project) -> std::path::PathBuf {
-    project.config_folder().join("plugins")
+    project.config_directory().join("plugins")
 }
 
 fn listed(run: &Run) -> Vec<String> {
@@ -56,12 +56,12 @@ fn listed(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn later_places_win_and_a_plugins_own_folder_is_taken() {
+fn later_places_win_and_a_plugins_own_directory_is_taken() {
     let project = project();
     let home = project.home();
-    let at = |folder: &str, version: &str| {
+    let at = |directory: &str, version: &str| {
         let manifest = format!("name: same\nversion: '{version}'\n");
-        write(&home.join(folder).join("plugin.yaml"), &manifest);
+        write(&home.join(directory).join("plugin.yaml"), &manifest);
     };
     at(".config/brynhild/plugins/same", "global");
     let list = |project: &Project| listed(&project.brynhild(&["plugin", "list", "--json"]));
@@ -239,12 +239,12 @@ fn installed_packages_are_plugins_without_running_python() {
 #[test]
 fn skills_and_agents_with_names_that_cannot_be_are_called_after_their_files() {
     let project = project();
-    let own = |path: &str, text: &str| write(&project.config_folder().join(path), text);
+    let own = |path: &str, text: &str| write(&project.config_directory().join(path), text);
     own("skills/deep-search/SKILL.md", "---\nname: Deep Search\ndescription: Finds.\n---\nFind.\n");
     own("agents/bench.md", "---\nname: Bench Suite\ndescription: Measures.\n---\nMeasure.\n");
     let skills = project.brynhild(&["skill", "list"]);
     assert!(skills.success().stdout.contains("deep-search"), "{skills}");
-    assert!(skills.stderr.contains("its folder's is used: deep-search"), "{skills}");
+    assert!(skills.stderr.contains("its directory's is used: deep-search"), "{skills}");
     let agents = project.brynhild(&["agents", "list"]);
     assert!(agents.success().stdout.contains("bench"), "{agents}");
 }

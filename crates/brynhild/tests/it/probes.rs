@@ -152,7 +152,7 @@ fn modes_of_secrets_and_read_only_files_stay() {
 }
 
 #[test]
-fn where_the_workspace_is_the_program_s_own_folder_nothing_is_written() {
+fn where_the_workspace_is_the_program_s_own_directory_nothing_is_written() {
     each_place(|user, place| {
         let world = World::new(user);
         let mut command = world.command(place, "echo ran");

@@ -9,9 +9,9 @@ use testkit::{ModelServer, Project, Reply};
 
 use crate::{has_bubblewrap, project, project_with};
 
-/// A plugin `demo` of the person's own with one tool whose `execute` has this body.
+/// A plugin `demo` of the user's own with one tool whose `execute` has this body.
 fn plugin(project: &Project, body: &str) {
-    let root = project.config_folder().join("plugins/demo");
+    let root = project.config_directory().join("plugins/demo");
     fs::create_dir_all(root.join("tools")).unwrap();
     fs::write(root.join("plugin.yaml"), "name: demo\nversion: '1.0'\ntools: [probe]\n").unwrap();
     let tool = format!(
@@ -156,9 +156,9 @@ fn a_provider_of_a_plugin_answers() {
     }
     let project = project();
     let parrot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins/parrot");
-    let folder = parrot.canonicalize().unwrap();
+    let directory = parrot.canonicalize().unwrap();
     let args =
-        ["--plugin-dir", folder.to_str().unwrap(), "--provider", "parrot", "--model", "grey"];
+        ["--plugin-dir", directory.to_str().unwrap(), "--provider", "parrot", "--model", "grey"];
     let run = project.brynhild(&[&args[..], &["chat", "Pieces of eight"]].concat());
     assert!(run.success().stdout.contains("Pieces of eight"), "{run}");
 }

@@ -20,15 +20,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use testkit::{ModelServer, Project, Run};
 
-/// Writes a file, with the folders around it.
+/// Writes a file, with the directories around it.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// A plugin of the person's own with these files; tools and providers count.
+/// A plugin of the user's own with these files; tools and providers count.
 pub(crate) fn plugin(project: &Project, name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let root = project.config_folder().join("plugins").join(name);
+    let root = project.config_directory().join("plugins").join(name);
     let manifest =
         format!("name: {name}\nversion: '1.0.0'\ntools: [all]\nproviders: [all]\nhooks: true\n");
     write(&root.join("plugin.yaml"), &manifest);

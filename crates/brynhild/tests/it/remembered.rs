@@ -48,11 +48,11 @@ fn list(project: &Project) -> Vec<Value> {
 }
 
 fn file(project: &Project) -> std::path::PathBuf {
-    project.config_folder().join("permissions.jsonl")
+    project.config_directory().join("permissions.jsonl")
 }
 
 fn record(rule: &str, project: Option<&str>) -> String {
-    let record = json!({"rule": rule, "project": project, "folder": "", "tool": "Bash",
+    let record = json!({"rule": rule, "project": project, "directory": "", "tool": "Bash",
         "source": "builtin", "at": "2026-01-02T03:04:05Z"});
     format!("{record}\n")
 }
@@ -163,7 +163,7 @@ fn the_log_tells_what_was_offered_and_what_was_remembered() {
     let (terminal, _) = asked(&project);
     terminal.send("2\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
-    let sessions = fs::read_dir(project.config_folder().join("sessions")).unwrap();
+    let sessions = fs::read_dir(project.config_directory().join("sessions")).unwrap();
     let is_log = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "jsonl");
     let log = sessions.map(|entry| entry.unwrap().path()).find(is_log).unwrap();
     let text = fs::read_to_string(log).unwrap();
@@ -188,7 +188,7 @@ fn the_file_is_the_owner_s_alone_and_lies_outside_the_workspace() {
 #[test]
 fn permissions_are_listed_and_revoked_by_number_and_by_rule() {
     let project = project();
-    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::create_dir_all(project.config_directory()).unwrap();
     let lines = [
         record("Bash(touch a)", None),
         record("Bash(touch b)", Some("/somewhere")),
@@ -214,7 +214,7 @@ fn permissions_are_listed_and_revoked_by_number_and_by_rule() {
 #[test]
 fn clearing_needs_a_word() {
     let project = project();
-    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::create_dir_all(project.config_directory()).unwrap();
     fs::write(file(&project), record("Bash(touch a)", None)).unwrap();
     project.brynhild(&["permissions", "clear"]).code(3);
     assert_eq!(list(&project).len(), 1);
@@ -231,7 +231,7 @@ fn clearing_needs_a_word() {
 #[test]
 fn a_broken_file_costs_one_message_and_is_never_overwritten() {
     let (_server, project) = wanting(&["touch made"]);
-    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::create_dir_all(project.config_directory()).unwrap();
     let text = format!("{}not json\n", record("Bash(touch a)", None));
     fs::write(file(&project), &text).unwrap();
     let check = project.brynhild(&["--mode", "ask", "policy", "check", "touch a"]);
@@ -249,7 +249,7 @@ fn a_broken_file_costs_one_message_and_is_never_overwritten() {
 #[test]
 fn a_rule_that_no_approval_gives_is_ignored_with_a_word() {
     let project = project();
-    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::create_dir_all(project.config_directory()).unwrap();
     for rule in ["Bash", "Bash(*)", "Bash(touch"] {
         fs::write(file(&project), record(rule, None)).unwrap();
         let check = project.brynhild(&["--mode", "ask", "policy", "check", "touch a"]);
@@ -261,7 +261,7 @@ fn a_rule_that_no_approval_gives_is_ignored_with_a_word() {
 #[test]
 fn many_answers_at_once_are_all_kept() {
     let project = project();
-    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::create_dir_all(project.config_directory()).unwrap();
     let lines: Vec<String> =
         (0..20).map(|number| record(&format!("Bash(touch n{number})"), None)).collect();
     fs::write(file(&project), lines.concat()).unwrap();

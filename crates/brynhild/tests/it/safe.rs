@@ -63,16 +63,16 @@ fn it_only_looks_whatever_else_is_said() {
 }
 
 #[test]
-fn a_plugin_folder_is_left_alone() {
+fn a_plugin_directory_is_left_alone() {
     let project = project();
-    let folder = project.home().join("plugin");
-    fs::create_dir_all(folder.join("skills/mine")).unwrap();
-    fs::write(folder.join("skills/mine/SKILL.md"), "---\nname: mine\ndescription: x\n---\nb\n")
+    let directory = project.home().join("plugin");
+    fs::create_dir_all(directory.join("skills/mine")).unwrap();
+    fs::write(directory.join("skills/mine/SKILL.md"), "---\nname: mine\ndescription: x\n---\nb\n")
         .unwrap();
-    let folder = folder.display().to_string();
-    let with = project.brynhild(&["skill", "list", "--plugin-dir", &folder]);
+    let directory = directory.display().to_string();
+    let with = project.brynhild(&["skill", "list", "--plugin-dir", &directory]);
     assert!(with.stdout.contains("mine"), "{with}");
-    let safe = project.brynhild(&["skill", "list", "--plugin-dir", &folder, "--safe"]);
+    let safe = project.brynhild(&["skill", "list", "--plugin-dir", &directory, "--safe"]);
     safe.success();
     assert!(!safe.stdout.contains("mine"), "{safe}");
 }
@@ -90,11 +90,11 @@ fn a_broken_home_is_told_and_left_out() {
             project.config("behavior: {max_tokens: many}\n");
         }),
         ("not text", &|project| {
-            fs::create_dir_all(project.config_folder()).unwrap();
-            fs::write(project.config_folder().join("config.yaml"), [0xff, 0xfe, 0x00]).unwrap();
+            fs::create_dir_all(project.config_directory()).unwrap();
+            fs::write(project.config_directory().join("config.yaml"), [0xff, 0xfe, 0x00]).unwrap();
         }),
-        ("a folder", &|project| {
-            fs::create_dir_all(project.config_folder().join("config.yaml")).unwrap();
+        ("a directory", &|project| {
+            fs::create_dir_all(project.config_directory().join("config.yaml")).unwrap();
         }),
         ("no type", &|project| {
             project.config("providers: {instances: {x: {base_url: 'http://x'}}}\n");
@@ -129,9 +129,9 @@ fn a_broken_home_is_told_and_left_out() {
 fn pipes_in_a_home_are_waited_for_by_nobody() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = without_files(&server);
-    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::create_dir_all(project.config_directory()).unwrap();
     for name in ["permissions.jsonl", "mcp.json"] {
-        let (path, mode) = (project.config_folder().join(name), rustix::fs::Mode::RWXU);
+        let (path, mode) = (project.config_directory().join(name), rustix::fs::Mode::RWXU);
         rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
     }
     project.brynhild(&["--safe", "policy", "check", "ls"]).success();

@@ -129,7 +129,7 @@ fn write(path: &Path, text: &str) {
 /// A project with the plugin, and this as its network.
 fn plugged(network: &str) -> Project {
     let project = project();
-    let root = project.config_folder().join("plugins/net");
+    let root = project.config_directory().join("plugins/net");
     write(&root.join("plugin.yaml"), "name: net\nversion: '1'\ntools: [all]\n");
     write(&root.join("tools/fetch_it.py"), FETCH);
     write(&root.join("tools/around_it.py"), AROUND);
@@ -201,7 +201,7 @@ fn hosts_that_are_refused_hide_none_that_is_reached() {
     }
     let port = hello();
     let project = plugged(&format!("['127.0.0.1:{port}']"));
-    write(&project.config_folder().join("plugins/net/tools/many_it.py"), MANY);
+    write(&project.config_directory().join("plugins/net/tools/many_it.py"), MANY);
     let url = json!({"url": format!("http://127.0.0.1:{port}/")});
     let run = exec(&project, &["--mode", "yolo"], "many_it", &url);
     assert!(run.stdout.contains("hello"), "{run}");
@@ -286,7 +286,7 @@ fn without_walls_every_way_is_open() {
 fn a_hook_of_a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
     let ports = Ports::open();
     let project = project();
-    let root = project.config_folder().join("plugins/net");
+    let root = project.config_directory().join("plugins/net");
     write(&root.join("plugin.yaml"), "name: net\nversion: '1'\nhooks: true\n");
     write(&root.join("reach.py"), REACH);
     let command = format!(
@@ -312,7 +312,7 @@ fn a_hook_in_the_manner_of_claude_reaches_the_hosts_that_it_was_granted_and_no_o
     let ports = Ports::open();
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server);
-    let root = project.config_folder().join("plugins/net");
+    let root = project.config_directory().join("plugins/net");
     write(&root.join(".claude-plugin/plugin.json"), r#"{"name": "net", "version": "1.0.0"}"#);
     write(&root.join("reach.py"), REACH);
     let command = format!(
@@ -330,9 +330,9 @@ fn a_hook_in_the_manner_of_claude_reaches_the_hosts_that_it_was_granted_and_no_o
     check(&found_by(&project), true);
 }
 
-/// What the hook wrote into its plugin's folder for data; it is there once for each run.
+/// What the hook wrote into its plugin's directory for data; it is there once for each run.
 fn found_by(project: &Project) -> Value {
-    let file = project.config_folder().join("plugin-data/net/found");
+    let file = project.config_directory().join("plugin-data/net/found");
     let text = fs::read_to_string(&file).unwrap();
     fs::remove_file(file).unwrap();
     serde_json::from_str(&text).unwrap()
@@ -382,7 +382,7 @@ fn a_name_is_asked_of_the_name_server_only_where_its_host_was_granted() {
     write(&path("brynhild"), &wrapper);
     fs::set_permissions(path("brynhild"), fs::Permissions::from_mode(0o755)).unwrap();
     let project = Project::with_binary(path("brynhild"));
-    let root = project.config_folder().join("plugins/net");
+    let root = project.config_directory().join("plugins/net");
     write(&root.join("plugin.yaml"), "name: net\nversion: '1'\nhooks: true\n");
     let hook = json!({"name": "a", "type": "command", "command": LEAK});
     write(&root.join("hooks.yaml"), &json!({"hooks": {"session_start": [hook]}}).to_string());

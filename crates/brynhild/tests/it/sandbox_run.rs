@@ -13,8 +13,8 @@ use crate::{project, project_with};
 
 const SIZE: (u16, u16) = (100, 30);
 
-fn names(folder: &Path) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder).unwrap();
+fn names(directory: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
@@ -105,8 +105,8 @@ fn a_program_in_the_hidden_home_is_said_to_be_hidden() {
     let run = project.brynhild(&["sandbox", "run", "--", program]);
     assert!([Some(126), Some(127)].contains(&run.status.code()), "{run}");
     assert!(run.stderr.contains("`sandbox.read_paths`"), "{run}");
-    let folder = project.home().join("bin");
-    project.config(&format!("sandbox: {{read_paths: [{}]}}\n", folder.display()));
+    let directory = project.home().join("bin");
+    project.config(&format!("sandbox: {{read_paths: [{}]}}\n", directory.display()));
     let run = project.brynhild(&["sandbox", "run", "--", program]);
     assert_eq!(run.success().stdout, "ran\n");
 }
@@ -237,7 +237,7 @@ fn a_home_that_takes_nothing_stops_no_command() {
 }
 
 #[test]
-fn what_protects_one_folder_makes_it_no_project_of_what_lies_in_it() {
+fn what_protects_one_directory_makes_it_no_project_of_what_lies_in_it() {
     let project = project();
     let (above, inner) = (project.home().join("above"), project.home().join("above/inner"));
     fs::create_dir_all(&inner).unwrap();
@@ -252,9 +252,9 @@ fn what_protects_one_folder_makes_it_no_project_of_what_lies_in_it() {
     assert!(inner.join("own").exists() && !above.join("other/f").exists());
 }
 
-/// Only in a namespace of its own can a test put another folder in the place of one that somebody stands in.
+/// Only in a namespace of its own can a test put another directory in the place of one that somebody stands in.
 #[test]
-fn a_folder_is_not_taken_for_another_that_was_put_in_its_place() {
+fn a_directory_is_not_taken_for_another_that_was_put_in_its_place() {
     let project = project();
     project.file("sub/package.json", "{}").file("other/secret", "KEY");
     let binary = env!("CARGO_BIN_EXE_brynhild");

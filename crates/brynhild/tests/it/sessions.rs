@@ -30,7 +30,7 @@ fn ids(project: &Project) -> Vec<String> {
     list(project).iter().map(|session| session["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The person's words in a session, in order.
+/// The user's words in a session, in order.
 fn prompts(project: &Project, id: &str) -> Vec<String> {
     let session = project.brynhild(&["session", "show", id, "--json"]).success().json();
     let messages = session["messages"].as_array().unwrap();
@@ -110,12 +110,12 @@ fn a_session_is_named_in_full_by_its_beginning_or_as_the_last() {
 }
 
 #[test]
-fn continue_means_the_last_session_of_this_folder() {
+fn continue_means_the_last_session_of_this_directory() {
     let server = counting();
     let project = project_with(&server);
     project.file("one/.git/HEAD", "").file("two/.git/HEAD", "").file("three/.git/HEAD", "");
-    let run = |folder: &str, args: &[&str]| {
-        project.command(&[&["chat"], args].concat()).cwd(folder).run()
+    let run = |directory: &str, args: &[&str]| {
+        project.command(&[&["chat"], args].concat()).cwd(directory).run()
     };
     run("one", &["first", "--session", "here"]).success();
     run("two", &["second", "--session", "there"]).success();
@@ -124,7 +124,7 @@ fn continue_means_the_last_session_of_this_folder() {
     assert_eq!(prompts(&project, "here"), ["first", "third", "fourth"]);
     assert_eq!(prompts(&project, "there"), ["second"]);
     let refused = run("three", &["fifth", "--continue"]);
-    assert!(refused.code(2).stderr.contains("no session of this folder"), "{refused}");
+    assert!(refused.code(2).stderr.contains("no session of this directory"), "{refused}");
     assert!(refused.stderr.contains("session list"), "{refused}");
 }
 
@@ -166,7 +166,7 @@ fn what_is_not_saved_leaves_nothing() {
     let project = project_with(&server);
     assert_eq!(chat(&project, &["one", "--no-save"])["response"], "Answer 1.");
     assert!(ids(&project).is_empty());
-    assert!(!project.config_folder().join("sessions").exists());
+    assert!(!project.config_directory().join("sessions").exists());
     let off = project.command(&["chat", "two"]).env("BRYNHILD_SESSION__AUTO_SAVE", "false").run();
     off.success();
     assert!(ids(&project).is_empty());

@@ -75,7 +75,7 @@ fn figures_are_made_anew_where_they_are_missing_or_broken() {
     );
     project.brynhild(&["chat", "--session", "one", "Go."]).success();
     let first = stats(&project, &[]);
-    let file = project.config_folder().join("sessions/statistics.json");
+    let file = project.config_directory().join("sessions/statistics.json");
     for broken in ["", "{\"version\": 1}", "\0"] {
         fs::write(&file, broken).unwrap();
         assert_eq!(stats(&project, &[]), first);
@@ -117,7 +117,7 @@ fn a_plugins_share_is_told() {
         }
     });
     let project = project_with(&server);
-    let file = project.config_folder().join("plugins/talker");
+    let file = project.config_directory().join("plugins/talker");
     let script = "#!/bin/sh\nif [ \"$1\" = --schema ]; then\n  echo '{\"name\": \"talker\", \
                   \"description\": \"Talks.\", \"parameters\": {\"type\": \"object\", \
                   \"properties\": {}}}'\nelse\n  printf '%0400d' 0\nfi\n";
@@ -136,16 +136,16 @@ fn what_the_model_reads_of_tools_is_told_by_plugin_also_of_those_that_nobody_cal
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
-    let folder = project.config_folder().join("plugins");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = project.config_directory().join("plugins");
+    fs::create_dir_all(&directory).unwrap();
     for (name, words) in [("brief", 10), ("wordy", 4000)] {
         let described = "word ".repeat(words / 5);
         let script = format!(
             "#!/bin/sh\necho '{{\"name\": \"{name}\", \"description\": \"{described}\"}}'\n"
         );
-        fs::write(folder.join(name), script).unwrap();
+        fs::write(directory.join(name), script).unwrap();
         let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder.join(name), mode).unwrap();
+        fs::set_permissions(directory.join(name), mode).unwrap();
     }
     let none = project.brynhild(&["stats", "--by", "plugin"]);
     assert!(none.success().stdout.starts_with("No sessions yet"), "{none}");

@@ -39,8 +39,8 @@ fn names_in<'a>(manifest: &'a str, section: &str) -> Vec<&'a str> {
     names
 }
 
-fn files_below(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
+fn files_below(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.is_dir() && !path.ends_with("target") {
             files_below(&path, extension, found);

@@ -25,15 +25,15 @@ fn bash(command: &str) -> Reply {
     Reply::calls([("Bash", json!({"command": command}))])
 }
 
-/// Puts an agent of the person's own into the home.
+/// Puts an agent of the user's own into the home.
 fn own(project: &Project, name: &str, keys: &str, body: &str) {
-    let folder = project.config_folder().join("agents");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = project.config_directory().join("agents");
+    std::fs::create_dir_all(&directory).unwrap();
     let text = format!("---\nname: {name}\ndescription: Looks at {name}.\n{keys}---\n{body}\n");
-    std::fs::write(folder.join(format!("{name}.md")), text).unwrap();
+    std::fs::write(directory.join(format!("{name}.md")), text).unwrap();
 }
 
-/// A project whose model plays `replies`, with an agent `scout` of the person's own.
+/// A project whose model plays `replies`, with an agent `scout` of the user's own.
 fn playing(replies: impl IntoIterator<Item = Reply>) -> (Project, ModelServer) {
     let server = ModelServer::start(replies);
     let project = project_with(&server);

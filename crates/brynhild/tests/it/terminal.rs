@@ -64,12 +64,12 @@ fn no_tells_the_model_with_the_reason() {
     let project = project_with(&server);
     let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
     terminal.wait_for("Answer [");
-    terminal.send("n use the other folder\r");
+    terminal.send("n use the other directory\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     let requests = server.chats();
     let result = requests[1].body["messages"].as_array().unwrap().last().unwrap().clone();
     let text = result["content"].as_str().unwrap();
-    assert_eq!(text, "Permission denied by user: use the other folder");
+    assert_eq!(text, "Permission denied by user: use the other directory");
     assert!(!project.path().join("a.txt").exists());
 }
 

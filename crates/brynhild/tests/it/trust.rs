@@ -1,4 +1,4 @@
-//! Trust in what a project brings: nothing of it runs or redirects before the person trusts those
+//! Trust in what a project brings: nothing of it runs or redirects before the user trusts those
 //! very bytes, and some of it never does.
 
 mod asking;
@@ -80,9 +80,9 @@ fn list(project: &Project) -> Vec<Value> {
 }
 
 /// Whether the project's own allow rule counts, which it does only when it is trusted.
-fn is_trusted(project: &Project, folder: impl AsRef<Path>) -> bool {
+fn is_trusted(project: &Project, directory: impl AsRef<Path>) -> bool {
     let run =
-        project.command(&["--mode", "ask", "policy", "check", "touch made"]).cwd(folder).run();
+        project.command(&["--mode", "ask", "policy", "check", "touch made"]).cwd(directory).run();
     match run.status.code() {
         Some(0) => true,
         Some(3) => false,
@@ -175,10 +175,10 @@ fn trust_is_not_inherited_by_pointers_parents_or_links() {
     assert!(is_trusted(&project, ""));
     let root = project.path();
     let forged = |name: &str| {
-        let folder = project.home().join(name);
-        fs::create_dir_all(folder.join(".brynhild")).unwrap();
-        fs::write(folder.join(".brynhild/config.yaml"), YIELDING).unwrap();
-        folder
+        let directory = project.home().join(name);
+        fs::create_dir_all(directory.join(".brynhild")).unwrap();
+        fs::write(directory.join(".brynhild/config.yaml"), YIELDING).unwrap();
+        directory
     };
     let worktree = forged("worktree");
     fs::write(worktree.join(".git"), format!("gitdir: {}/.git\n", root.display())).unwrap();
@@ -409,7 +409,7 @@ fn any_changed_byte_asks_again_and_shows_the_change() {
         }
         assert!(!asked.stderr.contains("SECRET"), "{asked}");
     }
-    let copies = project.config_folder().join("trust");
+    let copies = project.config_directory().join("trust");
     for entry in fs::read_dir(&copies).unwrap() {
         let path = entry.unwrap().path();
         assert!(!fs::read_to_string(&path).unwrap().contains("SECRET"), "{}", path.display());
@@ -455,12 +455,12 @@ fn the_store_is_private_and_only_grows() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     trust(&project);
-    let store = project.config_folder().join("trust.jsonl");
+    let store = project.config_directory().join("trust.jsonl");
     let first = fs::read_to_string(&store).unwrap();
     project.brynhild(&["untrust"]).success();
     let second = fs::read_to_string(&store).unwrap();
     assert!(second.starts_with(&first) && second.len() > first.len());
-    let copies = fs::read_dir(project.config_folder().join("trust")).unwrap();
+    let copies = fs::read_dir(project.config_directory().join("trust")).unwrap();
     for path in copies.map(|entry| entry.unwrap().path()).chain([store]) {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{}", path.display());
@@ -472,7 +472,7 @@ fn a_broken_store_trusts_nothing_and_is_kept() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     trust(&project);
-    let store = project.config_folder().join("trust.jsonl");
+    let store = project.config_directory().join("trust.jsonl");
     let good = fs::read_to_string(&store).unwrap();
     fs::write(&store, format!("{good}{{\"path\": \"")).unwrap();
     let run = project.brynhild(&["--mode", "ask", "policy", "check", "touch made"]);
@@ -526,7 +526,7 @@ fn a_broken_project_file_does_not_keep_trust_from_being_shown() {
 #[test]
 fn copy_of_trusted_files_is_replaced_and_removed_with_the_decision() {
     let copies = |project: &Project| -> Vec<String> {
-        let entries = fs::read_dir(project.config_folder().join("trust")).unwrap();
+        let entries = fs::read_dir(project.config_directory().join("trust")).unwrap();
         entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
     };
     let project = project();

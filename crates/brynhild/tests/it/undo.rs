@@ -1,4 +1,4 @@
-//! What turns changed in files is shown, taken back and made again; the person's own changes and
+//! What turns changed in files is shown, taken back and made again; the user's own changes and
 //! the repository are left alone.
 
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ fn session(project: &Project, words: &[&str]) -> Run {
 
 /// Everything in the project: permissions and bytes.
 fn tree(project: &Project) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    fn visit(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
-        for entry in fs::read_dir(folder).unwrap() {
+    fn visit(directory: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let metadata = path.symlink_metadata().unwrap();
             let bytes = match (metadata.is_dir(), metadata.is_symlink()) {
@@ -77,11 +77,7 @@ fn what_a_shell_command_did_is_undone_and_the_model_hears_of_it() {
     assert_eq!(tree(&project), before);
     work(&project, "And now?");
     let last = server.chats().pop().unwrap();
-    assert!(
-        last.text.contains("The person took back the file changes of one turn"),
-        "{}",
-        last.text
-    );
+    assert!(last.text.contains("The user took back the file changes of one turn"), "{}", last.text);
     assert!(last.text.contains("a.txt"), "{}", last.text);
     assert!(session(&project, &["redo", "s"]).success().stdout.contains("made again"));
     assert_eq!(tree(&project), after);
@@ -123,7 +119,7 @@ fn the_persons_own_changes_are_kept_unless_forced() {
     let project = project_with(&server);
     project.file("a.txt", "one\n").file("b.txt", "one\n");
     work(&project, "run: echo two > a.txt; echo two > b.txt");
-    project.file("b.txt", "the person's\n");
+    project.file("b.txt", "the user's\n");
     let dry = session(&project, &["undo", "--dry-run", "--json"]);
     dry.code(1);
     assert_eq!(dry.json()["kept"], json!([{"path": "b.txt", "why": "changed since"}]));
@@ -133,12 +129,12 @@ fn the_persons_own_changes_are_kept_unless_forced() {
     assert!(run.stdout.contains("not restored  b.txt: changed since"), "{run}");
     assert_eq!(
         (project.read("a.txt"), project.read("b.txt")),
-        ("one\n".into(), "the person's\n".into())
+        ("one\n".into(), "the user's\n".into())
     );
     session(&project, &["undo", "--force"]).success();
     assert_eq!(project.read("b.txt"), "one\n");
     session(&project, &["redo"]).success();
-    assert_eq!(project.read("b.txt"), "the person's\n");
+    assert_eq!(project.read("b.txt"), "the user's\n");
 }
 
 #[test]
@@ -235,7 +231,7 @@ fn what_a_plugin_did_is_undone() {
     });
     let project = project_with(&server);
     project.file("wall.txt", "white\n");
-    let file = project.config_folder().join("plugins/painter");
+    let file = project.config_directory().join("plugins/painter");
     let script = "#!/bin/sh\nif [ \"$1\" = --schema ]; then\n  \
                   echo '{\"name\": \"painter\", \"description\": \"Paints.\", \"parameters\": \
                   {\"type\": \"object\", \"properties\": {}}}'\nelse\n  echo red > wall.txt\n  \
@@ -339,7 +335,7 @@ fn a_fork_can_undo_and_a_deleted_session_leaves_no_snapshots() {
     session(&project, &["undo", "s-fork-1"]).success();
     assert_eq!(project.read("a.txt"), "1\n");
     session(&project, &["delete", "s-fork-1", "--yes"]).success();
-    let kept = project.config_folder().join("sessions/snapshots");
+    let kept = project.config_directory().join("sessions/snapshots");
     let turns = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path().join("turns"));
     for turns in turns {
         assert_eq!(fs::read_dir(turns).unwrap().count(), 0);
@@ -352,14 +348,14 @@ fn without_changes_or_snapshots_there_is_nothing_to_undo() {
     let project = project_with(&server);
     session(&project, &["undo"]).code(2);
     work(&project, "Hello");
-    assert!(!project.config_folder().join("sessions/snapshots").exists());
+    assert!(!project.config_directory().join("sessions/snapshots").exists());
     let run = session(&project, &["undo"]);
     assert!(run.success().stdout.starts_with("There is nothing to undo"), "{run}");
     assert!(session(&project, &["redo"]).success().stdout.starts_with("There is nothing"));
     assert_eq!(session(&project, &["changes"]).success().stdout, "No turn changed a file.\n");
     project.config_more("undo: {enabled: false}\n");
     work(&project, "run: echo 1 > a.txt");
-    assert!(!project.config_folder().join("sessions/snapshots").exists());
+    assert!(!project.config_directory().join("sessions/snapshots").exists());
     let run = project.command(&["--session", "s"]).stdin("/undo\n").run();
     assert!(run.stderr.contains("not kept in this conversation"), "{run}");
     let run = project.brynhild(&["chat", "/undo"]);
@@ -401,16 +397,16 @@ fn nothing_is_undone_through_what_took_the_place_of_a_file() {
     project
         .file("link", "one\n")
         .file("hard", "one\n")
-        .file("folder", "one\n")
+        .file("directory", "one\n")
         .file("sub/in", "one\n");
-    work(&project, "run: for f in link hard folder sub/in; do echo mine > $f; done");
+    work(&project, "run: for f in link hard directory sub/in; do echo mine > $f; done");
     let root = project.path();
-    for name in ["link", "hard", "folder", "sub/in"] {
+    for name in ["link", "hard", "directory", "sub/in"] {
         fs::remove_file(root.join(name)).unwrap();
     }
     symlink(outside.join("link"), root.join("link")).unwrap();
     fs::hard_link(outside.join("hard"), root.join("hard")).unwrap();
-    project.file("folder/kept", "kept\n");
+    project.file("directory/kept", "kept\n");
     fs::remove_dir(root.join("sub")).unwrap();
     symlink(&outside, root.join("sub")).unwrap();
     for flags in [&["undo"][..], &["undo", "--force"]] {
@@ -420,10 +416,10 @@ fn nothing_is_undone_through_what_took_the_place_of_a_file() {
         }
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 3, "{run}");
         if flags.len() == 1 {
-            for name in ["link", "folder", "sub/in"] {
+            for name in ["link", "directory", "sub/in"] {
                 assert!(run.stdout.contains(name), "{name} is not told: {run}");
             }
-            assert_eq!(project.read("folder/kept"), "kept\n", "{run}");
+            assert_eq!(project.read("directory/kept"), "kept\n", "{run}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// What stands in a word for something that only a running shell knows.
 pub const UNKNOWN: char = '\0';
 
-/// Reads the words of a program and its arguments, as run in a folder by somebody with a home.
+/// Reads the words of a program and its arguments, as run in a directory by somebody with a home.
 pub type CommandReader = fn(&[String], &Path, Option<&Path>) -> CommandLine;
 
 /// All that a command line would run; rather more than less.
@@ -28,8 +28,8 @@ pub struct Command {
     pub words: Vec<String>,
     /// Which of them is its program.
     pub stands: Stands,
-    /// The folders that it could run in.
-    pub folders: Vec<PathBuf>,
+    /// The directories that it could run in.
+    pub directories: Vec<PathBuf>,
 }
 
 /// Which word of a command is its program.
@@ -43,7 +43,7 @@ pub enum Stands {
     Anywhere,
 }
 
-/// The name of a program, without its folder and what its file ends with.
+/// The name of a program, without its directory and what its file ends with.
 pub(crate) fn name(program: &str) -> String {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let ends = [".exe", ".cmd", ".bat"];
@@ -52,8 +52,8 @@ pub(crate) fn name(program: &str) -> String {
 
 /// Reads a line as one command, and knows nothing that runs another.
 #[cfg(test)]
-pub(crate) fn plain(words: &[String], folder: &Path, _home: Option<&Path>) -> CommandLine {
-    let (words, folders) = (words.to_vec(), vec![folder.to_owned()]);
-    let commands = vec![Command { words, stands: Stands::First, folders }];
+pub(crate) fn plain(words: &[String], directory: &Path, _home: Option<&Path>) -> CommandLine {
+    let (words, directories) = (words.to_vec(), vec![directory.to_owned()]);
+    let commands = vec![Command { words, stands: Stands::First, directories }];
     CommandLine { commands, is_followed: true, ..CommandLine::default() }
 }

@@ -77,7 +77,7 @@ const FOREIGN: [(&str, &str); 11] = [
     ("scopes", "the server's metadata name them"),
 ];
 
-/// Keys by which the person lets a server do more.
+/// Keys by which the user lets a server do more.
 pub(super) const GRANTS: [&str; 2] = ["sandbox", "unpinned"];
 
 /// Whether an object describes a server rather than holding several.
@@ -163,7 +163,7 @@ pub(super) fn ignored(key: &str) -> Option<String> {
     (!KNOWN.contains(&key)).then(|| format!("has `{key}`, which is unknown and ignored"))
 }
 
-/// What the person grants.
+/// What the user grants.
 pub(super) fn grants(name: &str, value: &Value, problems: &mut Vec<String>) -> Grants {
     let Value::Object(object) = value else {
         problems.push("has a `sandbox` that is not an object; nothing is granted".to_owned());

@@ -74,7 +74,7 @@ pub fn translated(entry: &Value) -> Result<Value, String> {
 }
 
 /// A server's entry as it is taken over: without the keys that count for nothing here, and without
-/// those by which only the person can let a server do more. With what is said of these.
+/// those by which only the user can let a server do more. With what is said of these.
 pub fn taken_over(name: &str, entry: &Value) -> (Value, Vec<String>) {
     let Value::Object(fields) = entry else { return (entry.clone(), Vec::new()) };
     let mut told = Vec::new();

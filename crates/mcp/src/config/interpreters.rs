@@ -1,5 +1,5 @@
 //! Programs that run a file which they are given, and which of their words names it. That goes by
-//! the words alone: what lies in a folder must not decide which file is one that runs.
+//! the words alone: what lies in a directory must not decide which file is one that runs.
 
 use super::command_line;
 

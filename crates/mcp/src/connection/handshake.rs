@@ -138,7 +138,7 @@ pub(super) async fn not_started(
     Failure::hinted(message, advice(server, &words))
 }
 
-/// What a person can try, going by what a program said before it ended.
+/// What a user can try, going by what a program said before it ended.
 pub(crate) fn advice(server: &Server, words: &str) -> String {
     let name = &server.name;
     if server.grants.network == Network::None && says(words, &["offline", "network"]) {
@@ -219,19 +219,19 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
             None => (".", "lets it write the workspace"),
         };
         return Some(format!(
-            "it may write its own folder alone; `mcp.servers.{name}.sandbox.write: [{place}]` {what}"
+            "it may write its own directory alone; `mcp.servers.{name}.sandbox.write: [{place}]` {what}"
         ));
     }
     if says(words, &["EACCES", "EPERM", "Permission denied"]) {
         return Some(format!(
-            "it may read the workspace and write its own folder alone; \
+            "it may read the workspace and write its own directory alone; \
              `mcp.servers.{name}.sandbox` takes `read` and `write` with further paths"
         ));
     }
     None
 }
 
-/// The folder that a write was refused in, where the line about it names the file: `.git` of a
+/// The directory that a write was refused in, where the line about it names the file: `.git` of a
 /// repository, else the one that holds it.
 fn refused_place(words: &str) -> Option<String> {
     let words = words.lines().rfind(|line| says(line, &SHUT))?;
@@ -239,8 +239,8 @@ fn refused_place(words: &str) -> Option<String> {
     let marked = words.split(is_end).map(|word| word.trim_end_matches([':', '.', ';']));
     let file = marked.map(Path::new).find(|path| path.is_absolute() && path.parent().is_some())?;
     let inside = file.ancestors().find(|path| path.ends_with(".git"));
-    let folder = inside.or_else(|| file.ancestors().skip(1).find(|path| path.is_dir()))?;
-    (folder != Path::new("/")).then(|| folder.display().to_string())
+    let directory = inside.or_else(|| file.ancestors().skip(1).find(|path| path.is_dir()))?;
+    (directory != Path::new("/")).then(|| directory.display().to_string())
 }
 
 fn says(words: &str, marks: &[&str]) -> bool {
@@ -257,9 +257,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_of_a_refused_write_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let inside = folder.path().join("dist");
+    fn the_directory_of_a_refused_write_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let inside = directory.path().join("dist");
         std::fs::create_dir(&inside).unwrap();
         let shown = inside.display();
         let words = format!("EROFS: read-only file system, open '{shown}/memory.jsonl.tmp'");

@@ -75,7 +75,7 @@ pub(super) fn signed_out(server: &Server, address: &Address) -> Failure {
 }
 
 /// The failure of a request that a server refused for want of rights; none where that is not it.
-/// The rights are noted for the next time the person signs in.
+/// The rights are noted for the next time the user signs in.
 pub(super) fn of_rights(
     server: &Server,
     credentials: &Credentials,

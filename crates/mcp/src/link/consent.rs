@@ -1,5 +1,5 @@
-//! What a person agreed to of a server, and what has changed since. A tool that reads otherwise,
-//! or a program whose file is another, is used only after a person has seen the change.
+//! What a user agreed to of a server, and what has changed since. A tool that reads otherwise,
+//! or a program whose file is another, is used only after a user has seen the change.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,14 +24,14 @@ pub(crate) enum Consent<'a> {
     None,
     /// Whoever let this call run, as far as the change was shown with it.
     Call(&'a CallId),
-    /// A person, at this very moment.
+    /// A user, at this very moment.
     Person,
 }
 
 /// What is known of a server.
 #[derive(Default)]
 pub(super) struct Known {
-    /// What it offers as far as a person agreed.
+    /// What it offers as far as a user agreed.
     pub(super) catalog: Option<Arc<Catalog>>,
     /// What has changed since, by the server's name for the tool.
     pending: BTreeMap<String, Change>,
@@ -39,7 +39,7 @@ pub(super) struct Known {
     shown: VecDeque<(CallId, Shown)>,
 }
 
-/// What a person saw with a call: by letting it run they agree to this and to nothing else.
+/// What a user saw with a call: by letting it run they agree to this and to nothing else.
 struct Shown {
     /// What was odd about the program.
     doubt: Option<Doubt>,
@@ -53,7 +53,7 @@ impl Known {
         Self { catalog: kept.map(Arc::new), ..Self::default() }
     }
 
-    /// Whether it is known how all that a person agreed to reads. A list without a tool whose words are
+    /// Whether it is known how all that a user agreed to reads. A list without a tool whose words are
     /// lost is not worth keeping: a later start would do without the tool, and not ask about it.
     fn is_whole(&self) -> bool {
         !self.pending.values().any(|change| matches!(change, Change::Reworded(_)))
@@ -76,7 +76,7 @@ impl Known {
 }
 
 impl Link {
-    /// Compares what the server offers with what the person agreed to. The first list is taken
+    /// Compares what the server offers with what the user agreed to. The first list is taken
     /// as it is: to configure a server is to agree to it.
     pub(super) fn reconcile(&self, fresh: Catalog) {
         let mut known = self.known();
@@ -115,7 +115,7 @@ impl Link {
         known.catalog = Some(Arc::new(catalog));
     }
 
-    /// What a person agreed to of what it offers; none where they were never asked, and nothing where
+    /// What a user agreed to of what it offers; none where they were never asked, and nothing where
     /// that cannot be read.
     fn offer(&self) -> Option<Offer> {
         self.pins.offer().unwrap_or_else(|error| {
@@ -134,7 +134,7 @@ impl Link {
         added.collect()
     }
 
-    /// The changes that wait for a person, in words, by tool.
+    /// The changes that wait for a user, in words, by tool.
     pub(crate) fn pending(&self) -> Vec<(String, String)> {
         let known = self.known();
         let words =
@@ -142,7 +142,7 @@ impl Link {
         known.pending.iter().map(words).collect()
     }
 
-    /// What a person should see before this call of `tool` runs.
+    /// What a user should see before this call of `tool` runs.
     pub(crate) async fn caution(&self, tool: &str, call: &CallId) -> Option<String> {
         let doubt = self.doubt().await;
         let mut known = self.known();
@@ -170,8 +170,8 @@ impl Link {
         if shown.as_ref() != Some(&change) {
             let server = &self.server.name;
             return Err(format!(
-                "not run: MCP server `{server}` has changed this tool since the person agreed to \
-                 it. Call it again; the person is then shown the change and asked."
+                "not run: MCP server `{server}` has changed this tool since the user agreed to \
+                 it. Call it again; the user is then shown the change and asked."
             ));
         }
         known.pending.remove(tool);
@@ -206,7 +206,7 @@ impl Link {
         }
     }
 
-    /// Keeps what a person agreed to of what it offers.
+    /// Keeps what a user agreed to of what it offers.
     fn pin(&self, offer: Offer) {
         if let Err(error) = self.pins.agree_to_offer(offer) {
             self.say(&format!("cannot keep what you agreed to of it: {error}"));
@@ -236,7 +236,7 @@ impl Link {
         connection.is_some_and(|it| !it.is_closed())
     }
 
-    /// Lets the program start where its files are those a person agreed to, or agrees to by this.
+    /// Lets the program start where its files are those a user agreed to, or agrees to by this.
     /// Returns these.
     pub(super) async fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
         let name = &self.server.name;
@@ -322,30 +322,30 @@ mod tests {
     use crate::oauth::Credentials;
     use crate::person::Nobody;
 
-    fn link(folder: &Path) -> Link {
+    fn link(directory: &Path) -> Link {
         let document = json!({"s": {"command": "python3", "args": ["server.py"]}});
         let source = Source { origin: "o".to_owned(), scope: Scope::User, document };
         let server = config::read(&[source], &BTreeMap::new(), config::command_line::plain)
             .servers
             .remove(0);
         let surroundings = Surroundings {
-            workspace: folder.to_owned(),
+            workspace: directory.to_owned(),
             env: BTreeMap::new(),
             variables: BTreeMap::new(),
             home: None,
             reader: config::command_line::plain,
-            data: folder.join("data"),
+            data: directory.join("data"),
             mode: Mode::Normal,
             limits: Limits::default(),
             vouch: Vouch::default(),
         };
         let shared = Shared {
-            cache: folder.join("cache"),
-            pins: folder.join("pins"),
-            credentials: Credentials::new(folder.join("keys")),
+            cache: directory.join("cache"),
+            pins: directory.join("pins"),
+            credentials: Credentials::new(directory.join("keys")),
             sandbox: Arc::new(testkit::Plain::default()),
             surroundings,
-            root: folder.canonicalize().unwrap(),
+            root: directory.canonicalize().unwrap(),
             person: Arc::new(Nobody),
             notice: Arc::new(|_| {}),
             others: None,
@@ -357,14 +357,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_somebody_is_busy_with_does_not_count_as_running() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("server.py"), "1").unwrap();
-        let link = link(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("server.py"), "1").unwrap();
+        let link = link(directory.path());
         link.agree_to_files(&files(&link.server, &link.shared, &link.shared.hashes));
         let call = CallId("one".to_owned());
         let busy = link.slot.lock().await;
         assert_eq!(link.caution("echo", &call).await, None);
-        fs::write(folder.path().join("server.py"), "2").unwrap();
+        fs::write(directory.path().join("server.py"), "2").unwrap();
         assert!(link.caution("echo", &call).await.is_some());
         drop(busy);
     }

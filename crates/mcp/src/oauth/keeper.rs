@@ -17,20 +17,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How long another process may take to renew a key.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The keys that the person got by signing in: one file for each address.
+/// The keys that the user got by signing in: one file for each address.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Credentials {
-    /// Keys in a folder.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    /// Keys in a directory.
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory }
     }
 
     fn path(&self, url: &str) -> PathBuf {
-        self.folder.join(format!("{}.json", &blake3::hash(url.as_bytes()).to_hex()[..24]))
+        self.directory.join(format!("{}.json", &blake3::hash(url.as_bytes()).to_hex()[..24]))
     }
 
     /// Whether there is a key for an address.
@@ -47,7 +47,7 @@ impl Credentials {
         }
     }
 
-    /// Notes scopes that a server wants beyond those it granted, for the next time the person
+    /// Notes scopes that a server wants beyond those it granted, for the next time the user
     /// signs in. Does nothing where they never did.
     pub(crate) fn want(&self, url: &str, scopes: &str) -> Result<(), AuthError> {
         let keeper = self.keeper(url, None);
@@ -149,8 +149,8 @@ impl CredentialStore for Keeper {
 
 /// A lock that is given back when the file is closed. Waits for whoever has it.
 async fn locked(path: &Path) -> std::io::Result<fs::File> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let waiting = async {
         loop {
@@ -168,8 +168,8 @@ async fn locked(path: &Path) -> std::io::Result<fs::File> {
 
 /// Puts bytes in place of a file that its owner alone can read.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     if let Err(error) = fs::remove_file(&draft)
         && error.kind() != ErrorKind::NotFound
@@ -192,8 +192,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_renewed_key_keeps_the_secret_of_its_client_and_nobody_else_s() {
-        let folder = tempfile::tempdir().unwrap();
-        let credentials = Credentials::new(folder.path().join("keys"));
+        let directory = tempfile::tempdir().unwrap();
+        let credentials = Credentials::new(directory.path().join("keys"));
         let url = "https://h.example/mcp";
         let signing = credentials.keeper(url, Some("hush".to_owned()));
         signing.save(key("one")).await.unwrap();
@@ -206,8 +206,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_key_is_renewed_by_one_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let credentials = Credentials::new(folder.path().join("keys"));
+        let directory = tempfile::tempdir().unwrap();
+        let credentials = Credentials::new(directory.path().join("keys"));
         let [one, other] = [(); 2].map(|()| credentials.keeper("https://h.example/mcp", None));
         let first = one.acquire_refresh_guard().await.unwrap();
         assert!(first.is_some());
@@ -219,8 +219,8 @@ mod tests {
 
     #[tokio::test]
     async fn wanted_scopes_are_kept_until_the_next_key() {
-        let folder = tempfile::tempdir().unwrap();
-        let credentials = Credentials::new(folder.path().to_owned());
+        let directory = tempfile::tempdir().unwrap();
+        let credentials = Credentials::new(directory.path().to_owned());
         let url = "https://h.example/mcp";
         credentials.want(url, "write").unwrap();
         assert!(!credentials.has(url), "nobody signed in");

@@ -1,4 +1,4 @@
-//! Signing in without a page: as a program with a secret or a key of its own, or as a person for whom
+//! Signing in without a page: as a program with a secret or a key of its own, or as a user for whom
 //! the identity provider of their organization vouches.
 
 use std::sync::Arc;
@@ -30,18 +30,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// The identity provider of an organization, and the person's word from it.
+/// The identity provider of an organization, and the user's word from it.
 #[derive(Clone, Debug)]
 pub struct Voucher {
     /// Its address, which is its name.
     pub issuer: String,
     /// As whom it knows us.
     pub client: Client,
-    /// What it gave the person when they signed in there.
+    /// What it gave the user when they signed in there.
     pub id_token: Secret<String>,
 }
 
-/// Signs in as a program: there is no page, and no person.
+/// Signs in as a program: there is no page, and no user.
 pub async fn sign_in_unattended(
     address: &Address,
     credentials: &Credentials,
@@ -156,7 +156,7 @@ async fn posted(endpoint: &str, form: &[(&str, &str)]) -> Result<OAuthTokenRespo
     Err(format!("its authorization server refused: {}", words.join(", ")))
 }
 
-/// Signs in as a person for whom their organization vouches: the identity provider gives its word for
+/// Signs in as a user for whom their organization vouches: the identity provider gives its word for
 /// this one server, and the server's authorization server gives a key for that word.
 pub async fn sign_in_vouched(
     address: &Address,

@@ -20,10 +20,10 @@ const SCRIPTS: [&str; 16] = [
     "bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh",
     "ts", "wasm",
 ];
-/// Folders of the system, whose files are its packages' where nobody but root can write them.
+/// Directories of the system, whose files are its packages' where nobody but root can write them.
 const SYSTEM: [&str; 9] =
     ["/bin", "/lib", "/lib64", "/opt", "/sbin", "/snap", "/usr", "/Library", "/System"];
-/// Folders that a package manager fills, whoever owns them.
+/// Directories that a package manager fills, whoever owns them.
 const PACKAGES: [&str; 5] = [
     "/gnu/store",
     "/home/linuxbrew/.linuxbrew",
@@ -44,16 +44,16 @@ const LOADED: [&str; 10] = [
     "PYTHONSTARTUP",
     "RUBYOPT",
 ];
-/// Words are looked for in so many folders that others name; of more the command is not understood.
-const MOST_FOLDERS: usize = 32;
-/// So many files of a folder are looked at for one whose name is not known.
+/// Words are looked for in so many directories that others name; of more the command is not understood.
+const MOST_DIRECTORIES: usize = 32;
+/// So many files of a directory are looked at for one whose name is not known.
 const MOST_FILES: usize = 256;
 /// So many words may begin a command within another.
 const MOST_STARTS: usize = 64;
 /// The kernel reads no more of a first line.
 const LINE: u64 = 256;
 
-/// The files that a server's command runs. Of servers that are not the person's own only those in
+/// The files that a server's command runs. Of servers that are not the user's own only those in
 /// the workspace count: the rest is judged where these come from. Reads all of them.
 pub(crate) fn files(
     server: &Server,
@@ -77,11 +77,11 @@ pub(crate) fn files(
 /// All files that a command runs, whoever they belong to.
 fn search(server: &Server, program: &Program, surroundings: &Surroundings) -> BTreeSet<PathBuf> {
     let env = launch::environment(server, program, surroundings, Path::new(""));
-    let data = launch::data_folder(server, surroundings);
-    let folder = launch::working_folder((server, program), surroundings, &data);
+    let data = launch::data_directory(server, surroundings);
+    let directory = launch::working_directory((server, program), surroundings, &data);
     let args = launch::arguments((server, program), &surroundings.workspace);
     let line: Vec<String> = std::iter::once(program.command.clone()).chain(args).collect();
-    let read = (surroundings.reader)(&line, &folder, surroundings.home.as_deref());
+    let read = (surroundings.reader)(&line, &directory, surroundings.home.as_deref());
     let mut search = Search {
         path: env.get("PATH").cloned().unwrap_or_default(),
         home: surroundings.home.clone(),
@@ -94,14 +94,14 @@ fn search(server: &Server, program: &Program, surroundings: &Surroundings) -> BT
     let given = program.env.keys().chain(&program.inherited).chain(&server.grants.env);
     let given: Vec<(&String, &String)> =
         given.filter(|name| *name != "PATH").filter_map(|name| env.get_key_value(name)).collect();
-    // A word may be meant from a folder that is named behind it.
+    // A word may be meant from a directory that is named behind it.
     for _ in 0..2 {
-        let folder = std::slice::from_ref(&folder);
+        let directory = std::slice::from_ref(&directory);
         for (name, value) in &given {
-            search.variable(name, value, folder);
+            search.variable(name, value, directory);
         }
         for word in &read.named {
-            search.word(word, search.meant(false), folder);
+            search.word(word, search.meant(false), directory);
         }
         for command in &read.commands {
             search.command(command);
@@ -118,7 +118,7 @@ struct Search {
     home: Option<PathBuf>,
     /// Whether the command is understood; else every file counts that a word names.
     is_followed: bool,
-    /// Folders that words name, from which others may be meant, since many ways lead there.
+    /// Directories that words name, from which others may be meant, since many ways lead there.
     named: Vec<PathBuf>,
     /// What was looked at already.
     looked: HashSet<(PathBuf, Meant)>,
@@ -135,14 +135,14 @@ enum Meant {
 }
 
 impl Search {
-    /// Notes the files that may stand for a program: a path as seen from folders, or what a search path
-    /// leads to, which may be made of folders that were named.
-    fn program(&mut self, program: &str, folders: &[PathBuf]) {
+    /// Notes the files that may stand for a program: a path as seen from directories, or what a search path
+    /// leads to, which may be made of directories that were named.
+    fn program(&mut self, program: &str, directories: &[PathBuf]) {
         let name = self.at_home(program);
         let paths: Vec<PathBuf> = if name.contains('/') {
-            folders.iter().map(|folder| folder.join(&name)).collect()
+            directories.iter().map(|directory| directory.join(&name)).collect()
         } else {
-            let named = self.named.iter().map(|folder| folder.join(&name));
+            let named = self.named.iter().map(|directory| directory.join(&name));
             let first = launch::resolved(&name, Path::new("/"), &self.path);
             first.into_iter().chain(named.filter(|it| launch::is_executable(it))).collect()
         };
@@ -153,9 +153,9 @@ impl Search {
 
     /// Notes a file, and what its first line says runs it.
     fn note(&mut self, path: PathBuf) {
-        let folder = path.parent().unwrap_or(Path::new("/"));
+        let directory = path.parent().unwrap_or(Path::new("/"));
         let behind =
-            interpreter(&path).and_then(|name| launch::resolved(&name, folder, &self.path));
+            interpreter(&path).and_then(|name| launch::resolved(&name, directory, &self.path));
         self.found.extend(behind.and_then(|path| path.canonicalize().ok()));
         self.found.insert(path);
     }
@@ -173,45 +173,45 @@ impl Search {
     }
 
     /// Notes what a variable of the program names.
-    fn variable(&mut self, name: &str, value: &str, folders: &[PathBuf]) {
+    fn variable(&mut self, name: &str, value: &str, directories: &[PathBuf]) {
         let meant = if LOADED.contains(&name) { Meant::Run } else { Meant::Any };
         for word in value.split_whitespace() {
-            self.word(word, meant, folders);
+            self.word(word, meant, directories);
         }
         if name == "PYTHONPATH" {
-            for folder in value.split(':') {
+            for directory in value.split(':') {
                 for file in ["sitecustomize.py", "usercustomize.py"] {
-                    self.word(&format!("{folder}/{file}"), Meant::Run, folders);
+                    self.word(&format!("{directory}/{file}"), Meant::Run, directories);
                 }
             }
         }
     }
 
-    /// Notes what a word names, seen from folders: files that run, and a folder from which others may
+    /// Notes what a word names, seen from directories: files that run, and a directory from which others may
     /// be meant.
-    fn word(&mut self, word: &str, meant: Meant, folders: &[PathBuf]) {
-        let folders = [folders, &self.named].concat();
+    fn word(&mut self, word: &str, meant: Meant, directories: &[PathBuf]) {
+        let directories = [directories, &self.named].concat();
         for name in names(word) {
             let Some((start, rest)) = name.split_once(UNKNOWN) else {
-                self.look(&self.at_home(name), meant, &folders);
+                self.look(&self.at_home(name), meant, &directories);
                 continue;
             };
             if meant == Meant::Run {
-                self.beginning(&self.at_home(start), &folders);
+                self.beginning(&self.at_home(start), &directories);
             }
             for part in rest.split(UNKNOWN) {
-                self.look(part.trim_matches('/'), meant, &folders);
+                self.look(part.trim_matches('/'), meant, &directories);
             }
         }
     }
 
-    /// Notes what lies at a path, seen from each of some folders.
-    fn look(&mut self, name: &str, meant: Meant, folders: &[PathBuf]) {
+    /// Notes what lies at a path, seen from each of some directories.
+    fn look(&mut self, name: &str, meant: Meant, directories: &[PathBuf]) {
         if name.is_empty() {
             return;
         }
-        for folder in folders {
-            let path = folder.join(name);
+        for directory in directories {
+            let path = directory.join(name);
             let is_new = !self.looked.contains(&(path.clone(), Meant::Run));
             if !is_new || !self.looked.insert((path.clone(), meant)) {
                 continue;
@@ -221,7 +221,7 @@ impl Search {
                 if meant == Meant::Run || can_run(&path) {
                     self.note(path);
                 }
-            } else if self.named.len() == MOST_FOLDERS {
+            } else if self.named.len() == MOST_DIRECTORIES {
                 self.is_followed = false;
             } else if !self.named.contains(&path) {
                 self.named.push(path);
@@ -230,13 +230,14 @@ impl Search {
     }
 
     /// Notes the files whose paths begin so: the rest is only known to a shell.
-    fn beginning(&mut self, start: &str, folders: &[PathBuf]) {
-        let (folder, start) = start.rsplit_once('/').unwrap_or(("", start));
-        if folder.is_empty() && start.is_empty() {
+    fn beginning(&mut self, start: &str, directories: &[PathBuf]) {
+        let (directory, start) = start.rsplit_once('/').unwrap_or(("", start));
+        if directory.is_empty() && start.is_empty() {
             return;
         }
-        let folders: BTreeSet<PathBuf> = folders.iter().map(|from| from.join(folder)).collect();
-        for entries in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()) {
+        let directories: BTreeSet<PathBuf> =
+            directories.iter().map(|from| from.join(directory)).collect();
+        for entries in directories.iter().filter_map(|directory| fs::read_dir(directory).ok()) {
             let begins = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(start);
             let files = entries.flatten().filter(begins).take(MOST_FILES);
             let paths = files.filter_map(|file| file.path().canonicalize().ok());
@@ -258,9 +259,9 @@ impl Search {
                 Stands::Behind | Stands::Anywhere => !word.contains('/'),
             };
             if may_be_program {
-                self.program(word, &command.folders);
+                self.program(word, &command.directories);
             }
-            self.word(word, self.meant(run.contains(&at)), &command.folders);
+            self.word(word, self.meant(run.contains(&at)), &command.directories);
         }
         // One that is not known may take a text for a command.
         if command.stands != Stands::Anywhere && !is_known(&command_line::name(first)) {
@@ -268,7 +269,7 @@ impl Search {
                 let words = text.split(|c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c));
                 let words = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
                 let stands = Stands::Anywhere;
-                self.command(&Command { words, stands, folders: command.folders.clone() });
+                self.command(&Command { words, stands, directories: command.directories.clone() });
             }
         }
     }
@@ -346,7 +347,8 @@ fn can_run(path: &Path) -> bool {
 /// Whether a file is the system's or a package manager's: these change with every upgrade, by
 /// somebody who could change everything else.
 fn is_of_system(path: &Path) -> bool {
-    let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let is_below =
+        |directories: &[&str]| directories.iter().any(|directory| path.starts_with(directory));
     let is_of_root = || path.metadata().is_ok_and(|it| it.uid() == 0 && it.mode() & 0o022 == 0);
     is_below(&PACKAGES) || (is_below(&SYSTEM) && is_of_root())
 }

@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_again_once_it_has_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
         let hashes = Hashes::default();
         let of = |text: &str| {
             std::fs::write(&path, text).unwrap();
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_too_large_to_be_read_is_told_apart_by_its_size() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("large");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large");
         let file = File::create(&path).unwrap();
         let hashes = Hashes::default();
         // To read this would take hours.

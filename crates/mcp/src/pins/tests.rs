@@ -43,8 +43,8 @@ fn program(path: &Path, text: &str) {
 
 #[test]
 fn files_that_are_run_count_and_what_they_work_on_does_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
     for name in ["server.py", "tool", "notes", "t.db"] {
         fs::write(root.join(name), if name == "tool" { "#!/bin/sh\n" } else { "x" }).unwrap();
     }
@@ -73,12 +73,12 @@ fn files_that_are_run_count_and_what_they_work_on_does_not() {
 }
 
 #[test]
-fn a_script_is_looked_for_in_the_folders_that_the_command_names() {
+fn a_script_is_looked_for_in_the_directories_that_the_command_names() {
     let base = tempfile::tempdir().unwrap();
     let base = base.path().canonicalize().unwrap();
     let (work, own) = (base.join("work"), base.join("own"));
-    for folder in [&work, &work.join("dev"), &work.join("run"), &own, &own.join("deep")] {
-        fs::create_dir(folder).unwrap();
+    for directory in [&work, &work.join("dev"), &work.join("run"), &own, &own.join("deep")] {
+        fs::create_dir(directory).unwrap();
     }
     fs::write(own.join("plain"), "1").unwrap();
     fs::write(own.join("deep/plain"), "1").unwrap();
@@ -109,8 +109,8 @@ fn a_person_s_own_program_counts_wherever_it_lies_and_the_system_s_does_not() {
     let base = tempfile::tempdir().unwrap();
     let base = base.path().canonicalize().unwrap();
     let (work, first, second) = (base.join("work"), base.join("first"), base.join("second"));
-    for folder in [&work, &first, &second] {
-        fs::create_dir(folder).unwrap();
+    for directory in [&work, &first, &second] {
+        fs::create_dir(directory).unwrap();
     }
     program(&second.join("mine"), "#!/bin/sh\n");
     fs::write(second.join("s.py"), "1").unwrap();
@@ -137,8 +137,8 @@ fn what_the_first_line_of_a_program_names_counts_too() {
     let base = tempfile::tempdir().unwrap();
     let base = base.path().canonicalize().unwrap();
     let (work, own) = (base.join("work"), base.join("own"));
-    for folder in [&work, &own] {
-        fs::create_dir(folder).unwrap();
+    for directory in [&work, &own] {
+        fs::create_dir(directory).unwrap();
     }
     program(&own.join("snake"), "an interpreter");
     let surroundings = around(&work, &format!("{}:/usr/bin:/bin", own.display()));
@@ -168,8 +168,8 @@ fn what_the_first_line_of_a_program_names_counts_too() {
 
 #[test]
 fn another_description_agrees_to_further_files_and_not_to_changed_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
     fs::write(root.join("a.py"), "1").unwrap();
     fs::write(root.join("b.py"), "1").unwrap();
     let surroundings = around(&root, "/usr/bin:/bin");
@@ -194,9 +194,9 @@ fn another_description_agrees_to_further_files_and_not_to_changed_ones() {
 
 #[test]
 fn what_cannot_be_read_is_not_taken_for_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = server("x", Scope::User);
-    let pins = Pins::new(folder.path(), "s", &server, folder.path());
+    let pins = Pins::new(directory.path(), "s", &server, directory.path());
     pins.agree(&Files::new()).unwrap();
     assert_eq!(pins.doubt(&Files::new()), None);
     fs::write(&pins.path, "{}").unwrap();
@@ -207,9 +207,9 @@ fn what_cannot_be_read_is_not_taken_for_nothing() {
 
 #[test]
 fn a_project_s_server_is_one_of_that_project() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let path = |scope: Scope, place: &str| {
-        Pins::new(folder.path(), "s", &server("x", scope), Path::new(place)).path
+        Pins::new(directory.path(), "s", &server("x", scope), Path::new(place)).path
     };
     assert_ne!(path(Scope::Project, "/one"), path(Scope::Project, "/two"));
     assert_eq!(path(Scope::User, "/one"), path(Scope::User, "/two"));

@@ -1,4 +1,4 @@
-//! The person and the model on the client's side, as far as the client can reach them.
+//! The user and the model on the client's side, as far as the client can reach them.
 #![expect(deprecated, reason = "sampling is deprecated, and most clients use it")]
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::Asker;
 use crate::handler::words;
 use crate::person::{Answer, Question, Sampled, Sampling, Wanted};
 
-/// How long a person on the client's side may take to answer.
+/// How long a user on the client's side may take to answer.
 const PATIENCE: Duration = Duration::from_mins(5);
 /// The key under which a question waits for its answer.
 const APPROVAL: &str = "approval";
@@ -27,7 +27,7 @@ pub(super) fn unfinished(question: &str) -> InputRequiredResult {
     InputRequiredResult::from_input_requests(InputRequests::from([(APPROVAL.to_owned(), wanted)]))
 }
 
-/// Asks the client for a person's word: by a question of its own, or in revisions that know none,
+/// Asks the client for a user's word: by a question of its own, or in revisions that know none,
 /// by an unfinished result that the client comes back with.
 pub(super) struct Desk {
     peer: Peer<RoleServer>,

@@ -1,4 +1,4 @@
-//! Servers that change after the person has agreed to them.
+//! Servers that change after the user has agreed to them.
 
 use mcp::State;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ async fn a_tool_that_was_added_is_asked_about() {
     servers.shutdown().await;
 }
 
-/// A server of the workspace that a person has agreed to: its program, and what configures it.
+/// A server of the workspace that a user has agreed to: its program, and what configures it.
 async fn agreed(bench: &Bench) -> (String, Value) {
     let program = std::fs::read_to_string(SERVER).unwrap();
     bench.file("server.py", &program);

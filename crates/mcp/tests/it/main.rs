@@ -28,19 +28,19 @@ const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
 
 /// A workspace with servers.
 struct Bench {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     notices: Arc<Mutex<Vec<String>>>,
 }
 
 impl Bench {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, notices: Arc::default() }
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("work")).unwrap();
+        Self { directory, notices: Arc::default() }
     }
 
     fn work(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join("work")
+        self.directory.path().canonicalize().unwrap().join("work")
     }
 
     fn file(&self, name: &str, text: &str) {
@@ -53,9 +53,9 @@ impl Bench {
         let path = Path::new("/usr/local/bin:/usr/bin:/bin").display().to_string();
         Servers::new(Settings {
             servers: described(document),
-            cache: self.folder.path().join("cache"),
-            pins: self.folder.path().join("pins"),
-            credentials: Credentials::new(self.folder.path().join("keys")),
+            cache: self.directory.path().join("cache"),
+            pins: self.directory.path().join("pins"),
+            credentials: Credentials::new(self.directory.path().join("keys")),
             sandbox: Arc::new(Plain::default()),
             surroundings: Surroundings {
                 workspace: self.work(),
@@ -63,7 +63,7 @@ impl Bench {
                 variables: [("SECRET".to_owned(), "hush".to_owned())].into(),
                 home: None,
                 reader: plain,
-                data: self.folder.path().join("data"),
+                data: self.directory.path().join("data"),
                 mode: Mode::Normal,
                 limits: Limits::default(),
                 vouch: Vouch::default(),
@@ -86,9 +86,9 @@ impl Bench {
 }
 
 /// Reads a command line as one command.
-fn plain(words: &[String], folder: &Path, _home: Option<&Path>) -> CommandLine {
-    let (words, folders) = (words.to_vec(), vec![folder.to_owned()]);
-    let commands = vec![Command { words, stands: Stands::First, folders }];
+fn plain(words: &[String], directory: &Path, _home: Option<&Path>) -> CommandLine {
+    let (words, directories) = (words.to_vec(), vec![directory.to_owned()]);
+    let commands = vec![Command { words, stands: Stands::First, directories }];
     CommandLine { commands, is_followed: true, ..CommandLine::default() }
 }
 

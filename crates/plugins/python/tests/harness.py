@@ -123,7 +123,7 @@ class Worker:
 
 
 class PluginCase(unittest.TestCase):
-    """Tests with a plugin folder of their own."""
+    """Tests with a plugin directory of their own."""
 
     def setUp(self):
         self.root = os.path.realpath(tempfile.mkdtemp())

@@ -6,7 +6,7 @@ from harness import PluginCase
 
 
 class TheHome(PluginCase):
-    def test_it_is_the_folder_that_was_named_and_links_lead_to_what_is_mounted(self):
+    def test_it_is_the_directory_that_was_named_and_links_lead_to_what_is_mounted(self):
         self.tool(
             "home",
             """
@@ -18,18 +18,18 @@ class TheHome(PluginCase):
         )
         seen = tempfile.mkdtemp(dir=self.root)
         home = os.path.join(self.root, "data", "home")
-        os.makedirs(os.path.join(seen, "folder", "below"))
-        os.symlink("/usr", os.path.join(seen, "folder", "link"))
+        os.makedirs(os.path.join(seen, "directory", "below"))
+        os.symlink("/usr", os.path.join(seen, "directory", "link"))
         os.symlink("/nowhere/gone", os.path.join(seen, "gone"))
         environment = {"HOME": seen, "XDG_CACHE_HOME": "/elsewhere"}
         for _ in range(2):
             worker = self.start(home=home, environment=environment)
-            self.assertEqual(worker.call("home")["output"], "%s ['folder', 'gone'] None" % home)
-            self.assertEqual(os.readlink(os.path.join(home, "folder", "link")), "/usr")
-            self.assertTrue(os.path.isdir(os.path.join(home, "folder", "below")))
+            self.assertEqual(worker.call("home")["output"], "%s ['directory', 'gone'] None" % home)
+            self.assertEqual(os.readlink(os.path.join(home, "directory", "link")), "/usr")
+            self.assertTrue(os.path.isdir(os.path.join(home, "directory", "below")))
         os.unlink(os.path.join(seen, "gone"))
         worker = self.start(home=home, environment=environment)
-        self.assertEqual(worker.call("home")["output"], "%s ['folder'] None" % home)
+        self.assertEqual(worker.call("home")["output"], "%s ['directory'] None" % home)
 
     def test_a_home_that_cannot_be_made_leaves_the_other(self):
         self.tool("home", 'import os\nreturn ToolResult(True, os.environ["HOME"])')

@@ -7,7 +7,7 @@ from harness import PluginCase
 
 
 class RoleCase(PluginCase):
-    """Tests with a role's folder of their own."""
+    """Tests with a role's directory of their own."""
 
     # Without the packages of the interpreter, so that the same ones are there everywhere.
     flags = ["-I", "-S"]

@@ -203,7 +203,7 @@ class Tools(PluginCase):
         self.assertEqual(description["problems"], [])
         self.assertEqual(worker.call("use")["output"], "helped helped helped deep 1")
 
-    def test_bytecode_in_the_plugins_folder_is_never_used(self):
+    def test_bytecode_in_the_plugins_directory_is_never_used(self):
         import py_compile
 
         tool = self.tool("trusted", "return 'evil' + VALUE", head="from ._helper import VALUE\nimport sib")
@@ -219,7 +219,7 @@ class Tools(PluginCase):
         self.assertEqual(worker.call("trusted")["output"], "good good")
         self.assertNotIn("evil", worker.printed())
 
-    def test_compiled_code_is_kept_in_the_data_folder_and_follows_the_source(self):
+    def test_compiled_code_is_kept_in_the_data_directory_and_follows_the_source(self):
         data = os.path.join(self.root, "data")
         for word in ("first", "second"):
             self.tool("kept", "return %r" % word)

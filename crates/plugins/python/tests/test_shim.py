@@ -101,10 +101,10 @@ class Symbols(unittest.TestCase):
     def test_all_sources_are_in_the_syntax_of_the_oldest_python(self):
         import ast
 
-        for folder, _, names in os.walk(ROOT):
+        for directory, _, names in os.walk(ROOT):
             for name in names:
-                if name.endswith(".py") and "tests" not in folder:
-                    path = pathlib.Path(folder, name)
+                if name.endswith(".py") and "tests" not in directory:
+                    path = pathlib.Path(directory, name)
                     ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 9))
                     self.assertLessEqual(len(path.read_text(encoding="utf-8").splitlines()), 600, path)
 
@@ -271,7 +271,7 @@ class Paths(unittest.TestCase):
     def setUp(self):
         self.config = sandbox.SandboxConfig("/srv/project", allowed_paths=["/opt/data"])
 
-    def test_writes_stay_in_the_project_the_temporary_folder_and_what_is_allowed(self):
+    def test_writes_stay_in_the_project_the_temporary_directory_and_what_is_allowed(self):
         for path in ("/srv/project/a/b", "/tmp/x", "/opt/data/y"):
             sandbox.check_write_path(path, self.config)
         for path, words in {
@@ -292,8 +292,8 @@ class Paths(unittest.TestCase):
         sandbox.check_read_path("/home/a/x", sandbox.SandboxConfig("/home/a"))
 
     def test_links_are_followed_before_the_check(self):
-        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-            link = os.path.join(folder, "link")
+        with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+            link = os.path.join(directory, "link")
             os.symlink("/etc", link)
             with self.assertRaises(sandbox.PathValidationError):
                 sandbox.check_write_path(link + "/passwd", self.config)
@@ -368,8 +368,8 @@ class Models(unittest.TestCase):
         self.assertEqual(skill.SkillFrontmatter(name="s", description="d", allowed_tools=["X"]).__dict__["allowed_tools"], [])
         with self.assertRaises(skill.ValidationError):
             skill.SkillFrontmatter(name="s", description="d" * 1025)
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
             (root / "references").mkdir()
             (root / "scripts").mkdir()
             for name in ("references/a.md", "extra.md", "scripts/run.py", ".hidden.md"):
@@ -433,8 +433,8 @@ class Providers(unittest.TestCase):
     def test_credentials_are_an_object_in_a_file(self):
         from brynhild.api.credentials import load_credentials_from_path
 
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "c.json")
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "c.json")
             with self.assertRaisesRegex(ValueError, "not found"):
                 load_credentials_from_path(file)
             for text, words in (("{", "Invalid JSON"), ("[1]", "object")):
@@ -493,17 +493,17 @@ class Hooks(unittest.TestCase):
     def test_command_and_script_hooks_run(self):
         from brynhild.hooks.manager import HookManager
 
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as directory:
             script = "import json, sys; c = json.load(sys.stdin); json.dump({'modified_input': dict(c['tool_input'], seen=1)}, sys.stdout)"
-            pathlib.Path(folder, "s.py").write_text(script)
+            pathlib.Path(directory, "s.py").write_text(script)
             entries = [
                 {"name": "ok", "type": "command", "command": "test $BRYNHILD_TOOL_NAME = T"},
                 {"name": "s", "type": "script", "script": "s.py"},
                 {"name": "stop", "type": "command", "command": "echo no >&2; exit 1", "match": {"tool_input.seen": 1}},
             ]
             config = hooks.HooksConfig.model_validate({"hooks": {"pre_tool_use": entries}})
-            manager = HookManager(config, folder)
-            context = events.HookContext(events.HookEvent.PRE_TOOL_USE, "s", folder, tool="T", tool_input={"a": 1})
+            manager = HookManager(config, directory)
+            context = events.HookContext(events.HookEvent.PRE_TOOL_USE, "s", directory, tool="T", tool_input={"a": 1})
             result = asyncio.run(manager.dispatch("pre_tool_use", context))
             self.assertEqual((result.action, result.message), (events.HookAction.BLOCK, "no"))
 
@@ -521,8 +521,8 @@ class Rest(unittest.TestCase):
     def test_sessions_are_kept(self):
         from brynhild.session import Session, SessionManager
 
-        with tempfile.TemporaryDirectory() as folder:
-            store = SessionManager(folder)
+        with tempfile.TemporaryDirectory() as directory:
+            store = SessionManager(directory)
             session = Session.create("/c", model="m")
             session.add_message("user", "hi")
             store.save(session)
@@ -535,17 +535,17 @@ class Rest(unittest.TestCase):
     def test_plugins_are_found_and_loaded_without_a_host(self):
         from brynhild.plugins import PluginDiscovery, PluginLoader, ToolLoader
 
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder, "p")
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory, "p")
             (root / "tools").mkdir(parents=True)
             (root / "plugin.yaml").write_text("name: p\nversion: 1.0.0\ntools:\n  - t\n  - gone\n")
             (root / "tools/t.py").write_text("from brynhild.plugins.stubs import *\nclass Tool(ToolBase):\n    name = 'T'\n")
-            bad = pathlib.Path(folder, "bad")
+            bad = pathlib.Path(directory, "bad")
             bad.mkdir()
             (bad / "plugin.yaml").write_text("name: bad\nversion: 1.0\n")
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("always")
-                found = PluginDiscovery(search_paths=[folder]).discover()
+                found = PluginDiscovery(search_paths=[directory]).discover()
             self.assertEqual((sorted(found), len(seen)), (["p"], 1))
             self.assertEqual(ToolLoader().load_from_plugin(found["p"])["t"]().name, "T")
             self.assertEqual(PluginLoader().validate(root), ["Declared tool not found: gone.py"])

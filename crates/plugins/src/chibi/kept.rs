@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::member::Member;
 use super::schema::Schema;
-use crate::folders::Folders;
+use crate::directories::Directories;
 use crate::problem::Problem;
 use crate::python::fingerprint::Files;
 use crate::python::store::{read_json, write_json};
@@ -91,9 +91,9 @@ impl Kept {
 }
 
 /// What a plugin says of itself: as it is kept, else as it says when it is run.
-pub(crate) async fn describe(kept: &Kept, member: &Member, folders: &Folders) -> Schema {
+pub(crate) async fn describe(kept: &Kept, member: &Member, directories: &Directories) -> Schema {
     let file = &member.executable;
-    let key = Key::of(member, folders);
+    let key = Key::of(member, directories);
     let known = key.as_ref().and_then(|key| kept.get(key));
     let said = match known {
         Some(said) => said,
@@ -134,8 +134,8 @@ struct Key {
 
 impl Key {
     /// None where there are too many files to keep track of.
-    fn of(member: &Member, folders: &Folders) -> Option<Self> {
-        let files = Files::below(&member.plugin.root, folders)?;
+    fn of(member: &Member, directories: &Directories) -> Option<Self> {
+        let files = Files::below(&member.plugin.root, directories)?;
         let mut base = blake3::Hasher::new();
         // What it is granted may decide what it can say of itself.
         base.update(format!("{:?}", member.plugin.settings).as_bytes());

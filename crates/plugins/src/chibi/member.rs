@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::python::confine::{self, home_among};
 use crate::python::remedy::{Around, remedy};
 
-/// How long a run may take where the person says nothing.
+/// How long a run may take where the user says nothing.
 const USUAL_TIME: Duration = Duration::from_secs(30);
 /// Bytes of a script in which its declared packages are looked for.
 const HEAD: usize = 64 << 10;
@@ -36,7 +36,7 @@ pub(crate) struct Member {
     pub(crate) plugin: Plugin,
     pub(crate) executable: PathBuf,
     pub(crate) host: Arc<Host>,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// Why a plugin did not run.
@@ -57,8 +57,8 @@ impl std::fmt::Display for Trouble {
 
 impl Member {
     pub(crate) fn new(candidate: Candidate, host: Arc<Host>) -> Self {
-        let Candidate { plugin, executable, folder } = candidate;
-        Self { plugin, executable, host, folder }
+        let Candidate { plugin, executable, directory } = candidate;
+        Self { plugin, executable, host, directory }
     }
 
     pub(crate) fn is_active(&self) -> bool {
@@ -91,7 +91,7 @@ impl Member {
         let spawn = Spawn {
             program,
             args,
-            cwd: settings.surroundings.folder().to_owned(),
+            cwd: settings.surroundings.directory().to_owned(),
             stdin: if is_schema { Stdin::Null } else { Stdin::Piped },
             channel: if console.is_some() { Channel::Terminal } else { Channel::None },
             env: call.variables(in_variables),
@@ -109,7 +109,7 @@ impl Member {
         ran.map_err(|error| Trouble::Other(format!("its end was not seen: {error}")))
     }
 
-    /// What would let a call of a tool do what `words` say it could not, told to the person once.
+    /// What would let a call of a tool do what `words` say it could not, told to the user once.
     pub(crate) fn advice(&self, words: &str) -> Option<String> {
         let settings = &self.host.settings;
         let around = Around {
@@ -133,7 +133,7 @@ impl Member {
             Err(Trouble::Sandbox(SandboxError::Start { source, .. })) => {
                 let what = format!("the plugin does not start: {source}");
                 let hint = "check the interpreter in its first line; one outside the system's \
-                            folders needs `plugins.NAME.sandbox.exec`";
+                            directories needs `plugins.NAME.sandbox.exec`";
                 return Ok(kept::failed(fault(what, hint)));
             }
             Err(Trouble::Sandbox(SandboxError::Unavailable { cause, hint })) => {
@@ -170,12 +170,12 @@ impl Member {
     }
 
     /// What it may see and do: for a call of a tool, which was approved, what a command of the model
-    /// may do with the workspace. Makes its folder for data.
+    /// may do with the workspace. Makes its directory for data.
     fn profile(&self, purpose: Purpose<'_>) -> Result<Profile, Trouble> {
         let settings = &self.host.settings;
         let data = settings.data.join(self.plugin.name());
         fs::create_dir_all(&data).map_err(|error| {
-            Trouble::Other(format!("its folder for data cannot be made: {error}"))
+            Trouble::Other(format!("its directory for data cannot be made: {error}"))
         })?;
         let mode = self.host.mode();
         let surroundings = &settings.surroundings;
@@ -187,7 +187,7 @@ impl Member {
             profile.access = Access::Workspace;
         }
         if self.may_see_neighbors() {
-            profile.read.push(self.folder.clone());
+            profile.read.push(self.directory.clone());
         }
         let mut set = |name: &str, value: String| profile.env.insert(name.to_owned(), value);
         let path = |path: &Path| path.to_string_lossy().into_owned();
@@ -206,7 +206,7 @@ impl Member {
     fn may_see_neighbors(&self) -> bool {
         let home = self.host.settings.surroundings.home.as_deref();
         let home = home.and_then(|home| fs::canonicalize(home).ok());
-        self.plugin.root.is_file() && home.is_none_or(|home| !home.starts_with(&self.folder))
+        self.plugin.root.is_file() && home.is_none_or(|home| !home.starts_with(&self.directory))
     }
 
     /// What is started. A script for `uv` that declares no packages needs nothing but Python.
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn a_script_for_uv_without_packages_is_plain_python() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("p");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("p");
         let line = "#!/usr/bin/env -S uv run --quiet --script\n";
         for (rest, is_plain) in [
             ("import json\n", true),

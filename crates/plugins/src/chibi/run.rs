@@ -24,7 +24,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) plugin: &'a str,
     pub(crate) listener: &'a Listener,
-    /// The person's terminal, where there is one and the process has its own.
+    /// The user's terminal, where there is one and the process has its own.
     pub(crate) console: Option<ChannelEnds>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) async fn run(child: Child, input: &[u8], watch: Watch<'_>) -> io::Res
     Ok(Ran { end, stdout: out.printed(), stderr: tail.text() })
 }
 
-/// Lets a process talk with the person: what it writes to its terminal is shown, and from then on
-/// it gets what the person types.
+/// Lets a process talk with the user: what it writes to its terminal is shown, and from then on
+/// it gets what the user types.
 async fn talk(process: Option<ChannelEnds>, person: Option<ChannelEnds>) {
     let (Some(mut process), Some(mut person)) = (process, person) else { return };
     let (mut said, mut typed) = (vec![0; 4096], vec![0; 4096]);

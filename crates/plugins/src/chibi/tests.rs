@@ -33,36 +33,38 @@ fn settings(base: &Path) -> Settings {
 }
 
 async fn opened(base: &Path) -> Plugins {
-    let folders = Folders::default();
-    let found = find(&base.join("plugins"), Place::Global, &folders);
-    Plugins::open(found.candidates, settings(base), Mode::Normal, &folders).await
+    let directories = Directories::default();
+    let found = find(&base.join("plugins"), Place::Global, &directories);
+    Plugins::open(found.candidates, settings(base), Mode::Normal, &directories).await
 }
 
 #[test]
-fn executables_and_folders_named_like_theirs_are_plugins() {
+fn executables_and_directories_named_like_theirs_are_plugins() {
     let base = tempfile::tempdir().unwrap();
-    let folder = base.path().join("plugins");
-    script(&folder.join("one"), "");
-    script(&folder.join("two.py"), "");
-    script(&folder.join("three/three"), "");
-    script(&folder.join("off.disabled"), "");
-    script(&folder.join("off2.disabled/off2.disabled"), "");
-    script(&folder.join("odd/other"), "");
-    script(&folder.join("ours/ours"), "");
+    let directory = base.path().join("plugins");
+    script(&directory.join("one"), "");
+    script(&directory.join("two.py"), "");
+    script(&directory.join("three/three"), "");
+    script(&directory.join("off.disabled"), "");
+    script(&directory.join("off2.disabled/off2.disabled"), "");
+    script(&directory.join("odd/other"), "");
+    script(&directory.join("ours/ours"), "");
     script(&base.path().join("elsewhere"), "");
-    fs::write(folder.join("ours/plugin.yaml"), "name: ours\n").unwrap();
-    fs::write(folder.join("README.md"), "words").unwrap();
-    symlink(base.path().join("elsewhere"), folder.join("link")).unwrap();
-    symlink("one", folder.join("same")).unwrap();
-    let search = find(&folder, Place::Global, &Folders::default());
+    fs::write(directory.join("ours/plugin.yaml"), "name: ours\n").unwrap();
+    fs::write(directory.join("README.md"), "words").unwrap();
+    symlink(base.path().join("elsewhere"), directory.join("link")).unwrap();
+    symlink("one", directory.join("same")).unwrap();
+    let search = find(&directory, Place::Global, &Directories::default());
     assert_eq!(names(&search), ["one", "same", "three", "two"]);
     let problems: Vec<String> = search.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 2, "{problems:#?}");
-    assert!(problems[0].contains("leads out of the folder of plugins"), "{problems:#?}");
+    assert!(problems[0].contains("leads out of the directory of plugins"), "{problems:#?}");
     assert!(problems[1].contains("there is no executable `odd`"), "{problems:#?}");
-    let own = find(&folder.join("three"), Place::Flag, &Folders::default());
+    let own = find(&directory.join("three"), Place::Flag, &Directories::default());
     assert_eq!(names(&own), ["three"]);
-    assert!(find(&folder.join("ours"), Place::Flag, &Folders::default()).candidates.is_empty());
+    assert!(
+        find(&directory.join("ours"), Place::Flag, &Directories::default()).candidates.is_empty()
+    );
 }
 
 #[test]
@@ -133,15 +135,15 @@ fn every_point_has_its_place() {
 #[test]
 fn pipes_in_the_place_of_executables_are_told() {
     use rustix::fs::{CWD, FileType, Mode as Bits, mknodat};
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("apart")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("apart")).unwrap();
     let pipe = |name: &str, bits: Bits| {
-        mknodat(CWD, folder.path().join(name), FileType::Fifo, bits, 0).unwrap();
+        mknodat(CWD, directory.path().join(name), FileType::Fifo, bits, 0).unwrap();
     };
     pipe("alone", Bits::RWXU);
     pipe("apart/apart", Bits::RWXU);
     pipe("no-executable", Bits::RUSR | Bits::WUSR);
-    let search = find(folder.path(), Place::Global, &Folders::default());
+    let search = find(directory.path(), Place::Global, &Directories::default());
     let told: Vec<String> = search.problems.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 2, "{told:?}");
     for (words, name) in told.iter().zip(["alone", "apart/apart"]) {

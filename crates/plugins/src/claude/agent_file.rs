@@ -1,5 +1,5 @@
 //! Agents: a description, a list of tools, and instructions, in a Markdown file of a plugin, of a
-//! project or of the person. They are read and listed; something else puts them to work.
+//! project or of the user. They are read and listed; something else puts them to work.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
 /// Keys that have no effect here.
 const IGNORED: [&str; 7] =
     ["hooks", "mcpServers", "memory", "background", "effort", "isolation", "initialPrompt"];
-/// Files of one folder that are looked at.
+/// Files of one directory that are looked at.
 const FILES: usize = 2000;
 
 /// An agent as found.
@@ -26,7 +26,7 @@ pub struct AgentFile {
     pub name: String,
     /// When to use it.
     pub description: String,
-    /// The plugin it belongs to; none for the project's and the person's.
+    /// The plugin it belongs to; none for the project's and the user's.
     pub plugin: Option<String>,
     /// The tools that it gets; none for all.
     pub tools: Option<Vec<String>>,
@@ -58,14 +58,14 @@ impl AgentFile {
     }
 }
 
-/// The agents in a folder of the person's, by name, and what is wrong with others. A folder that
+/// The agents in a directory of the user's, by name, and what is wrong with others. A directory that
 /// is not there holds none.
-pub fn agents_in(folder: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
+pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     let (mut agents, mut problems) = (Vec::new(), Vec::new());
-    let entries = match files::entries(folder, FILES) {
+    let entries = match files::entries(directory, FILES) {
         Ok((entries, _)) => entries,
         Err(error) => {
-            problems.push(files::Refusal::System(error).problem(folder));
+            problems.push(files::Refusal::System(error).problem(directory));
             Vec::new()
         }
     };
@@ -82,7 +82,7 @@ pub fn agents_in(folder: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     (agents, problems)
 }
 
-/// The agent in a file of a project, given the bytes that the person trusts.
+/// The agent in a file of a project, given the bytes that the user trusts.
 pub fn agent_of(path: &Path, bytes: &[u8]) -> Result<AgentFile, Problem> {
     let text = std::str::from_utf8(bytes).map_err(|_| files::Refusal::NotText.problem(path))?;
     parse(path, text, None)
@@ -172,16 +172,16 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_agents_tells_what_it_cannot_use() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text);
+    fn a_directory_of_agents_tells_what_it_cannot_use() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &[u8]| std::fs::write(directory.path().join(name), text);
         write("a.md", b"---\ndescription: d\n---\nwords").unwrap();
         write("b.md", b"no keys").unwrap();
         write("c.md", b"\xff\xfe").unwrap();
         write("d.yaml", b"name: role").unwrap();
-        let (agents, problems) = agents_in(folder.path());
+        let (agents, problems) = agents_in(directory.path());
         assert_eq!(agents.len(), 1);
         assert_eq!(problems.len(), 2);
-        assert!(agents_in(&folder.path().join("none")).0.is_empty());
+        assert!(agents_in(&directory.path().join("none")).0.is_empty());
     }
 }

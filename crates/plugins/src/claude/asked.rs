@@ -152,7 +152,7 @@ impl Hook for Handlers {
         text: &str,
     ) -> Result<Advice<WordsVerdict>, HookError> {
         if scene.within.is_some() {
-            // The words that an agent is given are no person's.
+            // The words that an agent is given are no user's.
             return Ok(Advice::default());
         }
         let mut said = self.expansion(scene, text).await.unwrap_or_default();
@@ -187,7 +187,7 @@ impl Hook for Handlers {
         let verdict = if let Some(why) = said.block.or(said.stop) {
             ToolVerdict::Block(why)
         } else if let Some(why) = said.ask {
-            // A person is asked about the call as it was made.
+            // A user is asked about the call as it was made.
             ToolVerdict::Ask(why)
         } else {
             said.updated_input.map_or(ToolVerdict::Proceed, ToolVerdict::Rewrite)

@@ -30,12 +30,12 @@ pub struct Recipe {
     pub allowed_tools: Vec<String>,
     /// The model that it asks for.
     pub model: Option<String>,
-    /// The folder whose files it may name beside those of the project.
+    /// The directory whose files it may name beside those of the project.
     pub root: PathBuf,
     /// The variables that its commands see.
     pub env: BTreeMap<String, String>,
     names: Vec<String>,
-    folder: PathBuf,
+    directory: PathBuf,
     values: Values,
 }
 
@@ -47,8 +47,8 @@ impl Recipe {
         for (name, value) in known.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
             variables.insert((*name).to_owned(), value.to_owned());
         }
-        let folder = self.folder.display().to_string();
-        variables.insert("CLAUDE_SKILL_DIR".to_owned(), folder);
+        let directory = self.directory.display().to_string();
+        variables.insert("CLAUDE_SKILL_DIR".to_owned(), directory);
         for name in names(body) {
             let put = self.values.put_into(&format!("${{{name}}}"), Reader::Model);
             if put != format!("${{{name}}}") {
@@ -105,7 +105,7 @@ pub(crate) fn of_document(
         root: origin.values.root.clone(),
         env: origin.values.environment(),
         names: document.names("arguments"),
-        folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        directory: path.parent().map(Path::to_path_buf).unwrap_or_default(),
         values: origin.values.clone(),
     };
     Command {
@@ -123,9 +123,9 @@ pub(crate) fn of_document(
     }
 }
 
-/// What is typed for a file in a folder of commands: `git/commit.md` is `git:commit`.
-pub(crate) fn name(folder: &Path, file: &Path) -> Option<String> {
-    let relative = file.strip_prefix(folder).ok()?.with_extension("");
+/// What is typed for a file in a directory of commands: `git/commit.md` is `git:commit`.
+pub(crate) fn name(directory: &Path, file: &Path) -> Option<String> {
+    let relative = file.strip_prefix(directory).ok()?.with_extension("");
     let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
     let name = parts?.join(":");
     let is_typeable = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '+');

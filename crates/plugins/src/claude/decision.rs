@@ -15,7 +15,7 @@ const LONGEST: usize = 10_000;
 pub(crate) struct Said {
     /// Why what was about to happen must not; for the end of a turn, why it goes on.
     pub(crate) block: Option<String>,
-    /// Why a person should decide.
+    /// Why a user should decide.
     pub(crate) ask: Option<String>,
     /// Why everything should stop.
     pub(crate) stop: Option<String>,
@@ -122,7 +122,7 @@ pub(crate) fn read(event: Event, ended: &Ended) -> Said {
     let stderr = ended.stderr.text.trim();
     match ended.code {
         0 => {}
-        // Whether a person is asked is not for an exit code to say.
+        // Whether a user is asked is not for an exit code to say.
         2 if matches!(event, Event::PermissionRequest | Event::PermissionDenied) => {}
         2 => {
             let why = if stderr.is_empty() { said.block.take() } else { Some(cut(stderr)) };

@@ -35,13 +35,13 @@ const MISSING: [(&str, &str); 14] = [
     ("TeammateIdle", "there are no teams"),
     ("InstructionsLoaded", "loading is not told of"),
     ("ConfigChange", "a change of settings is not told of"),
-    ("CwdChanged", "a session stays in one folder"),
-    ("DirectoryAdded", "a session stays in one folder"),
+    ("CwdChanged", "a session stays in one directory"),
+    ("DirectoryAdded", "a session stays in one directory"),
     ("FileChanged", "files are not watched"),
     ("WorktreeCreate", "there are no worktrees"),
     ("WorktreeRemove", "there are no worktrees"),
-    ("Elicitation", "questions of servers go to the person"),
-    ("ElicitationResult", "questions of servers go to the person"),
+    ("Elicitation", "questions of servers go to the user"),
+    ("ElicitationResult", "questions of servers go to the user"),
 ];
 
 impl Event {

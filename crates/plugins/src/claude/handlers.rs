@@ -256,7 +256,7 @@ fn tool(keys: &Map<String, Value>, values: &Values) -> Result<Program, String> {
     Ok(Program::Tool { server, tool, input })
 }
 
-/// A value with the folders and options that its texts name.
+/// A value with the directories and options that its texts name.
 fn put_into(value: &Value, values: &Values) -> Value {
     match value {
         Value::String(text) => values.put_into(text, Reader::Program).into(),
@@ -277,7 +277,7 @@ fn program(keys: &Map<String, Value>, values: &Values) -> Result<Program, String
     }
     let Some(args) = keys.get("args") else {
         if command.contains("${user_config.") {
-            let what = "an option of the person must not become a part of a shell's line; use \
+            let what = "an option of the user must not become a part of a shell's line; use \
                         `args`, or the variable CLAUDE_PLUGIN_OPTION_NAME";
             return Err(what.to_owned());
         }

@@ -35,13 +35,13 @@ use crate::rest;
 pub struct Settings {
     /// Starts their processes.
     pub sandbox: Arc<dyn Sandbox>,
-    /// Whether it confines them; a plugin that it does not has the person's home.
+    /// Whether it confines them; a plugin that it does not has the user's home.
     pub is_confined: bool,
     /// Where they find themselves.
     pub surroundings: Surroundings,
     /// What a command of the model may see and do, which a trusted project's handlers may too.
     pub profile: Profile,
-    /// Holds a folder for each plugin's data.
+    /// Holds a directory for each plugin's data.
     pub data: PathBuf,
     /// Holds the transcripts while conversations go on.
     pub transcripts: PathBuf,
@@ -55,7 +55,7 @@ pub struct Settings {
     pub requests: rest::Settings,
     /// Hears what people should know.
     pub notice: Notice,
-    /// Says whether what the project brings is still what the person trusts.
+    /// Says whether what the project brings is still what the user trusts.
     pub vouch: Vouch,
 }
 
@@ -274,7 +274,7 @@ impl Handlers {
         })
     }
 
-    /// A shell's line with the folders put in where they are plain words; elsewhere the shell finds
+    /// A shell's line with the directories put in where they are plain words; elsewhere the shell finds
     /// them in its variables.
     fn line(&self, line: &str) -> String {
         let is_plain = |path: &Path| {

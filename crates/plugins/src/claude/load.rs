@@ -15,13 +15,13 @@ use crate::frontmatter;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 
-/// Files that are looked at below one folder.
+/// Files that are looked at below one directory.
 const FILES: usize = 2000;
-/// How deep a folder of commands is looked at.
+/// How deep a directory of commands is looked at.
 const DEEPEST: usize = 5;
 
-/// Loads the parts of a plugin that counts. `data` holds a folder for each plugin, `project` is
-/// the folder that people work in.
+/// Loads the parts of a plugin that counts. `data` holds a directory for each plugin, `project` is
+/// the directory that people work in.
 pub fn load(plugin: Plugin, declared: Declared, data: &Path, project: &Path) -> Loaded {
     let values = Values {
         root: plugin.root.clone(),
@@ -38,11 +38,11 @@ pub fn load(plugin: Plugin, declared: Declared, data: &Path, project: &Path) -> 
         loaded: Loaded { values, ..Loaded::default() },
     };
     loading.say(format!("form: {}", declared.form.title()));
-    for folder in &declared.commands {
-        loading.commands(folder);
+    for directory in &declared.commands {
+        loading.commands(directory);
     }
-    for folder in &declared.agents {
-        loading.agents(folder);
+    for directory in &declared.agents {
+        loading.agents(directory);
     }
     loading.skills(&declared);
     for given in &declared.hooks {
@@ -62,7 +62,7 @@ pub fn load(plugin: Plugin, declared: Declared, data: &Path, project: &Path) -> 
 pub struct ProjectFiles<'a> {
     /// The project's root.
     pub root: &'a Path,
-    /// Every file in `.claude` that the person trusts.
+    /// Every file in `.claude` that the user trusts.
     pub files: Vec<(&'a Path, &'a [u8])>,
 }
 
@@ -153,7 +153,7 @@ impl Loading {
         self.loaded.problems.push(problem);
     }
 
-    /// A path from the plugin's folder.
+    /// A path from the plugin's directory.
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
@@ -164,8 +164,8 @@ impl Loading {
 
     /// The text of a file of the plugin.
     fn text(&mut self, file: &Path) -> Option<String> {
-        let folders = [self.root.clone()];
-        match files::read(file, Boundary::Within(&folders), frontmatter::LIMIT) {
+        let directories = [self.root.clone()];
+        match files::read(file, Boundary::Within(&directories), frontmatter::LIMIT) {
             Ok(text) if !text.truncated => return Some(text.text),
             Ok(_) => {
                 self.fail(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
@@ -175,7 +175,7 @@ impl Loading {
         None
     }
 
-    /// The Markdown files of a folder, or the one that a path names.
+    /// The Markdown files of a directory, or the one that a path names.
     fn markdown(&mut self, place: &Path, depth: usize) -> Vec<PathBuf> {
         if place.is_file() {
             return vec![place.to_path_buf()];
@@ -185,10 +185,10 @@ impl Loading {
         found
     }
 
-    fn walk(&mut self, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-        let entries = match files::entries(folder, FILES) {
+    fn walk(&mut self, directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+        let entries = match files::entries(directory, FILES) {
             Ok((entries, _)) => entries,
-            Err(error) => return self.fail(files::Refusal::System(error).problem(folder)),
+            Err(error) => return self.fail(files::Refusal::System(error).problem(directory)),
         };
         for entry in entries {
             let is_link = entry.is_symlink();
@@ -201,16 +201,16 @@ impl Loading {
     }
 
     fn commands(&mut self, place: &Path) {
-        let folder = if place.is_file() { place.parent().unwrap_or(place) } else { place };
+        let directory = if place.is_file() { place.parent().unwrap_or(place) } else { place };
         for file in self.markdown(place, DEEPEST) {
             if let Some(text) = self.text(&file) {
-                self.command(folder, &file, &text);
+                self.command(directory, &file, &text);
             }
         }
     }
 
-    fn command(&mut self, folder: &Path, file: &Path, text: &str) {
-        let Some(name) = command::name(folder, file) else {
+    fn command(&mut self, directory: &Path, file: &Path, text: &str) {
+        let Some(name) = command::name(directory, file) else {
             let what = "the file's name cannot be typed as a command";
             return self.fail(Problem::new(file, what, "use letters, digits and hyphens"));
         };
@@ -256,7 +256,7 @@ impl Loading {
         {
             self.skill(&self.root.clone());
         }
-        // A manifest may name skills that lie in the usual folder.
+        // A manifest may name skills that lie in the usual directory.
         let mut known = BTreeSet::new();
         for place in &declared.skills {
             // A place may be a skill itself.
@@ -276,11 +276,11 @@ impl Loading {
         }
     }
 
-    fn skill(&mut self, folder: &Path) {
-        let file = folder.join("SKILL.md");
+    fn skill(&mut self, directory: &Path) {
+        let file = directory.join("SKILL.md");
         let Some(text) = self.text(&file) else { return };
         let from = (self.source.as_str(), &self.values);
-        let found = match skill::parse(folder, &file, &text, from) {
+        let found = match skill::parse(directory, &file, &text, from) {
             Ok(found) => found,
             Err(problem) => return self.fail(problem),
         };

@@ -43,7 +43,7 @@ const KNOWN: [&str; 24] = [
     "dependencies",
 ];
 
-/// Parts that other programs load and this one does not, by key and by what lies in the folder.
+/// Parts that other programs load and this one does not, by key and by what lies in the directory.
 const UNUSED: [(&str, &str, &str); 9] = [
     ("workflows", "workflows", "workflows are not run"),
     ("outputStyles", "output-styles", "output styles are not used"),
@@ -56,7 +56,7 @@ const UNUSED: [(&str, &str, &str); 9] = [
     ("", "settings.json", "settings of a plugin are not used"),
 ];
 
-/// What kind of folder it is.
+/// What kind of directory it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// It has a manifest in `.claude-plugin`.
@@ -74,7 +74,7 @@ impl Form {
         match self {
             Self::Claude => "Claude-style plugin",
             Self::Portable => "Agent Plugins 1.0.0",
-            Self::Bare => "folder without a manifest",
+            Self::Bare => "directory without a manifest",
         }
     }
 }
@@ -86,10 +86,10 @@ pub(crate) enum Given {
     Inline(Value),
 }
 
-/// What a folder says of itself, and where its parts are.
+/// What a directory says of itself, and where its parts are.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
-    /// What kind of folder it is.
+    /// What kind of directory it is.
     pub form: Form,
     /// What it says of itself.
     pub manifest: Manifest,
@@ -105,7 +105,7 @@ pub struct Declared {
     pub(crate) ignored: Vec<String>,
 }
 
-/// Reads what a folder says of itself; `root` has no links in it.
+/// Reads what a directory says of itself; `root` has no links in it.
 pub fn read(root: &Path) -> Result<Declared, Problem> {
     if root.join(FILE).symlink_metadata().is_ok() {
         return claude(root);
@@ -115,14 +115,14 @@ pub fn read(root: &Path) -> Result<Declared, Problem> {
     }
     let mut declared = usual(root);
     declared.form = Form::Bare;
-    declared.manifest.name = folder_name(root);
+    declared.manifest.name = directory_name(root);
     Ok(declared)
 }
 
 /// The JSON of a file of the plugin.
 pub(crate) fn json(root: &Path, file: &Path) -> Result<Value, Problem> {
-    let folders = [root.to_path_buf()];
-    let text = files::read(file, Boundary::Within(&folders), LIMIT)
+    let directories = [root.to_path_buf()];
+    let text = files::read(file, Boundary::Within(&directories), LIMIT)
         .map_err(|refusal| refusal.problem(file))?;
     if text.truncated {
         return Err(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
@@ -132,8 +132,8 @@ pub(crate) fn json(root: &Path, file: &Path) -> Result<Value, Problem> {
     })
 }
 
-/// A name made of that of a folder.
-pub(crate) fn folder_name(root: &Path) -> String {
+/// A name made of that of a directory.
+pub(crate) fn directory_name(root: &Path) -> String {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     tidy(&name).unwrap_or_else(|| "unnamed".to_owned())
 }
@@ -320,8 +320,8 @@ mod tests {
     use super::*;
 
     fn read_with(manifest: &str) -> Result<Declared, Problem> {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
         fs::create_dir(root.join(".claude-plugin")).unwrap();
         fs::write(root.join(FILE), manifest).unwrap();
         read(&root)

@@ -18,7 +18,7 @@ const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json
 const SERVERS_SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json";
 const TEXTS: [&str; 5] = ["version", "description", "homepage", "repository", "license"];
 
-/// Reads the manifest of a folder.
+/// Reads the manifest of a directory.
 pub(crate) fn read(root: &Path) -> Result<Declared, Problem> {
     let file = root.join(FILE);
     let document = manifest::json(root, &file)?;
@@ -134,9 +134,9 @@ pub(crate) fn servers(
         return Err("`mcpServers` is not an object".to_owned());
     };
     let (mut found, mut ignored) = (Map::new(), Vec::new());
-    let folders = Folders { root, data };
+    let directories = Directories { root, data };
     for (name, server) in servers {
-        match folders.server(server) {
+        match directories.server(server) {
             Ok(server) => {
                 found.insert(name.clone(), server);
             }
@@ -146,12 +146,12 @@ pub(crate) fn servers(
     Ok((found, ignored))
 }
 
-struct Folders<'a> {
+struct Directories<'a> {
     root: &'a Path,
     data: &'a Path,
 }
 
-impl Folders<'_> {
+impl Directories<'_> {
     fn server(&self, server: &Value) -> Result<Value, String> {
         let Value::Object(keys) = server else { return Err("it is not an object".to_owned()) };
         let known: &[&str] = match keys.get("type").and_then(Value::as_str) {
@@ -245,7 +245,7 @@ impl Folders<'_> {
         Ok(self.data.join(path))
     }
 
-    /// A path of the plugin's folder, links included.
+    /// A path of the plugin's directory, links included.
     fn inside(&self, path: &str) -> Result<PathBuf, String> {
         let full = self.root.join(path);
         let real = full.canonicalize().unwrap_or_else(|_| full.clone());
@@ -255,7 +255,7 @@ impl Folders<'_> {
         Ok(full)
     }
 
-    /// A text with the two folders put in, and nothing else ever.
+    /// A text with the two directories put in, and nothing else ever.
     fn expanded(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -265,7 +265,7 @@ impl Folders<'_> {
             let known = [("${PLUGIN_ROOT}", self.root), ("${PLUGIN_DATA}", self.data)];
             let found = known.into_iter().find(|(name, _)| rest.starts_with(name));
             let (value, length) = match found {
-                Some((name, folder)) => (folder.display().to_string(), name.len()),
+                Some((name, directory)) => (directory.display().to_string(), name.len()),
                 None => ("${".to_owned(), 2),
             };
             out.push_str(&literal(&value));

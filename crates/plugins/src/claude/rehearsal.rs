@@ -21,7 +21,7 @@ use super::input;
 pub struct Pretended<'a> {
     /// The event, by the name that it has in its own system.
     pub event: &'a str,
-    /// The folder it is said to happen in.
+    /// The directory it is said to happen in.
     pub cwd: &'a Path,
     /// The tool, for events of tools.
     pub tool: &'a str,

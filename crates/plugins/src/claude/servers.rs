@@ -1,4 +1,4 @@
-//! The servers that a plugin describes, with its folders and options put in.
+//! The servers that a plugin describes, with its directories and options put in.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_shapes_are_understood_and_folders_put_in() {
+    fn both_shapes_are_understood_and_directories_put_in() {
         let values = Values { root: "/p".into(), data: "/d".into(), ..Values::default() };
         let entry = json!({"command": "${CLAUDE_PLUGIN_ROOT}/run", "args": ["${HOME}"]});
         for document in [json!({"s": entry}), json!({"mcpServers": {"s": entry}})] {

@@ -24,9 +24,9 @@ pub(crate) struct Found {
     pub(crate) remark: Option<String>,
 }
 
-/// Makes a skill of the text of its file, which lies in `folder`.
+/// Makes a skill of the text of its file, which lies in `directory`.
 pub(crate) fn parse(
-    folder: &Path,
+    directory: &Path,
     file: &Path,
     text: &str,
     (source, values): (&str, &Values),
@@ -35,12 +35,12 @@ pub(crate) fn parse(
     let mut remark = stripped.report;
     let document = document::read(&stripped.text)
         .map_err(|error| Problem::new(file, error.what, error.hint))?;
-    let own = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let own = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let said = document.words("name").unwrap_or_else(|| own.clone());
     let name = if fault_of_name(&said).is_none() { said } else { plain(&own) };
     if let Some(fault) = fault_of_name(&name) {
         let what = format!("the name {name:?} {fault}");
-        return Err(Problem::new(file, what, "rename the skill's folder"));
+        return Err(Problem::new(file, what, "rename the skill's directory"));
     }
     let Some(description) = document.words("description") else {
         let hint = "add `description:` and say what the skill does and when to use it";
@@ -54,7 +54,7 @@ pub(crate) fn parse(
         remark = Some(format!("its description is cut to {DESCRIPTION} characters"));
     }
     let body = values.put_into(&document.body, Reader::Model);
-    let body = body.replace("${CLAUDE_SKILL_DIR}", &folder.display().to_string());
+    let body = body.replace("${CLAUDE_SKILL_DIR}", &directory.display().to_string());
     let skill = Skill {
         name,
         description: description.chars().take(DESCRIPTION).collect(),
@@ -62,14 +62,14 @@ pub(crate) fn parse(
         license: document.words("license"),
         allowed_tools: document.names("allowed-tools"),
         body,
-        folder: Some(folder.to_path_buf()),
+        directory: Some(directory.to_path_buf()),
     };
     let is_for_model = document.switch("disable-model-invocation") != Some(true);
     let is_for_people = document.switch("user-invocable") != Some(false);
     Ok(Found { skill, document, is_for_model, is_for_people, remark })
 }
 
-/// A folder's name as a skill can be called.
+/// A directory's name as a skill can be called.
 fn plain(name: &str) -> String {
     let lower = name.to_lowercase();
     let usable = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -82,13 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_skill_with_a_title_for_a_name_has_that_of_its_folder() {
+    fn a_skill_with_a_title_for_a_name_has_that_of_its_directory() {
         let values = Values { root: "/p".into(), ..Values::default() };
         let text = "---\nname: Front End\ndescription: Makes pages\nwhen_to_use: On request.\n\
                     disable-model-invocation: yes\n---\nSee ${CLAUDE_SKILL_DIR}/a and \
                     ${CLAUDE_PLUGIN_ROOT}/b";
-        let folder = Path::new("/p/skills/Front_End");
-        let found = parse(folder, &folder.join("SKILL.md"), text, ("plugin:x", &values)).unwrap();
+        let directory = Path::new("/p/skills/Front_End");
+        let found =
+            parse(directory, &directory.join("SKILL.md"), text, ("plugin:x", &values)).unwrap();
         assert_eq!(found.skill.name, "front-end");
         assert_eq!(found.skill.description, "Makes pages On request.");
         assert_eq!(found.skill.body, "See /p/skills/Front_End/a and /p/b");

@@ -1,21 +1,21 @@
-//! Whole folders, loaded as they are found.
+//! Whole directories, loaded as they are found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
 
-struct Folder(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Folder {
+impl Directory {
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let directory = Self(tempfile::tempdir().unwrap());
         for (path, text) in files {
-            let path = folder.root().join(path);
+            let path = directory.root().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        folder
+        directory
     }
 
     fn root(&self) -> PathBuf {
@@ -31,8 +31,8 @@ impl Folder {
 }
 
 #[test]
-fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
-    let folder = Folder::new(&[
+fn all_parts_of_a_directory_without_a_manifest_are_loaded() {
+    let directory = Directory::new(&[
         ("commands/hello.md", "Say hello to $ARGUMENTS"),
         ("commands/git/log.md", "---\ndescription: Log\n---\nlog"),
         ("agents/reviewer.md", "---\ndescription: Reviews\n---\nReview."),
@@ -44,7 +44,7 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
         (".mcp.json", r#"{"files": {"command": "run"}}"#),
         ("output-styles/a.md", ""),
     ]);
-    let loaded = folder.load();
+    let loaded = directory.load();
     let names: Vec<&str> = loaded.commands.iter().map(|command| command.name.as_str()).collect();
     assert_eq!(names, ["git:log", "hello", "pages"]);
     assert_eq!((loaded.agents.len(), loaded.skills.len()), (1, 1));
@@ -54,7 +54,7 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     let report = loaded.report.join("\n");
     for words in [
-        "form: folder without a manifest",
+        "form: directory without a manifest",
         "loaded command /demo:hello (commands/hello.md)",
         "loaded agent demo:reviewer",
         "loaded skill pages",
@@ -70,16 +70,16 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
 fn a_skill_that_is_named_and_found_is_told_once() {
     let skill = "---\nname: a\ndescription: d\n---\nDo.\n";
     let manifest = r#"{"name": "twice", "skills": ["./skills/a/"]}"#;
-    let folder =
-        Folder::new(&[(".claude-plugin/plugin.json", manifest), ("skills/a/SKILL.md", skill)]);
-    let loaded = folder.load();
+    let directory =
+        Directory::new(&[(".claude-plugin/plugin.json", manifest), ("skills/a/SKILL.md", skill)]);
+    let loaded = directory.load();
     let told = loaded.report.iter().filter(|line| line.starts_with("loaded skill")).count();
     assert_eq!((told, loaded.skills.len()), (1, 1), "{:?}", loaded.report);
 }
 
 #[test]
 fn a_broken_part_costs_one_message_and_nothing_else() {
-    let folder = Folder::new(&[
+    let directory = Directory::new(&[
         (".claude-plugin/plugin.json", r#"{"name": "broken"}"#),
         ("commands/good.md", "fine"),
         ("commands/bad.md", "---\na: [\n---\nx"),
@@ -87,7 +87,7 @@ fn a_broken_part_costs_one_message_and_nothing_else() {
         ("hooks/hooks.json", "{"),
         (".mcp.json", "[]"),
     ]);
-    let loaded = folder.load();
+    let loaded = directory.load();
     assert_eq!(loaded.commands.len(), 1);
     assert_eq!(loaded.problems.len(), 4, "{:?}", loaded.problems);
     assert!(loaded.problems.iter().all(|problem| !problem.hint.is_empty()));
@@ -95,10 +95,11 @@ fn a_broken_part_costs_one_message_and_nothing_else() {
 
 #[test]
 fn links_that_lead_out_of_the_plugin_are_not_followed() {
-    let folder = Folder::new(&[("commands/good.md", "fine")]);
-    fs::write(folder.0.path().join("secret.md"), "secret").unwrap();
-    std::os::unix::fs::symlink("../../secret.md", folder.root().join("commands/far.md")).unwrap();
-    let loaded = folder.load();
+    let directory = Directory::new(&[("commands/good.md", "fine")]);
+    fs::write(directory.0.path().join("secret.md"), "secret").unwrap();
+    std::os::unix::fs::symlink("../../secret.md", directory.root().join("commands/far.md"))
+        .unwrap();
+    let loaded = directory.load();
     assert_eq!((loaded.commands.len(), loaded.problems.len()), (1, 1));
 }
 
@@ -109,33 +110,41 @@ fn an_agent_plugin_has_skills_and_servers_alone() {
     let servers = format!(
         r#"{{"$schema": "{schema}mcp.schema.json", "mcpServers": {{"s": {{"type": "stdio", "command": "x"}}}}}}"#
     );
-    let folder = Folder::new(&[
+    let directory = Directory::new(&[
         ("plugin.json", &manifest),
         ("mcp.json", &servers),
         ("skills/one/SKILL.md", "---\nname: one\ndescription: One\n---\nx"),
         ("commands/not.md", "x"),
     ]);
-    let loaded = folder.load();
+    let loaded = directory.load();
     assert_eq!((loaded.skills.len(), loaded.servers.len()), (1, 1));
     assert_eq!(loaded.commands.len(), 1, "the skill can be typed, the command is not one");
     assert!(loaded.report.iter().any(|line| line.starts_with("ignored commands")));
-    fs::write(folder.root().join("plugin.json"), r#"{"name": "portable"}"#).unwrap();
-    assert!(read(&folder.root()).is_err());
+    fs::write(directory.root().join("plugin.json"), r#"{"name": "portable"}"#).unwrap();
+    assert!(read(&directory.root()).is_err());
 }
 
 #[test]
-fn folders_are_told_apart_by_names_alone() {
-    let bare = Folder::new(&[("commands/hello.md", "Say hello")]);
-    let found = |folder: &Folder, place| find(&folder.root(), place, &Folders::default()).0.len();
-    assert_eq!((found(&bare, Place::Flag), claims(&bare.root(), &Folders::default())), (1, true));
-    let own = Folder::new(&[("commands/hello.md", "---\nname: hello\n---\nHi")]);
-    assert_eq!((found(&own, Place::Flag), claims(&own.root(), &Folders::default())), (0, false));
-    let other = Folder::new(&[("plugin.yaml", "name: x"), ("commands/a.md", "x")]);
+fn directories_are_told_apart_by_names_alone() {
+    let bare = Directory::new(&[("commands/hello.md", "Say hello")]);
+    let found = |directory: &Directory, place| {
+        find(&directory.root(), place, &Directories::default()).0.len()
+    };
     assert_eq!(
-        (found(&other, Place::Flag), claims(&other.root(), &Folders::default())),
+        (found(&bare, Place::Flag), claims(&bare.root(), &Directories::default())),
+        (1, true)
+    );
+    let own = Directory::new(&[("commands/hello.md", "---\nname: hello\n---\nHi")]);
+    assert_eq!(
+        (found(&own, Place::Flag), claims(&own.root(), &Directories::default())),
+        (0, false)
+    );
+    let other = Directory::new(&[("plugin.yaml", "name: x"), ("commands/a.md", "x")]);
+    assert_eq!(
+        (found(&other, Place::Flag), claims(&other.root(), &Directories::default())),
         (0, false)
     );
     let parent = bare.root().parent().unwrap().to_owned();
-    assert_eq!(find(&parent, Place::Global, &Folders::default()).0.len(), 1);
-    assert!(claims(&parent, &Folders::default()));
+    assert_eq!(find(&parent, Place::Global, &Directories::default()).0.len(), 1);
+    assert!(claims(&parent, &Directories::default()));
 }

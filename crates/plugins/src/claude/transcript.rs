@@ -20,7 +20,7 @@ use crate::typed::typed;
 
 /// Keeps the transcripts of conversations.
 pub(crate) struct Transcripts {
-    folder: PathBuf,
+    directory: PathBuf,
     written: Mutex<Vec<Written>>,
 }
 
@@ -41,9 +41,9 @@ fn id(path: &Path, line: u64) -> String {
 }
 
 impl Transcripts {
-    /// Keeps them in a folder, which is made when it is needed.
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, written: Mutex::default() }
+    /// Keeps them in a directory, which is made when it is needed.
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, written: Mutex::default() }
     }
 
     /// The file of a session's own conversation, which is there once this returns; none where it
@@ -61,11 +61,11 @@ impl Transcripts {
     fn made(&self, name: &str) -> Option<PathBuf> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name: String = name.chars().filter(|c| is_plain(*c)).take(200).collect();
-        let path = self.folder.join(format!("{name}.jsonl"));
+        let path = self.directory.join(format!("{name}.jsonl"));
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.iter().all(|file| file.path != path) {
             let mut maker = fs::DirBuilder::new();
-            maker.recursive(true).mode(0o700).create(&self.folder).ok()?;
+            maker.recursive(true).mode(0o700).create(&self.directory).ok()?;
             let _ = fs::remove_file(&path);
             open(&path).ok()?;
             written.push(Written { path: path.clone(), lines: 0, last: None });

@@ -1,4 +1,4 @@
-//! What a plugin's texts can name: its folders and its options. One pass; what was put in is not
+//! What a plugin's texts can name: its directories and its options. One pass; what was put in is not
 //! looked at again.
 
 use std::collections::BTreeMap;
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use crate::plugin::Plugin;
 
-/// An option that a plugin asks the person for.
+/// An option that a plugin asks the user for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) key: String,
-    /// Its value as text; none where the person gave none and there is no usual one.
+    /// Its value as text; none where the user gave none and there is no usual one.
     pub(crate) value: Option<String>,
     /// Whether it stays out of texts for the model.
     pub(crate) is_sensitive: bool,
 }
 
-/// The folders and options of a plugin.
+/// The directories and options of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Values {
-    /// Its folder.
+    /// Its directory.
     pub(crate) root: PathBuf,
-    /// The folder for its data.
+    /// The directory for its data.
     pub(crate) data: PathBuf,
     /// The project.
     pub(crate) project: PathBuf,
@@ -94,7 +94,7 @@ impl Values {
     }
 }
 
-/// The options that a manifest declares, with what the person's configuration says.
+/// The options that a manifest declares, with what the user's configuration says.
 pub(crate) fn choices(declared: &Value, plugin: &Plugin) -> Vec<Choice> {
     let Value::Object(declared) = declared else { return Vec::new() };
     let text = |value: &Value| match value {

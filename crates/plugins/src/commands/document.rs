@@ -40,8 +40,8 @@ pub(super) fn read(
         Problem::new(path, format!("{place}{}", fault.what), fault.hint)
     };
     let command = command(&document.keys, document.body, label).map_err(fault)?;
-    let folder = path.parent().unwrap_or(path);
-    let run = command.run.map(|line| relocated(&line, folder));
+    let directory = path.parent().unwrap_or(path);
+    let run = command.run.map(|line| relocated(&line, directory));
     Ok((Command { path: Some(path.to_path_buf()), run, ..command }, remarks))
 }
 

@@ -1,12 +1,12 @@
 //! Fills in the blanks of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
-//! So words that the person typed are not searched for variables.
+//! So words that the user typed are not searched for variables.
 
 /// What goes into the blanks.
 #[derive(Clone, Copy)]
 pub struct Blanks<'a> {
     /// The words after the command's name.
     pub args: &'a str,
-    /// The folder that the person is in.
+    /// The directory that the user is in.
     pub cwd: &'a str,
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Variable,

@@ -12,9 +12,9 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 fn found_in(text: &str) -> Found {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "c.md", text);
-    let places = Places { global: Some(folder.path().to_path_buf()), ..Places::default() };
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "c.md", text);
+    let places = Places { global: Some(directory.path().to_path_buf()), ..Places::default() };
     discover(&places, &Contributions::default())
 }
 
@@ -111,8 +111,8 @@ fn a_secret_stays_out_of_the_text() {
 
 #[test]
 fn plugins_packages_and_the_project_contribute_in_this_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     for place in ["global", "plugin/commands", "project/.brynhild/commands"] {
         write(root, &format!("{place}/same.md"), "---\nname: same\n---\nx\n");
     }

@@ -8,13 +8,17 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn add(root: &Path, folder: &str, name: &str, version: &str) {
-    write(root, &format!("{folder}/plugin.yaml"), &format!("name: {name}\nversion: '{version}'\n"));
+fn add(root: &Path, directory: &str, name: &str, version: &str) {
+    write(
+        root,
+        &format!("{directory}/plugin.yaml"),
+        &format!("name: {name}\nversion: '{version}'\n"),
+    );
 }
 
 fn found(places: &Places) -> Found {
-    let (folders, mut index) = (Folders::default(), Index::default());
-    discover(places, Known { folders: &folders, index: &mut index }, &|_, _| Trust::Given)
+    let (directories, mut index) = (Directories::default(), Index::default());
+    discover(places, Known { directories: &directories, index: &mut index }, &|_, _| Trust::Given)
 }
 
 fn versions(found: &Found) -> Vec<String> {
@@ -23,8 +27,8 @@ fn versions(found: &Found) -> Vec<String> {
 
 #[test]
 fn later_places_win_over_earlier_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     for place in ["global", "configured", "environment", "project", "flag"] {
         add(root, &format!("{place}/same"), "same", place);
         add(root, &format!("{place}/{place}"), place, "1");
@@ -54,20 +58,20 @@ fn later_places_win_over_earlier_ones() {
 }
 
 #[test]
-fn a_plugins_own_folder_is_taken_where_somebody_named_it() {
-    let folder = tempfile::tempdir().unwrap();
-    add(folder.path(), "one", "one", "1");
-    let places = Places { environment: vec![folder.path().join("one")], ..Places::default() };
+fn a_plugins_own_directory_is_taken_where_somebody_named_it() {
+    let directory = tempfile::tempdir().unwrap();
+    add(directory.path(), "one", "one", "1");
+    let places = Places { environment: vec![directory.path().join("one")], ..Places::default() };
     assert_eq!(versions(&found(&places)), ["one 1"]);
 }
 
 #[test]
-fn linked_folders_are_followed_and_counted_once_by_name() {
-    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+fn linked_directories_are_followed_and_counted_once_by_name() {
+    let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     add(elsewhere.path(), "real", "linked", "1");
-    symlink(elsewhere.path().join("real"), folder.path().join("link")).unwrap();
-    symlink("nowhere", folder.path().join("dangling")).unwrap();
-    let places = Places { global: Some(folder.path().to_path_buf()), ..Places::default() };
+    symlink(elsewhere.path().join("real"), directory.path().join("link")).unwrap();
+    symlink("nowhere", directory.path().join("dangling")).unwrap();
+    let places = Places { global: Some(directory.path().to_path_buf()), ..Places::default() };
     let found = found(&places);
     assert_eq!(versions(&found), ["linked 1"]);
     assert_eq!(found.plugins[0].root, elsewhere.path().canonicalize().unwrap().join("real"));
@@ -75,8 +79,8 @@ fn linked_folders_are_followed_and_counted_once_by_name() {
 
 #[test]
 fn what_is_no_plugin_costs_a_message_where_it_was_meant_as_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     add(root, "good", "good", "1");
     write(root, "broken/plugin.yaml", "name: [");
     write(root, "ending/plugin.yml", "name: x");
@@ -94,14 +98,14 @@ fn what_is_no_plugin_costs_a_message_where_it_was_meant_as_one() {
     assert_eq!(words.len(), 4, "{words:?}");
     assert!(words[0].contains("broken/plugin.yaml: the plugin is left out: line 1"), "{words:?}");
     assert!(words[1].ends_with("ending: the manifest is called `plugin.yml`"), "{words:?}");
-    assert!(words[2].ends_with("none: this folder for plugins does not exist"), "{words:?}");
-    assert!(words[3].ends_with("notes: there is no plugin in this folder"), "{words:?}");
+    assert!(words[2].ends_with("none: this directory for plugins does not exist"), "{words:?}");
+    assert!(words[3].ends_with("notes: there is no plugin in this directory"), "{words:?}");
 }
 
 #[test]
 fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     add(root, "global/mine", "mine", "1");
     write(root, "project/mine/plugin.yaml", "name: [ never parsed");
     add(root, "project/theirs", "something-else", "9");
@@ -110,8 +114,8 @@ fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
         project: Some(root.join("project")),
         ..Places::default()
     };
-    let (folders, mut index) = (Folders::default(), Index::default());
-    let known = Known { folders: &folders, index: &mut index };
+    let (directories, mut index) = (Directories::default(), Index::default());
+    let known = Known { directories: &directories, index: &mut index };
     let found = discover(&places, known, &|_, place| match place {
         Place::Project => Trust::Missing,
         _ => Trust::Given,
@@ -122,22 +126,22 @@ fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
 }
 
 #[test]
-fn a_folder_without_manifest_counts_for_one_run_if_it_has_parts_of_a_plugin() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "My Things/skills/a/SKILL.md", "");
-    let places = Places { flag: vec![folder.path().join("My Things")], ..Places::default() };
+fn a_directory_without_manifest_counts_for_one_run_if_it_has_parts_of_a_plugin() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "My Things/skills/a/SKILL.md", "");
+    let places = Places { flag: vec![directory.path().join("My Things")], ..Places::default() };
     let found = found(&places);
     assert_eq!(versions(&found), ["my-things 0.0.0"]);
     assert!(found.problems.is_empty() && found.notes.len() == 1);
-    let places = Places { global: Some(folder.path().to_path_buf()), ..Places::default() };
+    let places = Places { global: Some(directory.path().to_path_buf()), ..Places::default() };
     assert!(super::tests::found(&places).plugins.is_empty());
 }
 
 #[test]
-fn a_folder_with_files_that_register_tool_types_is_no_mistake() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "types/redis.py", "@register_tool('redis', Config)\n");
-    let places = Places { flag: vec![folder.path().join("types")], ..Places::default() };
+fn a_directory_with_files_that_register_tool_types_is_no_mistake() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "types/redis.py", "@register_tool('redis', Config)\n");
+    let places = Places { flag: vec![directory.path().join("types")], ..Places::default() };
     let found = found(&places);
     assert!(found.plugins.is_empty() && found.problems.is_empty(), "{:?}", found.problems);
 }

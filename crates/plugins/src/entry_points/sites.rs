@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// What finding an interpreter and its packages depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// The folders of programs, separated by colons.
+    /// The directories of programs, separated by colons.
     pub path: &'a str,
-    /// Folders of modules that are named in the environment, separated by colons.
+    /// Directories of modules that are named in the environment, separated by colons.
     pub python_path: &'a str,
-    /// The person's home.
+    /// The user's home.
     pub home: Option<&'a Path>,
 }
 
@@ -26,8 +26,8 @@ pub fn interpreter(configured: Option<&Path>, surroundings: Surroundings<'_>) ->
 }
 
 fn on_path(name: &Path, path: &str) -> Option<PathBuf> {
-    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories.map(|directory| directory.join(name)).find(|path| is_program(path))
 }
 
 /// Whether a program is called as Pythons are. Nothing else can be told without running it.
@@ -38,10 +38,10 @@ pub fn looks_like_python(program: &Path) -> bool {
     called(program) || program.canonicalize().is_ok_and(|real| called(&real))
 }
 
-/// The folders of packages of an interpreter, in the order in which it looks into them.
+/// The directories of packages of an interpreter, in the order in which it looks into them.
 pub fn sites(python: &Path, surroundings: Surroundings<'_>) -> Vec<PathBuf> {
     let mut sites: Vec<PathBuf> = std::env::split_paths(surroundings.python_path)
-        .filter(|folder| folder.is_absolute())
+        .filter(|directory| directory.is_absolute())
         .collect();
     if let Some(environment) = Environment::of(python) {
         sites.extend(libraries(&environment.prefix));
@@ -67,7 +67,7 @@ fn is_program(path: &Path) -> bool {
 
 /// What stands behind a shim of pyenv, which is a script that looks for the real one.
 fn unshimmed(path: &Path) -> Option<PathBuf> {
-    let shims = path.parent().filter(|folder| folder.ends_with("shims"))?;
+    let shims = path.parent().filter(|directory| directory.ends_with("shims"))?;
     let root = shims.parent()?;
     let chosen = fs::read_to_string(root.join("version")).ok()?;
     let version = chosen.split_whitespace().find(|version| *version != "system")?;
@@ -84,12 +84,12 @@ struct Environment {
 
 impl Environment {
     fn of(python: &Path) -> Option<Self> {
-        let folder = python.parent()?;
-        let read = |folder: &Path| fs::read_to_string(folder.join("pyvenv.cfg")).ok();
-        let parent = folder.parent()?;
+        let directory = python.parent()?;
+        let read = |directory: &Path| fs::read_to_string(directory.join("pyvenv.cfg")).ok();
+        let parent = directory.parent()?;
         let (prefix, text) = match read(parent) {
             Some(text) => (parent, text),
-            None => (folder, read(folder)?),
+            None => (directory, read(directory)?),
         };
         let value = |name: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once('='));
@@ -105,9 +105,9 @@ impl Environment {
     }
 }
 
-/// The folders of packages below a prefix, whatever version of Python they are for.
+/// The directories of packages below a prefix, whatever version of Python they are for.
 fn libraries(prefix: &Path) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
+    let mut directories = Vec::new();
     for library in ["lib", "lib64"] {
         let entries = fs::read_dir(prefix.join(library)).into_iter().flatten().flatten();
         let mut versions: Vec<PathBuf> = entries
@@ -116,12 +116,12 @@ fn libraries(prefix: &Path) -> Vec<PathBuf> {
             .filter(|site| site.is_dir())
             .collect();
         versions.sort();
-        folders.extend(versions);
+        directories.extend(versions);
     }
-    folders
+    directories
 }
 
-/// Those of an interpreter that is no virtual environment, with the person's own first.
+/// Those of an interpreter that is no virtual environment, with the user's own first.
 fn system_sites(python: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let Ok(real) = fs::canonicalize(python) else {
         return Vec::new();

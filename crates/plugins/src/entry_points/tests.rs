@@ -44,8 +44,8 @@ fn the_groups_that_count_are_read_and_no_others() {
 
 #[test]
 fn a_package_becomes_a_plugin_with_its_name_version_and_summary() {
-    let folder = tempfile::tempdir().unwrap();
-    let site = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let site = directory.path();
     install(
         site,
         "acme-things",
@@ -67,10 +67,10 @@ fn a_package_becomes_a_plugin_with_its_name_version_and_summary() {
 
 #[test]
 fn a_package_with_two_plugins_is_two_and_the_first_has_all_else() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let points = "[brynhild.tools]\nt = acme.t:T\n[brynhild.plugins]\na = acme:a\nb = acme:b\n";
-    install(folder.path(), "acme", points);
-    let found = packages(&[folder.path().to_path_buf()], &mut Index::default());
+    install(directory.path(), "acme", points);
+    let found = packages(&[directory.path().to_path_buf()], &mut Index::default());
     let plugins: Vec<Plugin> = found.into_iter().map(|it| plugin(it, |_| false)).collect();
     let told = |plugin: &Plugin| format!("{} {:?}", plugin.name(), plugin.manifest.tools);
     let told: Vec<String> = plugins.iter().map(told).collect();
@@ -79,9 +79,9 @@ fn a_package_with_two_plugins_is_two_and_the_first_has_all_else() {
 
 #[test]
 fn a_package_of_providers_takes_no_plugins_place() {
-    let folder = tempfile::tempdir().unwrap();
-    install(folder.path(), "Acme.Cloud", "[brynhild.providers]\nacme = acme:Provider\n");
-    let found = packages(&[folder.path().to_path_buf()], &mut Index::default());
+    let directory = tempfile::tempdir().unwrap();
+    install(directory.path(), "Acme.Cloud", "[brynhild.providers]\nacme = acme:Provider\n");
+    let found = packages(&[directory.path().to_path_buf()], &mut Index::default());
     let free = plugin(found[0].clone(), |_| false);
     assert_eq!((free.name(), free.source()), ("acme", "entry_point_provider"));
     let taken = plugin(found[0].clone(), |name| name == "acme");
@@ -89,7 +89,7 @@ fn a_package_of_providers_takes_no_plugins_place() {
 }
 
 #[test]
-fn the_first_folder_that_has_a_package_counts() {
+fn the_first_directory_that_has_a_package_counts() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     install(one.path(), "a-b", "[brynhild.tools]\nfirst = a:b\n");
     install(two.path(), "A_B", "[brynhild.tools]\nsecond = a:b\n");
@@ -114,8 +114,8 @@ fn a_package_in_development_lies_where_it_is_developed() {
 
 #[test]
 fn the_packages_of_a_virtual_environment_are_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let (venv, base) = (folder.path().join("venv"), folder.path().join("base"));
+    let directory = tempfile::tempdir().unwrap();
+    let (venv, base) = (directory.path().join("venv"), directory.path().join("base"));
     program(&base.join("bin/python3.11"));
     symlink("python3.11", base.join("bin/python3")).unwrap();
     fs::create_dir_all(base.join("lib/python3.11/site-packages")).unwrap();
@@ -137,15 +137,15 @@ fn the_packages_of_a_virtual_environment_are_its_own() {
 
 #[test]
 fn a_plain_interpreter_has_its_prefix_and_the_persons_own_packages() {
-    let folder = tempfile::tempdir().unwrap();
-    let (prefix, home) = (folder.path().join("prefix"), folder.path().join("home"));
+    let directory = tempfile::tempdir().unwrap();
+    let (prefix, home) = (directory.path().join("prefix"), directory.path().join("home"));
     program(&prefix.join("bin/python3.12"));
     let site = prefix.join("lib/python3.12/site-packages");
     let own = home.join(".local/lib/python3.12/site-packages");
     fs::create_dir_all(&site).unwrap();
     fs::create_dir_all(&own).unwrap();
     let python = prefix.join("bin/python3.12");
-    let named = folder.path().join("named");
+    let named = directory.path().join("named");
     let python_path = format!("{}:relative", named.display());
     let found = sites(&python, around("", &python_path, Some(&home)));
     assert_eq!(found, [named, own, site]);
@@ -153,8 +153,8 @@ fn a_plain_interpreter_has_its_prefix_and_the_persons_own_packages() {
 
 #[test]
 fn the_interpreter_is_the_one_a_shell_would_start() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     write(&root.join("a/python3"), "no program");
     program(&root.join("pyenv/shims/python3"));
     program(&root.join("pyenv/versions/3.10.4/bin/python3"));

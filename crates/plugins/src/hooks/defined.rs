@@ -167,7 +167,7 @@ impl Defined {
                 let ended = self.process(python, vec![file], &profile, context).await?;
                 return Ok(self.understood(&ended)?);
             };
-            profile.read.extend(python.folders);
+            profile.read.extend(python.directories);
             let program = python.program.clone();
             let kind = Kind {
                 origin: self.origin.title(),
@@ -221,7 +221,7 @@ impl Defined {
         self.settings.ledger.residents.run(self.settings.sandbox.as_ref(), &kind, &script).await
     }
 
-    /// What must not change while it runs, where what the project brings is still what the person
+    /// What must not change while it runs, where what the project brings is still what the user
     /// trusts.
     fn vouch(&self) -> Result<Vec<Fixed>, Failed> {
         match self.origin.scope {
@@ -303,7 +303,7 @@ impl Defined {
     }
 }
 
-/// Seconds as a person writes them.
+/// Seconds as a user writes them.
 fn seconds(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 {
         duration.as_secs().to_string()
@@ -317,13 +317,13 @@ fn cwd(context: &Context) -> PathBuf {
     PathBuf::from(cwd.unwrap_or_default())
 }
 
-/// What must be readable for a script: the files beside it, unless it lies among the person's own
+/// What must be readable for a script: the files beside it, unless it lies among the user's own
 /// configuration.
 fn readable(script: &Path, settings: &Settings) -> PathBuf {
-    let folder = script.parent().unwrap_or(script);
-    let is_configuration = settings.config_dir.as_deref() == Some(folder);
-    let is_home = settings.home.as_deref().is_some_and(|home| home.starts_with(folder));
-    if is_configuration || is_home { script.to_owned() } else { folder.to_owned() }
+    let directory = script.parent().unwrap_or(script);
+    let is_configuration = settings.config_dir.as_deref() == Some(directory);
+    let is_home = settings.home.as_deref().is_some_and(|home| home.starts_with(directory));
+    if is_configuration || is_home { script.to_owned() } else { directory.to_owned() }
 }
 
 /// Whether a script is a program by itself, in another language than Python.

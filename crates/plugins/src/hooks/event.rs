@@ -15,7 +15,7 @@ pub enum Event {
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// A person sent a prompt.
+    /// A user sent a prompt.
     UserPromptSubmit,
     /// A prompt goes to the model.
     PreMessage,

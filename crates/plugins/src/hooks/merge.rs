@@ -1,6 +1,6 @@
-//! All hooks of a run in their order: the person's own, the project's, those of plugins, those of
+//! All hooks of a run in their order: the user's own, the project's, those of plugins, those of
 //! entry points. One of the same event and name as another stands beside it: what a project or a
-//! plugin brings adds to the person's own guards and takes none away.
+//! plugin brings adds to the user's own guards and takes none away.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where a hook comes from, and what its processes may see and do because of that: a person's own
+//! Where a hook comes from, and what its processes may see and do because of that: a user's own
 //! and a trusted project's what commands of the model may, a plugin's what it was granted.
 
 use std::fs;
@@ -12,7 +12,7 @@ use super::Settings;
 use crate::plugin::Plugin;
 use crate::python::confine::{allow_program, allow_write};
 
-/// The variable that names a plugin's folder for data of its own.
+/// The variable that names a plugin's directory for data of its own.
 const DATA: &str = "BRYNHILD_PLUGIN_DATA";
 
 /// Where a hook comes from.
@@ -21,14 +21,14 @@ pub(crate) struct Origin {
     pub(crate) scope: Scope,
     /// The file that defines it; for an entry point the words that name it.
     pub(crate) file: PathBuf,
-    /// The folder that relative scripts lie in, before they are looked for in the project.
+    /// The directory that relative scripts lie in, before they are looked for in the project.
     pub(crate) base: PathBuf,
 }
 
 /// Who brings a hook.
 #[derive(Clone, Debug)]
 pub(crate) enum Scope {
-    /// The person.
+    /// The user.
     Global,
     /// The project, which is trusted.
     Project,
@@ -54,7 +54,7 @@ impl Origin {
         }
     }
 
-    /// What a process of the hook may see and do. Makes a plugin's folder for its data.
+    /// What a process of the hook may see and do. Makes a plugin's directory for its data.
     pub(crate) fn profile(&self, settings: &Settings, mode: Mode) -> Profile {
         let mut profile = settings.profile.clone();
         if mode == Mode::ReadOnly {
@@ -63,8 +63,8 @@ impl Origin {
         match &self.scope {
             Scope::Global | Scope::Project => {
                 profile.access = written(mode);
-                if let (Scope::Global, Some(folder)) = (&self.scope, &settings.config_dir) {
-                    profile.read.push(folder.join("hooks"));
+                if let (Scope::Global, Some(directory)) = (&self.scope, &settings.config_dir) {
+                    profile.read.push(directory.join("hooks"));
                 }
             }
             Scope::Plugin(plugin) => grant(&mut profile, plugin, settings, mode),
@@ -79,7 +79,7 @@ impl Origin {
     }
 }
 
-/// The file that a script's path names, which lies in one of two folders where it is relative;
+/// The file that a script's path names, which lies in one of two directories where it is relative;
 /// where it was looked for if there is none.
 pub(crate) fn find_script(
     script: &Path,
@@ -107,7 +107,7 @@ fn written(mode: Mode) -> Access {
     }
 }
 
-/// Narrows a profile to the least that a plugin gets, and widens it by what the person granted.
+/// Narrows a profile to the least that a plugin gets, and widens it by what the user granted.
 fn grant(profile: &mut Profile, plugin: &Plugin, settings: &Settings, mode: Mode) {
     let grants = &plugin.settings.grants;
     let home = settings.home.as_deref();
@@ -115,7 +115,7 @@ fn grant(profile: &mut Profile, plugin: &Plugin, settings: &Settings, mode: Mode
     let path = |path: &PathBuf| expanded(path, &workspace, home);
     profile.access = Access::ReadOnly;
     profile.network = Network::None;
-    // What Python imports is the plugin's affair, and not that of the folder it is used in.
+    // What Python imports is the plugin's affair, and not that of the directory it is used in.
     profile.env.retain(|name, _| !name.starts_with("PYTHON") && name != "VIRTUAL_ENV");
     profile.read = vec![plugin.root.clone()];
     profile.read.extend(grants.read.iter().map(path));
@@ -128,9 +128,9 @@ fn grant(profile: &mut Profile, plugin: &Plugin, settings: &Settings, mode: Mode
     }
     profile.write.clear();
     profile.own.clear();
-    if let Some(folder) = data(plugin, settings) {
-        profile.env.insert(DATA.to_owned(), folder.display().to_string());
-        profile.own.push(folder);
+    if let Some(directory) = data(plugin, settings) {
+        profile.env.insert(DATA.to_owned(), directory.display().to_string());
+        profile.own.push(directory);
     }
     profile.env.extend(plugin.settings.variable());
     for name in &grants.env {
@@ -157,17 +157,17 @@ fn tell(plugin: &Plugin, settings: &Settings, what: &str) {
     }
 }
 
-/// A plugin's folder for data of its own; none where it cannot be made.
+/// A plugin's directory for data of its own; none where it cannot be made.
 fn data(plugin: &Plugin, settings: &Settings) -> Option<PathBuf> {
-    let folder = settings.config_dir.as_ref()?.join("plugin-data").join(plugin.name());
-    if fs::create_dir_all(&folder).is_err() {
-        tell(plugin, settings, &format!("{} cannot be made", folder.display()));
+    let directory = settings.config_dir.as_ref()?.join("plugin-data").join(plugin.name());
+    if fs::create_dir_all(&directory).is_err() {
+        tell(plugin, settings, &format!("{} cannot be made", directory.display()));
         return None;
     }
-    Some(folder)
+    Some(directory)
 }
 
-/// A path as a person writes it: from the home, or relative to the workspace.
+/// A path as a user writes it: from the home, or relative to the workspace.
 fn expanded(path: &Path, workspace: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => normalize(&home.join(rest)),
@@ -181,11 +181,11 @@ fn program(name: &str, search_path: &str, home: Option<&Path>) -> Option<PathBuf
     if path.is_absolute() || path.starts_with("~") {
         return Some(expanded(path, Path::new("/"), home));
     }
-    let mut files = search_path.split(':').map(|folder| Path::new(folder).join(name));
+    let mut files = search_path.split(':').map(|directory| Path::new(directory).join(name));
     files.find(|file| file.is_absolute() && file.is_file())
 }
 
-/// A command in which `./x` names the file of the hook's own folder where there is one, so that no
+/// A command in which `./x` names the file of the hook's own directory where there is one, so that no
 /// file of a workspace can take its place.
 pub(crate) fn relocated(command: &str, base: &Path) -> String {
     let is_plain =
@@ -216,12 +216,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relative_program_of_a_plugin_is_found_in_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().join("it's");
+    fn a_relative_program_of_a_plugin_is_found_in_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().join("it's");
         fs::create_dir_all(base.join("scripts")).unwrap();
         fs::write(base.join("scripts/init.sh"), "").unwrap();
-        fs::write(folder.path().join("outside.sh"), "").unwrap();
+        fs::write(directory.path().join("outside.sh"), "").unwrap();
         let moved = |command: &str| relocated(command, &base);
         let init =
             format!("'{}'", base.join("scripts/init.sh").display()).replace("it's", "it'\\''s");

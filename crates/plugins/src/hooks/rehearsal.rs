@@ -16,7 +16,7 @@ use super::event::Event;
 pub struct Pretended<'a> {
     /// The event.
     pub event: Event,
-    /// The folder it is said to happen in.
+    /// The directory it is said to happen in.
     pub cwd: &'a Path,
     /// The tool, for events of tools.
     pub tool: &'a str,

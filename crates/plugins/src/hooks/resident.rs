@@ -75,7 +75,7 @@ pub(crate) struct Script<'a> {
     /// Its file.
     #[serde(rename = "script")]
     pub(crate) file: &'a Path,
-    /// The folder that it finds itself in.
+    /// The directory that it finds itself in.
     pub(crate) cwd: &'a Path,
     /// Variables of its own.
     pub(crate) env: &'a BTreeMap<String, String>,

@@ -34,8 +34,8 @@ pub use network::Granted;
 
 /// Where tools work, and what with.
 pub struct Ground {
-    /// The folder of the role's file.
-    pub role_folder: PathBuf,
+    /// The directory of the role's file.
+    pub role_directory: PathBuf,
     /// What processes find around them.
     pub surroundings: Surroundings,
     /// What requests are made with.
@@ -47,20 +47,20 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// The folder that a program runs in: `named` from where the person is, else the role's own, as
+    /// The directory that a program runs in: `named` from where the user is, else the role's own, as
     /// far as it lies in the workspace, which is all that a confined program sees.
-    fn working_folder(&self, named: Option<&str>) -> Result<PathBuf, String> {
+    fn working_directory(&self, named: Option<&str>) -> Result<PathBuf, String> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        let folder = real(match named {
-            Some(named) => self.surroundings.folder().join(named),
-            None => self.role_folder.clone(),
+        let directory = real(match named {
+            Some(named) => self.surroundings.directory().join(named),
+            None => self.role_directory.clone(),
         });
-        if folder.starts_with(real(self.surroundings.workspace.clone())) {
-            return Ok(folder);
+        if directory.starts_with(real(self.surroundings.workspace.clone())) {
+            return Ok(directory);
         }
         match named {
             Some(named) => Err(format!("`working_dir` {named:?} lies outside of the workspace")),
-            None => Ok(self.surroundings.folder().to_owned()),
+            None => Ok(self.surroundings.directory().to_owned()),
         }
     }
 }
@@ -196,9 +196,9 @@ mod tests {
 
     #[test]
     fn every_type_describes_its_tools() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(".git")).unwrap();
-        let ground = fixture::ground(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join(".git")).unwrap();
+        let ground = fixture::ground(directory.path());
         for (value, names) in [
             (json!({"type": "filesystem"}), vec!["read_file", "list_directory"]),
             (

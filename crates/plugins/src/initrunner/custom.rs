@@ -1,7 +1,7 @@
 //! The Python behind a role's tools: custom modules, and tool types that packages and files bring.
 //! One confined worker serves all of a role, so that what its modules share stays shared.
 //!
-//! What the worker may do is what the person grants the role. The role's own settings only tighten.
+//! What the worker may do is what the user grants the role. The role's own settings only tighten.
 
 pub(crate) mod lenient;
 pub(crate) mod rules;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::registry::{self, Maker, suggested};
 use super::role::{Finding, Role, Severity, ToolEntry};
-use crate::folders::Folders;
+use crate::directories::Directories;
 use crate::plugin::Plugin;
 use crate::python::tool::PythonTool;
 use crate::python::{Described, Hosts, Missing};
@@ -58,9 +58,9 @@ struct Fault {
 
 impl RolePython {
     /// Learns what the entries of a role bring: from what is kept, else by running them.
-    pub async fn open(hosts: Hosts, plugin: Plugin, folders: &Folders) -> Self {
+    pub async fn open(hosts: Hosts, plugin: Plugin, directories: &Directories) -> Self {
         let plugins = [&plugin];
-        let mut described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
+        let mut described = hosts.describe_seen(&plugins, Missing::Report, directories).await;
         let described = described.pop().unwrap_or_default();
         let fact = |key: &str| described.offer.get("initrunner")?.get(key);
         let entries = fact("entries").and_then(|facts| Vec::deserialize(facts).ok());
@@ -124,7 +124,7 @@ impl RolePython {
         &self.said
     }
 
-    /// The files and folders that it is loaded from.
+    /// The files and directories that it is loaded from.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.plugin.manifest.tools.iter().map(String::as_str)
     }

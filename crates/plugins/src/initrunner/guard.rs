@@ -22,7 +22,7 @@ pub struct Guard {
     permissions: Option<Permissions>,
     asks: bool,
     allowance: Option<Arc<Allowance>>,
-    /// The folder that paths count from.
+    /// The directory that paths count from.
     root: PathBuf,
 }
 
@@ -80,7 +80,7 @@ impl Guard {
         let asks = match entry.get("approval") {
             None | Some(Value::Null) => false,
             Some(Value::String(word)) if word == "auto" => false,
-            // Who would judge in the person's place is not here.
+            // Who would judge in the user's place is not here.
             Some(Value::String(word)) if word == "required" || word == "judged" => true,
             Some(_) => {
                 return Err(String::from("`approval` is none of `auto`, `required` and `judged`"));
@@ -93,7 +93,7 @@ impl Guard {
         Ok(Self { permissions, asks, allowance: None, root: PathBuf::new() })
     }
 
-    /// The same for a person who has approved of everything that would be asked about.
+    /// The same for a user who has approved of everything that would be asked about.
     #[must_use]
     pub fn approved(self) -> Self {
         Self { asks: false, ..self }
@@ -105,7 +105,7 @@ impl Guard {
         Self { allowance: Some(Arc::clone(allowance)), ..self }
     }
 
-    /// The same for a tool whose paths count from a folder.
+    /// The same for a tool whose paths count from a directory.
     #[must_use]
     pub fn below(self, root: PathBuf) -> Self {
         Self { root, ..self }
@@ -190,7 +190,7 @@ impl Rule {
             // Any text may look like a command; only an argument that is meant for one is read so.
             let is_command = self.argument.is_some() || ["command", "cmd"].contains(&name);
             let commands = || if is_command { spellings::of_command(text) } else { Vec::new() };
-            // The names of folders above the project are no part of what a value says.
+            // The names of directories above the project are no part of what a value says.
             let is_meant = |path: &String| self.is_full == path.starts_with('/');
             let mut paths = spellings::of_path(text, root).into_iter().filter(is_meant);
             self.is_match(text)

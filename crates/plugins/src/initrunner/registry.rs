@@ -69,10 +69,10 @@ const NOT_MADE: [&str; 14] = [
 /// What registers a type in a file.
 const MARK: &str = "@register_tool(";
 
-/// Where in a folder files with types lie.
+/// Where in a directory files with types lie.
 const PLACES: [&str; 3] = ["", "tools", "initrunner/agent/tools"];
 
-/// Files of one folder that are looked at, and bytes of each.
+/// Files of one directory that are looked at, and bytes of each.
 const MOST_FILES: usize = 500;
 const FILE_LIMIT: usize = 256 << 10;
 
@@ -94,7 +94,7 @@ pub struct Point {
     /// Where the package's code lies.
     #[serde(skip)]
     pub root: PathBuf,
-    /// The folder of packages in which it was found.
+    /// The directory of packages in which it was found.
     #[serde(skip)]
     pub site: PathBuf,
 }
@@ -118,7 +118,7 @@ pub struct Types {
 }
 
 impl Types {
-    /// The types of the packages in some folders.
+    /// The types of the packages in some directories.
     pub fn of_packages(sites: &[PathBuf], index: &mut Index) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         for (site, installed) in entry_points::guests(sites, index, GROUP) {
@@ -137,11 +137,11 @@ impl Types {
         points
     }
 
-    /// The files in a folder that register types: in it, in `tools`, in `initrunner/agent/tools`.
-    pub fn of_files(folder: &Path) -> Vec<TypeFile> {
+    /// The files in a directory that register types: in it, in `tools`, in `initrunner/agent/tools`.
+    pub fn of_files(directory: &Path) -> Vec<TypeFile> {
         let mut found = Vec::new();
         for place in PLACES {
-            let Ok((entries, _)) = files::entries(&folder.join(place), MOST_FILES) else {
+            let Ok((entries, _)) = files::entries(&directory.join(place), MOST_FILES) else {
                 continue;
             };
             for path in entries.into_iter().filter(|path| is_module(path)) {
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn files_register_types_where_they_say_so() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
-            let file = folder.path().join(name);
+            let file = directory.path().join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         };
@@ -254,7 +254,7 @@ mod tests {
         write("initrunner/agent/tools/rss.py", "@register_tool('rss', Config)\n");
         write("initrunner/agent/tools/_registry.py", "@register_tool('no', Config)\n");
         write("words.py", "# @register_tool('no', Config)\n\"see @register_tool('no')\"\n");
-        let files = Types::of_files(folder.path());
+        let files = Types::of_files(directory.path());
         let kinds: Vec<&str> =
             files.iter().flat_map(|file| &file.kinds).map(String::as_str).collect();
         assert_eq!(kinds, ["redis", "a", "b", "rss"]);

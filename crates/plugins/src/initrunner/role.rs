@@ -58,8 +58,8 @@ pub struct Role {
 }
 
 impl Role {
-    /// The folder that its relative paths start from.
-    pub fn folder(&self) -> &Path {
+    /// The directory that its relative paths start from.
+    pub fn directory(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))
     }
 }
@@ -71,7 +71,7 @@ pub struct ModelWish {
     pub provider: Option<String>,
     /// The model's name or alias.
     pub name: Option<String>,
-    /// The server's address, for one of the person's own.
+    /// The server's address, for one of the user's own.
     pub base_url: Option<String>,
     /// The variable that holds the key for that server.
     pub api_key_env: Option<String>,
@@ -168,7 +168,7 @@ impl Reading {
     }
 }
 
-/// The file of a role: `path` itself, or in a folder `agent.yaml`, `role.yaml` or its only YAML
+/// The file of a role: `path` itself, or in a directory `agent.yaml`, `role.yaml` or its only YAML
 /// file.
 pub fn locate(path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {

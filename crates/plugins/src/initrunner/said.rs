@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn what_a_type_said_is_kept_for_that_version_of_its_package() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = || Some(folder.path().join("cache/types.json"));
+        let directory = tempfile::tempdir().unwrap();
+        let file = || Some(directory.path().join("cache/types.json"));
         let point = |version: &str| Point {
             name: "slack".into(),
             object: "s:make".into(),

@@ -23,23 +23,23 @@ pub struct RoleSkill {
     pub programs: Vec<String>,
 }
 
-/// Finds a skill: a path relative to the role's folder, or a name in one of `folders`. `may_read` says
+/// Finds a skill: a path relative to the role's directory, or a name in one of `directories`. `may_read` says
 /// why a file must not be read.
 pub fn load(
     named: &str,
-    role_folder: &Path,
-    folders: &[PathBuf],
+    role_directory: &Path,
+    directories: &[PathBuf],
     may_read: impl Fn(&Path) -> Result<(), String>,
 ) -> Result<RoleSkill, String> {
     let is_path = named.contains('/') || Path::new(named).extension().is_some_and(|it| it == "md");
     let candidates: Vec<PathBuf> = if is_path {
-        let path = role_folder.join(named);
+        let path = role_directory.join(named);
         vec![path.join("SKILL.md"), path]
     } else {
-        let own = role_folder.join("skills");
-        let all = std::iter::once(&own).chain(folders);
-        all.flat_map(|folder| {
-            [folder.join(named).join("SKILL.md"), folder.join(format!("{named}.md"))]
+        let own = role_directory.join("skills");
+        let all = std::iter::once(&own).chain(directories);
+        all.flat_map(|directory| {
+            [directory.join(named).join("SKILL.md"), directory.join(format!("{named}.md"))]
         })
         .collect()
     };

@@ -37,7 +37,7 @@ pub(super) struct ToolFacts {
     pub(super) is_destructive: bool,
     pub(super) allow_in_read_only: bool,
     pub(super) allow_in_normal: bool,
-    /// Whether a person must approve of each run.
+    /// Whether a user must approve of each run.
     pub(super) always_confirm: bool,
     /// Whether models may call it.
     pub(super) visible_to_agent: bool,

@@ -1,40 +1,40 @@
-//! Where the files of LMAO plugins lie. Reads names of folders, and a file only to tell whether it
+//! Where the files of LMAO plugins lie. Reads names of directories, and a file only to tell whether it
 //! is meant as a plugin.
 
 use std::path::{Path, PathBuf};
 
+use crate::directories::{Directories, Kind};
 use crate::files;
-use crate::folders::{Folders, Kind};
 use crate::manifest::FILE;
 
 /// The name that every plugin's file has.
 const TOOL: &str = "tool.py";
-/// Entries of one folder that are looked at.
+/// Entries of one directory that are looked at.
 const MOST_ENTRIES: usize = 10_000;
 const DEEPEST: usize = 6;
-/// Folders that are looked into.
-const MOST_FOLDERS: usize = 5_000;
+/// Directories that are looked into.
+const MOST_DIRECTORIES: usize = 5_000;
 /// Bytes of a file in which a manifest is looked for.
 const LONGEST: usize = 1 << 20;
-/// Folders that hold no plugins.
+/// Directories that hold no plugins.
 const SKIPPED: [&str; 3] = ["__pycache__", "node_modules", "venv"];
-/// What marks a folder as a plugin of another system.
+/// What marks a directory as a plugin of another system.
 const FOREIGN: [&str; 3] = [FILE, ".claude-plugin", "plugin.json"];
 
 /// A file that is meant as a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The name of its folder.
+    /// The name of its directory.
     pub name: String,
-    /// Its folder, without links.
-    pub folder: PathBuf,
+    /// Its directory, without links.
+    pub directory: PathBuf,
     /// The file, as it is reached.
     pub file: PathBuf,
 }
 
 /// The files in a directory that are meant as plugins, at any depth, sorted.
-pub fn find(directory: &Path, folders: &Folders) -> Vec<Candidate> {
-    let mut search = Search { folders, found: Vec::new(), looked_into: 0 };
+pub fn find(directory: &Path, directories: &Directories) -> Vec<Candidate> {
+    let mut search = Search { directories, found: Vec::new(), looked_into: 0 };
     // Without links in it, so that a worker sees it at the same place.
     if let Ok(directory) = directory.canonicalize() {
         search.look(&directory, 0);
@@ -43,7 +43,7 @@ pub fn find(directory: &Path, folders: &Folders) -> Vec<Candidate> {
 }
 
 struct Search<'a> {
-    folders: &'a Folders,
+    directories: &'a Directories,
     found: Vec<Candidate>,
     looked_into: usize,
 }
@@ -51,46 +51,46 @@ struct Search<'a> {
 impl Search<'_> {
     /// Whether something is meant as a plugin. A pipe in the place of one is told by its worker.
     fn is_candidate(&self, file: &Path, depth: usize) -> bool {
-        if self.folders.is_file(file) {
+        if self.directories.is_file(file) {
             return is_meant(file, depth);
         }
-        let found = self.folders.look(file);
-        depth == 1 && found.is_some_and(|it| !it.is_file() && !it.is_folder())
+        let found = self.directories.look(file);
+        depth == 1 && found.is_some_and(|it| !it.is_file() && !it.is_directory())
     }
 
-    fn look(&mut self, folder: &Path, depth: usize) {
-        if self.folders.has_any(folder, &FOREIGN) {
+    fn look(&mut self, directory: &Path, depth: usize) {
+        if self.directories.has_any(directory, &FOREIGN) {
             return;
         }
         self.looked_into += 1;
-        if self.looked_into > MOST_FOLDERS {
+        if self.looked_into > MOST_DIRECTORIES {
             return;
         }
-        let file = folder.join(TOOL);
+        let file = directory.join(TOOL);
         if self.is_candidate(&file, depth)
-            && let Ok(real) = folder.canonicalize()
+            && let Ok(real) = directory.canonicalize()
         {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
             // Reached without links, so that the sandbox shows it at the place that is named.
             let file = real.join(TOOL);
             if !self.found.iter().any(|other| other.file == file) {
-                self.found.push(Candidate { name, folder: real, file });
+                self.found.push(Candidate { name, directory: real, file });
             }
         }
         if depth == DEEPEST {
             return;
         }
-        let Ok(listing) = self.folders.listing(folder) else { return };
+        let Ok(listing) = self.directories.listing(directory) else { return };
         for entry in listing.entries.iter().take(MOST_ENTRIES) {
             let name = entry.name.to_string_lossy();
             let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_ref());
-            let path = folder.join(&entry.name);
-            let is_folder = match entry.kind {
-                Kind::Folder => true,
+            let path = directory.join(&entry.name);
+            let is_directory = match entry.kind {
+                Kind::Directory => true,
                 Kind::Link => path.is_dir(),
                 Kind::File | Kind::Other => false,
             };
-            if is_folder && !is_skipped {
+            if is_directory && !is_skipped {
                 self.look(&path, depth + 1);
             }
         }

@@ -48,7 +48,7 @@ impl Guards {
         guards.retain(|file| Path::new(file).exists());
         write_json(&self.file, &guards).map_err(|error| {
             let what = format!("which plugins guard calls could not be kept: {error}");
-            Problem::new(&self.file, what, "see to the folder, so that it can be written")
+            Problem::new(&self.file, what, "see to the directory, so that it can be written")
         })
     }
 }
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn a_guard_stays_one_until_it_is_loaded_without_hooks() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, file) = (folder.path().join("state"), folder.path().join("tool.py"));
+        let directory = tempfile::tempdir().unwrap();
+        let (state, file) = (directory.path().join("state"), directory.path().join("tool.py"));
         std::fs::write(&file, "").unwrap();
         let file = file.display().to_string();
         let hold = |mut facts: Facts| {

@@ -45,7 +45,7 @@ struct Decided {
 }
 
 impl LmaoHook {
-    /// The hooks of the plugins in the folder `place`.
+    /// The hooks of the plugins in the directory `place`.
     pub(super) fn new(place: &str, worker: Arc<Worker>, hosts: Hosts, facts: &Facts) -> Self {
         let name = format!("of the LMAO plugins in {place}");
         let (moments, guards) = (facts.moments.clone(), facts.guards.clone());

@@ -1,4 +1,4 @@
-//! What a target means as a path, and whether it stays within the allowed folders.
+//! What a target means as a path, and whether it stays within the allowed directories.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -8,16 +8,16 @@ const MOST_LINKS: usize = 40;
 
 /// Where targets may lie.
 pub(super) struct Roots<'a> {
-    /// The folder that relative targets start from.
+    /// The directory that relative targets start from.
     pub(super) base: &'a Path,
-    /// Other folders.
+    /// Other directories.
     pub(super) extra: &'a [PathBuf],
-    /// The person's home, for `~`.
+    /// The user's home, for `~`.
     pub(super) home: Option<&'a Path>,
 }
 
 impl Roots<'_> {
-    /// The path that a target means, links resolved; none where it leads out of all folders. An
+    /// The path that a target means, links resolved; none where it leads out of all directories. An
     /// absolute path that lies in none of them is taken from the base.
     pub(super) fn path(&self, target: &str) -> Option<PathBuf> {
         let target = target.trim();
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn a_target_stays_where_it_may() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
         let (base, home, extra) = (top.join("work"), top.join("home"), [top.join("extra")]);
         for path in [&base, &home, &extra[0]] {
             fs::create_dir(path).unwrap();

@@ -12,44 +12,44 @@ use super::*;
 use crate::python::fixture;
 
 struct Yard {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     hosts: Hosts,
     conditions: Conditions,
 }
 
 impl Yard {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (hosts, _) = fixture::hosts(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let (hosts, _) = fixture::hosts(directory.path());
         let conditions = Conditions {
-            workspace: folder.path().join("work").canonicalize().unwrap(),
-            home: Some(folder.path().join("home")),
+            workspace: directory.path().join("work").canonicalize().unwrap(),
+            home: Some(directory.path().join("home")),
             approves_all: false,
             is_headless: false,
             is_verbose: false,
         };
-        Self { folder, hosts, conditions }
+        Self { directory, hosts, conditions }
     }
 
     fn plugin(&self, name: &str, manifest: &str) -> &Self {
-        let folder = self.folder.path().join("plugins").join(name);
-        fs::create_dir_all(&folder).unwrap();
+        let directory = self.directory.path().join("plugins").join(name);
+        fs::create_dir_all(&directory).unwrap();
         let run = "def run(target, args, base, extra_roots, skill_roots, debug_logger=None, meta=None):\n    \
                    return '{\"success\": true}'\n";
-        fs::write(folder.join("tool.py"), format!("PLUGIN = {manifest}\n{run}")).unwrap();
+        fs::write(directory.join("tool.py"), format!("PLUGIN = {manifest}\n{run}")).unwrap();
         self
     }
 
     fn members(&self) -> Vec<Plugin> {
-        let found = find(&self.folder.path().join("plugins"), &Folders::default());
+        let found = find(&self.directory.path().join("plugins"), &Directories::default());
         found.iter().map(|candidate| member(candidate, Place::Global)).collect()
     }
 
     async fn open(&self, members: Vec<Plugin>) -> Lmao {
-        let path = self.folder.path().join("plugins").canonicalize().unwrap();
+        let path = self.directory.path().join("plugins").canonicalize().unwrap();
         let directory = Directory { path, place: Place::Global, members };
         let (hosts, conditions) = (self.hosts.clone(), self.conditions.clone());
-        Lmao::open(hosts, vec![directory], conditions, &Folders::default()).await
+        Lmao::open(hosts, vec![directory], conditions, &Directories::default()).await
     }
 }
 
@@ -127,13 +127,13 @@ fn files_are_found_at_any_depth_and_plugins_of_others_are_left_alone() {
     let yard = Yard::new();
     yard.plugin("one", "{}").plugin("deep/er/two", "{}").plugin("theirs", "{}");
     yard.plugin(".hidden", "{}").plugin("venv/lib", "{}").plugin("deep/plain", "{}");
-    let top = yard.folder.path().join("plugins");
+    let top = yard.directory.path().join("plugins");
     fs::write(top.join("theirs/plugin.yaml"), "name: theirs").unwrap();
     fs::write(top.join("deep/plain/tool.py"), "import sys").unwrap();
     std::os::unix::fs::symlink(top.join("one"), top.join("same")).unwrap();
     let names: Vec<String> =
-        find(&top, &Folders::default()).into_iter().map(|found| found.name).collect();
+        find(&top, &Directories::default()).into_iter().map(|found| found.name).collect();
     assert_eq!(names, ["two", "one"]);
-    assert_eq!(find(&top.join("one"), &Folders::default())[0].name, "one");
-    assert!(find(&top.join("none"), &Folders::default()).is_empty());
+    assert_eq!(find(&top.join("one"), &Directories::default())[0].name, "one");
+    assert!(find(&top.join("none"), &Directories::default()).is_empty());
 }

@@ -23,7 +23,7 @@ pub(super) struct LmaoTool {
     pub(super) facts: ToolFacts,
     pub(super) hosts: Hosts,
     pub(super) conditions: Arc<Conditions>,
-    /// Folders beyond the workspace in which targets may lie.
+    /// Directories beyond the workspace in which targets may lie.
     pub(super) roots: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! A plugin's folder, looked at strictly: for its author.
+//! A plugin's directory, looked at strictly: for its author.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::plugin::Manifest;
 use crate::problem::Problem;
 use crate::rest::Api;
 
-/// What there is to say about a plugin's folder.
+/// What there is to say about a plugin's directory.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
     /// Why it is no plugin, or only a part of one.
@@ -19,10 +19,10 @@ pub struct Validation {
     pub manifest: Option<Manifest>,
 }
 
-/// Checks the plugin in a folder, or that of its manifest.
+/// Checks the plugin in a directory, or that of its manifest.
 pub fn validate(path: &Path) -> Validation {
     let root = match path.parent() {
-        Some(folder) if path.file_name().is_some_and(|name| name == FILE) => folder,
+        Some(directory) if path.file_name().is_some_and(|name| name == FILE) => directory,
         _ => path,
     };
     let mut validation = Validation::default();
@@ -31,7 +31,7 @@ pub fn validate(path: &Path) -> Validation {
         validation.errors.push(Problem::new(
             root,
             what,
-            "name the folder that holds `plugin.yaml`",
+            "name the directory that holds `plugin.yaml`",
         ));
         return validation;
     }
@@ -62,17 +62,17 @@ pub fn validate(path: &Path) -> Validation {
     validation
 }
 
-/// Reports what a manifest declares and the folder does not hold.
+/// Reports what a manifest declares and the directory does not hold.
 fn declared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
     let mut missing =
-        |folder: &str, names: &[String], what: &str, file: &dyn Fn(&str) -> String| {
+        |directory: &str, names: &[String], what: &str, file: &dyn Fn(&str) -> String| {
             for name in names {
                 let file = file(name);
-                if !root.join(folder).join(&file).is_file() {
+                if !root.join(directory).join(&file).is_file() {
                     warnings.push(Problem::new(
                         root,
                         format!("Declared {what} not found: {file}"),
-                        format!("write {folder}/{file}, or take `{name}` out of `{what}s`"),
+                        format!("write {directory}/{file}, or take `{name}` out of `{what}s`"),
                     ));
                 }
             }
@@ -97,7 +97,7 @@ fn declared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
     undeclared(root, manifest, warnings);
 }
 
-/// Reports folders that count only if the manifest declares something in them.
+/// Reports directories that count only if the manifest declares something in them.
 fn undeclared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
     let hint = |key: &str| format!("list what is in it under `{key}` in plugin.yaml");
     let idle = [
@@ -107,7 +107,8 @@ fn undeclared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
         ("rules", manifest.rules.is_empty() && root.join("rules").is_dir()),
     ];
     for (key, _) in idle.into_iter().filter(|(_, is_idle)| *is_idle) {
-        let what = format!("the folder `{key}` has no effect, as the manifest declares no {key}");
+        let what =
+            format!("the directory `{key}` has no effect, as the manifest declares no {key}");
         warnings.push(Problem::new(root, what, hint(key)));
     }
     if !manifest.hooks && !manifest.hooks_off && root.join("hooks.yaml").is_file() {
@@ -116,8 +117,8 @@ fn undeclared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
     }
 }
 
-fn has_python(folder: &Path) -> bool {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn has_python(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
         let path = entry.path();
         let name = entry.file_name();

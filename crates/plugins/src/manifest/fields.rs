@@ -329,7 +329,7 @@ impl Reader<'_> {
             let what = format!("`{key}` is not a key of a manifest and is ignored");
             let hint = match (key.as_str(), closest(key, KEYS)) {
                 ("profiles", _) => String::from(
-                    "remove it: every file in the plugin's `profiles` folder counts anyway",
+                    "remove it: every file in the plugin's `profiles` directory counts anyway",
                 ),
                 (_, Some(known)) => format!("did you mean `{known}`?"),
                 (_, None) => String::from("remove it; `docs/plugins.md` lists the keys"),

@@ -49,7 +49,7 @@ fn an_unknown_key_is_told_with_what_was_probably_meant_and_costs_nothing() {
     assert!(words.contains("line 3: `desciption` is not a key"), "{words}");
     assert!(words.contains("did you mean `description`?"), "{words}");
     assert!(words.contains("line 4: `homepage`"), "{words}");
-    assert!(words.contains("every file in the plugin's `profiles` folder counts"), "{words}");
+    assert!(words.contains("every file in the plugin's `profiles` directory counts"), "{words}");
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn the_network_survives_the_cache() {
 
 #[test]
 fn validation_names_what_is_declared_and_not_there_and_the_other_way_round() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     let manifest = "name: a\nversion: 1.0\ncommands: [c]\ntools: [t]\nskills: [s]\nhooks: true\n";
     fs::write(root.join(FILE), manifest).unwrap();
     fs::create_dir(root.join("providers")).unwrap();
@@ -138,17 +138,17 @@ fn validation_names_what_is_declared_and_not_there_and_the_other_way_round() {
         "Declared tool not found: t.py",
         "Declared skill not found: s/SKILL.md",
         "Plugin declares hooks but hooks.yaml missing",
-        "the folder `providers` has no effect, as the manifest declares no providers",
+        "the directory `providers` has no effect, as the manifest declares no providers",
     ];
     assert_eq!(words, wanted);
 }
 
 #[test]
-fn a_folder_that_is_not_there_and_one_without_manifest_are_errors() {
-    let folder = tempfile::tempdir().unwrap();
-    let missing = validate(&folder.path().join("none"));
+fn a_directory_that_is_not_there_and_one_without_manifest_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = validate(&directory.path().join("none"));
     assert!(missing.errors[0].what.starts_with("Plugin directory not found: "));
-    let empty = validate(folder.path());
+    let empty = validate(directory.path());
     assert_eq!(empty.errors[0].what, "Plugin manifest not found");
 }
 

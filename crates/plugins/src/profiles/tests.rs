@@ -7,11 +7,11 @@ fn profile(name: &str, family: &str) -> ModelProfile {
 }
 
 fn load_files(files: &[(&str, &str)]) -> (Vec<ModelProfile>, Vec<Problem>) {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
-        fs::write(folder.path().join(name), text).unwrap();
+        fs::write(directory.path().join(name), text).unwrap();
     }
-    load(&[folder.path().to_path_buf()], &Contributions::default())
+    load(&[directory.path().to_path_buf()], &Contributions::default())
 }
 
 fn only_problem(text: &str) -> Problem {
@@ -160,18 +160,18 @@ fn a_pattern_that_is_enabled_and_not_written_is_reported() {
 
 #[test]
 fn huge_binary_and_irregular_files_are_skipped() {
-    let folder = tempfile::tempdir().unwrap();
-    let huge = fs::File::create(folder.path().join("huge.yaml")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let huge = fs::File::create(directory.path().join("huge.yaml")).unwrap();
     huge.set_len(100 << 20).unwrap();
-    fs::write(folder.path().join("binary.yaml"), [0xff, 0xfe]).unwrap();
-    fs::create_dir(folder.path().join("folder.yaml")).unwrap();
-    fs::write(folder.path().join("notes.txt"), "not a profile").unwrap();
-    let (profiles, problems) = load(&[folder.path().to_path_buf()], &Contributions::default());
+    fs::write(directory.path().join("binary.yaml"), [0xff, 0xfe]).unwrap();
+    fs::create_dir(directory.path().join("directory.yaml")).unwrap();
+    fs::write(directory.path().join("notes.txt"), "not a profile").unwrap();
+    let (profiles, problems) = load(&[directory.path().to_path_buf()], &Contributions::default());
     assert_eq!((profiles.len(), problems.len()), (3, 3), "{problems:?}");
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_no_problem() {
-    let folder = tempfile::tempdir().unwrap();
-    assert_eq!(load(&[folder.path().join("none")], &Contributions::default()).1, []);
+fn a_directory_that_does_not_exist_is_no_problem() {
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(load(&[directory.path().join("none")], &Contributions::default()).1, []);
 }

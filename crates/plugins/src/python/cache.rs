@@ -21,7 +21,7 @@ const MOST: usize = 4096;
 
 /// The descriptions that are kept.
 pub(crate) struct Cache {
-    folder: PathBuf,
+    directory: PathBuf,
     index: Mutex<Option<Index>>,
     /// What holds until the program ends, by the files that would keep it.
     for_now: Mutex<HashMap<String, Kept>>,
@@ -252,9 +252,9 @@ fn name(plugin: &Plugin) -> String {
 }
 
 impl Cache {
-    /// The cache in a folder. Reads nothing yet.
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, index: Mutex::new(None), for_now: Mutex::default() }
+    /// The cache in a directory. Reads nothing yet.
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, index: Mutex::new(None), for_now: Mutex::default() }
     }
 
     /// What is kept for a plugin, by the times of its files or else by their content.
@@ -266,7 +266,7 @@ impl Cache {
             return (likeness.is_enough_for(&answer) && holds(&answer)).then_some(answer);
         }
         let file = key.file();
-        let kept: Kept = read_json(&self.folder.join(&file))?;
+        let kept: Kept = read_json(&self.directory.join(&file))?;
         if !kept.is_of(key) {
             return None;
         }
@@ -295,7 +295,7 @@ impl Cache {
     /// Keeps a description. What cannot be written is found out again the next time.
     pub(crate) fn put(&self, key: &Key, answer: &Answer) {
         let file = key.file();
-        let _ = write_json(&self.folder.join(&file), &Kept::new(key, answer));
+        let _ = write_json(&self.directory.join(&file), &Kept::new(key, answer));
         self.note(key, file, answer);
     }
 
@@ -310,7 +310,7 @@ impl Cache {
         self.with(|index| {
             if let Some(entry) = index.plugins.remove(&name) {
                 index.is_changed = true;
-                let _ = fs::remove_file(self.folder.join(entry.file));
+                let _ = fs::remove_file(self.directory.join(entry.file));
             }
         });
         self.save();
@@ -320,7 +320,7 @@ impl Cache {
     pub(crate) fn save(&self) {
         self.with(|index| {
             if std::mem::take(&mut index.is_changed) {
-                let _ = write_json(&self.folder.join("index.json"), index);
+                let _ = write_json(&self.directory.join("index.json"), index);
             }
         });
     }
@@ -350,7 +350,7 @@ impl Cache {
 
     fn with<T>(&self, act: impl FnOnce(&mut Index) -> T) -> T {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = || read_json(&self.folder.join("index.json")).unwrap_or_default();
+        let read = || read_json(&self.directory.join("index.json")).unwrap_or_default();
         act(index.get_or_insert_with(read))
     }
 }
@@ -360,7 +360,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::folders::Folders;
+    use crate::directories::Directories;
     use crate::python::description::{Complaint, ToolDescription};
     use crate::python::fixture::{plugin, surroundings};
     use crate::python::interpreter::Interpreter;
@@ -371,15 +371,15 @@ mod tests {
 
     #[test]
     fn a_description_holds_as_long_as_the_content_does() {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let mut plugin = plugin(folder.path(), "p");
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let mut plugin = plugin(directory.path(), "p");
         let file = plugin.root.join("tools/a.py");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "1").unwrap();
-        let cache = || Cache::new(folder.path().join("descriptions"));
+        let cache = || Cache::new(directory.path().join("descriptions"));
         let key = |plugin: &Plugin| {
-            let files = Files::of(plugin, &Folders::default()).unwrap();
+            let files = Files::of(plugin, &Directories::default()).unwrap();
             Key::of(plugin, &seen(), (&surroundings, &Told::of(&surroundings)), files).unwrap()
         };
         let answer = Answer { tools: vec![ToolDescription::default()], ..Answer::default() };
@@ -401,14 +401,14 @@ mod tests {
 
     #[test]
     fn a_later_description_takes_the_place_of_the_one_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let mut plugin = plugin(folder.path(), "p");
-        let descriptions = folder.path().join("descriptions");
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let mut plugin = plugin(directory.path(), "p");
+        let descriptions = directory.path().join("descriptions");
         let cache = Cache::new(descriptions.clone());
         let put = |plugin: &Plugin, log: &str| {
             fs::write(plugin.root.join("log.txt"), log).unwrap();
-            let files = Files::of(plugin, &Folders::default()).unwrap();
+            let files = Files::of(plugin, &Directories::default()).unwrap();
             let around = (&surroundings, &Told::of(&surroundings));
             let key = Key::of(plugin, &seen(), around, files).unwrap();
             cache.put(&key, &Answer::default());
@@ -422,11 +422,11 @@ mod tests {
 
     #[test]
     fn what_holds_for_now_is_gone_with_the_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let plugin = plugin(folder.path(), "p");
-        let cache = || Cache::new(folder.path().join("descriptions"));
-        let files = Files::of(&plugin, &Folders::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let plugin = plugin(directory.path(), "p");
+        let cache = || Cache::new(directory.path().join("descriptions"));
+        let files = Files::of(&plugin, &Directories::default()).unwrap();
         let told = Told::of(&surroundings);
         let key = Key::of(&plugin, &seen(), (&surroundings, &told), files).unwrap();
         let first = cache();
@@ -438,14 +438,14 @@ mod tests {
 
     #[test]
     fn what_was_wrong_is_looked_at_again_once_packages_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let plugin = plugin(folder.path(), "p");
-        let cache = Cache::new(folder.path().join("descriptions"));
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let plugin = plugin(directory.path(), "p");
+        let cache = Cache::new(directory.path().join("descriptions"));
         let mut seen = seen();
         let answer = Answer { problems: vec![Complaint::default()], ..Answer::default() };
         let key = |seen: &Seen| {
-            let files = Files::of(&plugin, &Folders::default()).unwrap();
+            let files = Files::of(&plugin, &Directories::default()).unwrap();
             Key::of(&plugin, seen, (&surroundings, &Told::of(&surroundings)), files).unwrap()
         };
         cache.put(&key(&seen), &answer);
@@ -456,11 +456,11 @@ mod tests {
 
     #[test]
     fn what_ended_python_once_is_tried_again_after_a_day() {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let plugin = plugin(folder.path(), "p");
-        let cache = Cache::new(folder.path().join("descriptions"));
-        let files = Files::of(&plugin, &Folders::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let plugin = plugin(directory.path(), "p");
+        let cache = Cache::new(directory.path().join("descriptions"));
+        let files = Files::of(&plugin, &Directories::default()).unwrap();
         let told = Told::of(&surroundings);
         let key = Key::of(&plugin, &seen(), (&surroundings, &told), files).unwrap();
         let mut ended = LeftOut::default();
@@ -475,12 +475,12 @@ mod tests {
 
     #[test]
     fn only_who_looks_for_programs_is_asked_again_when_the_search_path_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut surroundings = surroundings(folder.path());
-        let plugin = plugin(folder.path(), "p");
-        let cache = Cache::new(folder.path().join("descriptions"));
+        let directory = tempfile::tempdir().unwrap();
+        let mut surroundings = surroundings(directory.path());
+        let plugin = plugin(directory.path(), "p");
+        let cache = Cache::new(directory.path().join("descriptions"));
         let key = |surroundings: &Surroundings| {
-            let files = Files::of(&plugin, &Folders::default()).unwrap();
+            let files = Files::of(&plugin, &Directories::default()).unwrap();
             Key::of(&plugin, &seen(), (surroundings, &Told::of(surroundings)), files).unwrap()
         };
         let plain = Answer::default();

@@ -1,4 +1,4 @@
-//! What a worker may see and do: the least, and what the person grants. What a plugin's own
+//! What a worker may see and do: the least, and what the user grants. What a plugin's own
 //! manifest wishes for counts for nothing here.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const OURS: [&str; 10] = [
     "OLLAMA_HOST",
 ];
 
-/// The folders that a worker needs whatever its plugin is granted.
+/// The directories that a worker needs whatever its plugin is granted.
 pub(crate) struct Needs<'a> {
     pub(crate) payload: &'a Path,
     pub(crate) data: &'a Path,
@@ -47,11 +47,11 @@ pub(crate) fn profile(
 ) -> (Profile, Vec<Problem>) {
     let (mut profile, problems) = granted(plugin, surroundings, needs.data, mode);
     profile.read.push(needs.payload.to_owned());
-    profile.read.extend(needs.interpreter.folders(surroundings.home.as_deref()));
+    profile.read.extend(needs.interpreter.directories(surroundings.home.as_deref()));
     (profile, problems)
 }
 
-/// The least that any process of a plugin gets, with what the person granted; `data` is the folder
+/// The least that any process of a plugin gets, with what the user granted; `data` is the directory
 /// of its own.
 pub(crate) fn granted(
     plugin: &Plugin,
@@ -91,7 +91,7 @@ pub(crate) fn granted(
     let home = surroundings.home.as_deref();
     for path in &grants.write {
         if let Err(why) = allow_write(&mut profile, &surroundings.resolve(path), home) {
-            refuse(why, "grant another folder");
+            refuse(why, "grant another directory");
         }
     }
     profile.network = grants.network.granted(plugin.name());
@@ -103,7 +103,7 @@ pub(crate) fn home_among(data: &Path) -> PathBuf {
     data.join("home")
 }
 
-/// What a process of a plugin reads of its own: its folder; of a role in a folder that holds a home,
+/// What a process of a plugin reads of its own: its directory; of a role in a directory that holds a home,
 /// no more than the files that count.
 fn own(plugin: &Plugin, surroundings: &Surroundings) -> Vec<PathBuf> {
     let holds = |home: &Path| home.starts_with(&plugin.root);
@@ -119,21 +119,21 @@ fn own(plugin: &Plugin, surroundings: &Surroundings) -> Vec<PathBuf> {
     }
 }
 
-/// Makes a program visible and its folder part of the search path. What a link on the way to it shows is for the
+/// Makes a program visible and its directory part of the search path. What a link on the way to it shows is for the
 /// sandbox to judge.
 pub(crate) fn allow_program(profile: &mut Profile, program: &Path) {
     profile.read.push(program.to_owned());
-    if let Some(folder) = fs::canonicalize(program).ok().as_deref().and_then(Path::parent) {
+    if let Some(directory) = fs::canonicalize(program).ok().as_deref().and_then(Path::parent) {
         let path = profile.env.entry("PATH".to_owned()).or_default();
-        let folder = folder.to_string_lossy();
-        if !path.split(':').any(|known| known == folder) {
+        let directory = directory.to_string_lossy();
+        if !path.split(':').any(|known| known == directory) {
             path.push(':');
-            path.push_str(&folder);
+            path.push_str(&directory);
         }
     }
 }
 
-/// Makes a folder or file writable. The workspace as a whole opens with its protected names shut. The sandbox is
+/// Makes a directory or file writable. The workspace as a whole opens with its protected names shut. The sandbox is
 /// told the path as it is written, and judges the links on the way: commands could have made them.
 pub(crate) fn allow_write(
     profile: &mut Profile,
@@ -144,7 +144,7 @@ pub(crate) fn allow_write(
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let workspace = real(&profile.workspace);
     // The outermost that is the workspace: a link in it may lead to its top.
-    match path.ancestors().filter(|folder| real(folder) == workspace).last() {
+    match path.ancestors().filter(|directory| real(directory) == workspace).last() {
         Some(top) if top == path => {
             profile.access = Access::Workspace;
             return Ok(());
@@ -167,19 +167,20 @@ pub(crate) fn allow_write(
     Ok(())
 }
 
-/// Makes a folder and those above it that are missing. Only on the way to the innermost of `bases` links are
+/// Makes a directory and those above it that are missing. Only on the way to the innermost of `bases` links are
 /// followed.
 fn make(path: &Path, bases: [Option<&Path>; 2]) -> io::Result<()> {
-    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     let around = bases.into_iter().flatten().filter(|base| path.starts_with(base));
     let base = around.max_by_key(|base| base.components().count()).unwrap_or(Path::new("/"));
-    let mut folder = system::open(base, FOLDER, system::Mode::empty())?;
+    let mut directory = system::open(base, DIRECTORY, system::Mode::empty())?;
     for name in path.strip_prefix(base).unwrap_or(path) {
-        match system::mkdirat(&folder, name, system::Mode::from_raw_mode(0o777)) {
+        match system::mkdirat(&directory, name, system::Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        folder = system::openat(&folder, name, FOLDER | OFlags::NOFOLLOW, system::Mode::empty())?;
+        directory =
+            system::openat(&directory, name, DIRECTORY | OFlags::NOFOLLOW, system::Mode::empty())?;
     }
     Ok(())
 }
@@ -212,7 +213,7 @@ fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String,
     let text = |path: &Path| path.to_string_lossy().into_owned();
     env.insert("BRYNHILD_PLUGIN_NAME".to_owned(), plugin.name().to_owned());
     env.insert("BRYNHILD_PROJECT_ROOT".to_owned(), text(&surroundings.workspace));
-    env.insert("BRYNHILD_CWD".to_owned(), text(surroundings.folder()));
+    env.insert("BRYNHILD_CWD".to_owned(), text(surroundings.directory()));
     if plugin.manifest.dialect == Dialect::Brynhild {
         env.extend(plugin.settings.variable());
     }
@@ -226,9 +227,9 @@ mod tests {
     use crate::python::fixture::{plugin, surroundings};
 
     fn made(wishes: Wishes, mode: Mode) -> (Profile, Vec<Problem>, tempfile::TempDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let mut plugin = plugin(folder.path(), "p");
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let mut plugin = plugin(directory.path(), "p");
         plugin.settings.grants = wishes;
         let needs = Needs {
             payload: Path::new("/payload"),
@@ -236,16 +237,16 @@ mod tests {
             interpreter: &Interpreter::plain(Path::new("/usr/bin/python3")),
         };
         let (profile, problems) = profile(&plugin, &surroundings, &needs, mode);
-        (profile, problems, folder)
+        (profile, problems, directory)
     }
 
     #[test]
     fn without_a_grant_there_is_the_least() {
-        let (profile, problems, folder) = made(Wishes::default(), Mode::Yolo);
+        let (profile, problems, directory) = made(Wishes::default(), Mode::Yolo);
         assert_eq!(profile.access, Access::ReadOnly);
         assert_eq!(profile.own, [PathBuf::from("/data")]);
         assert_eq!(profile.network, Network::None);
-        assert!(profile.read.contains(&folder.path().join("p")));
+        assert!(profile.read.contains(&directory.path().join("p")));
         assert!(!profile.env.contains_key("SECRET") && !profile.env.contains_key("PYTHONPATH"));
         assert_eq!(profile.env["BRYNHILD_PLUGIN_NAME"], "p");
         assert!(problems.is_empty());
@@ -253,12 +254,12 @@ mod tests {
 
     #[test]
     fn a_role_in_a_home_does_not_open_the_home() {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
         let home = surroundings.home.clone().unwrap();
         fs::create_dir_all(&home).unwrap();
         fs::write(home.join("my_tools.py"), "").unwrap();
-        let mut plugin = plugin(folder.path(), "p");
+        let mut plugin = plugin(directory.path(), "p");
         plugin.manifest.dialect = Dialect::InitRunner;
         plugin.manifest.tools = vec![home.join("my_tools.py").display().to_string()];
         assert_eq!(own(&plugin, &surroundings), [plugin.root.clone()]);
@@ -274,14 +275,14 @@ mod tests {
             env: vec!["SECRET".into()],
             ..Wishes::default()
         };
-        let (profile, problems, folder) = made(wishes.clone(), Mode::Normal);
-        let base = folder.path().canonicalize().unwrap();
+        let (profile, problems, directory) = made(wishes.clone(), Mode::Normal);
+        let base = directory.path().canonicalize().unwrap();
         assert_eq!(profile.network, Network::Host);
         assert_eq!(profile.own[1..], [base.join("home/out"), base.join("work/build")]);
         assert_eq!(profile.access, Access::ReadOnly);
         assert_eq!(profile.env["SECRET"], "s");
         assert!(problems.is_empty(), "{problems:?}");
-        let (profile, _, _folder) = made(wishes, Mode::ReadOnly);
+        let (profile, _, _directory) = made(wishes, Mode::ReadOnly);
         assert_eq!((profile.network, profile.own.len()), (Network::None, 1));
     }
 
@@ -292,7 +293,7 @@ mod tests {
             exec: vec!["no-such-program".into()],
             ..Wishes::default()
         };
-        let (profile, problems, _folder) = made(wishes, Mode::Normal);
+        let (profile, problems, _directory) = made(wishes, Mode::Normal);
         assert_eq!(profile.own.len(), 1);
         assert_eq!(problems.len(), 3, "{problems:?}");
     }
@@ -301,7 +302,7 @@ mod tests {
     fn hosts_are_granted_under_the_key_that_lists_them() {
         let wishes =
             Wishes { network: NetworkWish::Hosts(vec!["example.org".into()]), ..Wishes::default() };
-        let (profile, problems, _folder) = made(wishes.clone(), Mode::Normal);
+        let (profile, problems, _directory) = made(wishes.clone(), Mode::Normal);
         let Network::Hosts(hosts) = profile.network else {
             panic!("hosts were granted");
         };
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn the_workspace_opens_with_its_protected_names_shut() {
         let wishes = Wishes { write: vec![".".into()], ..Wishes::default() };
-        let (profile, _, _folder) = made(wishes, Mode::Normal);
+        let (profile, _, _directory) = made(wishes, Mode::Normal);
         assert_eq!(profile.access, Access::Workspace);
         assert_eq!(profile.own.len(), 1);
     }

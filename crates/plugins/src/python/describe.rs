@@ -18,7 +18,7 @@ use super::interpreter::{Interpreter, Seen};
 use super::session::{Bounds, Failed};
 use super::worker::{Trouble, Worker};
 use super::{Hosts, Missing, undeclared};
-use crate::folders::Folders;
+use crate::directories::Directories;
 use crate::plugin::{Dialect, Plugin};
 
 /// How long a plugin may take with one of its files: somebody waits for the program to start.
@@ -29,7 +29,7 @@ const LONGEST_OF_ALL: Duration = Duration::from_mins(10);
 const AT_ONCE: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
 const FEW: usize = 8;
-/// How many files of one plugin, or of one folder of plugins, may end their process.
+/// How many files of one plugin, or of one directory of plugins, may end their process.
 const MOST_ENDING: usize = 32;
 /// How many may hold it up for as long as each may take.
 const MOST_HOLDING_UP: u32 = 8;
@@ -45,12 +45,12 @@ pub(crate) fn kept(
     host: &Host,
     plugins: &[&Plugin],
     missing: Missing,
-    folders: &Folders,
+    directories: &Directories,
 ) -> Vec<Kept> {
     let has_python = plugins.iter().any(|plugin| brings_python(plugin));
     let shared = if has_python { host.known_shared() } else { None };
     let mut all: Vec<Kept> =
-        plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), folders)).collect();
+        plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), directories)).collect();
     if missing == Missing::Install {
         for (kept, plugin) in all.iter_mut().zip(plugins) {
             let Some(described) = kept.described.take() else { continue };
@@ -91,11 +91,16 @@ fn brings_python(plugin: &Plugin) -> bool {
     plugin.package.is_some() || !manifest.tools.is_empty() || !manifest.providers.is_empty()
 }
 
-fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>, folders: &Folders) -> Kept {
+fn kept_one(
+    host: &Host,
+    plugin: &Plugin,
+    shared: Option<&Seen>,
+    directories: &Directories,
+) -> Kept {
     if !brings_python(plugin) {
         return Kept { described: Some(Described::empty(plugin)), stamp: None };
     }
-    let key = Files::of(plugin, folders).and_then(|files| {
+    let key = Files::of(plugin, directories).and_then(|files| {
         let seen = host.known_interpreter(plugin, &files, shared)?;
         Key::of(plugin, &seen, host.around(), files)
     });
@@ -113,10 +118,10 @@ pub(crate) async fn all(
     hosts: &Hosts,
     plugins: &[&Plugin],
     missing: Missing,
-    folders: &Folders,
+    directories: &Directories,
 ) -> Vec<Described> {
     let host = &hosts.0.host;
-    let kept = kept(host, plugins, missing, folders);
+    let kept = kept(host, plugins, missing, directories);
     for (plugin, stamp) in plugins.iter().zip(&kept).filter_map(|(plugin, kept)| {
         let stamp = kept.stamp.as_deref()?;
         Some((plugin, stamp))
@@ -194,7 +199,7 @@ async fn by(hosts: &Hosts, worker: &Arc<Worker>, plugin: &Plugin, missing: Missi
         (host.settings.on_progress)(plugin.name(), "reading its tools and providers");
     }
     // Looked at before they are read: what changes meanwhile is seen the next time.
-    let files = Files::of(plugin, &Folders::default());
+    let files = Files::of(plugin, &Directories::default());
     let mut answer = match ask_for_the_rest(worker).await {
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
@@ -256,7 +261,7 @@ fn keep(host: &Host, plugin: &Plugin, key: &Key, answer: &Answer) {
 /// they are installed with its first call.
 async fn without_packages(hosts: &Hosts, plugin: &Plugin) -> Option<Described> {
     let host = &hosts.0.host;
-    let files = Files::of(plugin, &Folders::default());
+    let files = Files::of(plugin, &Directories::default());
     let worker = hosts.worker(plugin);
     host.set_bare(plugin, true);
     let answer = ask(&worker, Packages::Pretended).await;

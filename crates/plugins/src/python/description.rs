@@ -64,7 +64,7 @@ pub struct ToolDescription {
     /// Calls that show how it is used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Value>,
-    /// Whether a person must agree before it runs.
+    /// Whether a user must agree before it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_permission: Option<bool>,
     /// `read_only`, `mutating` or `high_impact`.
@@ -369,9 +369,9 @@ mod tests {
     use crate::python::fixture::plugin;
 
     fn described(tools: &Value) -> Described {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let answer = json!({"tools": tools, "rules": [{"name": "r", "content": "c"}]});
-        Described::read(&plugin(folder.path(), "p"), serde_json::from_value(answer).unwrap())
+        Described::read(&plugin(directory.path(), "p"), serde_json::from_value(answer).unwrap())
     }
 
     #[test]

@@ -5,28 +5,28 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::interpreter;
+use crate::directories::{Directories, Kind};
 use crate::files;
-use crate::folders::{Folders, Kind};
 use crate::plugin::{Dialect, Plugin};
 use crate::stamp::{Look, Stamp};
 
-/// Files above which a folder is not followed.
+/// Files above which a directory is not followed.
 const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 16;
 /// Bytes whose content counts; of what follows, times and sizes do.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Folders that do not belong to a plugin's source.
+/// Directories that do not belong to a plugin's source.
 const SKIPPED: [&str; 8] =
     [".git", ".hg", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules", "venv"];
 
-/// What at the top of a plugin's folder has a say in which Python runs it.
+/// What at the top of a plugin's directory has a say in which Python runs it.
 const TELLING: [&str; 4] = [".venv", "venv", "requirements.txt", "pyproject.toml"];
 
-/// The files of a folder, sorted.
+/// The files of a directory, sorted.
 pub(crate) struct Files {
     found: Vec<(PathBuf, Look)>,
-    /// Whether nothing in the folder has a say in which Python runs the plugin.
+    /// Whether nothing in the directory has a say in which Python runs the plugin.
     pub(crate) is_plain: bool,
     /// Whether a process that runs goes on until a module changes, whatever else does.
     is_lasting: bool,
@@ -34,50 +34,51 @@ pub(crate) struct Files {
 
 impl Files {
     /// The files of a plugin. None where there are too many to keep track of.
-    pub(crate) fn of(plugin: &Plugin, folders: &Folders) -> Option<Self> {
+    pub(crate) fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         if is_among_others(plugin) {
             return Some(Self { found: Vec::new(), is_plain: true, is_lasting: false });
         }
         match plugin.manifest.dialect {
-            Dialect::Brynhild => Self::below(&plugin.root, folders),
-            Dialect::Lmao => Self::around(plugin, folders),
-            Dialect::InitRunner => Self::among(plugin, folders),
+            Dialect::Brynhild => Self::below(&plugin.root, directories),
+            Dialect::Lmao => Self::around(plugin, directories),
+            Dialect::InitRunner => Self::among(plugin, directories),
         }
     }
 
     /// Looks at all files below `root` that count, or at `root` where it is a file itself.
-    pub(crate) fn below(root: &Path, folders: &Folders) -> Option<Self> {
-        let mut walk = Walk { folders, found: Vec::new(), seen: HashSet::new(), is_plain: true };
-        if folders.is_file(root) {
-            walk.found.extend(folders.look(root).map(|found| (root.to_path_buf(), found)));
+    pub(crate) fn below(root: &Path, directories: &Directories) -> Option<Self> {
+        let mut walk =
+            Walk { directories, found: Vec::new(), seen: HashSet::new(), is_plain: true };
+        if directories.is_file(root) {
+            walk.found.extend(directories.look(root).map(|found| (root.to_path_buf(), found)));
         } else {
-            walk.folder(root, 0)?;
+            walk.directory(root, 0)?;
         }
         walk.found.sort_by(|a, b| a.0.cmp(&b.0));
         Some(Self { found: walk.found, is_plain: walk.is_plain, is_lasting: false })
     }
 
-    /// The files that a role's Python depends on: those that it names, and those in folders that it
-    /// names. The rest of its folder may be a whole project.
-    fn among(plugin: &Plugin, folders: &Folders) -> Option<Self> {
+    /// The files that a role's Python depends on: those that it names, and those in directories that it
+    /// names. The rest of its directory may be a whole project.
+    fn among(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         let mut found = Vec::new();
         for path in &plugin.manifest.tools {
-            found.extend(Self::below(Path::new(path), folders)?.found);
+            found.extend(Self::below(Path::new(path), directories)?.found);
         }
         let is_plain = interpreter::own_venv(&plugin.root).is_none();
         Some(Self { found, is_plain, is_lasting: false })
     }
 
     /// What lies beside the files of LMAO's plugins: they may read any of it to say what they are.
-    fn around(plugin: &Plugin, folders: &Folders) -> Option<Self> {
+    fn around(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         let files = plugin.manifest.tools.iter().map(Path::new);
         let around: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
         let is_within = |it: &Path| it.ancestors().skip(1).any(|other| around.contains(other));
         let mut found = Vec::new();
-        for folder in around.iter().filter(|it| !is_within(it)) {
-            found.extend(Self::below(folder, folders)?.found);
+        for directory in around.iter().filter(|it| !is_within(it)) {
+            found.extend(Self::below(directory, directories)?.found);
         }
-        let is_plain = !TELLING.iter().any(|name| folders.has(&plugin.root.join(name)));
+        let is_plain = !TELLING.iter().any(|name| directories.has(&plugin.root.join(name)));
         Some(Self { found, is_plain, is_lasting: true })
     }
 
@@ -125,7 +126,7 @@ impl Files {
     }
 }
 
-/// Whether an installed package has no folder of its own among the other packages.
+/// Whether an installed package has no directory of its own among the other packages.
 pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
     let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
     plugin.package.is_some() && name.ends_with("-packages")
@@ -147,19 +148,19 @@ fn stamp(hasher: &mut blake3::Hasher, found: &Look) {
 }
 
 struct Walk<'a> {
-    folders: &'a Folders,
+    directories: &'a Directories,
     found: Vec<(PathBuf, Look)>,
-    /// Folders behind links that were entered, so that links cannot lead in circles.
+    /// Directories behind links that were entered, so that links cannot lead in circles.
     seen: HashSet<(u64, u64)>,
     is_plain: bool,
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, folder: &Path, depth: usize) -> Option<()> {
+    fn directory(&mut self, directory: &Path, depth: usize) -> Option<()> {
         if depth > DEEPEST {
             return None;
         }
-        let Ok(listing) = self.folders.listing(folder) else { return Some(()) };
+        let Ok(listing) = self.directories.listing(directory) else { return Some(()) };
         if listing.is_cut {
             return None;
         }
@@ -168,22 +169,22 @@ impl Walk<'_> {
                 self.is_plain = false;
             }
             let is_skipped = SKIPPED.iter().any(|name| entry.name == *name);
-            let path = folder.join(&entry.name);
+            let path = directory.join(&entry.name);
             match entry.kind {
-                Kind::Folder if is_skipped => {}
-                Kind::Folder => self.folder(&path, depth + 1)?,
+                Kind::Directory if is_skipped => {}
+                Kind::Directory => self.directory(&path, depth + 1)?,
                 Kind::File | Kind::Link => {
-                    let Some(found) = self.folders.look(&path) else { continue };
+                    let Some(found) = self.directories.look(&path) else { continue };
                     if found.is_file() {
                         if self.found.len() == MOST_FILES {
                             return None;
                         }
                         self.found.push((path, found));
-                    } else if found.is_folder()
+                    } else if found.is_directory()
                         && !is_skipped
                         && self.seen.insert((found.device, found.number))
                     {
-                        self.folder(&path, depth + 1)?;
+                        self.directory(&path, depth + 1)?;
                     }
                 }
                 Kind::Other => {}
@@ -201,14 +202,14 @@ mod tests {
 
     fn hash(root: &Path, by: fn(&Files, &mut blake3::Hasher)) -> String {
         let mut hasher = blake3::Hasher::new();
-        by(&Files::below(root, &Folders::default()).unwrap(), &mut hasher);
+        by(&Files::below(root, &Directories::default()).unwrap(), &mut hasher);
         hasher.finalize().to_hex().to_string()
     }
 
     #[test]
     fn a_change_of_any_file_that_counts_is_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
         fs::create_dir_all(root.join("tools/__pycache__")).unwrap();
         fs::write(root.join("tools/a.py"), "1").unwrap();
         std::os::unix::fs::symlink(root, root.join("loop")).unwrap();

@@ -11,7 +11,7 @@ use testkit::Plain;
 use super::{HostSettings, Hosts, Surroundings};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 
-/// A plugin with a folder and nothing in it.
+/// A plugin with a directory and nothing in it.
 pub(crate) fn plugin(base: &Path, name: &str) -> Plugin {
     let root = base.join(name);
     std::fs::create_dir_all(&root).unwrap();

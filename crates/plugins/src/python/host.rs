@@ -51,7 +51,7 @@ pub(crate) struct Host {
     bare: Mutex<BTreeSet<PathBuf>>,
     /// Packages that plugins get with their first call.
     expected: Mutex<BTreeMap<PathBuf, Vec<String>>>,
-    /// Files that are not loaded, by their plugins: several may share a folder.
+    /// Files that are not loaded, by their plugins: several may share a directory.
     left_out: Mutex<BTreeMap<Owner, LeftOut>>,
 }
 
@@ -117,7 +117,7 @@ impl Host {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What would let a plugin do what `words` say it could not, told to the person once; `served`
+    /// What would let a plugin do what `words` say it could not, told to the user once; `served`
     /// is the plugin as its worker knows it.
     pub(crate) fn advice(&self, plugin: &Plugin, served: &Plugin, words: &str) -> Option<String> {
         if !self.settings.is_confined || plugin.manifest.dialect == Dialect::InitRunner {
@@ -153,7 +153,7 @@ impl Host {
     pub(crate) fn data(&self, plugin: &Plugin) -> PathBuf {
         match plugin.manifest.dialect {
             Dialect::Brynhild | Dialect::Lmao => self.settings.data.join(plugin.name()),
-            // Anybody may give a role a name; what is kept belongs to the one in that folder.
+            // Anybody may give a role a name; what is kept belongs to the one in that directory.
             Dialect::InitRunner => {
                 let root = plugin.root.as_os_str().as_encoded_bytes();
                 let name = format!("{}-{}", plugin.name(), &short_hash(root)[..16]);
@@ -216,7 +216,7 @@ impl Host {
     }
 
     /// The packages that bring these modules, where a plugin can be given them beside what it declares:
-    /// an environment of its author's or of the person's has what they put into it.
+    /// an environment of its author's or of the user's has what they put into it.
     pub(crate) fn lacking(
         &self,
         plugin: &Plugin,
@@ -375,14 +375,14 @@ impl Host {
     }
 }
 
-/// A plugin by its folder and its files there.
+/// A plugin by its directory and its files there.
 type Owner = (PathBuf, Vec<String>);
 
 fn owner(plugin: &Plugin) -> Owner {
     (plugin.root.clone(), plugin.manifest.tools.clone())
 }
 
-/// The venv in a plugin's own folder.
+/// The venv in a plugin's own directory.
 fn own_venv(plugin: &Plugin) -> Option<PathBuf> {
     if plugin.package.is_some() {
         return None;

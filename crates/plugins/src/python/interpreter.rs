@@ -11,7 +11,7 @@ use contract::policy::Access;
 use contract::sandbox::{Channel, Network, Profile, Spawn, Stdin};
 use serde::{Deserialize, Serialize};
 
-use super::store::{private_folder, read_json, write_json};
+use super::store::{private_directory, read_json, write_json};
 use super::{HostSettings, job};
 
 /// The oldest Python that works, as minor version of 3.
@@ -45,7 +45,7 @@ pub(crate) struct Interpreter {
     prefixes: Vec<PathBuf>,
     /// The minor version of Python 3.
     pub(crate) minor: u32,
-    /// The folders of its packages.
+    /// The directories of its packages.
     pub(crate) sites: Vec<PathBuf>,
 }
 
@@ -61,21 +61,25 @@ struct Look {
 }
 
 impl Interpreter {
-    /// The folders that must be readable. Nothing that holds a home is among them.
-    pub(crate) fn folders(&self, home: Option<&Path>) -> Vec<PathBuf> {
-        let is_wide = |folder: &Path| {
-            folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
+    /// The directories that must be readable. Nothing that holds a home is among them.
+    pub(crate) fn directories(&self, home: Option<&Path>) -> Vec<PathBuf> {
+        let is_wide = |directory: &Path| {
+            directory.parent().is_none() || home.is_some_and(|home| home.starts_with(directory))
         };
         let library = format!("lib/python3.{}", self.minor);
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         for prefix in &self.prefixes {
             if is_wide(prefix) {
-                folders.extend([prefix.join("bin"), prefix.join("include"), prefix.join(&library)]);
+                directories.extend([
+                    prefix.join("bin"),
+                    prefix.join("include"),
+                    prefix.join(&library),
+                ]);
             } else {
-                folders.push(prefix.clone());
+                directories.push(prefix.clone());
             }
         }
-        folders
+        directories
     }
 
     /// The environment that it is that of.
@@ -128,10 +132,10 @@ fn stamp(found: &Metadata) -> String {
     format!("{}.{}.{}", found.mtime(), found.mtime_nsec(), found.size())
 }
 
-/// The venv that lies in a plugin's folder.
+/// The venv that lies in a plugin's directory.
 pub(crate) fn own_venv(root: &Path) -> Option<PathBuf> {
-    [".venv", "venv"].map(|name| root.join(name)).into_iter().find(|folder| {
-        folder.join("pyvenv.cfg").is_file() && fs::symlink_metadata(python_of(folder)).is_ok()
+    [".venv", "venv"].map(|name| root.join(name)).into_iter().find(|directory| {
+        directory.join("pyvenv.cfg").is_file() && fs::symlink_metadata(python_of(directory)).is_ok()
     })
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn of_venv(venv: &Path) -> Result<Interpreter, String> {
     check_version(&program, 3, minor)?;
     let library = format!("lib/python3.{minor}");
     let mut prefixes = vec![venv.to_owned()];
-    // Where the link leads must look like a Python, so that no venv opens another folder.
+    // Where the link leads must look like a Python, so that no venv opens another directory.
     let base = real.parent().and_then(Path::parent).filter(|base| base.join(&library).is_dir());
     prefixes.extend(base.map(Path::to_owned));
     let sites = vec![venv.join(library).join("site-packages")];
@@ -191,7 +195,7 @@ pub(crate) fn shared_program(settings: &HostSettings) -> Result<PathBuf, String>
         } else {
             on_path(&named.to_string_lossy(), search_path, &surroundings.workspace)
         };
-        // The folder of an environment is accepted for its interpreter.
+        // The directory of an environment is accepted for its interpreter.
         let inside =
             || Some(surroundings.resolve(named).join("bin/python")).filter(|it| it.is_file());
         return found.or_else(inside).ok_or_else(|| {
@@ -215,13 +219,13 @@ pub(crate) fn on_path(
 ) -> Option<PathBuf> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let real_workspace = real(workspace);
-    let is_apart = |folder: &PathBuf| {
-        folder.is_absolute()
-            && !folder.starts_with(workspace)
-            && !real(folder).starts_with(&real_workspace)
+    let is_apart = |directory: &PathBuf| {
+        directory.is_absolute()
+            && !directory.starts_with(workspace)
+            && !real(directory).starts_with(&real_workspace)
     };
-    let folders = std::env::split_paths(search_path?).filter(is_apart);
-    let mut files = folders.map(|folder| folder.join(name));
+    let directories = std::env::split_paths(search_path?).filter(is_apart);
+    let mut files = directories.map(|directory| directory.join(name));
     files.find(|file| {
         fs::metadata(file)
             .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -277,14 +281,14 @@ fn key(settings: &HostSettings, payload: &Path, program: &Path) -> Option<String
     ))
 }
 
-/// The profile of a job that serves no plugin: it reads one folder and writes another.
+/// The profile of a job that serves no plugin: it reads one directory and writes another.
 pub(crate) fn bare_profile(
     settings: &HostSettings,
     read: PathBuf,
     own: PathBuf,
 ) -> Result<Profile, String> {
     let nowhere = settings.state.join("nowhere");
-    private_folder(&nowhere)
+    private_directory(&nowhere)
         .map_err(|error| format!("cannot make {}: {error}", nowhere.display()))?;
     let mut env = settings.surroundings.env.clone();
     env.retain(|name, _| !name.starts_with("PYTHON") && name != "VIRTUAL_ENV");
@@ -365,16 +369,16 @@ mod tests {
     fn a_program_of_the_project_is_not_found_on_the_search_path() {
         let base = tempfile::tempdir().expect("tempdir");
         let (work, own) = (base.path().join("work"), base.path().join("own"));
-        for folder in [work.join(".venv/bin"), own.clone()] {
-            fs::create_dir_all(&folder).expect("a folder");
-            let file = folder.join("python3");
+        for directory in [work.join(".venv/bin"), own.clone()] {
+            fs::create_dir_all(&directory).expect("a directory");
+            let file = directory.join("python3");
             fs::write(&file, "").expect("a file");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a mode");
         }
         std::os::unix::fs::symlink(work.join(".venv/bin"), base.path().join("link"))
             .expect("a link");
-        let path = |folders: &[PathBuf]| {
-            let joined = std::env::join_paths(folders).expect("a path");
+        let path = |directories: &[PathBuf]| {
+            let joined = std::env::join_paths(directories).expect("a path");
             joined.into_string().expect("text")
         };
         let all = path(&[work.join(".venv/bin"), base.path().join("link"), own.clone()]);

@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::store::private_folder;
+use super::store::private_directory;
 use files::FILES;
 
-/// The name of the folder that holds the payload: it changes with every byte of it.
+/// The name of the directory that holds the payload: it changes with every byte of it.
 pub(crate) const IDENTITY: &str = env!("PAYLOAD");
 
 /// Where the payload is, or will be.
@@ -24,7 +24,7 @@ pub(crate) fn unpack(state: &Path) -> io::Result<PathBuf> {
         return Ok(place);
     }
     let parent = state.join("python");
-    private_folder(&parent)?;
+    private_directory(&parent)?;
     let staging = tempfile::Builder::new().prefix("unpacking-").tempdir_in(&parent)?;
     write(staging.path())?;
     // What is there was changed by somebody; it goes out of the way in one step.
@@ -43,12 +43,12 @@ pub(crate) fn unpack(state: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Writes the packages that plugins import into `folder`, for work without this program.
-pub(crate) fn write_stubs(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Writes the packages that plugins import into `directory`, for work without this program.
+pub(crate) fn write_stubs(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for (name, bytes) in FILES {
         if let Some(name) = name.strip_prefix("shim/") {
-            let file = folder.join(name);
+            let file = directory.join(name);
             write_file(&file, bytes)?;
             written.push(file);
         }
@@ -56,8 +56,8 @@ pub(crate) fn write_stubs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn write(folder: &Path) -> io::Result<()> {
-    FILES.iter().try_for_each(|(name, bytes)| write_file(&folder.join(name), bytes))
+fn write(directory: &Path) -> io::Result<()> {
+    FILES.iter().try_for_each(|(name, bytes)| write_file(&directory.join(name), bytes))
 }
 
 fn write_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -78,9 +78,9 @@ fn is_intact(place: &Path) -> bool {
 }
 
 /// The number of files that are no bytecode.
-fn count(folder: &Path) -> Option<usize> {
+fn count(directory: &Path) -> Option<usize> {
     let mut total = 0;
-    for entry in fs::read_dir(folder).ok()? {
+    for entry in fs::read_dir(directory).ok()? {
         let entry = entry.ok()?;
         if entry.file_name() == "__pycache__" {
             continue;
@@ -94,8 +94,8 @@ fn count(folder: &Path) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn files_below(folder: &Path, base: &Path, found: &mut Vec<String>) {
-        for entry in fs::read_dir(folder).unwrap() {
+    fn files_below(directory: &Path, base: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(base).unwrap().to_str().unwrap().to_owned();
             if name == "tests" || name.ends_with("__pycache__") {
@@ -116,7 +116,7 @@ mod tests {
         files_below(&source, &source, &mut found);
         found.sort();
         let carried: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
-        assert_eq!(carried, found, "the list in payload/files.rs is not that of the folder");
+        assert_eq!(carried, found, "the list in payload/files.rs is not that of the directory");
     }
 
     #[test]
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn stubs_are_the_packages_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let written = write_stubs(folder.path()).unwrap();
-        assert!(folder.path().join("brynhild/__init__.py").is_file());
-        assert!(!written.is_empty() && !folder.path().join("host.py").exists());
+        let directory = tempfile::tempdir().unwrap();
+        let written = write_stubs(directory.path()).unwrap();
+        assert!(directory.path().join("brynhild/__init__.py").is_file());
+        assert!(!written.is_empty() && !directory.path().join("host.py").exists());
     }
 }

@@ -68,10 +68,10 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let (what, wanted) = if is_alone && (says(&ALONE) || is_refused && file.is_none()) {
         ("without a network", Wishes { network: NetworkWish::All, ..grants.clone() })
     } else if let Some(file) = file {
-        let folder = folder(plugin, around, file)?;
-        ("and may not write there", writing(grants, folder))
+        let directory = directory(plugin, around, file)?;
+        ("and may not write there", writing(grants, directory))
     } else if says(&SHUT) || says(&SHUT_DATABASE) {
-        ("and may not write there", writing(grants, "FOLDER".into()))
+        ("and may not write there", writing(grants, "DIRECTORY".into()))
     } else {
         return unseen(plugin, around, words);
     };
@@ -83,7 +83,7 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     }
     let setting = wanted.setting(name)?;
     Some(format!(
-        "the plugin `{name}` runs confined {what}; `{setting}` in the person's configuration lets it"
+        "the plugin `{name}` runs confined {what}; `{setting}` in the user's configuration lets it"
     ))
 }
 
@@ -119,7 +119,7 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     };
     let (name, setting) = (plugin.name(), grants.setting(plugin.name())?);
     Some(format!(
-        "the plugin `{name}` runs confined {what}; `{setting}` in the person's configuration shows it"
+        "the plugin `{name}` runs confined {what}; `{setting}` in the user's configuration shows it"
     ))
 }
 
@@ -129,9 +129,9 @@ fn quoted<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
     after.strip_prefix(": '")?.split_once('\'').map(|(quoted, _)| quoted)
 }
 
-fn writing(grants: &Wishes, folder: PathBuf) -> Wishes {
+fn writing(grants: &Wishes, directory: PathBuf) -> Wishes {
     let mut grants = grants.clone();
-    grants.write.push(folder);
+    grants.write.push(directory);
     grants
 }
 
@@ -155,9 +155,9 @@ fn file(words: &str) -> Option<&str> {
 }
 
 /// What to grant so that `file` can be written; none where nothing could be granted, or is already.
-fn folder(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf> {
+fn directory(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf> {
     let surroundings = around.surroundings;
-    let file = normalize(&surroundings.folder().join(file));
+    let file = normalize(&surroundings.directory().join(file));
     let grants = &plugin.settings.grants;
     if grants.write.iter().any(|path| file.starts_with(surroundings.resolve(path))) {
         return None;
@@ -166,14 +166,15 @@ fn folder(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf> {
         let is_kept = protected(inside).is_some();
         return (!is_kept && !around.opens_workspace).then(|| PathBuf::from("."));
     }
-    let folder = if file.starts_with(&plugin.root) { &plugin.root } else { file.parent()? };
+    let directory = if file.starts_with(&plugin.root) { &plugin.root } else { file.parent()? };
     let home = surroundings.home.as_deref();
-    let is_wide = folder.components().count() < 3 || home.is_some_and(|it| it.starts_with(folder));
-    if is_wide || folder.starts_with("/proc") || folder.starts_with("/sys") {
+    let is_wide =
+        directory.components().count() < 3 || home.is_some_and(|it| it.starts_with(directory));
+    if is_wide || directory.starts_with("/proc") || directory.starts_with("/sys") {
         return None;
     }
-    let in_home = home.and_then(|home| folder.strip_prefix(home).ok());
-    Some(in_home.map_or_else(|| folder.to_owned(), |inside| Path::new("~").join(inside)))
+    let in_home = home.and_then(|home| directory.strip_prefix(home).ok());
+    Some(in_home.map_or_else(|| directory.to_owned(), |inside| Path::new("~").join(inside)))
 }
 
 #[cfg(test)]
@@ -182,11 +183,11 @@ mod tests {
     use crate::python::fixture::{plugin, surroundings};
 
     fn told(words: &str, grants: Wishes, mode: Mode) -> Option<String> {
-        let folder = tempfile::tempdir().unwrap();
-        let surroundings = surroundings(folder.path());
-        let mut plugin = plugin(&folder.path().join("home/plugins"), "p");
+        let directory = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(directory.path());
+        let mut plugin = plugin(&directory.path().join("home/plugins"), "p");
         plugin.settings.grants = grants;
-        let home = folder.path().join("data/home");
+        let home = directory.path().join("data/home");
         let words = words.replace("ROOT", plugin.root.to_str().unwrap());
         let words = words.replace("OWN", home.to_str().unwrap());
         let around = Around {
@@ -214,13 +215,14 @@ mod tests {
         ] {
             assert_eq!(grant(words), network, "{words}");
         }
-        let written =
-            |folder: &str| format!(r#"plugins: {{p: {{sandbox: {{"write":["{folder}"]}}}}}}"#);
+        let written = |directory: &str| {
+            format!(r#"plugins: {{p: {{sandbox: {{"write":["{directory}"]}}}}}}"#)
+        };
         let error = "OSError: [Errno 30] Read-only file system: ";
         assert_eq!(grant(&format!("{error}'out.txt'")), written("."));
         assert_eq!(grant(&format!("{error}'ROOT/state.json'")), written("~/plugins/p"));
         assert_eq!(grant(&format!("{error}'/srv/data/x'")), written("/srv/data"));
-        assert_eq!(grant("OperationalError: unable to open database file"), written("FOLDER"));
+        assert_eq!(grant("OperationalError: unable to open database file"), written("DIRECTORY"));
         let refused = "PermissionError: [Errno 13] Permission denied: '/srv/data/x'";
         assert_eq!(grant(refused), written("/srv/data"));
     }
@@ -255,7 +257,7 @@ mod tests {
         assert_eq!(grant("p: line 2: sh: command not found"), granted(r#""exec":["sh"]"#));
         assert_eq!(grant("env: ‘sh’: No such file or directory"), "");
         assert_eq!(grant("open: out.txt: Read-only file system"), "");
-        assert_eq!(grant(": Read-only file system"), granted(r#""write":["FOLDER"]"#));
+        assert_eq!(grant(": Read-only file system"), granted(r#""write":["DIRECTORY"]"#));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Files that only we write: private folders, and JSON that is replaced whole or not at all.
+//! Files that only we write: private directories, and JSON that is replaced whole or not at all.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
@@ -8,9 +8,9 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Makes a folder, and those above it, for this user alone.
-pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+/// Makes a directory, and those above it, for this user alone.
+pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 /// Reads a JSON file; nothing where it is missing or not what is wanted.
@@ -21,9 +21,9 @@ pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Option<T> {
 /// Writes a JSON file in one step.
 pub(crate) fn write_json(file: &Path, value: &impl Serialize) -> io::Result<()> {
     let bytes = serde_json::to_vec(value)?;
-    let folder = file.parent().ok_or_else(|| io::Error::other("a file in no folder"))?;
-    private_folder(folder)?;
-    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    let directory = file.parent().ok_or_else(|| io::Error::other("a file in no directory"))?;
+    private_directory(directory)?;
+    let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
     temporary.write_all(&bytes)?;
     temporary.persist(file)?;
     Ok(())

@@ -24,9 +24,9 @@ use super::fixture::{self, Heard};
 use super::{Described, HostSettings, Hosts, Missing};
 use crate::plugin::Plugin;
 
-/// A folder with a host and one plugin in it.
+/// A directory with a host and one plugin in it.
 struct World {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     hosts: Hosts,
     heard: Heard,
     plugin: Plugin,
@@ -35,9 +35,9 @@ struct World {
 impl World {
     /// A plugin `demo` with these files.
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (hosts, heard) = fixture::hosts(folder.path());
-        let mut plugin = fixture::plugin(folder.path(), "demo");
+        let directory = tempfile::tempdir().unwrap();
+        let (hosts, heard) = fixture::hosts(directory.path());
+        let mut plugin = fixture::plugin(directory.path(), "demo");
         for (name, text) in files {
             write(&plugin.root.join(name), text);
             match name.split('/').next() {
@@ -46,12 +46,12 @@ impl World {
                 _ => {}
             }
         }
-        Self { folder, hosts, heard, plugin }
+        Self { directory, hosts, heard, plugin }
     }
 
     /// A host of a later run, which finds what this one left.
     fn again(&self) -> Hosts {
-        fixture::hosts(self.folder.path()).0
+        fixture::hosts(self.directory.path()).0
     }
 
     async fn described(&self) -> Described {

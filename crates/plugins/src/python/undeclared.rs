@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn what_could_not_be_had_is_left_alone_for_a_while() {
-        let folder = tempfile::tempdir().unwrap();
-        let undeclared = || Undeclared::new(folder.path().join("undeclared.json"));
-        let plugin = plugin(folder.path(), "p");
+        let directory = tempfile::tempdir().unwrap();
+        let undeclared = || Undeclared::new(directory.path().join("undeclared.json"));
+        let plugin = plugin(directory.path(), "p");
         let wanted = packages(&["yaml".to_owned(), "evil".to_owned()]);
         assert_eq!(wanted, ["pyyaml"]);
         assert!(undeclared().may_try(&plugin, &wanted));

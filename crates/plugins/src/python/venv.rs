@@ -9,7 +9,7 @@ use std::time::Duration;
 use contract::sandbox::{Channel, Network, Spawn, Stdin};
 
 use super::interpreter::{Interpreter, bare_profile, of_venv};
-use super::store::{private_folder, short_hash};
+use super::store::{private_directory, short_hash};
 use super::{HostSettings, job};
 use crate::files::{Boundary, Refusal, read};
 use crate::plugin::{Dialect, Plugin};
@@ -73,7 +73,7 @@ fn requirements(text: &str) -> Result<Vec<String>, String> {
         if line.starts_with('-') {
             return Err(format!(
                 "`{line}` in requirements.txt is an option of pip, which is not used here; list \
-                 packages, or make a venv `.venv` in the plugin's folder yourself"
+                 packages, or make a venv `.venv` in the plugin's directory yourself"
             ));
         }
         // Hashes of single files cannot stand on a command line.
@@ -169,7 +169,7 @@ pub(crate) async fn make(
         fs::remove_dir_all(&venv)
             .map_err(|error| format!("cannot remove {}: {error}", venv.display()))?;
     }
-    private_folder(&venv).map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
+    private_directory(&venv).map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
     // What a plugin does not declare it may also find where its Python has it.
     let site = declared(plugin)?.is_empty().then_some("--system-site-packages");
     let work = Work { base, root: &plugin.root, venv: &venv };
@@ -190,8 +190,8 @@ pub(crate) async fn make(
 async fn lock(venv: &Path) -> Result<fs::File, String> {
     let file = venv.with_extension("lock");
     let fault = |error: std::io::Error| format!("cannot lock {}: {error}", file.display());
-    if let Some(folder) = file.parent() {
-        private_folder(folder).map_err(fault)?;
+    if let Some(directory) = file.parent() {
+        private_directory(directory).map_err(fault)?;
     }
     let lock = fs::File::create(&file).map_err(fault)?;
     let deadline = tokio::time::Instant::now() + MAKING + INSTALLING;
@@ -211,7 +211,7 @@ async fn lock(venv: &Path) -> Result<fs::File, String> {
 #[derive(Clone, Copy)]
 struct Work<'a> {
     base: &'a Interpreter,
-    /// The plugin's folder.
+    /// The plugin's directory.
     root: &'a Path,
     venv: &'a Path,
 }
@@ -266,7 +266,7 @@ async fn command(
     let spawn = Spawn {
         program: program.to_owned(),
         args,
-        // Packages may lie in the plugin's own folder.
+        // Packages may lie in the plugin's own directory.
         cwd: root.to_owned(),
         stdin: Stdin::Null,
         channel: Channel::None,
@@ -274,7 +274,7 @@ async fn command(
         home: None,
     };
     let mut profile = bare_profile(settings, base.program.clone(), venv.to_owned())?;
-    profile.read = base.folders(settings.surroundings.home.as_deref());
+    profile.read = base.directories(settings.surroundings.home.as_deref());
     profile.read.push(root.to_owned());
     profile.network = Network::Host;
     let surroundings = &settings.surroundings;
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn packages_come_from_the_manifest_and_both_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut plugin = plugin(folder.path(), "p");
+        let directory = tempfile::tempdir().unwrap();
+        let mut plugin = plugin(directory.path(), "p");
         plugin.manifest.dependencies = vec!["b>=1".into()];
         let write = |name: &str, text: &str| fs::write(plugin.root.join(name), text).unwrap();
         write("requirements.txt", "# list\na==1 # pinned\n\nb>=1\nBrynhild>=0.1\n");
@@ -327,8 +327,8 @@ mod tests {
 
     #[test]
     fn an_option_is_no_package() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut plugin = plugin(folder.path(), "p");
+        let directory = tempfile::tempdir().unwrap();
+        let mut plugin = plugin(directory.path(), "p");
         plugin.manifest.dependencies = vec!["--index-url=http://evil".into()];
         assert!(declared(&plugin).unwrap_err().contains("no name of a package"));
         assert!(requirements("-r other.txt").unwrap_err().contains("option of pip"));

@@ -107,7 +107,7 @@ pub(crate) struct Initialize<'a> {
     pub(crate) protocol: u32,
     pub(crate) dialect: &'static str,
     pub(crate) plugin: Subject<'a>,
-    /// A folder that is to be its home; none where it has the person's.
+    /// A directory that is to be its home; none where it has the user's.
     pub(crate) home: Option<String>,
     pub(crate) cwd: String,
     pub(crate) project_root: String,

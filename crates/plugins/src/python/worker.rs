@@ -20,7 +20,7 @@ use super::health::{Health, Leave};
 use super::host::{Host, Unready};
 use super::interpreter::Interpreter;
 use super::session::{Bounds, Cause, Failed, Opening, Session, Stream};
-use super::store::private_folder;
+use super::store::private_directory;
 use super::wire::{Initialize, PROTOCOL, Subject};
 use crate::plugin::{Dialect, NetworkWish, Plugin};
 
@@ -93,7 +93,7 @@ impl Worker {
         }
     }
 
-    /// One that serves nothing but a provider: what the person granted it of the network is the way
+    /// One that serves nothing but a provider: what the user granted it of the network is the way
     /// to the model, which every mode needs.
     pub(crate) fn that_answers(host: Arc<Host>, plugin: Plugin) -> Self {
         Self { keeps_network: true, ..Self::new(host, plugin) }
@@ -239,7 +239,7 @@ impl Worker {
         })?;
         let payload = self.host.payload().map_err(Trouble::Unready)?;
         let data = self.host.data(plugin);
-        private_folder(&data).map_err(|error| {
+        private_directory(&data).map_err(|error| {
             Trouble::Unready(format!("cannot make {}: {error}", data.display()))
         })?;
         let settings = &self.host.settings;
@@ -255,7 +255,7 @@ impl Worker {
         let spawn = Spawn {
             program: interpreter.program.clone(),
             args: arguments(&interpreter, &payload, &data),
-            cwd: settings.surroundings.folder().to_owned(),
+            cwd: settings.surroundings.directory().to_owned(),
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
@@ -300,7 +300,7 @@ impl Worker {
                 package: package.map(|it| json!({"name": it.name, "version": it.version})),
             },
             home: settings.is_confined.then(|| text(&home_among(data))),
-            cwd: text(settings.surroundings.folder()),
+            cwd: text(settings.surroundings.directory()),
             project_root: text(&settings.surroundings.workspace),
             config: &settings.config,
             settings: &plugin.settings.own,

@@ -1,4 +1,4 @@
-//! Sends a request and reads the answer. Goes to no private address that the person has not named,
+//! Sends a request and reads the answer. Goes to no private address that the user has not named,
 //! by whatever name it is reached, and follows no redirect.
 
 use std::error::Error;
@@ -129,7 +129,7 @@ impl Clients {
         }
     }
 
-    /// What looks up the names of an address; none where the person lets it lead anywhere.
+    /// What looks up the names of an address; none where the user lets it lead anywhere.
     pub(super) fn resolver(&self, url: &Url) -> Result<Option<Arc<dyn Resolve>>, String> {
         if self.allows(url) {
             return Ok(None);

@@ -72,7 +72,7 @@ fn all_names_are_read_in_their_order() {
 }
 
 #[test]
-fn a_working_folder_outside_of_the_root_adds_nothing() {
+fn a_working_directory_outside_of_the_root_adds_nothing() {
     let project = Project::new();
     project.write("root/AGENTS.md", "root");
     project.write("global/AGENTS.md", "elsewhere");
@@ -151,7 +151,7 @@ fn links_out_of_the_root_are_refused() {
 }
 
 #[test]
-fn a_folder_that_is_a_link_out_of_the_root_is_refused() {
+fn a_directory_that_is_a_link_out_of_the_root_is_refused() {
     let project = Project::new();
     project.write("elsewhere/rules.md", "password");
     symlink("../elsewhere", project.path("root/.brynhild")).unwrap();
@@ -191,7 +191,7 @@ fn a_pipe_does_not_block() {
 }
 
 #[test]
-fn a_deep_working_folder_is_walked() {
+fn a_deep_working_directory_is_walked() {
     let project = Project::new();
     let deep = "d/".repeat(500);
     project.write(&format!("root/{deep}AGENTS.md"), "deep");
@@ -255,7 +255,7 @@ fn an_import_from_elsewhere_is_told_and_left_out() {
 }
 
 #[test]
-fn rules_in_a_folder_of_claude_s_are_read_and_say_what_they_are_about() {
+fn rules_in_a_directory_of_claude_s_are_read_and_say_what_they_are_about() {
     let project = Project::new();
     project.write("root/CLAUDE.md", "first");
     project.write("root/.claude/rules/style.md", "use tabs");

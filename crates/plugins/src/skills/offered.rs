@@ -1,11 +1,11 @@
-//! A skill that a package offers through an entry point: plain data, checked like a folder's.
+//! A skill that a package offers through an entry point: plain data, checked like a directory's.
 
 use std::path::{Path, PathBuf};
 
 use contract::skill::Skill;
 use serde_json::Value;
 
-use super::folder::{self, DESCRIPTION_LIMIT};
+use super::directory::{self, DESCRIPTION_LIMIT};
 use crate::hidden;
 use crate::problem::Problem;
 
@@ -17,7 +17,7 @@ pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
     let front = item.get("frontmatter").filter(|front| front.is_object()).unwrap_or(item);
     let words = |key: &str| front.get(key).and_then(Value::as_str);
     let name = words("name").unwrap_or_default().to_owned();
-    if let Some(fault) = folder::fault_of_name(&name) {
+    if let Some(fault) = directory::fault_of_name(&name) {
         let hint = "use 1 to 64 lower-case letters, digits and hyphens";
         return Err(wrong(format!("the skill's name {name:?} {fault}"), hint));
     }
@@ -29,7 +29,7 @@ pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
     }
     let tools = front.get("allowed-tools").or_else(|| front.get("allowed_tools"));
     let allowed_tools = match tools {
-        Some(Value::String(text)) => folder::split_tools(text, folder::separates_tools),
+        Some(Value::String(text)) => directory::split_tools(text, directory::separates_tools),
         Some(Value::Array(items)) => {
             items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
         }
@@ -43,13 +43,13 @@ pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
         license: words("license").map(str::to_owned),
         allowed_tools,
         body: hidden::strip(body).text.trim().to_owned(),
-        folder: item.get("path").and_then(Value::as_str).and_then(own_folder),
+        directory: item.get("path").and_then(Value::as_str).and_then(own_directory),
     })
 }
 
-/// The folder of a skill that has one.
-fn own_folder(path: &str) -> Option<PathBuf> {
+/// The directory of a skill that has one.
+fn own_directory(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
-    let folder = if path.is_file() { path.parent()? } else { path };
-    folder.join("SKILL.md").is_file().then(|| folder.canonicalize().ok()).flatten()
+    let directory = if path.is_file() { path.parent()? } else { path };
+    directory.join("SKILL.md").is_file().then(|| directory.canonicalize().ok()).flatten()
 }

@@ -1,4 +1,4 @@
-//! The strict check of a skill's folder, for the one who writes it: everything that any program
+//! The strict check of a skill's directory, for the one who writes it: everything that any program
 //! which reads skills could stumble over.
 
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{BODY_LINES_LIMIT, folder};
+use super::{BODY_LINES_LIMIT, directory};
 use crate::files::Boundary;
 use crate::frontmatter::{self, Document, Reading};
 use crate::hidden;
@@ -18,24 +18,24 @@ const KEYS: [&str; 6] =
 
 const COMPATIBILITY_LIMIT: usize = 500;
 
-/// Checks the skill in a folder (or of a `SKILL.md`) strictly. Without problems it works everywhere.
+/// Checks the skill in a directory (or of a `SKILL.md`) strictly. Without problems it works everywhere.
 pub fn validate(path: &Path) -> Vec<Problem> {
     let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let folder = match canonical.parent() {
+    let directory = match canonical.parent() {
         Some(parent) if canonical.is_file() => parent,
         _ => &canonical,
     };
-    let Some(file) = folder::skill_file(folder) else {
+    let Some(file) = directory::skill_file(directory) else {
         return vec![Problem::new(
             path,
             "there is no `SKILL.md` here",
-            "name the folder that holds the skill's `SKILL.md`",
+            "name the directory that holds the skill's `SKILL.md`",
         )];
     };
     let mut check = Check { file: &file, problems: Vec::new() };
-    let boundary = [folder.to_path_buf()];
-    match folder::read(&file, Boundary::Within(&boundary)) {
-        Ok(text) => check.text(&text, folder.file_name().unwrap_or_default()),
+    let boundary = [directory.to_path_buf()];
+    match directory::read(&file, Boundary::Within(&boundary)) {
+        Ok(text) => check.text(&text, directory.file_name().unwrap_or_default()),
         Err(problem) => check.problems.push(problem),
     }
     check.problems
@@ -51,7 +51,7 @@ impl Check<'_> {
         self.problems.push(Problem::new(self.file, what, hint));
     }
 
-    fn text(&mut self, text: &str, folder: &OsStr) {
+    fn text(&mut self, text: &str, directory: &OsStr) {
         let stripped = hidden::strip(text);
         if let Some(report) = stripped.report {
             self.report(report, hidden::HINT);
@@ -60,7 +60,7 @@ impl Check<'_> {
             Ok(document) => document,
             Err(error) => return self.report(error.what, error.hint),
         };
-        self.name(&document, folder);
+        self.name(&document, directory);
         self.description(&document);
         self.optional_keys(&document);
         let lines = document.body.lines().count();
@@ -74,22 +74,22 @@ impl Check<'_> {
         }
     }
 
-    fn name(&mut self, document: &Document<'_>, folder: &OsStr) {
+    fn name(&mut self, document: &Document<'_>, directory: &OsStr) {
         let place = document.place_of("name");
-        let hint = "use 1 to 64 lower-case letters, digits and hyphens, as in the folder's name";
+        let hint = "use 1 to 64 lower-case letters, digits and hyphens, as in the directory's name";
         let Some(Value::String(name)) = document.keys.get("name") else {
             return self.report(format!("{place}`name` is missing or not text"), hint);
         };
-        if let Some(fault) = folder::fault_of_name(name) {
+        if let Some(fault) = directory::fault_of_name(name) {
             self.report(format!("{place}the name {name:?} {fault}"), hint);
         }
         if name.contains("--") {
             self.report(format!("{place}the name has two hyphens in a row"), hint);
         }
-        if folder != OsStr::new(name) {
-            let folder = folder.to_string_lossy();
+        if directory != OsStr::new(name) {
+            let directory = directory.to_string_lossy();
             self.report(
-                format!("{place}the name {name:?} differs from the folder's, {folder:?}"),
+                format!("{place}the name {name:?} differs from the directory's, {directory:?}"),
                 "rename one of them",
             );
         }
@@ -105,7 +105,7 @@ impl Check<'_> {
             self.report(format!("{place}`description` is empty"), hint);
         }
         let length = text.chars().count();
-        if length > folder::DESCRIPTION_LIMIT {
+        if length > directory::DESCRIPTION_LIMIT {
             self.report(format!("{place}`description` has {length} characters"), hint);
         }
         if let Some(report) = hidden::strip(text).report {
@@ -152,8 +152,8 @@ fn fault_of_tools(value: &Value) -> Option<&'static str> {
         Value::Array(items) if items.iter().all(Value::is_string) => None,
         Value::Array(_) => Some("has entries that are not text"),
         Value::String(text)
-            if folder::split_tools(text, folder::separates_tools)
-                != folder::split_tools(text, char::is_whitespace) =>
+            if directory::split_tools(text, directory::separates_tools)
+                != directory::split_tools(text, char::is_whitespace) =>
         {
             Some("is separated by commas; use blanks or a list")
         }

@@ -26,9 +26,9 @@ impl World {
         path
     }
 
-    fn skill(&self, folder: &str, name: &str) -> PathBuf {
-        let text = format!("---\nname: {name}\ndescription: from {folder}\n---\nbody\n");
-        self.write(&format!("{folder}/SKILL.md"), text)
+    fn skill(&self, directory: &str, name: &str) -> PathBuf {
+        let text = format!("---\nname: {name}\ndescription: from {directory}\n---\nbody\n");
+        self.write(&format!("{directory}/SKILL.md"), text)
     }
 
     fn discover(&self) -> Found {
@@ -37,7 +37,7 @@ impl World {
                 global: vec![self.path("global")],
                 custom: vec![self.path("custom")],
                 project: [".brynhild", ".agents", ".claude"]
-                    .map(|folder| self.path(&format!("project/{folder}/skills")))
+                    .map(|directory| self.path(&format!("project/{directory}/skills")))
                     .to_vec(),
                 cache: Some(self.path("cache/skills.json")),
             },
@@ -58,7 +58,7 @@ impl World {
 
     /// The one skill made of a text, and the problems.
     fn read(&self, text: &str) -> (Option<Skill>, Vec<String>) {
-        self.write("global/folder/SKILL.md", text);
+        self.write("global/directory/SKILL.md", text);
         let (mut skills, problems) = self.found();
         assert!(skills.len() <= 1);
         (skills.pop(), problems)
@@ -78,8 +78,8 @@ fn the_built_in_skills_are_there_and_pass_the_strict_check() {
         assert_eq!(skill.source, "builtin");
         assert!((40..=100).contains(&body_lines(skill)), "{}", skill.name);
         assert!(references(skill).is_empty() && scripts(skill).is_empty());
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
-        assert_eq!(validate(&folder.join(&skill.name)), []);
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
+        assert_eq!(validate(&directory.join(&skill.name)), []);
     }
 }
 
@@ -113,7 +113,7 @@ fn later_project_places_win_over_earlier_ones() {
 }
 
 #[test]
-fn only_folders_directly_in_a_place_are_skills() {
+fn only_directories_directly_in_a_place_are_skills() {
     let world = World::new();
     world.skill("global/a", "a");
     world.skill("global/a/nested", "nested");
@@ -154,7 +154,7 @@ fn a_whole_skill_is_read() {
             license: Some("MIT".into()),
             allowed_tools: vec!["Read".into(), "Bash(git log:*)".into()],
             body: "# Title\n\nText".into(),
-            folder: Some(world.path("global/folder")),
+            directory: Some(world.path("global/directory")),
         }
     );
 }
@@ -182,9 +182,9 @@ fn allowed_tools_that_make_no_sense_are_left_out() {
 }
 
 #[test]
-fn a_skill_without_a_name_takes_that_of_its_folder() {
+fn a_skill_without_a_name_takes_that_of_its_directory() {
     let (skill, problems) = World::new().read("---\ndescription: b\n---\n");
-    assert_eq!(skill.unwrap().name, "folder");
+    assert_eq!(skill.unwrap().name, "directory");
     assert_eq!(problems.len(), 1);
 }
 
@@ -197,7 +197,7 @@ fn values_that_lack_quotes_are_read_and_reported() {
 }
 
 #[test]
-fn a_name_that_cannot_be_gives_way_to_that_of_the_folder() {
+fn a_name_that_cannot_be_gives_way_to_that_of_the_directory() {
     for (keys, expected) in [
         ("description: b\nname: A", "line 3: the name \"A\" has other"),
         ("name: a b\ndescription: b", "line 2: the name \"a b\" has other"),
@@ -206,7 +206,7 @@ fn a_name_that_cannot_be_gives_way_to_that_of_the_folder() {
     ] {
         let (skill, problems) = World::new().read(&format!("---\n{keys}\n---\nbody"));
         let name = skill.unwrap().name;
-        let used = format!("its folder's is used: {name}");
+        let used = format!("its directory's is used: {name}");
         assert!(problems[0].contains(expected) && problems[0].contains(&used), "{problems:?}");
     }
 }
@@ -251,7 +251,7 @@ fn references_and_scripts_are_listed() {
         "references/two.txt",
         "references/one.md",
         "references/.hidden",
-        "references/folder/deep.md",
+        "references/directory/deep.md",
         "notes.md",
         ".secret.md",
         "data.csv",

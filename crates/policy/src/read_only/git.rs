@@ -186,8 +186,8 @@ pub(crate) fn check(args: &[Word]) -> Knowledge {
             return checked(1, Ok(looked));
         }
         if text == "-C" && at == 0 {
-            // Whoever asks takes all paths from that folder.
-            if folder(args).is_none() {
+            // Whoever asks takes all paths from that directory.
+            if directory(args).is_none() {
                 return checked(1, Err(Doubt::new("it works on another repository")));
             }
             looked.names.push(Operand::plain("."));
@@ -211,15 +211,16 @@ pub(crate) fn check(args: &[Word]) -> Knowledge {
     checked(2 + at, outcome)
 }
 
-/// The folder that git goes to before anything else, where that is below the one it runs in.
-pub(crate) fn folder(args: &[Word]) -> Option<&str> {
-    let [option, folder, rest @ ..] = args else { return None };
+/// The directory that git goes to before anything else, where that is below the one it runs in.
+pub(crate) fn directory(args: &[Word]) -> Option<&str> {
+    let [option, directory, rest @ ..] = args else { return None };
     let is_below = |text: &str| {
         !text.is_empty() && !text.starts_with(['/', '-']) && !text.split('/').any(|it| it == "..")
     };
-    let searches = rest.iter().any(|word| word.text == "grep") && folder.text != ".";
-    let is_folder = option.text == "-C" && !folder.glob && is_below(&folder.text) && !searches;
-    is_folder.then_some(folder.text.as_str())
+    let searches = rest.iter().any(|word| word.text == "grep") && directory.text != ".";
+    let is_directory =
+        option.text == "-C" && !directory.glob && is_below(&directory.text) && !searches;
+    is_directory.then_some(directory.text.as_str())
 }
 
 impl Subcommand {

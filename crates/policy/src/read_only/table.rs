@@ -1,4 +1,4 @@
-//! Programs that show files, folders and facts.
+//! Programs that show files, directories and facts.
 
 use std::sync::LazyLock;
 

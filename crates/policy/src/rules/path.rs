@@ -63,7 +63,7 @@ impl PathPattern {
             return None;
         }
         let text = match text.strip_suffix('/') {
-            Some(folder) => format!("{folder}/**"),
+            Some(directory) => format!("{directory}/**"),
             None => text.to_owned(),
         };
         let is_plain = |name: &&str| !name.contains(['*', '?', '[', ']', '{', '}', ',']);
@@ -95,19 +95,19 @@ impl PathPattern {
         }
     }
 
-    /// Whether what a deny or ask rule spells out before its first wildcard lies below `folder`.
-    pub(crate) fn begins_below(&self, folder: &Path, places: &Places) -> bool {
-        let folder = format!("{}/", folder.display()).to_lowercase();
+    /// Whether what a deny or ask rule spells out before its first wildcard lies below `directory`.
+    pub(crate) fn begins_below(&self, directory: &Path, places: &Places) -> bool {
+        let directory = format!("{}/", directory.display()).to_lowercase();
         let is_wild = |part: &&str| part.contains(['*', '?', '[']);
         self.spellings.iter().filter(|it| !it.starts_with(['*', '?', '['])).any(|spelling| {
             full(spelling, places).is_some_and(|full| {
                 let known: Vec<&str> = full.split('/').take_while(|part| !is_wild(part)).collect();
-                known.join("/").to_lowercase().starts_with(&folder)
+                known.join("/").to_lowercase().starts_with(&directory)
             })
         })
     }
 
-    /// Whether a deny or ask rule means such a file in whichever folder it lies: the names of folders above
+    /// Whether a deny or ask rule means such a file in whichever directory it lies: the names of directories above
     /// it say nothing.
     pub(crate) fn is_anywhere(&self) -> bool {
         let is_name = |it: &String| {
@@ -120,7 +120,7 @@ impl PathPattern {
     /// The last name in each of its spellings that says something, in lower case: no file is meant
     /// without one on its way that fits.
     pub(crate) fn last_names(&self) -> Vec<String> {
-        // What stands for a folder of another name fits any.
+        // What stands for a directory of another name fits any.
         let last = |it: &String| match it.rsplit('/').find(|name| *name != "**") {
             None | Some("~" | ".") => String::from("*"),
             Some(name) => name.to_lowercase(),
@@ -140,16 +140,17 @@ impl PathPattern {
         spelled.flat_map(|it| meant(it, places)).map(start).collect()
     }
 
-    /// Whether files that a deny or ask rule means may lie below `folder`.
-    pub(crate) fn may_lie_below(&self, folder: &Path, places: &Places) -> bool {
+    /// Whether files that a deny or ask rule means may lie below `directory`.
+    pub(crate) fn may_lie_below(&self, directory: &Path, places: &Places) -> bool {
         let is_anywhere = |it: &String| !it.contains('/') || it.starts_with(['*', '?', '[']);
         let is_within = |it: &String| {
             let known = it.split('/').take_while(|part| !part.contains(['*', '?', '[']));
             let known = known.collect::<Vec<_>>().join("/");
-            full(&known, places).is_some_and(|full| folder.starts_with(normalize(Path::new(&full))))
+            full(&known, places)
+                .is_some_and(|full| directory.starts_with(normalize(Path::new(&full))))
         };
         self.spellings.iter().any(|it| is_anywhere(it) || is_within(it))
-            || self.begins_below(folder, places)
+            || self.begins_below(directory, places)
     }
 
     /// Whether `text` could be a part of a matching path: a quick look before the full one.
@@ -186,7 +187,7 @@ fn could_mean(text: &str, path: &(String, Reading), places: &Places) -> bool {
     meant(text, places).any(|pattern| fits(&within(&pattern), (&path.0, path.1)))
 }
 
-/// A pattern for a folder and all that is in it, in lower case.
+/// A pattern for a directory and all that is in it, in lower case.
 fn within(pattern: &str) -> String {
     format!("{}/**", pattern.to_lowercase())
 }
@@ -201,7 +202,7 @@ fn fits(pattern: &str, path: (&str, Reading)) -> bool {
 fn meant(text: &str, places: &Places) -> impl Iterator<Item = String> {
     // Some write a path of the project with a slash before it; two are the root for certain.
     let rooted = text.strip_prefix('/').filter(|rest| !rest.starts_with('/'));
-    // A bare name means that name anywhere, and a folder means what is in it.
+    // A bare name means that name anywhere, and a directory means what is in it.
     let bare = (!text.contains('/')).then(|| format!("**/{text}"));
     let rooted = rooted.and_then(|rest| full(rest, places));
     full(text, places).into_iter().chain(rooted).chain(bare)

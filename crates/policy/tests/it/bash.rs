@@ -10,7 +10,7 @@ use policy::Judge;
 
 use crate::setting::{bash, judge, run};
 
-/// Writes down the folder and the words of each program. Builtins are off, so that they are written
+/// Writes down the directory and the words of each program. Builtins are off, so that they are written
 /// down too; `printf` does the writing.
 const PRELUDE: &str = r#"
 exec 63>>"$WITNESS"
@@ -158,34 +158,34 @@ impl Chance {
     }
 }
 
-/// A folder to run texts in.
+/// A directory to run texts in.
 struct Witness {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Witness {
     fn new(name: &str) -> Self {
         let name = format!("policy-witness-{name}-{}", std::process::id());
         fs::create_dir_all(std::env::temp_dir().join(&name).join("work/src")).unwrap();
-        let folder = fs::canonicalize(std::env::temp_dir().join(name)).unwrap();
-        fs::write(folder.join("prelude"), PRELUDE).unwrap();
-        fs::write(folder.join("work/src/main.rs"), "").unwrap();
-        Self { folder }
+        let directory = fs::canonicalize(std::env::temp_dir().join(name)).unwrap();
+        fs::write(directory.join("prelude"), PRELUDE).unwrap();
+        fs::write(directory.join("work/src/main.rs"), "").unwrap();
+        Self { directory }
     }
 
-    /// The programs that Bash runs, each with its folder as below `/w`.
+    /// The programs that Bash runs, each with its directory as below `/w`.
     #[expect(clippy::disallowed_methods, reason = "the witness is another program")]
     fn programs(&self, text: &str) -> Vec<(PathBuf, Vec<String>)> {
-        let log = self.folder.join("log");
+        let log = self.directory.join("log");
         fs::write(&log, "").unwrap();
         let output = Command::new("/bin/bash")
             .args(["--norc", "--noprofile", "-c", text])
             .env_clear()
             .env("PATH", "/nowhere")
             .env("LC_ALL", "C.UTF-8")
-            .env("BASH_ENV", self.folder.join("prelude"))
+            .env("BASH_ENV", self.directory.join("prelude"))
             .env("WITNESS", &log)
-            .current_dir(self.folder.join("work"))
+            .current_dir(self.directory.join("work"))
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -194,17 +194,18 @@ impl Witness {
         let mut fields =
             bytes.split(|b| *b == 0).map(|it| String::from_utf8_lossy(it).into_owned());
         let mut found = Vec::new();
-        while let (Some(folder), Some(count)) = (fields.next(), fields.next()) {
-            let inner = Path::new(&folder).strip_prefix(self.folder.join("work"));
-            let folder = inner.map_or(PathBuf::from(&folder), |inner| Path::new("/w").join(inner));
-            found.push((folder, fields.by_ref().take(count.parse().unwrap()).collect()));
+        while let (Some(directory), Some(count)) = (fields.next(), fields.next()) {
+            let inner = Path::new(&directory).strip_prefix(self.directory.join("work"));
+            let directory =
+                inner.map_or(PathBuf::from(&directory), |inner| Path::new("/w").join(inner));
+            found.push((directory, fields.by_ref().take(count.parse().unwrap()).collect()));
         }
         found
     }
 
     /// Names of files that were written.
     fn left(&self) -> Vec<String> {
-        let names = fs::read_dir(self.folder.join("work")).unwrap();
+        let names = fs::read_dir(self.directory.join("work")).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
         names.filter(|name| name != "src").collect()
     }
@@ -213,7 +214,7 @@ impl Witness {
 impl Drop for Witness {
     fn drop(&mut self) {
         // What stays is below the directory for temporary files.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use crate::oracles;
 
-/// Calls a target with every file of its folder.
+/// Calls a target with every file of its directory.
 fn replay(name: &str, target: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
     let mut seen = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         target(&std::fs::read(entry.unwrap().path()).unwrap());
         seen += 1;
     }

@@ -122,7 +122,7 @@ fn path_parts(path: &Path) -> Vec<String> {
 fn plainly_fits(rule: &str, path: &Path, decision: Decision) -> bool {
     let rule = rule.trim();
     let rule = rule.strip_prefix("./").unwrap_or(rule);
-    let whole_folder = rule.ends_with('/');
+    let whole_directory = rule.ends_with('/');
     let (root, rest) = match (rule.strip_prefix("~/"), rule.strip_prefix('/')) {
         (Some(rest), _) => (vec!["home", "u"], rest),
         (None, Some(rest)) => (Vec::new(), rest),
@@ -130,7 +130,7 @@ fn plainly_fits(rule: &str, path: &Path, decision: Decision) -> bool {
     };
     let mut pattern: Vec<String> = root.into_iter().map(String::from).collect();
     pattern.extend(rest.split('/').filter(|part| !part.is_empty()).map(String::from));
-    if whole_folder {
+    if whole_directory {
         pattern.push(String::from("**"));
     }
     let mut parts = path_parts(path);

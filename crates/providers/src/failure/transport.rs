@@ -1,4 +1,4 @@
-//! Why there was no answer: the causes a person can tell apart and mend.
+//! Why there was no answer: the causes a user can tell apart and mend.
 
 use std::error::Error;
 use std::io::ErrorKind;

@@ -38,10 +38,10 @@ impl FileRules for Plain {
         !self.is_named(path)
     }
 
-    fn may_mean_below(&self, folder: &Path) -> bool {
+    fn may_mean_below(&self, directory: &Path) -> bool {
         let spelled = self.starts();
         !self.names.is_empty()
-            || spelled.iter().any(|it| it.starts_with(folder) || folder.starts_with(it))
+            || spelled.iter().any(|it| it.starts_with(directory) || directory.starts_with(it))
     }
 
     fn starts(&self) -> Vec<PathBuf> {
@@ -50,15 +50,15 @@ impl FileRules for Plain {
 }
 
 struct World {
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     root: PathBuf,
     profile: Profile,
 }
 
 impl World {
     fn new(files: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(folder.path()).unwrap().join("w");
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap().join("w");
         for file in files {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "x").unwrap();
@@ -74,7 +74,7 @@ impl World {
             env: BTreeMap::new(),
             limits: Limits::default(),
         };
-        Self { _folder: folder, root, profile }
+        Self { _directory: directory, root, profile }
     }
 
     fn rules(&self) -> Plain {
@@ -120,18 +120,18 @@ impl World {
 }
 
 #[test]
-fn files_and_folders_are_found_wherever_they_lie() {
+fn files_and_directories_are_found_wherever_they_lie() {
     let world = World::new(&[".env", "a/b/.env", "secret/k", "tests/x/t.rs", "src/main.rs"]);
     let rules =
         Plain { hidden: vec!["secret"], kept: vec!["tests"], names: vec![".env"], ..world.rules() };
     let found = world.found(rules);
     assert_eq!(found.hidden, world.paths(&[".env", "a/b/.env", "secret"]));
-    // A folder stands for all in it, and what is meant anywhere may be moved.
+    // A directory stands for all in it, and what is meant anywhere may be moved.
     assert_eq!((found.kept, found.way), (world.paths(&["tests"]), BTreeSet::new()));
 }
 
 #[test]
-fn what_is_meant_in_one_place_cannot_be_moved_with_its_folder() {
+fn what_is_meant_in_one_place_cannot_be_moved_with_its_directory() {
     let world = World::new(&["a/b/key", "a/b/other", "c/d/key"]);
     let found = world.found(Plain { hidden: vec!["a/b/key"], ..world.rules() });
     assert_eq!(found.hidden, world.paths(&["a/b/key"]));
@@ -145,7 +145,7 @@ fn where_nothing_is_written_nothing_is_kept_from_it() {
     let rules = Plain { hidden: vec!["a/b/k"], kept: vec!["tests"], ..world.rules() };
     let found = world.found(rules);
     assert_eq!((found.hidden, found.kept), (world.paths(&["a/b/k"]), BTreeSet::new()));
-    // A mount that keeps a folder from being moved could be written.
+    // A mount that keeps a directory from being moved could be written.
     assert_eq!(found.way, BTreeSet::new());
 }
 
@@ -205,7 +205,7 @@ fn scripts_that_the_person_trusts_are_found_and_nothing_beside_them() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_listed_is_hidden_as_a_whole() {
+fn a_directory_that_cannot_be_listed_is_hidden_as_a_whole() {
     let world = World::new(&["shut/.env"]);
     let shut = world.root.join("shut");
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o311)).unwrap();

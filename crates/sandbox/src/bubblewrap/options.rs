@@ -74,7 +74,7 @@ impl Options {
         options.add("--remount-ro", ["/dev"]);
         options.add("--remount-ro", ["/"]);
         // Late, because bubblewrap goes through all mounts whenever it binds or changes one.
-        for path in &barred.folders {
+        for path in &barred.directories {
             options.cover(path, "0000")?;
         }
         for path in &barred.files {
@@ -98,9 +98,9 @@ impl Options {
             self.root(bind, root, after)?;
         }
         // What is covered later or is a directory of ours needs no mount.
-        let is_covered = |path: &Path| barred.folders.iter().any(|it| path.starts_with(it));
+        let is_covered = |path: &Path| barred.directories.iter().any(|it| path.starts_with(it));
         let is_mirrored =
-            |path: &Path| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
+            |path: &Path| after.mirror.as_ref().is_some_and(|mirror| mirror.is_directory(path));
         let is_ours = |path: &Path| is_covered(path) || is_mirrored(path);
         let pinned = after.mounts().flat_map(|mounts| &mounts.pinned).chain(&barred.found.way);
         for path in pinned.filter(|path| !is_ours(path) && !request.roots.contains(path)) {
@@ -120,7 +120,7 @@ impl Options {
         Ok(())
     }
 
-    /// A folder that may be written as a whole.
+    /// A directory that may be written as a whole.
     fn root(&mut self, bind: Bind, root: &Path, after: &Cleanup) -> io::Result<()> {
         match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
             Some(mirror) => self.mirror(mirror, bind),
@@ -150,7 +150,7 @@ impl Options {
         Ok(())
     }
 
-    /// Covers a folder by one in memory.
+    /// Covers a directory by one in memory.
     fn cover(&mut self, path: &Path, mode: &str) -> io::Result<()> {
         self.expect_in(path)?;
         self.scratch(path, 0, mode);
@@ -158,11 +158,11 @@ impl Options {
         Ok(())
     }
 
-    /// Notes the folder that holds what is to be covered: only there that is to be found.
+    /// Notes the directory that holds what is to be covered: only there that is to be found.
     fn expect_in(&mut self, path: &Path) -> io::Result<()> {
-        let folder = path.parent().unwrap_or(path);
+        let directory = path.parent().unwrap_or(path);
         let there = look(path).map(drop);
-        let noted = there.and_then(|()| self.expected.add_folder(folder));
+        let noted = there.and_then(|()| self.expected.add_directory(directory));
         noted.map_err(|error| named(path, &error))
     }
 
@@ -207,7 +207,7 @@ impl Options {
     fn system(&mut self, request: &Request) {
         for entry in view::system() {
             match entry {
-                System::Folder(path) => self.add("--ro-bind", [path, path]),
+                System::Directory(path) => self.add("--ro-bind", [path, path]),
                 System::Link { path, target } => self.add("--symlink", [target, path]),
             }
         }
@@ -255,8 +255,8 @@ impl Options {
     /// A workspace in which trusted files lie where nobody can exchange them.
     fn mirror(&mut self, mirror: &Mirror, bind: Bind) -> io::Result<()> {
         self.put_over(bind, &mirror.view, &mirror.root)?;
-        for (folder, place, is_free) in mirror.folders() {
-            self.put_over(if is_free { bind } else { Bind::ReadOnly }, &folder, &place)?;
+        for (directory, place, is_free) in mirror.directories() {
+            self.put_over(if is_free { bind } else { Bind::ReadOnly }, &directory, &place)?;
         }
         for path in &mirror.mounted {
             let bind = if mirror.is_held(path) { Bind::ReadOnly } else { bind };

@@ -91,8 +91,8 @@ fn changed(numbers: &mut Numbers) -> Vec<u8> {
 
 #[test]
 fn settings_are_read_as_git_reads_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
     let mut numbers = Numbers(1);
     let plain = TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
     let others = (0..CHANGED).map(|_| changed(&mut numbers));

@@ -186,7 +186,7 @@ async fn a_submodule_that_is_not_checked_out_breaks_no_git_and_takes_no_reposito
             "git status --porcelain && git diff --stat && git submodule status && ls -A libs/sub";
         let output = world.run(Mode::Confined(rung), look).await;
         assert_eq!(output.exit, Exit::Code(0), "{rung}: {output:?}");
-        // Meanwhile the person's own git works too.
+        // Meanwhile the user's own git works too.
         let mut child = world.start(Mode::Confined(rung), "tail -f /dev/null").unwrap();
         let beside = host_shell(&world, "git status --porcelain");
         assert!(beside.status.success(), "{rung}: {beside:?}");
@@ -215,7 +215,7 @@ const HIDDEN: [&str; 11] = [
 ];
 
 #[tokio::test]
-async fn closed_folders_hide_no_repository() {
+async fn closed_directories_hide_no_repository() {
     let evil = "mkdir evil; git init -q evil; git -C evil config core.fsmonitor 'touch x; false'";
     let hook = "mkdir evil; git init -q evil; mkdir -p evil/.git/hooks
         echo 'touch x' > evil/.git/hooks/post-index-change; chmod 311 evil/.git/hooks";
@@ -236,7 +236,7 @@ async fn closed_folders_hide_no_repository() {
 
 /// One command prepares it where nobody looks, the next one moves it.
 #[tokio::test]
-async fn in_a_large_project_nothing_comes_out_of_a_folder_that_is_not_searched() {
+async fn in_a_large_project_nothing_comes_out_of_a_directory_that_is_not_searched() {
     let prepare = "mkdir -p node_modules/e/.vscode gh/hooks; echo x > node_modules/e/.vscode/x
         echo x > gh/hooks/a.json; echo x > node_modules/e/.mcp.json; git init -q node_modules/e
         git -C node_modules/e config core.fsmonitor 'touch x; false'";
@@ -257,7 +257,7 @@ async fn in_a_large_project_nothing_comes_out_of_a_folder_that_is_not_searched()
 }
 
 #[tokio::test]
-async fn closed_folders_of_the_user_stay_closed() {
+async fn closed_directories_of_the_user_stay_closed() {
     for rung in rungs() {
         let world = World::with_git();
         assert!(host_shell(&world, "mkdir mine; touch mine/x; chmod 000 mine").status.success());

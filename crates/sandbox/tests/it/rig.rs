@@ -41,7 +41,7 @@ pub(crate) fn has_bubblewrap() -> bool {
 const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct World {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     pub(crate) home: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) notices: Arc<Mutex<Vec<String>>>,
@@ -70,8 +70,8 @@ pub(crate) enum Mode {
 impl World {
     /// A home with secrets and an empty workspace in it.
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(directory.path()).unwrap();
         let home = base.join("home");
         let work = home.join("work");
         for name in [
@@ -123,7 +123,7 @@ impl World {
             limits: Limits::default(),
         };
         let notices = Arc::default();
-        Self { folder, home, work, notices, profile, host: None }
+        Self { directory, home, work, notices, profile, host: None }
     }
 
     /// The same with a committed git repository as the workspace.
@@ -137,7 +137,7 @@ impl World {
 
     /// Starts the host's sockets, ports and secrets.
     pub(crate) fn start_host(&mut self) {
-        let name = format!("brynhild-{}", self.folder.path().display()).replace('/', "-");
+        let name = format!("brynhild-{}", self.directory.path().display()).replace('/', "-");
         let mut child = plain(&python())
             .args(["-c", include_str!("../../../brynhild/tests/it/probes/hostd.py")])
             .args([self.home.join("run"), self.work.clone(), PathBuf::from(&name)])

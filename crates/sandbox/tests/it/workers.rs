@@ -1,4 +1,4 @@
-//! Processes that stay: a line of their own to the caller, folders of their own, and an end with
+//! Processes that stay: a line of their own to the caller, directories of their own, and an end with
 //! all that they started.
 
 use std::fs;
@@ -74,7 +74,7 @@ async fn a_process_without_a_channel_has_none() {
 }
 
 #[tokio::test]
-async fn folders_of_its_own_are_writable_when_the_workspace_is_not() {
+async fn directories_of_its_own_are_writable_when_the_workspace_is_not() {
     for mode in modes() {
         let mut world = World::new();
         let (own, read) = (world.base().join("plugin-data/own"), world.base().join("tools"));
@@ -95,16 +95,16 @@ async fn folders_of_its_own_are_writable_when_the_workspace_is_not() {
 }
 
 #[tokio::test]
-async fn protected_names_are_kept_in_granted_folders_as_in_the_workspace() {
+async fn protected_names_are_kept_in_granted_directories_as_in_the_workspace() {
     for mode in modes().into_iter().filter(|mode| *mode != crate::rig::Mode::Open) {
         for access in [Access::ReadOnly, Access::Workspace] {
             let mut world = World::new();
             let (notes, sub) = (world.base().join("notes"), world.work.join("sub"));
-            for folder in [&notes, &sub] {
+            for directory in [&notes, &sub] {
                 for name in ["deep/.vscode", ".git/hooks"] {
-                    fs::create_dir_all(folder.join(name)).unwrap();
+                    fs::create_dir_all(directory.join(name)).unwrap();
                 }
-                fs::write(folder.join("deep/.vscode/mine"), "mine").unwrap();
+                fs::write(directory.join("deep/.vscode/mine"), "mine").unwrap();
             }
             world.profile.access = access;
             world.profile.own = vec![notes.clone(), sub.clone()];
@@ -116,12 +116,12 @@ async fn protected_names_are_kept_in_granted_folders_as_in_the_workspace() {
                     notes.display()
                 );
                 world.run(mode, &script).await;
-                for folder in [&notes, &sub] {
-                    assert!(folder.join("free").exists(), "{mode:?} {access:?} {folder:?}");
-                    let left = fs::read_to_string(folder.join(name)).unwrap_or_default();
+                for directory in [&notes, &sub] {
+                    assert!(directory.join("free").exists(), "{mode:?} {access:?} {directory:?}");
+                    let left = fs::read_to_string(directory.join(name)).unwrap_or_default();
                     let before = if name.ends_with("mine") { "mine" } else { "" };
-                    assert_eq!(left, before, "{mode:?} {access:?} {folder:?} {name}");
-                    fs::remove_file(folder.join("free")).unwrap();
+                    assert_eq!(left, before, "{mode:?} {access:?} {directory:?} {name}");
+                    fs::remove_file(directory.join("free")).unwrap();
                 }
             }
         }
@@ -129,7 +129,7 @@ async fn protected_names_are_kept_in_granted_folders_as_in_the_workspace() {
 }
 
 #[tokio::test]
-async fn an_own_folder_cannot_open_the_workspace() {
+async fn an_own_directory_cannot_open_the_workspace() {
     for mode in modes().into_iter().filter(|mode| *mode != crate::rig::Mode::Open) {
         let mut world = World::new();
         world.profile.access = Access::ReadOnly;

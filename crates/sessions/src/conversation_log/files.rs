@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Error, Settings};
-use crate::disk::make_folder;
+use crate::disk::make_directory;
 use crate::error::cannot;
 use crate::reader::{Line, Lines};
 
@@ -45,16 +45,16 @@ pub struct Kept {
     pub modified: Timestamp,
 }
 
-/// The logs of a folder, the one that was last written to first.
-pub fn list(folder: &Path, kind: Kind) -> Result<Vec<Kept>, Error> {
+/// The logs of a directory, the one that was last written to first.
+pub fn list(directory: &Path, kind: Kind) -> Result<Vec<Kept>, Error> {
     let mut logs = Vec::new();
-    let entries = match fs::read_dir(folder) {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(logs),
-        Err(error) => return Err(cannot("read the folder", folder)(error).into()),
+        Err(error) => return Err(cannot("read the directory", directory)(error).into()),
     };
     for entry in entries {
-        let entry = entry.map_err(cannot("read the folder", folder))?;
+        let entry = entry.map_err(cannot("read the directory", directory))?;
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
@@ -77,15 +77,16 @@ pub fn list(folder: &Path, kind: Kind) -> Result<Vec<Kept>, Error> {
     Ok(logs)
 }
 
-/// The log that `name` means: a path, the name of a file in the folder, or without a name the log
+/// The log that `name` means: a path, the name of a file in the directory, or without a name the log
 /// that was last written to.
-pub fn locate(folder: &Path, kind: Kind, name: Option<&str>) -> Result<PathBuf, Error> {
-    let not_found = || Error::NotFound { folder: folder.to_owned(), name: name.map(str::to_owned) };
+pub fn locate(directory: &Path, kind: Kind, name: Option<&str>) -> Result<PathBuf, Error> {
+    let not_found =
+        || Error::NotFound { directory: directory.to_owned(), name: name.map(str::to_owned) };
     let Some(name) = name else {
-        let newest = list(folder, kind)?.into_iter().next();
+        let newest = list(directory, kind)?.into_iter().next();
         return newest.map(|log| log.path).ok_or_else(not_found);
     };
-    let candidates = [PathBuf::from(name), folder.join(name)];
+    let candidates = [PathBuf::from(name), directory.join(name)];
     let found = candidates.into_iter().find(|path| path.is_file());
     found.ok_or_else(not_found)
 }
@@ -115,7 +116,7 @@ pub(super) fn create(
     at: Timestamp,
     prefix: &str,
 ) -> Result<(PathBuf, File), Error> {
-    let folder = open_folder(settings)?;
+    let directory = open_directory(settings)?;
     let local = at.0.to_zoned(settings.zone.clone());
     let stem = format!("{prefix}_{}", local.strftime("%Y%m%d_%H%M%S"));
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -125,8 +126,8 @@ pub(super) fn create(
             1 => format!("{stem}.jsonl"),
             _ => format!("{stem}_{number}.jsonl"),
         };
-        let path = settings.folder.join(&name);
-        match rustix::fs::openat(&folder, &name, flags, Mode::RUSR | Mode::WUSR) {
+        let path = settings.directory.join(&name);
+        match rustix::fs::openat(&directory, &name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => return Ok((path, file.into())),
             Err(Errno::EXIST) => number += 1,
             Err(error) => return Err(cannot("create", &path)(error).into()),
@@ -134,7 +135,7 @@ pub(super) fn create(
     }
 }
 
-/// Opens a log file that the person named, at its end.
+/// Opens a log file that the user named, at its end.
 pub(super) fn open_named(path: &Path) -> Result<File, Error> {
     let mut file = OpenOptions::new()
         .read(true)
@@ -153,30 +154,30 @@ pub(super) fn open_named(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Opens the folder and makes sure that it is ours: names in a shared place can be taken by
+/// Opens the directory and makes sure that it is ours: names in a shared place can be taken by
 /// others beforehand.
-fn open_folder(settings: &Settings) -> Result<File, Error> {
-    let path = &settings.folder;
-    let refuse = |why| Error::Unsafe { folder: path.clone(), why };
+fn open_directory(settings: &Settings) -> Result<File, Error> {
+    let path = &settings.directory;
+    let refuse = |why| Error::Unsafe { directory: path.clone(), why };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::lstat(path);
     if matches!(found, Err(Errno::NOENT)) {
-        make_folder(path)?;
+        make_directory(path)?;
     } else if let Ok(stat) = found {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {}
             FileType::Symlink => return Err(refuse("is a symbolic link")),
-            _ => return Err(refuse("is not a folder")),
+            _ => return Err(refuse("is not a directory")),
         }
     }
-    let folder =
-        rustix::fs::open(path, flags, Mode::empty()).map_err(cannot("open the folder", path))?;
-    let stat = rustix::fs::fstat(&folder).map_err(cannot("open the folder", path))?;
+    let directory =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(cannot("open the directory", path))?;
+    let stat = rustix::fs::fstat(&directory).map_err(cannot("open the directory", path))?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
         return Err(refuse("belongs to somebody else"));
     }
     if settings.private && stat.st_mode & 0o077 != 0 {
-        rustix::fs::fchmod(&folder, Mode::RWXU).map_err(cannot("close to others", path))?;
+        rustix::fs::fchmod(&directory, Mode::RWXU).map_err(cannot("close to others", path))?;
     }
-    Ok(folder.into())
+    Ok(directory.into())
 }

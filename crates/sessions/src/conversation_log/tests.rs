@@ -9,8 +9,8 @@ use crate::export::Thinking;
 use crate::samples;
 use crate::tool_statistics::ToolStatistics;
 
-fn settings(folder: PathBuf) -> Settings {
-    Settings { folder, private: true, zone: TimeZone::fixed(jiff::tz::offset(1)) }
+fn settings(directory: PathBuf) -> Settings {
+    Settings { directory, private: true, zone: TimeZone::fixed(jiff::tz::offset(1)) }
 }
 
 fn recorded() -> (tempfile::TempDir, PathBuf) {
@@ -52,30 +52,30 @@ fn a_log_and_its_session_give_the_same_statistics() {
 }
 
 #[test]
-fn file_and_folder_are_closed_to_others() {
+fn file_and_directory_are_closed_to_others() {
     let (_parent, path) = recorded();
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(path.parent().unwrap()), 0o700);
 }
 
 #[test]
-fn an_open_folder_of_ours_is_closed_when_it_is_to_be_private() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut settings = settings(folder.path().to_owned());
+fn an_open_directory_of_ours_is_closed_when_it_is_to_be_private() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut settings = settings(directory.path().to_owned());
     settings.private = false;
     let at = samples::conversation()[0].at;
     ConversationLog::create(&settings, at).unwrap();
-    assert_eq!(mode(folder.path()), 0o755);
+    assert_eq!(mode(directory.path()), 0o755);
     settings.private = true;
     ConversationLog::create(&settings, at).unwrap();
-    assert_eq!(mode(folder.path()), 0o700);
+    assert_eq!(mode(directory.path()), 0o700);
 }
 
 #[test]
 fn logs_of_the_same_second_do_not_overwrite_each_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path().to_owned());
+    let directory = tempfile::tempdir().unwrap();
+    let settings = settings(directory.path().to_owned());
     let at = samples::conversation()[0].at;
     let create = || ConversationLog::create(&settings, at).unwrap();
     let names: Vec<PathBuf> = (0..3).map(|_| create().path).collect();
@@ -84,7 +84,7 @@ fn logs_of_the_same_second_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn a_folder_that_is_a_link_is_refused() {
+fn a_directory_that_is_a_link_is_refused() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("logs");
     symlink(parent.path(), &path).unwrap();
@@ -99,16 +99,16 @@ fn a_folder_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_refused() {
+fn a_directory_of_somebody_else_is_refused() {
     let given = tempfile::tempdir().unwrap();
-    // Only the superuser can give a folder away; for all others the root folder is foreign.
-    let folder = match chown(given.path(), Some(12_345), None) {
+    // Only the superuser can give a directory away; for all others the root directory is foreign.
+    let directory = match chown(given.path(), Some(12_345), None) {
         Ok(()) => given.path().to_owned(),
         Err(_) => PathBuf::from("/"),
     };
     let at = samples::conversation()[0].at;
-    let Err(error) = ConversationLog::create(&settings(folder), at) else {
-        panic!("wrote into somebody else's folder");
+    let Err(error) = ConversationLog::create(&settings(directory), at) else {
+        panic!("wrote into somebody else's directory");
     };
     assert!(error.to_string().contains("belongs to somebody else"), "{error}");
 }
@@ -116,23 +116,26 @@ fn a_folder_of_somebody_else_is_refused() {
 #[test]
 fn raw_logs_and_other_files_are_not_listed() {
     let (_parent, path) = recorded();
-    let folder = path.parent().unwrap();
+    let directory = path.parent().unwrap();
     for other in ["brynhild_raw_20261115_010000.jsonl", "notes.jsonl", "brynhild_x.txt"] {
-        fs::write(folder.join(other), "").unwrap();
+        fs::write(directory.join(other), "").unwrap();
     }
-    let logs = list(folder, Kind::Conversation).unwrap();
+    let logs = list(directory, Kind::Conversation).unwrap();
     assert_eq!(logs.len(), 1);
     assert_eq!(logs[0].path, path);
-    assert_eq!(locate(folder, Kind::Conversation, None).unwrap(), path);
-    assert_eq!(locate(folder, Kind::Conversation, Some(&logs[0].name)).unwrap(), path);
-    assert!(matches!(locate(folder, Kind::Conversation, Some("x")), Err(Error::NotFound { .. })));
-    assert!(list(&folder.join("missing"), Kind::Conversation).unwrap().is_empty());
+    assert_eq!(locate(directory, Kind::Conversation, None).unwrap(), path);
+    assert_eq!(locate(directory, Kind::Conversation, Some(&logs[0].name)).unwrap(), path);
+    assert!(matches!(
+        locate(directory, Kind::Conversation, Some("x")),
+        Err(Error::NotFound { .. })
+    ));
+    assert!(list(&directory.join("missing"), Kind::Conversation).unwrap().is_empty());
 }
 
 #[test]
 fn a_named_file_is_continued() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("mine.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine.jsonl");
     fs::write(&path, "torn").unwrap();
     let mut log = ConversationLog::append_to(path.clone(), TimeZone::UTC).unwrap();
     log.record(&samples::event(1, What::SessionEnded)).unwrap();

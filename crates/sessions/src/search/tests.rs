@@ -5,11 +5,11 @@ use super::*;
 use crate::samples;
 
 fn store_with_sample() -> (tempfile::TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::new(directory.path());
     let log = store.create(&samples::id()).unwrap();
     log.append(&samples::conversation()).unwrap();
-    (folder, store)
+    (directory, store)
 }
 
 fn who(store: &Store, query: &str) -> Vec<Who> {
@@ -19,7 +19,7 @@ fn who(store: &Store, query: &str) -> Vec<Who> {
 
 #[test]
 fn words_are_found_wherever_they_stand_and_in_any_case() {
-    let (_folder, store) = store_with_sample();
+    let (_directory, store) = store_with_sample();
     assert_eq!(who(&store, "PARSER why"), [Who::User]);
     assert_eq!(who(&store, "off by one"), [Who::Assistant]);
     assert_eq!(who(&store, "cargo"), [Who::ToolInput]);
@@ -33,7 +33,7 @@ fn words_are_found_wherever_they_stand_and_in_any_case() {
 
 #[test]
 fn a_hit_shows_the_match_in_its_surroundings() {
-    let (_folder, store) = store_with_sample();
+    let (_directory, store) = store_with_sample();
     let hit = store.search("PANICKED", 1).unwrap().remove(0);
     assert_eq!(&hit.snippet[hit.matched.clone()], "panicked");
     assert_eq!(hit.tool.as_deref(), Some("Bash"));
@@ -43,7 +43,7 @@ fn a_hit_shows_the_match_in_its_surroundings() {
 
 #[test]
 fn the_limit_holds_and_the_session_last_used_comes_first() {
-    let (_folder, store) = store_with_sample();
+    let (_directory, store) = store_with_sample();
     let newer = SessionId::parse("newer").unwrap();
     let log = store.create(&newer).unwrap();
     let prompt = "the parser again".to_owned();
@@ -58,7 +58,7 @@ fn the_limit_holds_and_the_session_last_used_comes_first() {
 
 #[test]
 fn damaged_lines_and_repeated_events_give_no_hits() {
-    let (_folder, store) = store_with_sample();
+    let (_directory, store) = store_with_sample();
     let path = store.path(&samples::id());
     let whole = std::fs::read(&path).unwrap();
     let doubled = [whole.as_slice(), b"00000000 {\"mending\":1}\n", &whole].concat();
@@ -102,8 +102,8 @@ fn long(store: &Store, name: &str, count: u64) -> SessionId {
 
 #[test]
 fn gathered_words_change_nothing_but_the_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::new(directory.path());
     let id = long(&store, "long", 2_000);
     let queries = [
         "needle77x",
@@ -154,8 +154,8 @@ fn gathered_words_change_nothing_but_the_time() {
 
 #[test]
 fn what_was_said_after_words_were_gathered_is_found_and_a_deleted_session_leaves_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::new(directory.path());
     let id = long(&store, "long", 2_000);
     store.gather_words(&mut |_| ()).unwrap();
     let opened = store.open(&id).unwrap();

@@ -23,7 +23,7 @@ struct Location {
 
 /// The kept bytes of one workspace.
 pub(super) struct Depot {
-    folder: PathBuf,
+    directory: PathBuf,
     places: HashMap<Hash, Location>,
     /// The index as far as it was read: which file, and how much of it.
     read: (u64, u64),
@@ -41,10 +41,10 @@ struct Pack {
 }
 
 impl Depot {
-    /// The depot in `folder`, which holds `limit` bytes at most.
-    pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Self> {
+    /// The depot in `directory`, which holds `limit` bytes at most.
+    pub(super) fn open(directory: &Path, limit: u64) -> io::Result<Self> {
         let mut depot = Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             places: HashMap::new(),
             read: (0, 0),
             total: 0,
@@ -61,7 +61,7 @@ impl Depot {
     pub(super) fn refresh(&mut self) -> io::Result<()> {
         // What was kept here and is in no index yet must not be forgotten.
         self.flush()?;
-        let file = match File::open(self.folder.join("index")) {
+        let file = match File::open(self.directory.join("index")) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget();
@@ -106,7 +106,7 @@ impl Depot {
     }
 
     fn pack(&self, number: u32) -> PathBuf {
-        self.folder.join(format!("pack-{number:06}"))
+        self.directory.join(format!("pack-{number:06}"))
     }
 
     /// Bytes that are kept.
@@ -167,7 +167,7 @@ impl Depot {
     /// The numbers of all packs, in order.
     fn packs(&self) -> io::Result<BTreeSet<u32>> {
         let mut numbers = BTreeSet::new();
-        for entry in fs::read_dir(&self.folder)? {
+        for entry in fs::read_dir(&self.directory)? {
             let name = entry?.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix("pack-"));
             numbers.extend(number.and_then(|number| number.parse::<u32>().ok()));
@@ -193,7 +193,7 @@ impl Depot {
         if self.fresh.is_empty() {
             return Ok(());
         }
-        let path = self.folder.join("index");
+        let path = self.directory.join("index");
         let mut index =
             OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         let metadata = index.metadata()?;
@@ -216,7 +216,7 @@ impl Depot {
         if let Some(pack) = &self.open {
             pack.writer.get_ref().sync_data()?;
         }
-        File::open(self.folder.join("index"))?.sync_data()?;
+        File::open(self.directory.join("index"))?.sync_data()?;
         self.is_dirty = false;
         Ok(())
     }
@@ -301,7 +301,7 @@ impl Depot {
     }
 
     fn replace_index(&self, entries: &[u8]) -> io::Result<()> {
-        let temporary = self.folder.join("index.tmp");
+        let temporary = self.directory.join("index.tmp");
         let mut index = OpenOptions::new()
             .write(true)
             .create(true)
@@ -310,7 +310,7 @@ impl Depot {
             .open(&temporary)?;
         index.write_all(entries)?;
         index.sync_all()?;
-        fs::rename(&temporary, self.folder.join("index"))
+        fs::rename(&temporary, self.directory.join("index"))
     }
 
     fn fill(&self, number: u32) -> io::Result<Pack> {
@@ -359,9 +359,9 @@ mod tests {
 
     #[test]
     fn bytes_are_kept_once_and_seen_by_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut first = Depot::open(folder.path(), 100).unwrap();
-        let mut second = Depot::open(folder.path(), 100).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut first = Depot::open(directory.path(), 100).unwrap();
+        let mut second = Depot::open(directory.path(), 100).unwrap();
         let one = put(&mut first, "one");
         put(&mut first, "one");
         assert_eq!(first.total(), 3);
@@ -377,33 +377,33 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_as_if_it_were_not_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut depot = Depot::open(folder.path(), 100).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut depot = Depot::open(directory.path(), 100).unwrap();
         let (one, two) = (put(&mut depot, "one"), put(&mut depot, "two"));
         depot.sync().unwrap();
-        let pack = folder.path().join("pack-000001");
+        let pack = directory.path().join("pack-000001");
         fs::write(&pack, "oNetwo").unwrap();
         assert_eq!(depot.get(one).unwrap(), None);
         fs::write(&pack, "onetw").unwrap();
-        let mut again = Depot::open(folder.path(), 100).unwrap();
+        let mut again = Depot::open(directory.path(), 100).unwrap();
         assert!(again.holds(one) && !again.holds(two));
         assert_eq!(again.get(one).unwrap().unwrap(), b"one");
         // A torn entry at the end of the index is written over.
-        let index = folder.path().join("index");
+        let index = directory.path().join("index");
         let mut torn = fs::read(&index).unwrap();
         torn.extend_from_slice(b"torn");
         fs::write(&index, torn).unwrap();
-        let mut depot = Depot::open(folder.path(), 100).unwrap();
+        let mut depot = Depot::open(directory.path(), 100).unwrap();
         let three = put(&mut depot, "three");
         depot.sync().unwrap();
-        let mut depot = Depot::open(folder.path(), 100).unwrap();
+        let mut depot = Depot::open(directory.path(), 100).unwrap();
         assert_eq!(depot.get(three).unwrap().unwrap(), b"three");
     }
 
     #[test]
     fn what_was_kept_first_of_all_survives_a_look_at_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut depot = Depot::open(folder.path(), 100).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut depot = Depot::open(directory.path(), 100).unwrap();
         let one = put(&mut depot, "one");
         depot.refresh().unwrap();
         assert_eq!(depot.get(one).unwrap().unwrap(), b"one");
@@ -411,9 +411,9 @@ mod tests {
 
     #[test]
     fn what_nobody_needs_is_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut depot = Depot::open(folder.path(), 100).unwrap();
-        let mut other = Depot::open(folder.path(), 100).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut depot = Depot::open(directory.path(), 100).unwrap();
+        let mut other = Depot::open(directory.path(), 100).unwrap();
         let (one, two) = (put(&mut depot, "one"), put(&mut depot, "two"));
         depot.flush().unwrap();
         other.refresh().unwrap();
@@ -421,7 +421,7 @@ mod tests {
         assert!(!depot.holds(one));
         assert_eq!(depot.total(), 3);
         assert_eq!(depot.get(two).unwrap().unwrap(), b"two");
-        assert!(!folder.path().join("pack-000001").exists());
+        assert!(!directory.path().join("pack-000001").exists());
         other.refresh().unwrap();
         assert!(!other.holds(one));
         assert_eq!(other.get(two).unwrap().unwrap(), b"two");

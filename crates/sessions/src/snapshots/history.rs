@@ -27,7 +27,7 @@ pub struct Turn {
     pub number: u64,
     /// When it began.
     pub at: Timestamp,
-    /// The beginning of what the person asked for.
+    /// The beginning of what the user asked for.
     pub prompt: String,
     /// Whether its changes stand.
     pub standing: Standing,

@@ -52,7 +52,7 @@ impl KnownFiles {
 
     /// Returns true if a path is known as a directory.
     pub(super) fn is_directory(&self, path: &Path) -> bool {
-        self.get(path).is_some_and(|known| known.state.is_folder())
+        self.get(path).is_some_and(|known| known.state.is_directory())
     }
 
     /// Marks a path that is unchanged as seen.
@@ -249,7 +249,7 @@ fn put_state(out: &mut Vec<u8>, state: &State) {
             put_number(out, *size);
             put_number(out, *mark);
         }
-        State::Folder { mode } => {
+        State::Directory { mode } => {
             out.push(4);
             put_number(out, (*mode).into());
         }
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
                 size: self.number()?,
                 mark: self.number()?,
             },
-            4 => State::Folder { mode: u32::try_from(self.number()?).ok()? },
+            4 => State::Directory { mode: u32::try_from(self.number()?).ok()? },
             5 => State::Absent,
             _ => return None,
         })
@@ -323,7 +323,7 @@ mod tests {
     fn sample() -> KnownFiles {
         let mut files = KnownFiles::default();
         let odd = OsString::from_vec(b"/p/\xff".to_vec());
-        files.insert(Path::new("/p"), known(State::Folder { mode: 0o755 }));
+        files.insert(Path::new("/p"), known(State::Directory { mode: 0o755 }));
         files.insert(
             Path::new("/p/a"),
             known(State::File { hash: Hash::of(b"x"), size: 1, mode: 0o644 }),

@@ -19,7 +19,7 @@ use super::state::{Hash, Name, State, Why};
 
 /// What changed no longer ago than this may change again without a trace in its times.
 const RECENT: Duration = Duration::from_millis(50);
-const FOLDER: OFlags =
+const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const PERMISSIONS: u32 = 0o7777;
 
@@ -62,45 +62,45 @@ pub(super) fn mode(stat: &Stat) -> u32 {
     u32::try_from(wide(stat.st_mode)).unwrap_or(0) & PERMISSIONS
 }
 
-/// Whether it is a folder.
-pub(super) fn is_folder(stat: &Stat) -> bool {
+/// Whether it is a directory.
+pub(super) fn is_directory(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
-/// What the system knows of a name in a folder; none where there is no such name.
-pub(super) fn stat(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
-    match system::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+/// What the system knows of a name in a directory; none where there is no such name.
+pub(super) fn stat(directory: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
+    match system::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Opens a folder by its name in another.
-pub(super) fn open_within(folder: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    Ok(system::openat(folder, name, FOLDER, Mode::empty())?)
+/// Opens a directory by its name in another.
+pub(super) fn open_within(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(system::openat(directory, name, DIRECTORY, Mode::empty())?)
 }
 
-/// Whether the names in a folder can be read; also where it is not there any more.
-pub(super) fn may_open(folder: impl AsFd, name: &OsStr) -> io::Result<bool> {
-    match system::openat(folder, name, FOLDER, Mode::empty()) {
+/// Whether the names in a directory can be read; also where it is not there any more.
+pub(super) fn may_open(directory: impl AsFd, name: &OsStr) -> io::Result<bool> {
+    match system::openat(directory, name, DIRECTORY, Mode::empty()) {
         Err(Errno::ACCESS) => Ok(false),
         Err(error @ (Errno::MFILE | Errno::NFILE)) => Err(error.into()),
         Ok(_) | Err(_) => Ok(true),
     }
 }
 
-/// Opens a folder by its absolute path, no part of which may be a symbolic link.
+/// Opens a directory by its absolute path, no part of which may be a symbolic link.
 pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
-    let mut folder = system::open("/", FOLDER | STEP, Mode::empty())?;
+    let mut directory = system::open("/", DIRECTORY | STEP, Mode::empty())?;
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {
         let Component::Normal(name) = part else { continue };
-        // A step needs the right to pass through a folder; the last must be readable.
-        let flags = if parts.peek().is_some() { FOLDER | STEP } else { FOLDER };
-        folder = system::openat(&folder, name, flags, Mode::empty())?;
+        // A step needs the right to pass through a directory; the last must be readable.
+        let flags = if parts.peek().is_some() { DIRECTORY | STEP } else { DIRECTORY };
+        directory = system::openat(&directory, name, flags, Mode::empty())?;
     }
-    Ok(folder)
+    Ok(directory)
 }
 
 #[cfg(target_os = "linux")]
@@ -112,16 +112,16 @@ impl Keep<'_> {
     /// What stands at a name that `stat` is about. Its bytes are kept.
     pub(super) fn state(
         &mut self,
-        folder: impl AsFd,
+        directory: impl AsFd,
         name: &OsStr,
         stat: &Stat,
     ) -> io::Result<State> {
         let size = wide(stat.st_size);
         let unkept = |why| State::Unkept { why, size, mark: mark(stat, UNIX_EPOCH).0 };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory if !may_open(&folder, name)? => Ok(unkept(Why::Closed)),
-            FileType::Directory => Ok(State::Folder { mode: mode(stat) }),
-            FileType::Symlink => match system::readlinkat(folder, name, Vec::new()) {
+            FileType::Directory if !may_open(&directory, name)? => Ok(unkept(Why::Closed)),
+            FileType::Directory => Ok(State::Directory { mode: mode(stat) }),
+            FileType::Symlink => match system::readlinkat(directory, name, Vec::new()) {
                 Ok(target) => {
                     let target = OsString::from_vec(target.into_bytes());
                     Ok(State::Link { target: Name::of(&target) })
@@ -130,7 +130,7 @@ impl Keep<'_> {
                 Err(_) => Ok(unkept(Why::Unreadable)),
             },
             FileType::RegularFile if size > self.max_file => Ok(unkept(Why::TooLarge)),
-            FileType::RegularFile => match self.read(folder, name) {
+            FileType::RegularFile => match self.read(directory, name) {
                 Ok(None) => Ok(unkept(Why::TooLarge)),
                 Ok(Some(bytes)) => {
                     let (hash, size) = (Hash::of(&bytes), bytes.len() as u64);
@@ -155,10 +155,10 @@ impl Keep<'_> {
     }
 
     /// The bytes of a regular file; none where they are too many.
-    fn read(&self, folder: impl AsFd, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, directory: impl AsFd, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(system::openat(folder, name, flags, Mode::empty())?);
+        let file = File::from(system::openat(directory, name, flags, Mode::empty())?);
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::ErrorKind::NotFound.into());
@@ -178,17 +178,17 @@ impl Keep<'_> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let folder = match open(parent) {
-            Ok(folder) => folder,
+        let directory = match open(parent) {
+            Ok(directory) => directory,
             Err(error) if is_absence(&error) => return Ok(State::Absent),
             Err(error) => return Err(error),
         };
-        match stat(&folder, name)? {
-            // A folder that was looked into before it was closed is known by its permissions.
-            Some(stat) if is_folder(&stat) && recorded.is_folder() => {
-                Ok(State::Folder { mode: mode(&stat) })
+        match stat(&directory, name)? {
+            // A directory that was looked into before it was closed is known by its permissions.
+            Some(stat) if is_directory(&stat) && recorded.is_directory() => {
+                Ok(State::Directory { mode: mode(&stat) })
             }
-            Some(stat) => self.state(&folder, name, &stat),
+            Some(stat) => self.state(&directory, name, &stat),
             None => Ok(State::Absent),
         }
     }
@@ -199,9 +199,9 @@ pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A name in an open folder.
+/// A name in an open directory.
 struct Spot {
-    folder: OwnedFd,
+    directory: OwnedFd,
     name: OsString,
 }
 
@@ -210,7 +210,7 @@ impl Spot {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        Ok(Self { folder: open(parent)?, name: name.to_owned() })
+        Ok(Self { directory: open(parent)?, name: name.to_owned() })
     }
 
     /// Gives what `make` makes this name. `make` gets a name that is free.
@@ -225,32 +225,32 @@ impl Spot {
                 }
             }
         };
-        let renamed = system::renameat(&self.folder, &temporary, &self.folder, &self.name);
+        let renamed = system::renameat(&self.directory, &temporary, &self.directory, &self.name);
         if renamed.is_err() {
             // The first error says what went wrong; a temporary file that stays does no harm.
-            let _ = system::unlinkat(&self.folder, &temporary, AtFlags::empty());
+            let _ = system::unlinkat(&self.directory, &temporary, AtFlags::empty());
         }
         renamed?;
         self.sync()
     }
 
-    /// Gives a folder permissions that may not be opened itself.
+    /// Gives a directory permissions that may not be opened itself.
     #[cfg(target_os = "linux")]
     fn open_up(&self, mode: Mode) -> io::Result<()> {
         use std::os::fd::AsRawFd;
-        // Linux changes no permissions by a name that could be a link; this is the folder itself.
-        let found = system::openat(&self.folder, &self.name, FOLDER | STEP, Mode::empty())?;
+        // Linux changes no permissions by a name that could be a link; this is the directory itself.
+        let found = system::openat(&self.directory, &self.name, DIRECTORY | STEP, Mode::empty())?;
         Ok(system::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)?)
     }
 
     #[cfg(not(target_os = "linux"))]
     fn open_up(&self, mode: Mode) -> io::Result<()> {
-        Ok(system::chmodat(&self.folder, &self.name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(system::chmodat(&self.directory, &self.name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     fn sync(&self) -> io::Result<()> {
-        match system::fsync(&self.folder) {
-            // Some file systems cannot sync a folder, and say so.
+        match system::fsync(&self.directory) {
+            // Some file systems cannot sync a directory, and say so.
             Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -262,14 +262,14 @@ pub(super) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let spot = Spot::of(path)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     spot.replace(|name| {
-        let file = system::openat(&spot.folder, name, flags, Mode::from_raw_mode(0o600))?;
+        let file = system::openat(&spot.directory, name, flags, Mode::from_raw_mode(0o600))?;
         let mut file = File::from(file);
         let filled = file
             .write_all(bytes)
             .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
             .and_then(|()| file.sync_all());
         if filled.is_err() {
-            let _ = system::unlinkat(&spot.folder, name, AtFlags::empty());
+            let _ = system::unlinkat(&spot.directory, name, AtFlags::empty());
         }
         filled
     })
@@ -278,17 +278,17 @@ pub(super) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// Makes a symbolic link.
 pub(super) fn link(path: &Path, target: &Path) -> io::Result<()> {
     let spot = Spot::of(path)?;
-    spot.replace(|name| Ok(system::symlinkat(target, &spot.folder, name)?))
+    spot.replace(|name| Ok(system::symlinkat(target, &spot.directory, name)?))
 }
 
-/// Makes a folder, or gives one that is there these permissions.
-pub(super) fn folder(path: &Path, mode: u32) -> io::Result<()> {
+/// Makes a directory, or gives one that is there these permissions.
+pub(super) fn directory(path: &Path, mode: u32) -> io::Result<()> {
     let spot = Spot::of(path)?;
-    match system::mkdirat(&spot.folder, &spot.name, Mode::from_raw_mode(0o700)) {
+    match system::mkdirat(&spot.directory, &spot.name, Mode::from_raw_mode(0o700)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
-    match open_within(&spot.folder, &spot.name) {
+    match open_within(&spot.directory, &spot.name) {
         Ok(opened) => File::from(opened).set_permissions(Permissions::from_mode(mode))?,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             spot.open_up(Mode::from_raw_mode(bits(mode)))?;
@@ -303,17 +303,17 @@ fn bits(mode: u32) -> system::RawMode {
     system::RawMode::try_from(mode & PERMISSIONS).unwrap_or(0)
 }
 
-/// Removes what is no folder.
+/// Removes what is no directory.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let spot = Spot::of(path)?;
-    system::unlinkat(&spot.folder, &spot.name, AtFlags::empty())?;
+    system::unlinkat(&spot.directory, &spot.name, AtFlags::empty())?;
     spot.sync()
 }
 
-/// Removes an empty folder.
-pub(super) fn remove_folder(path: &Path) -> io::Result<()> {
+/// Removes an empty directory.
+pub(super) fn remove_directory(path: &Path) -> io::Result<()> {
     let spot = Spot::of(path)?;
-    system::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR)?;
+    system::unlinkat(&spot.directory, &spot.name, AtFlags::REMOVEDIR)?;
     spot.sync()
 }
 

@@ -11,15 +11,15 @@ use super::git_state::{self, GIT};
 use super::place::{self, Keep};
 use super::state::{Change, Record, State, Why};
 
-/// The rights of the owner, without which nothing in a folder can be seen or changed.
+/// The rights of the owner, without which nothing in a directory can be seen or changed.
 const OWN: u32 = 0o700;
 /// Those without which nothing in it can be seen.
 const SIGHT: u32 = 0o500;
 
-/// What of `records` took such rights from folders.
+/// What of `records` took such rights from directories.
 pub(super) fn closings(records: &[Record]) -> Vec<Record> {
     let closes = |change: &&Change| match (&change.before, &change.after) {
-        (State::Folder { mode: before }, State::Folder { mode: after }) => {
+        (State::Directory { mode: before }, State::Directory { mode: after }) => {
             before & !after & OWN != 0
         }
         _ => false,
@@ -31,13 +31,13 @@ pub(super) fn closings(records: &[Record]) -> Vec<Record> {
     records.iter().map(closing).collect()
 }
 
-/// The folders that were left in a state in which a look could not see what is in them, by `records`.
+/// The directories that were left in a state in which a look could not see what is in them, by `records`.
 pub(super) fn unseen(records: &[Record]) -> Vec<&Change> {
     let mut latest: BTreeMap<PathBuf, &Change> = BTreeMap::new();
     for change in records.iter().flat_map(|record| &record.changes) {
         latest.insert(change.path(), change);
     }
-    let is_unseen = |change: &&Change| change.before.is_folder() && change.after.hides_names();
+    let is_unseen = |change: &&Change| change.before.is_directory() && change.after.hides_names();
     latest.into_values().filter(is_unseen).collect()
 }
 
@@ -70,14 +70,14 @@ impl Step {
         Change::new(&self.path, self.now.clone(), self.target.clone()).kind()
     }
 
-    /// Whether it lets be seen what is in a folder.
+    /// Whether it lets be seen what is in a directory.
     pub(super) fn is_disclosing(&self) -> bool {
         self.now.hides_names()
     }
 
-    /// Whether it is about a folder alone.
-    pub(super) fn is_about_folder(&self) -> bool {
-        Change::new(&self.path, self.now.clone(), self.target.clone()).is_about_folder()
+    /// Whether it is about a directory alone.
+    pub(super) fn is_about_directory(&self) -> bool {
+        Change::new(&self.path, self.now.clone(), self.target.clone()).is_about_directory()
     }
 }
 
@@ -145,7 +145,9 @@ impl Plan {
     fn spare_what_was_moved(&mut self) {
         let is_lost = |now: &State| match now {
             State::Unkept { why, size, .. } => self.lost.contains(&(*why, *size)),
-            State::Absent | State::File { .. } | State::Link { .. } | State::Folder { .. } => false,
+            State::Absent | State::File { .. } | State::Link { .. } | State::Directory { .. } => {
+                false
+            }
         };
         self.can_force |= self.forcible.iter().any(|now| !is_lost(now));
         let moved = |step: &mut Step| step.target == State::Absent && is_lost(&step.now);
@@ -210,7 +212,7 @@ impl Plan {
         keep: &mut Keep<'_>,
         refuses: fn(&Path) -> Option<String>,
     ) -> Vec<Change> {
-        // What takes the place of a folder, or a folder of something else, must find nothing there.
+        // What takes the place of a directory, or a directory of something else, must find nothing there.
         self.steps.sort_by(|a, b| a.path.cmp(&b.path));
         let steps = std::mem::take(&mut self.steps);
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -253,9 +255,9 @@ fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
         if change.before == *at {
             continue;
         }
-        // Nothing is lost where a folder gives way to a file or a file to a folder halfway.
+        // Nothing is lost where a directory gives way to a file or a file to a directory halfway.
         let is_halfway = *at == State::Absent
-            && (change.before.is_folder() != change.after.is_folder())
+            && (change.before.is_directory() != change.after.is_directory())
             && change.before != State::Absent
             && change.after != State::Absent;
         if change.after != *at && !is_halfway {
@@ -280,13 +282,13 @@ impl Step {
         }
         let must_go = match &self.target {
             State::Absent => self.now != State::Absent,
-            target => self.now.is_folder() != target.is_folder() && self.now != State::Absent,
+            target => self.now.is_directory() != target.is_directory() && self.now != State::Absent,
         };
         if !must_go {
             return Ok(());
         }
-        let removed = if self.now.is_folder() {
-            place::remove_folder(&self.path)
+        let removed = if self.now.is_directory() {
+            place::remove_directory(&self.path)
         } else {
             place::remove(&self.path)
         };
@@ -313,11 +315,11 @@ impl Step {
         refuses(&self.path).filter(|_| is_made).map_or(Ok(()), Err)
     }
 
-    /// Takes rights from a folder that it needed as long as something was put into it.
+    /// Takes rights from a directory that it needed as long as something was put into it.
     fn close(&self) -> Result<(), String> {
         match self.target {
-            State::Folder { mode } if mode & OWN != OWN => {
-                place::folder(&self.path, mode).map_err(|error| error.to_string())
+            State::Directory { mode } if mode & OWN != OWN => {
+                place::directory(&self.path, mode).map_err(|error| error.to_string())
             }
             _ => Ok(()),
         }
@@ -326,7 +328,7 @@ impl Step {
     fn put(&self) -> io::Result<()> {
         match &self.target {
             State::Absent | State::Unkept { .. } => Ok(()),
-            State::Folder { mode } => place::folder(&self.path, mode | OWN),
+            State::Directory { mode } => place::directory(&self.path, mode | OWN),
             State::Link { target } => place::link(&self.path, &target.path()),
             State::File { mode, .. } => {
                 place::write(&self.path, self.bytes.as_deref().unwrap_or_default(), *mode)
@@ -336,10 +338,10 @@ impl Step {
 }
 
 impl State {
-    /// Whether it is a folder that nobody but root can look into.
+    /// Whether it is a directory that nobody but root can look into.
     fn hides_names(&self) -> bool {
         let is_root = rustix::process::geteuid().is_root();
-        matches!(self, Self::Folder { mode } if mode & SIGHT != SIGHT) && !is_root
+        matches!(self, Self::Directory { mode } if mode & SIGHT != SIGHT) && !is_root
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Scan<'a> {
         self.git(here, root)?;
         self.remove_unseen(root);
         // Known from here on, and not if the scan was interrupted.
-        let state = State::Folder { mode: place::mode(&rustix::fs::fstat(&descriptor)?) };
+        let state = State::Directory { mode: place::mode(&rustix::fs::fstat(&descriptor)?) };
         self.known.insert(root, Known { mark: 0, is_recent: false, state, scan: self.number });
         Ok(true)
     }
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
         if stat.is_none() {
             self.remove(path);
         }
-        Ok(stat.is_some_and(|stat| place::is_folder(&stat)))
+        Ok(stat.is_some_and(|stat| place::is_directory(&stat)))
     }
 
     /// Looks at the state of the repository in `root`. A repository that was not known is taken in
@@ -206,11 +206,11 @@ impl<'a> Scan<'a> {
         path: &mut PathBuf,
         (name, stat): (&OsStr, &Stat),
     ) -> io::Result<()> {
-        if !place::is_folder(stat) {
+        if !place::is_directory(stat) {
             return self.file(here, path, (name, stat));
         }
         let earlier = self.known.get(path).map(|known| known.state.clone());
-        let is_known = earlier.as_ref().is_some_and(State::is_folder);
+        let is_known = earlier.as_ref().is_some_and(State::is_directory);
         if !is_known && (stat.st_dev != self.device || here.depth >= DEEPEST) {
             return Ok(());
         }
@@ -225,7 +225,7 @@ impl<'a> Scan<'a> {
             Err(_) if !is_known => return self.file(here, path, (name, stat)),
             opened => opened.ok(),
         };
-        self.set(path, (stat, State::Folder { mode: place::mode(stat) }), here.new)?;
+        self.set(path, (stat, State::Directory { mode: place::mode(stat) }), here.new)?;
         let Some(descriptor) = opened else {
             self.unread.push(path.clone());
             return Ok(());

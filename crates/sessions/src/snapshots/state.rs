@@ -50,8 +50,8 @@ pub(super) enum State {
     File { hash: Hash, size: u64, mode: u32 },
     /// A symbolic link.
     Link { target: Name },
-    /// A folder; what is in it has states of its own.
-    Folder { mode: u32 },
+    /// A directory; what is in it has states of its own.
+    Directory { mode: u32 },
     /// Something that is not kept. `mark` tells whether it is still the same.
     Unkept { why: Why, size: u64, mark: u64 },
 }
@@ -61,7 +61,7 @@ impl State {
     pub(super) fn unkept(&self) -> Option<Why> {
         match self {
             Self::Unkept { why, .. } => Some(*why),
-            Self::Absent | Self::File { .. } | Self::Link { .. } | Self::Folder { .. } => None,
+            Self::Absent | Self::File { .. } | Self::Link { .. } | Self::Directory { .. } => None,
         }
     }
 
@@ -69,13 +69,13 @@ impl State {
     pub(super) fn hash(&self) -> Option<Hash> {
         match self {
             Self::File { hash, .. } => Some(*hash),
-            Self::Absent | Self::Link { .. } | Self::Folder { .. } | Self::Unkept { .. } => None,
+            Self::Absent | Self::Link { .. } | Self::Directory { .. } | Self::Unkept { .. } => None,
         }
     }
 
-    /// Whether it is a folder.
-    pub(super) fn is_folder(&self) -> bool {
-        matches!(self, Self::Folder { .. })
+    /// Whether it is a directory.
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory { .. })
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) enum Why {
     Unreadable,
     /// It is a pipe, a socket or a device.
     Special,
-    /// It is a folder that cannot be read.
+    /// It is a directory that cannot be read.
     Closed,
     /// It is a directory that a build or a package manager makes again.
     Regenerable,
@@ -124,7 +124,7 @@ impl fmt::Display for Why {
             Self::NoRoom => "there was no room to keep it",
             Self::Unreadable => "it could not be read",
             Self::Special => "it is a pipe, a socket or a device",
-            Self::Closed => "the folder could not be read",
+            Self::Closed => "the directory could not be read",
             Self::Regenerable => {
                 "undo does not cover it: a build or package manager makes it again"
             }
@@ -191,10 +191,10 @@ impl Change {
         }
     }
 
-    /// Whether it is about a folder alone, which people rarely want to read of.
-    pub(super) fn is_about_folder(&self) -> bool {
-        let is_folder = |state: &State| matches!(state, State::Folder { .. } | State::Absent);
-        is_folder(&self.before) && is_folder(&self.after)
+    /// Whether it is about a directory alone, which people rarely want to read of.
+    pub(super) fn is_about_directory(&self) -> bool {
+        let is_directory = |state: &State| matches!(state, State::Directory { .. } | State::Absent);
+        is_directory(&self.before) && is_directory(&self.after)
     }
 }
 

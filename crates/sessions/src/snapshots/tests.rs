@@ -19,7 +19,7 @@ fn everything_that_a_command_did_to_files_is_taken_back() {
     rig.file("deleted.txt", "gone");
     rig.file("tool.sh", "#!/bin/sh\n");
     rig.file("moved/inner/deep.txt", "deep");
-    rig.file("becomes_folder", "file");
+    rig.file("becomes_directory", "file");
     rig.file("becomes_file/in.txt", "in");
     rig.file("caf\u{e9} \n name", "odd");
     fs::create_dir(rig.path("empty")).unwrap();
@@ -30,8 +30,8 @@ fn everything_that_a_command_did_to_files_is_taken_back() {
         fs::remove_file(rig.path("deleted.txt")).unwrap();
         fs::set_permissions(rig.path("tool.sh"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::rename(rig.path("moved"), rig.path("other")).unwrap();
-        fs::remove_file(rig.path("becomes_folder")).unwrap();
-        rig.file("becomes_folder/x", "x");
+        fs::remove_file(rig.path("becomes_directory")).unwrap();
+        rig.file("becomes_directory/x", "x");
         fs::remove_dir_all(rig.path("becomes_file")).unwrap();
         rig.file("becomes_file", "file");
         fs::remove_file(rig.path("caf\u{e9} \n name")).unwrap();
@@ -57,7 +57,7 @@ fn nothing_is_written_before_a_call_that_could_change_something() {
     let rig = Rig::new();
     rig.file("a", "a");
     rig.reading(|| {});
-    assert!(!rig.store_folder().exists());
+    assert!(!rig.store_directory().exists());
     rig.command("no change", || {});
     assert!(rig.events().is_empty());
 }
@@ -72,20 +72,20 @@ fn what_somebody_changed_since_is_kept_unless_forced() {
         rig.file("yours.txt", "2");
         rig.file("made.txt", "made");
     });
-    rig.file("yours.txt", "the person's");
+    rig.file("yours.txt", "the user's");
     fs::remove_file(rig.path("made.txt")).unwrap();
     let report = rig.undo(1);
     let kept: Vec<_> = report.kept.iter().map(|kept| (&*kept.path, &*kept.why)).collect();
     assert_eq!(kept, [("yours.txt", "changed since")]);
     assert_eq!(rig.read("mine.txt"), "1");
-    assert_eq!(rig.read("yours.txt"), "the person's");
+    assert_eq!(rig.read("yours.txt"), "the user's");
     // Undone as far as it goes: the turn before is next.
     assert!(rig.undo(1).turns.is_empty());
     let report = rig.forced();
     assert_eq!(report.turns, [1]);
     assert_eq!(rig.read("yours.txt"), "1");
     rig.redo();
-    assert_eq!(rig.read("yours.txt"), "the person's");
+    assert_eq!(rig.read("yours.txt"), "the user's");
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn what_the_person_changed_between_two_calls_survives() {
     rig.file("a.txt", "1");
     rig.begin("one turn");
     rig.call(Access::Workspace, || rig.file("a.txt", "2"));
-    rig.file("a.txt", "the person's");
+    rig.file("a.txt", "the user's");
     rig.call(Access::Workspace, || rig.file("a.txt", "3"));
     rig.end();
     let report = rig.undo(1);
-    assert_eq!(rig.read("a.txt"), "the person's");
+    assert_eq!(rig.read("a.txt"), "the user's");
     assert_eq!(report.kept[0].why, "changed since");
 }
 
@@ -174,7 +174,7 @@ fn protected_names_and_git_config_are_never_touched() {
 }
 
 #[test]
-fn a_link_that_took_the_place_of_a_folder_is_not_followed() {
+fn a_link_that_took_the_place_of_a_directory_is_not_followed() {
     let rig = Rig::new();
     rig.file("src/a.txt", "1");
     rig.command("edit", || rig.file("src/a.txt", "2"));
@@ -194,7 +194,7 @@ fn a_command_that_may_not_write_costs_no_look() {
     rig.begin("look");
     rig.call(Access::ReadOnly, || {});
     rig.end();
-    assert!(!rig.store_folder().exists());
+    assert!(!rig.store_directory().exists());
 }
 
 #[test]
@@ -293,9 +293,9 @@ fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-fn a_folder_that_cannot_be_read_is_told_and_what_is_in_it_is_left_alone() {
+fn a_directory_that_cannot_be_read_is_told_and_what_is_in_it_is_left_alone() {
     if rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: root can read every folder; an ordinary user's run shows it");
+        eprintln!("SKIPPED: root can read every directory; an ordinary user's run shows it");
         return;
     }
     let rig = Rig::new();
@@ -325,15 +325,17 @@ fn a_folder_that_cannot_be_read_is_told_and_what_is_in_it_is_left_alone() {
 
 /// Says what a run as root does not show.
 #[expect(clippy::print_stderr, reason = "a test that is left out in part says so")]
-fn note_that_root_reads_every_folder() {
+fn note_that_root_reads_every_directory() {
     if rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED in part: no folder is closed to root; an ordinary user's run shows it");
+        eprintln!(
+            "SKIPPED in part: no directory is closed to root; an ordinary user's run shows it"
+        );
     }
 }
 
 #[test]
-fn what_a_turn_changed_in_a_folder_that_it_closed_is_taken_back() {
-    note_that_root_reads_every_folder();
+fn what_a_turn_changed_in_a_directory_that_it_closed_is_taken_back() {
+    note_that_root_reads_every_directory();
     let rig = Rig::new();
     let mode = |mode: u32| {
         fs::set_permissions(rig.path("closed"), fs::Permissions::from_mode(mode)).unwrap();
@@ -366,8 +368,8 @@ fn what_a_turn_changed_in_a_folder_that_it_closed_is_taken_back() {
 }
 
 #[test]
-fn what_the_person_did_in_a_folder_that_a_turn_closed_stays() {
-    note_that_root_reads_every_folder();
+fn what_the_person_did_in_a_directory_that_a_turn_closed_stays() {
+    note_that_root_reads_every_directory();
     for closed in [0o555, 0o000] {
         let rig = Rig::new();
         let mode = |mode: u32| {
@@ -396,8 +398,8 @@ fn what_the_person_did_in_a_folder_that_a_turn_closed_stays() {
 }
 
 #[test]
-fn what_one_call_changed_in_a_folder_that_the_next_closed_is_taken_back() {
-    note_that_root_reads_every_folder();
+fn what_one_call_changed_in_a_directory_that_the_next_closed_is_taken_back() {
+    note_that_root_reads_every_directory();
     let rig = Rig::new();
     rig.file("closed/x", "1");
     rig.command("nothing", || {});
@@ -414,8 +416,8 @@ fn what_one_call_changed_in_a_folder_that_the_next_closed_is_taken_back() {
 }
 
 #[test]
-fn a_folder_that_a_turn_closed_is_opened_again() {
-    note_that_root_reads_every_folder();
+fn a_directory_that_a_turn_closed_is_opened_again() {
+    note_that_root_reads_every_directory();
     let rig = Rig::new();
     let closed = rig.path("closed");
     let mode = || fs::metadata(&closed).unwrap().permissions().mode() & 0o777;

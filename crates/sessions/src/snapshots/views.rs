@@ -48,7 +48,7 @@ pub struct Report {
 /// A file that was left as it is.
 #[derive(Debug, Serialize)]
 pub struct KeptFile {
-    /// Relative to the session's folder where it is below it.
+    /// Relative to the session's directory where it is below it.
     pub path: String,
     /// Why.
     pub why: String,
@@ -57,7 +57,7 @@ pub struct KeptFile {
 /// What a turn made of one file.
 #[derive(Debug)]
 pub struct FileView {
-    /// Relative to the session's folder where it is below it.
+    /// Relative to the session's directory where it is below it.
     pub path: String,
     /// What happened to it.
     pub change: Kind,
@@ -81,8 +81,8 @@ pub enum Content {
     },
     /// A symbolic link to this.
     Link(PathBuf),
-    /// A folder.
-    Folder,
+    /// A directory.
+    Directory,
     /// Something that is not kept, and why.
     Unkept(String),
 }
@@ -139,7 +139,7 @@ impl Keeper {
         report.kept.extend(self.unseen(inner, &records)?);
         let mut opened = Vec::new();
         if !wanted.is_dry {
-            opened = self.open_folders(inner, &mut records, wanted.manner)?;
+            opened = self.open_directories(inner, &mut records, wanted.manner)?;
         }
         let depot = self.depot(&mut inner.depot)?;
         let mut keep = keep(depot, &self.settings);
@@ -155,13 +155,13 @@ impl Keeper {
                 report.event = Some(self.restored(&report, &plan, done)?);
             }
             if has_opened {
-                // What the folders hold now is what the next look compares with.
+                // What the directories hold now is what the next look compares with.
                 self.look(inner, &CancellationToken::new())?;
             }
         }
-        let shows_folders = plan.steps.iter().all(Step::is_about_folder);
+        let shows_directories = plan.steps.iter().all(Step::is_about_directory);
         for step in &plan.steps {
-            if shows_folders || !step.is_about_folder() {
+            if shows_directories || !step.is_about_directory() {
                 let path = self.short(&step.path);
                 report.files.push(ChangedFile { path, change: step.kind() });
             }
@@ -173,9 +173,9 @@ impl Keeper {
         Ok(report)
     }
 
-    /// Opens the folders that `records` tell as closed, and adds what has become of the files in them
+    /// Opens the directories that `records` tell as closed, and adds what has become of the files in them
     /// where nobody could see it.
-    fn open_folders(
+    fn open_directories(
         &self,
         inner: &mut Inner,
         records: &mut Vec<Record>,
@@ -203,15 +203,15 @@ impl Keeper {
             let mut changes = changes.unwrap_or_default();
             changes.retain(|change| {
                 let path = change.path();
-                let is_within = disclosed.iter().any(|folder| path.starts_with(folder));
+                let is_within = disclosed.iter().any(|directory| path.starts_with(directory));
                 is_within && opened.iter().all(|step| step.path != path)
             });
-            // The turn may have changed them, or the person since.
+            // The turn may have changed them, or the user since.
             records.push(Record { at: Timestamp::now(), is_uncertain: true, changes });
         }
     }
 
-    /// The folders that the turns of `records` closed and that somebody has opened since: what the
+    /// The directories that the turns of `records` closed and that somebody has opened since: what the
     /// turns did in them is in no record.
     fn unseen(&self, inner: &mut Inner, records: &[Record]) -> io::Result<Vec<KeptFile>> {
         let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
@@ -259,7 +259,7 @@ impl Keeper {
                     Content::File { bytes: depot.get(*hash)?, mode: *mode }
                 }
                 State::Link { target } => Content::Link(target.path()),
-                State::Folder { .. } => Content::Folder,
+                State::Directory { .. } => Content::Directory,
                 State::Unkept { why, .. } => Content::Unkept(why.to_string()),
             })
         };
@@ -272,9 +272,9 @@ impl Keeper {
             })
         };
         let mut views: Vec<FileView> = changes.iter().map(&mut view).collect::<io::Result<_>>()?;
-        // Folders go without saying where files in them are told.
-        if views.iter().any(|view| !view.is_about_folder()) {
-            views.retain(|view| !view.is_about_folder());
+        // Directories go without saying where files in them are told.
+        if views.iter().any(|view| !view.is_about_directory()) {
+            views.retain(|view| !view.is_about_directory());
         }
         Ok(Some(views))
     }
@@ -285,7 +285,7 @@ impl Keeper {
         let mut taken = Vec::new();
         for old in views.iter().filter(|view| view.change == Kind::Deleted) {
             let is_same = |new: &&FileView| {
-                new.change == Kind::Created && new.after == old.before && !new.is_about_folder()
+                new.change == Kind::Created && new.after == old.before && !new.is_about_directory()
             };
             let found = views.iter().filter(is_same).find(|new| !taken.contains(&&new.path));
             if let Some(new) = found {
@@ -298,8 +298,9 @@ impl Keeper {
 }
 
 impl FileView {
-    fn is_about_folder(&self) -> bool {
-        let is_folder = |content: &Content| matches!(content, Content::Folder | Content::Absent);
-        is_folder(&self.before) && is_folder(&self.after)
+    fn is_about_directory(&self) -> bool {
+        let is_directory =
+            |content: &Content| matches!(content, Content::Directory | Content::Absent);
+        is_directory(&self.before) && is_directory(&self.after)
     }
 }

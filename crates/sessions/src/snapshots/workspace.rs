@@ -1,4 +1,4 @@
-//! The folder in which the snapshots of one workspace are kept: bytes (`depot`), the known
+//! The directory in which the snapshots of one workspace are kept: bytes (`depot`), the known
 //! files of the workspace (`known` with a log), and for each session the records of what it changed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use super::depot::Depot;
 use super::known::KnownFiles;
 use super::state::{Hash, Name, Record, State};
 
-/// The folder that has a file for each session whose calls are running.
+/// The directory that has a file for each session whose calls are running.
 const RUNNING: &str = "running";
 /// The file of the known files.
 const KNOWN: &str = "known";
@@ -31,7 +31,7 @@ const LONG_LOG: u64 = 64 << 20;
 /// The files of one workspace's snapshots.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// Keeps other processes out until it is dropped.
@@ -78,34 +78,34 @@ pub(super) struct Claims {
 }
 
 impl Workspace {
-    /// The snapshots of `root` among those in `folder`.
-    pub(super) fn new(folder: &Path, root: &Path) -> Self {
+    /// The snapshots of `root` among those in `directory`.
+    pub(super) fn new(directory: &Path, root: &Path) -> Self {
         let name = format!("{:?}", Hash::of(root.as_os_str().as_bytes()));
-        Self { folder: folder.join(&name[..16]) }
+        Self { directory: directory.join(&name[..16]) }
     }
 
-    /// All workspaces in `folder`.
-    pub(super) fn all(folder: &Path) -> Vec<Self> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| Self { folder: entry.path() }).collect()
+    /// All workspaces in `directory`.
+    pub(super) fn all(directory: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| Self { directory: entry.path() }).collect()
     }
 
     /// Waits for the lock.
     pub(super) fn lock(&self) -> io::Result<Held> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(self.folder.join("lock"))?;
+            .open(self.directory.join("lock"))?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(Held(file))
     }
 
     /// The kept bytes.
     pub(super) fn depot(&self, limit: u64) -> io::Result<Depot> {
-        Depot::open(&self.folder, limit)
+        Depot::open(&self.directory, limit)
     }
 
     /// The known files as they were last saved.
@@ -115,13 +115,13 @@ impl Workspace {
 
     /// Returns true if the workspace has been taken in before.
     pub(super) fn is_known(&self) -> bool {
-        self.folder.join(KNOWN).exists()
+        self.directory.join(KNOWN).exists()
     }
 
     /// The known files at a position; `each` gets every state in the log.
     fn read_known(&self, at: Option<Position>, each: &mut dyn FnMut(&State)) -> Option<KnownFiles> {
         let position = self.position()?;
-        let mut known = KnownFiles::decode(&fs::read(self.folder.join(KNOWN)).ok()?)?;
+        let mut known = KnownFiles::decode(&fs::read(self.directory.join(KNOWN)).ok()?)?;
         let log = fs::read(self.log(position.generation)).unwrap_or_default();
         let length = match at {
             Some(at) if at.generation != position.generation => return None,
@@ -134,7 +134,7 @@ impl Workspace {
 
     /// The position of the known files; none before they were first saved.
     pub(super) fn position(&self) -> Option<Position> {
-        let file = File::open(self.folder.join(KNOWN)).ok()?;
+        let file = File::open(self.directory.join(KNOWN)).ok()?;
         // The end of its checksum tells one file from the next.
         let mut end = [0; 8];
         file.read_exact_at(&mut end, file.metadata().ok()?.len().checked_sub(8)?).ok()?;
@@ -144,7 +144,7 @@ impl Workspace {
     }
 
     fn log(&self, generation: u64) -> PathBuf {
-        self.folder.join(format!("{KNOWN}-{generation:016x}.log"))
+        self.directory.join(format!("{KNOWN}-{generation:016x}.log"))
     }
 
     /// Saves the known files: as a rule, appends the changed entries to the log.
@@ -152,7 +152,7 @@ impl Workspace {
         if !known.is_unsaved() {
             return Ok(());
         }
-        let whole = fs::metadata(self.folder.join(KNOWN)).map_or(0, |metadata| metadata.len());
+        let whole = fs::metadata(self.directory.join(KNOWN)).map_or(0, |metadata| metadata.len());
         let is_idle = || self.all_running().next().is_none();
         match self.position() {
             Some(at)
@@ -163,7 +163,7 @@ impl Workspace {
                 self.append(at, &known.encode_unsaved())?;
             }
             earlier => {
-                write(&self.folder.join(KNOWN), &known.encode(), Durable::No)?;
+                write(&self.directory.join(KNOWN), &known.encode(), Durable::No)?;
                 if let Some(earlier) = earlier {
                     remove(&self.log(earlier.generation))?;
                 }
@@ -189,24 +189,24 @@ impl Workspace {
         if let Some(at) = self.position() {
             remove(&self.log(at.generation))?;
         }
-        remove(&self.folder.join(KNOWN))
+        remove(&self.directory.join(KNOWN))
     }
 
     fn session(&self, session: &SessionId) -> PathBuf {
-        self.folder.join("turns").join(session.as_str())
+        self.directory.join("turns").join(session.as_str())
     }
 
     /// Notes what a session is about to change, so that it is known after a crash.
     pub(super) fn announce(&self, session: &SessionId, pending: &Pending) -> io::Result<()> {
-        let folder = self.session(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let directory = self.session(session);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let pending_file = self.pending(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(RUNNING))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(self.directory.join(RUNNING))?;
         write(&pending_file, &serde_json::to_vec(pending)?, Durable::No)
     }
 
     fn pending(&self, session: &SessionId) -> PathBuf {
-        self.folder.join(RUNNING).join(format!("{session}.json"))
+        self.directory.join(RUNNING).join(format!("{session}.json"))
     }
 
     /// What calls of other sessions may be changing at this moment.
@@ -219,7 +219,7 @@ impl Workspace {
 
     /// The files of the sessions whose calls are running, or were when their program ended.
     fn all_running(&self) -> impl Iterator<Item = PathBuf> {
-        let entries = fs::read_dir(self.folder.join(RUNNING)).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.directory.join(RUNNING)).into_iter().flatten().flatten();
         entries.map(|entry| entry.path())
     }
 
@@ -238,16 +238,16 @@ impl Workspace {
 
     /// Keeps a record for good and names it. Others that are at work see it in the journal.
     pub(super) fn record(&self, session: &SessionId, record: &Record) -> io::Result<String> {
-        let folder = self.session(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let directory = self.session(session);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let bytes = serde_json::to_vec(record)?;
         let name = format!("{:?}", Hash::of(&bytes))[..16].to_owned();
-        write(&folder.join(format!("{name}.json")), &bytes, Durable::Yes)?;
+        write(&directory.join(format!("{name}.json")), &bytes, Durable::Yes)?;
         let mut journal = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(0o600)
-            .open(self.folder.join("journal"))?;
+            .open(self.directory.join("journal"))?;
         writeln!(journal, "{session} {name}")?;
         Ok(name)
     }
@@ -261,12 +261,12 @@ impl Workspace {
 
     /// How long the journal is.
     pub(super) fn journal_length(&self) -> u64 {
-        fs::metadata(self.folder.join("journal")).map_or(0, |metadata| metadata.len())
+        fs::metadata(self.directory.join("journal")).map_or(0, |metadata| metadata.len())
     }
 
     /// What other sessions have told from a position of the journal on.
     pub(super) fn claimed(&self, from: u64, own: &SessionId) -> Claims {
-        let text = fs::read(self.folder.join("journal")).unwrap_or_default();
+        let text = fs::read(self.directory.join("journal")).unwrap_or_default();
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         let text = text.get(from..).unwrap_or_default();
         let mut claimed = Claims::default();
@@ -302,11 +302,11 @@ impl Workspace {
         if records.is_empty() {
             return Ok(());
         }
-        let folder = self.session(new);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let directory = self.session(new);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         for path in records {
             let Some(name) = path.file_name() else { continue };
-            let copy = folder.join(name);
+            let copy = directory.join(name);
             match fs::hard_link(&path, &copy) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -328,8 +328,8 @@ impl Workspace {
         self.prune(&mut self.depot(u64::MAX)?, u64::MAX)
     }
 
-    fn records_of(folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    fn records_of(directory: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let is_record = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
         entries.map(|entry| entry.path()).filter(is_record).collect()
     }
@@ -344,10 +344,10 @@ impl Workspace {
             live.extend(state.hash().filter(|_| !is_idle));
         });
         known.unwrap_or_default().states(&mut |state| live.extend(state.hash()));
-        let sessions = fs::read_dir(self.folder.join("turns")).into_iter().flatten().flatten();
+        let sessions = fs::read_dir(self.directory.join("turns")).into_iter().flatten().flatten();
         let mut records = Vec::new();
-        for folder in sessions.map(|entry| entry.path()) {
-            for path in Self::records_of(&folder) {
+        for directory in sessions.map(|entry| entry.path()) {
+            for path in Self::records_of(&directory) {
                 let record: Option<Record> =
                     fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
                 records.extend(record.map(|record| (record, path)));

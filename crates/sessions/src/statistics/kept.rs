@@ -38,7 +38,7 @@ struct Entry {
 
 /// The folds of all sessions.
 pub(super) fn all(store: &Store) -> Result<Vec<(SessionId, Fold)>, Error> {
-    let mut kept = load(store.folder());
+    let mut kept = load(store.directory());
     let mut sessions = BTreeMap::new();
     let mut folds = Vec::new();
     let mut is_changed = false;
@@ -54,14 +54,14 @@ pub(super) fn all(store: &Store) -> Result<Vec<(SessionId, Fold)>, Error> {
         folds.push((id, fold));
     }
     if is_changed || !kept.sessions.is_empty() {
-        save(store.folder(), &Kept { version: VERSION, sessions });
+        save(store.directory(), &Kept { version: VERSION, sessions });
     }
     Ok(folds)
 }
 
 /// The fold of one session. Keeps nothing.
 pub(super) fn one(store: &Store, id: &SessionId) -> Result<Fold, Error> {
-    let known = load(store.folder()).sessions.remove(id.as_str());
+    let known = load(store.directory()).sessions.remove(id.as_str());
     Ok(read(store, id, known)?.0)
 }
 
@@ -92,17 +92,17 @@ fn read(
     Ok((fold, Some(entry)))
 }
 
-fn load(folder: &Path) -> Kept {
-    let read = fs::read(folder.join(FILE)).ok();
+fn load(directory: &Path) -> Kept {
+    let read = fs::read(directory.join(FILE)).ok();
     let kept = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     kept.filter(|kept: &Kept| kept.version == VERSION)
         .unwrap_or(Kept { version: VERSION, sessions: BTreeMap::new() })
 }
 
 /// Where this fails, or somebody else is at it, the next one does the work again.
-fn save(folder: &Path, kept: &Kept) {
-    let Ok(_lock) = Lock::take(&folder.join(format!("{FILE}.lock"))) else { return };
-    let temporary = folder.join(format!("{FILE}.tmp"));
+fn save(directory: &Path, kept: &Kept) {
+    let Ok(_lock) = Lock::take(&directory.join(format!("{FILE}.lock"))) else { return };
+    let temporary = directory.join(format!("{FILE}.tmp"));
     let written = OpenOptions::new()
         .write(true)
         .create(true)
@@ -110,7 +110,7 @@ fn save(folder: &Path, kept: &Kept) {
         .mode(0o600)
         .open(&temporary)
         .and_then(|mut file| file.write_all(&serde_json::to_vec(kept)?))
-        .and_then(|()| fs::rename(&temporary, folder.join(FILE)));
+        .and_then(|()| fs::rename(&temporary, directory.join(FILE)));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }

@@ -43,8 +43,8 @@ fn a_price_that_nobody_told_is_not_nothing() {
 
 #[test]
 fn only_what_has_come_since_is_read_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::new(directory.path());
     let events = samples::conversation();
     let log = store.create(&samples::id()).unwrap();
     for part in [&events[..4], &events[4..9], &events[9..]] {
@@ -56,7 +56,7 @@ fn only_what_has_come_since_is_read_again() {
     let whole = fold(&events);
     assert_eq!(store.figures().unwrap()[0].total(), whole);
     for broken in ["", "{}", "garbage"] {
-        std::fs::write(folder.path().join("statistics.json"), broken).unwrap();
+        std::fs::write(directory.path().join("statistics.json"), broken).unwrap();
         assert_eq!(store.figures().unwrap()[0].total(), whole);
     }
     drop(log);
@@ -66,8 +66,8 @@ fn only_what_has_come_since_is_read_again() {
 
 #[test]
 fn a_fork_counts_what_it_added_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::new(directory.path());
     let events = samples::conversation();
     let log = store.create(&samples::id()).unwrap();
     log.append(&events).unwrap();

@@ -28,10 +28,10 @@ pub(super) fn write(
     let damage = each(store, id, |event| {
         if is_shared(&event) {
             last = event.seq;
-            if let What::SessionStarted { cwd: folder, .. } = event.what
+            if let What::SessionStarted { cwd: directory, .. } = event.what
                 && event.within.is_none()
             {
-                cwd.get_or_insert(folder);
+                cwd.get_or_insert(directory);
             }
         }
         Ok(())

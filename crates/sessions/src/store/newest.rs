@@ -18,9 +18,9 @@ use crate::summary::Summarizer;
 const END: u64 = 64 << 10;
 
 impl Store {
-    /// The session that was last used among those that work in a folder which `is_wanted`.
+    /// The session that was last used among those that work in a directory which `is_wanted`.
     pub fn newest(&self, is_wanted: impl Fn(&str) -> bool) -> Result<Option<SessionId>, Error> {
-        let index = Index::load(&self.folder);
+        let index = Index::load(&self.directory);
         let mut newest: Option<(Timestamp, SessionId)> = None;
         for id in self.ids()? {
             let Some(metadata) = self.metadata(&id) else { continue };
@@ -43,7 +43,7 @@ impl Store {
         Ok(newest.map(|(_, id)| id))
     }
 
-    /// The folder and the last moment of a session, from the first and the last record.
+    /// The directory and the last moment of a session, from the first and the last record.
     fn ends(&self, id: &SessionId, length: u64) -> Option<(String, Timestamp)> {
         let file = File::open(self.path(id)).ok()?;
         let first = read(&file, 0, length.min(END)).ok()?;

@@ -67,9 +67,9 @@ fn files_are_closed_to_others() {
     save(&store, "a");
     store.list().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&store.folder), 0o700);
+    assert_eq!(mode(&store.directory), 0o700);
     let files: Vec<PathBuf> =
-        fs::read_dir(&store.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(&store.directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(files.iter().all(|path| mode(path) == 0o600), "{files:?}");
 }
@@ -78,7 +78,7 @@ fn files_are_closed_to_others() {
 fn a_session_in_which_nothing_happened_leaves_nothing() {
     let (_parent, store) = store();
     drop(store.create(&id("a")).unwrap());
-    assert_eq!(fs::read_dir(&store.folder).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&store.directory).unwrap().count(), 0);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn the_index_changes_nothing_but_speed() {
     for name in ["a", "b", "c"] {
         save(&store, name);
     }
-    let index = store.folder.join("index.json");
+    let index = store.directory.join("index.json");
     let listed = store.list().unwrap();
     assert_eq!(listed.len(), 3);
     assert!(index.is_file());
@@ -275,33 +275,33 @@ fn a_list_is_taken_from_the_index_where_the_log_is_unchanged() {
     let (_parent, store) = store();
     save(&store, "a");
     store.list().unwrap();
-    let index = store.folder.join("index.json");
+    let index = store.directory.join("index.json");
     let cached = fs::read_to_string(&index).unwrap();
     fs::write(&index, cached.replace("Mending", "Cached")).unwrap();
     assert_eq!(store.list().unwrap()[0].title.as_deref(), Some("Cached the parser"));
 }
 
 #[test]
-fn other_files_in_the_folder_are_no_sessions() {
+fn other_files_in_the_directory_are_no_sessions() {
     let (_parent, store) = store();
     save(&store, "a");
-    fs::write(store.folder.join("empty.jsonl"), "").unwrap();
-    fs::write(store.folder.join("a b.jsonl"), "x").unwrap();
-    fs::write(store.folder.join("b.jsonl.tmp"), "x").unwrap();
-    fs::create_dir(store.folder.join("folder.jsonl")).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", store.folder.join("link.jsonl")).unwrap();
+    fs::write(store.directory.join("empty.jsonl"), "").unwrap();
+    fs::write(store.directory.join("a b.jsonl"), "x").unwrap();
+    fs::write(store.directory.join("b.jsonl.tmp"), "x").unwrap();
+    fs::create_dir(store.directory.join("directory.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", store.directory.join("link.jsonl")).unwrap();
     assert_eq!(store.list().unwrap().len(), 1);
-    assert!(!store.exists(&id("link")) && !store.exists(&id("folder")));
+    assert!(!store.exists(&id("link")) && !store.exists(&id("directory")));
     assert!(matches!(store.create(&id("link")), Err(Error::Exists(_))));
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn a_directory_that_cannot_be_made_is_named() {
     let parent = tempfile::tempdir().unwrap();
     fs::write(parent.path().join("file"), "").unwrap();
     let store = Store::new(parent.path().join("file/sessions"));
     let error = message(store.create(&id("a")));
-    assert!(error.starts_with("cannot create the folder "), "{error}");
+    assert!(error.starts_with("cannot create the directory "), "{error}");
     assert!(error.contains("file/sessions"), "{error}");
 }
 

@@ -258,7 +258,7 @@ fn describe(invocation: &Invocation) -> String {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a test starts the executable as a person does, without a sandbox around it"
+    reason = "a test starts the executable as a user does, without a sandbox around it"
 )]
 fn spawn(invocation: &Invocation) -> io::Result<Child> {
     Command::new(&invocation.program)

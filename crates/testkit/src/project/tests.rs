@@ -37,7 +37,7 @@ fn files_are_written_and_read_in_the_project_and_the_home() {
 }
 
 #[test]
-fn a_run_has_a_code_two_outputs_an_input_and_a_folder() {
+fn a_run_has_a_code_two_outputs_an_input_and_a_directory() {
     let project = shell();
     project.file("sub/x", "");
     let command = project.command(&["-c", "cat; ls; echo bad >&2; exit 3"]);

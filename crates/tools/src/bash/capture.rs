@@ -234,17 +234,17 @@ impl Spill {
 
 /// Makes a file that only its owner can read, under a name that is free.
 async fn create(path: &Path) -> io::Result<(PathBuf, File)> {
-    if let Some(folder) = path.parent() {
+    if let Some(directory) = path.parent() {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
-        builder.create(folder).await?;
-        let found = tokio::fs::symlink_metadata(folder).await?;
+        builder.create(directory).await?;
+        let found = tokio::fs::symlink_metadata(directory).await?;
         let is_ours = found.is_dir()
             && found.uid() == rustix::process::geteuid().as_raw()
             && found.mode().trailing_zeros() >= 6;
         if !is_ours {
-            let folder = folder.display();
-            return Err(io::Error::other(format!("{folder} is not a folder of yours alone")));
+            let directory = directory.display();
+            return Err(io::Error::other(format!("{directory} is not a directory of yours alone")));
         }
     }
     let mut attempt = 1;

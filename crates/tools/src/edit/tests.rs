@@ -51,7 +51,7 @@ async fn all_occurrences_are_replaced_when_asked_for() {
 
 #[tokio::test]
 async fn what_cannot_be_edited_is_named() {
-    let project = Project::with(&[("folder/x", "")]);
+    let project = Project::with(&[("directory/x", "")]);
     let tool = tool(&project);
     assert_eq!(project.fail(&tool, edit("a", "b")).await, "File not found: f");
     project.write("f", b"\xff\xfe");
@@ -64,8 +64,8 @@ async fn what_cannot_be_edited_is_named() {
     assert!(refuse(edit("a", "a")).starts_with("old_string and new_string are the same"));
     let outside = json!({"file_path": "/dev/null", "old_string": "a", "new_string": "b"});
     assert!(refuse(outside).starts_with("Write access denied: /dev/null is in a protected"));
-    let folder = json!({"file_path": "folder", "old_string": "a", "new_string": "b"});
-    assert_eq!(project.fail(&tool, folder).await, "Not a file: folder");
+    let directory = json!({"file_path": "directory", "old_string": "a", "new_string": "b"});
+    assert_eq!(project.fail(&tool, directory).await, "Not a file: directory");
 }
 
 #[test]
@@ -117,9 +117,9 @@ const CHANGES: [Change; 3] = [
         std::fs::rename(beside, path).unwrap();
     }),
     ("gone", |path| std::fs::remove_file(path).unwrap()),
-    ("a folder", |path| {
+    ("a directory", |path| {
         // In one step, as the file must not be missed in between.
-        let beside = path.with_extension("folder");
+        let beside = path.with_extension("directory");
         std::fs::create_dir(&beside).unwrap();
         let flags = rustix::fs::RenameFlags::EXCHANGE;
         let here = rustix::fs::CWD;

@@ -174,7 +174,7 @@ impl Collector {
             ));
         }
         if failed > 0 {
-            parts.push(format!("({failed} files or folders could not be searched)"));
+            parts.push(format!("({failed} files or directories could not be searched)"));
         }
         if left_out > 0 {
             parts.push(format!(

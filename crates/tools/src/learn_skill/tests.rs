@@ -17,17 +17,17 @@ fn sample() -> (Project, LearnSkill) {
         ("skill/scripts/run.sh", "echo hi"),
         ("secret.md", "outside"),
     ]);
-    let skill = |name: &str, folder: Option<PathBuf>| Skill {
+    let skill = |name: &str, directory: Option<PathBuf>| Skill {
         name: name.to_owned(),
         description: format!("Helps with {name}"),
         source: "project".to_owned(),
         license: Some("MIT".to_owned()),
         allowed_tools: vec!["Bash".to_owned(), "Read".to_owned()],
         body: format!("# {name}\ndo it"),
-        folder,
+        directory,
     };
-    let folder = project.path("skill");
-    let skills = vec![skill("deploy", Some(folder)), skill("commit", None)];
+    let directory = project.path("skill");
+    let skills = vec![skill("deploy", Some(directory)), skill("commit", None)];
     (project, LearnSkill::new(skills))
 }
 

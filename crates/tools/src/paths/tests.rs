@@ -6,15 +6,15 @@ use super::*;
 use crate::fixture;
 
 struct Place {
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     base: PathBuf,
     paths: Paths,
 }
 
-/// A project inside a home, with a shared folder beside it.
+/// A project inside a home, with a shared directory beside it.
 fn place() -> Place {
-    let folder = fixture::folder();
-    let base = folder.path().to_owned();
+    let directory = fixture::directory();
+    let base = directory.path().to_owned();
     for name in ["home/project/src", "home/.ssh", "shared"] {
         std::fs::create_dir_all(base.join(name)).unwrap();
     }
@@ -25,7 +25,7 @@ fn place() -> Place {
         readable_paths: vec![base.join("home/spilled")],
         ..Settings::default()
     });
-    Place { _folder: folder, base, paths }
+    Place { _directory: directory, base, paths }
 }
 
 fn failure<T>(result: Result<T, Stop>) -> String {
@@ -146,23 +146,23 @@ fn other_protected_names_are_left_to_the_policy() {
 
 #[test]
 fn secrets_stay_closed_in_a_project_that_is_the_home() {
-    let folder = fixture::folder();
+    let directory = fixture::directory();
     let paths = Paths::new(&Settings {
-        root: folder.path().to_owned(),
-        home: Some(folder.path().to_owned()),
+        root: directory.path().to_owned(),
+        home: Some(directory.path().to_owned()),
         ..Settings::default()
     });
     assert!(paths.readable("notes.txt").is_ok());
     assert!(paths.readable(".ssh/id_ed25519").is_err());
     assert!(paths.writable(".ssh/authorized_keys").is_err());
-    assert!(paths.holds_closed(folder.path()));
+    assert!(paths.holds_closed(directory.path()));
 }
 
 #[test]
 fn a_home_of_slash_closes_nothing() {
-    let folder = fixture::folder();
+    let directory = fixture::directory();
     let paths = Paths::new(&Settings {
-        root: folder.path().to_owned(),
+        root: directory.path().to_owned(),
         home: Some(PathBuf::from("/")),
         ..Settings::default()
     });
@@ -170,7 +170,7 @@ fn a_home_of_slash_closes_nothing() {
 }
 
 #[test]
-fn a_walk_enters_no_closed_folder() {
+fn a_walk_enters_no_closed_directory() {
     let place = place();
     let home = place.base.join("home");
     assert!(place.paths.may_enter(&home) && place.paths.holds_closed(&home));

@@ -60,12 +60,12 @@ async fn what_is_not_text_is_named_as_such() {
     let project = Project::new();
     project.write("latin", b"caf\xe9\n");
     project.write("program", b"\x7fELF\0\0");
-    project.write("folder/file", "");
+    project.write("directory/file", "");
     let tool = tool(&project);
     let fail = async |path: &str| project.fail(&tool, json!({"file_path": path})).await;
     assert_eq!(fail("latin").await, "File is not valid UTF-8: latin");
     assert_eq!(fail("program").await, "Binary file: program (6 bytes); Read shows text only");
-    assert_eq!(fail("folder").await, "Not a file: folder");
+    assert_eq!(fail("directory").await, "Not a file: directory");
     assert_eq!(fail("/dev/zero").await, "Not a file: /dev/zero");
     assert_eq!(fail("missing").await, "File not found: missing");
     assert_eq!(fail("latin/below").await, "File not found: latin/below");

@@ -22,28 +22,28 @@ const EXCLUDE: &str = "info/exclude";
 /// Which ignore files count.
 #[derive(Clone, Default)]
 pub struct Sources {
-    /// Their names in a folder, the stronger first. With `.gitignore`, `.git/info/exclude` counts too.
+    /// Their names in a directory, the stronger first. With `.gitignore`, `.git/info/exclude` counts too.
     pub names: Vec<&'static str>,
-    /// The person's own list, the weakest of all.
+    /// The user's own list, the weakest of all.
     pub global: Option<PathBuf>,
     /// Whether those of git count only in a repository, and only up to its root.
     pub repositories_only: bool,
-    /// Whether those above the folder where a walk begins count.
+    /// Whether those above the directory where a walk begins count.
     pub above: bool,
 }
 
 /// The ignore files that a walk comes upon, each read once.
 pub struct IgnoreFiles {
     sources: Sources,
-    /// The folder where the walk begins, with links resolved: it tells what is above.
+    /// The directory where the walk begins, with links resolved: it tells what is above.
     real: PathBuf,
     /// The same as the walk names it, where that is another path.
     start: Option<PathBuf>,
-    folders: RwLock<HashMap<OsString, Arc<Level>>>,
+    directories: RwLock<HashMap<OsString, Arc<Level>>>,
     unread: AtomicBool,
 }
 
-/// The rules in force in a folder.
+/// The rules in force in a directory.
 #[derive(Default)]
 struct Level {
     above: Option<Arc<Level>>,
@@ -52,7 +52,7 @@ struct Level {
     is_in_repository: bool,
 }
 
-/// Rules of the stronger kind win wherever they are; of one kind, those of the nearest folder.
+/// Rules of the stronger kind win wherever they are; of one kind, those of the nearest directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strength {
     Named(usize),
@@ -61,11 +61,17 @@ enum Strength {
 }
 
 impl IgnoreFiles {
-    /// Those of a walk that begins at a folder.
+    /// Those of a walk that begins at a directory.
     pub fn new(start: &Path, sources: Sources) -> Self {
         let real = start.canonicalize().unwrap_or_else(|_| start.to_owned());
         let start = (start != real).then(|| start.to_owned());
-        Self { sources, real, start, folders: RwLock::default(), unread: AtomicBool::new(false) }
+        Self {
+            sources,
+            real,
+            start,
+            directories: RwLock::default(),
+            unread: AtomicBool::new(false),
+        }
     }
 
     /// Whether one was left unread that says what nobody here knows: a pipe, a device, a file
@@ -75,15 +81,15 @@ impl IgnoreFiles {
     }
 
     /// What they say of a path of the walk.
-    pub(crate) fn matched(&self, path: &Path, is_folder: bool) -> Match<()> {
+    pub(crate) fn matched(&self, path: &Path, is_directory: bool) -> Match<()> {
         let below = self.start.as_ref().and_then(|start| path.strip_prefix(start).ok());
         let real = below.map(|below| self.real.join(below));
         let path = real.as_deref().unwrap_or(path);
-        let Some(folder) = path.parent() else { return Match::None };
-        let level = self.level(folder);
+        let Some(directory) = path.parent() else { return Match::None };
+        let level = self.level(directory);
         let named = (0..self.sources.names.len()).map(Strength::Named);
         for strength in named.chain([Strength::Exclude, Strength::Global]) {
-            let found = self.of_strength(strength, &level, path, is_folder);
+            let found = self.of_strength(strength, &level, path, is_directory);
             if !found.is_none() {
                 return found;
             }
@@ -96,7 +102,7 @@ impl IgnoreFiles {
         strength: Strength,
         level: &Arc<Level>,
         path: &Path,
-        is_folder: bool,
+        is_directory: bool,
     ) -> Match<()> {
         let is_bound = self.sources.repositories_only
             && match strength {
@@ -110,7 +116,7 @@ impl IgnoreFiles {
         while let Some(this) = level {
             let rules = this.rules.iter().filter(|(kind, _)| *kind == strength);
             for (_, rules) in rules {
-                let found = rules.matched(path, is_folder).map(drop);
+                let found = rules.matched(path, is_directory).map(drop);
                 if !found.is_none() {
                     return found;
                 }
@@ -123,20 +129,20 @@ impl IgnoreFiles {
         Match::None
     }
 
-    /// The rules in a folder, which are read when its first name is asked about.
-    fn level(&self, folder: &Path) -> Arc<Level> {
-        let known = self.folders.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(level) = known.get(folder.as_os_str()) {
+    /// The rules in a directory, which are read when its first name is asked about.
+    fn level(&self, directory: &Path) -> Arc<Level> {
+        let known = self.directories.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(level) = known.get(directory.as_os_str()) {
             return Arc::clone(level);
         }
         drop(known);
-        let above = match folder.parent() {
-            Some(parent) if folder != self.real => self.level(parent),
+        let above = match directory.parent() {
+            Some(parent) if directory != self.real => self.level(parent),
             _ => self.above(),
         };
-        let level = self.within(above, folder, true);
-        let mut known = self.folders.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(folder.as_os_str().to_owned(), Arc::clone(&level));
+        let level = self.within(above, directory, true);
+        let mut known = self.directories.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(directory.as_os_str().to_owned(), Arc::clone(&level));
         level
     }
 
@@ -146,19 +152,20 @@ impl IgnoreFiles {
         if let Some(text) = self.sources.global.as_deref().and_then(|path| self.read(path)) {
             level.rules.push((Strength::Global, rules(&self.real, &text)));
         }
-        let mut folders: Vec<&Path> = self.real.ancestors().skip(1).collect();
-        folders.reverse();
-        let within = |level, folder| self.within(level, folder, self.sources.above);
-        folders.into_iter().fold(Arc::new(level), within)
+        let mut directories: Vec<&Path> = self.real.ancestors().skip(1).collect();
+        directories.reverse();
+        let within = |level, directory| self.within(level, directory, self.sources.above);
+        directories.into_iter().fold(Arc::new(level), within)
     }
 
-    /// The rules in a folder, from those above it. One that says nothing of its own shares these.
-    fn within(&self, above: Arc<Level>, folder: &Path, counts: bool) -> Arc<Level> {
+    /// The rules in a directory, from those above it. One that says nothing of its own shares these.
+    fn within(&self, above: Arc<Level>, directory: &Path, counts: bool) -> Arc<Level> {
         let bounds = self.sources.repositories_only;
-        let is_repository = bounds && [".git", ".jj"].iter().any(|name| folder.join(name).exists());
-        let files = if counts { self.files(folder) } else { Vec::new() };
+        let is_repository =
+            bounds && [".git", ".jj"].iter().any(|name| directory.join(name).exists());
+        let files = if counts { self.files(directory) } else { Vec::new() };
         let read = |(strength, path): (Strength, PathBuf)| {
-            Some((strength, rules(folder, &self.read(&path)?)))
+            Some((strength, rules(directory, &self.read(&path)?)))
         };
         let rules: Vec<(Strength, Gitignore)> = files.into_iter().filter_map(read).collect();
         if rules.is_empty() && !is_repository {
@@ -168,19 +175,19 @@ impl IgnoreFiles {
         Arc::new(Level { above: Some(above), rules, is_repository, is_in_repository })
     }
 
-    /// Where the ignore files of a folder would be.
-    fn files(&self, folder: &Path) -> Vec<(Strength, PathBuf)> {
-        let named = |(at, name): (usize, &&str)| (Strength::Named(at), folder.join(name));
+    /// Where the ignore files of a directory would be.
+    fn files(&self, directory: &Path) -> Vec<(Strength, PathBuf)> {
+        let named = |(at, name): (usize, &&str)| (Strength::Named(at), directory.join(name));
         let mut files: Vec<_> = self.sources.names.iter().enumerate().map(named).collect();
         if self.sources.names.contains(&GITIGNORE)
-            && let Some(repository) = self.repository(&folder.join(".git"))
+            && let Some(repository) = self.repository(&directory.join(".git"))
         {
             files.push((Strength::Exclude, repository.join(EXCLUDE)));
         }
         files
     }
 
-    /// The folder that worktrees of a repository share, from its `.git`.
+    /// The directory that worktrees of a repository share, from its `.git`.
     fn repository(&self, git: &Path) -> Option<PathBuf> {
         let kind = git.metadata().ok()?;
         if kind.is_dir() {
@@ -216,8 +223,8 @@ impl IgnoreFiles {
 
 /// The rules of a text, as `rg` takes them: up to the first line that is no text, without those
 /// that are no pattern.
-fn rules(folder: &Path, text: &[u8]) -> Gitignore {
-    let mut builder = GitignoreBuilder::new(folder);
+fn rules(directory: &Path, text: &[u8]) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(directory);
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     for line in text.split(|byte| *byte == b'\n') {
         let Ok(line) = str::from_utf8(line) else { break };

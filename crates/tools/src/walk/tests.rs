@@ -36,7 +36,7 @@ const TREE: [(&str, &str); 34] = [
     ("above/root/.shown", ""),
     ("above/root/.hidden/f.rs", ""),
     ("above/root/target/deep/f.rs", ""),
-    ("above/root/sub/target", "a file, not a folder"),
+    ("above/root/sub/target", "a file, not a directory"),
     ("above/root/sub/.gitignore", "\u{feff}inner\n!x.log\n[\n"),
     ("above/root/sub/inner", ""),
     ("above/root/sub/x.log", ""),
@@ -51,26 +51,26 @@ const TREE: [(&str, &str); 34] = [
 ];
 
 fn tree() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (name, text) in TREE {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
     // What follows the first line that is no text does not count.
-    fs::write(folder.path().join("above/root/odd/.ignore"), b"first\n\xff\nf.rs\n").unwrap();
-    folder
+    fs::write(directory.path().join("above/root/odd/.ignore"), b"first\n\xff\nf.rs\n").unwrap();
+    directory
 }
 
-/// A second one, whose `.git` leads to the folders of a worktree.
-fn with_repository(folder: &Path) {
-    let (own, shared) = (folder.join("git/worktrees/one"), folder.join("git/info"));
+/// A second one, whose `.git` leads to the directories of a worktree.
+fn with_repository(directory: &Path) {
+    let (own, shared) = (directory.join("git/worktrees/one"), directory.join("git/info"));
     fs::create_dir_all(&own).unwrap();
     fs::create_dir_all(&shared).unwrap();
     fs::write(own.join("commondir"), "../..\n").unwrap();
     fs::write(shared.join("exclude"), "excluded\n").unwrap();
     let link = format!("gitdir: {}\n", own.display());
-    fs::write(folder.join("above/root/.git"), link).unwrap();
+    fs::write(directory.join("above/root/.git"), link).unwrap();
 }
 
 #[expect(clippy::disallowed_methods, reason = "the crate's own reading is what is compared with")]
@@ -100,13 +100,13 @@ fn same(start: &Path, expected: &WalkBuilder, filter: Filter) {
 
 #[test]
 fn a_walk_shows_what_the_crate_shows() {
-    let folder = tree();
+    let directory = tree();
     for is_repository in [false, true] {
         if is_repository {
-            with_repository(folder.path());
+            with_repository(directory.path());
         }
         for start in ["above/root", "above", "above/root/nested/..", "above/link"] {
-            let start = folder.path().join(start);
+            let start = directory.path().join(start);
             if start.ends_with("link") && !start.exists() {
                 std::os::unix::fs::symlink("root", &start).unwrap();
             }
@@ -130,8 +130,8 @@ fn a_walk_shows_what_the_crate_shows() {
 
 #[test]
 fn what_is_asked_for_is_shown_though_it_is_ignored_or_hidden() {
-    let folder = tree();
-    let start = folder.path().join("above/root");
+    let directory = tree();
+    let start = directory.path().join("above/root");
     for glob in ["*.log", "!sub", ".*", "**/f.rs"] {
         let overrides = OverrideBuilder::new(&start).add(glob).unwrap().build().unwrap();
         let filter =
@@ -147,10 +147,10 @@ fn what_is_asked_for_is_shown_though_it_is_ignored_or_hidden() {
 
 #[test]
 fn the_own_list_is_the_weakest_and_counts_in_a_repository() {
-    let folder = tree();
-    let list = folder.path().join("list");
+    let directory = tree();
+    let list = directory.path().join("list");
     fs::write(&list, "a.rs\nkept.log\n").unwrap();
-    let start = folder.path().join("above/root");
+    let start = directory.path().join("above/root");
     let seen = || {
         let names = vec![".ignore", ".gitignore"];
         let global = Some(list.clone());
@@ -158,7 +158,7 @@ fn the_own_list_is_the_weakest_and_counts_in_a_repository() {
         shown(&start, &filtered(&start, move |entry| filter.shows(entry)))
     };
     assert!(seen().contains(Path::new("a.rs")));
-    with_repository(folder.path());
+    with_repository(directory.path());
     assert!(!seen().contains(Path::new("a.rs")));
     assert!(seen().contains(Path::new("kept.log")));
 }

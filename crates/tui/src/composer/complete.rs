@@ -158,8 +158,8 @@ impl Completion {
         else {
             return false;
         };
-        let is_folder = proposal.text.ends_with('/');
-        let after = if is_folder { "" } else { " " };
+        let is_directory = proposal.text.ends_with('/');
+        let after = if is_directory { "" } else { " " };
         let text = format!("{}{after}", proposal.text);
         buffer.replace(range, &text);
         self.refresh(buffer);

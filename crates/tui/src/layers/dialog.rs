@@ -20,7 +20,7 @@ pub(crate) trait Purpose {
         &[]
     }
 
-    /// The inquiry that it puts to the person.
+    /// The inquiry that it puts to the user.
     fn inquiry(&self) -> Option<u64> {
         None
     }

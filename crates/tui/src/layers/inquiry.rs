@@ -1,4 +1,4 @@
-//! What a part of the program wants to know from the person: agreement, one of a few things, or
+//! What a part of the program wants to know from the user: agreement, one of a few things, or
 //! words. Nothing is answered by keys that were typed before it appeared.
 
 use std::time::Instant;

@@ -51,7 +51,7 @@ impl Drop for Question {
 }
 
 impl Answer {
-    /// Reads it behind a mark; none where the person leaves it open. Blocks, until the question is
+    /// Reads it behind a mark; none where the user leaves it open. Blocks, until the question is
     /// dropped.
     pub fn read(self, mark: &str) -> io::Result<Option<String>> {
         let (mut out, mut decoder, mut typed) = (io::stderr(), Decoder::default(), String::new());

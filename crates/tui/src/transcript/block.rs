@@ -24,7 +24,7 @@ const PREVIEW: usize = 4;
 
 /// What a block is.
 pub(crate) enum Kind {
-    /// What the person said.
+    /// What the user said.
     Person(String),
     /// What the model said.
     Reply(Box<Markdown>),
@@ -300,7 +300,7 @@ impl Block {
         let Some(picture) = &tool.picture else { return };
         let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
         if picture.is_shown(shape.pictures, shape.width.saturating_sub(4)) {
-            // The model reads that it was not shown; the person sees it.
+            // The model reads that it was not shown; the user sees it.
             let says_not = |row: &Row| {
                 let text = row.text();
                 text.starts_with("[image: ") && text.ends_with("not shown]")

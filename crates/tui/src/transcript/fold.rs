@@ -127,7 +127,7 @@ impl Transcript {
         }
     }
 
-    /// Tells the person something.
+    /// Tells the user something.
     pub(crate) fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) {
         let (text, hint) = (clean(text), hint.map(clean));
         // One attempt after another is one thing that goes on.

@@ -1,4 +1,4 @@
-//! What the person said, as rows: a bar at the left, a long text closed to its beginning.
+//! What the user said, as rows: a bar at the left, a long text closed to its beginning.
 
 use crate::slice::Slice;
 use crate::text::{Piece, Row, counted, wrapped};

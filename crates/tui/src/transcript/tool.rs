@@ -44,7 +44,7 @@ pub(crate) struct Tool {
     decided: Option<String>,
     progress: VecDeque<String>,
     state: State,
-    /// Whether what it returned is how something stands, which the person wants to see whole.
+    /// Whether what it returned is how something stands, which the user wants to see whole.
     is_state: bool,
     /// What it returned beside the text.
     pub(super) picture: Option<Picture>,
@@ -56,7 +56,7 @@ pub(crate) struct Tool {
 enum State {
     /// It was called.
     Called,
-    /// A person is asked about it.
+    /// A user is asked about it.
     Asking,
     /// It runs.
     Running,
@@ -157,12 +157,12 @@ impl Tool {
         }
     }
 
-    /// A person is asked about it.
+    /// A user is asked about it.
     pub(super) fn asked(&mut self) {
         self.state = State::Asking;
     }
 
-    /// A person answered.
+    /// A user answered.
     pub(super) fn answered(&mut self, answer: &Answer, rules: &[String]) {
         let word = match answer {
             Answer::Once => "you allowed it once".to_owned(),
@@ -328,7 +328,7 @@ impl Tool {
             let soft = theme.style(Role::Soft);
             (verbatim(shown, Slice::whole(shown), soft, width, &lead), left_out)
         };
-        // A change is shown whole unless it is very long: it is what the person wants to see.
+        // A change is shown whole unless it is very long: it is what the user wants to see.
         let is_short = left_out == 0 && body.len() <= 40;
         let is_whole = (result.change.is_some() || self.is_state) && is_short;
         rows.extend(shortened(body, (is_whole, left_out), theme, (&lead, end)));

@@ -14,14 +14,14 @@ class Tool(Base):
 
     @property
     def description(self):
-        return "Count the lines of all text files below a folder, by file extension"
+        return "Count the lines of all text files below a directory, by file extension"
 
     @property
     def input_schema(self):
         return {
             "type": "object",
             "properties": {
-                "folder": {"type": "string", "description": "The folder; the working directory by default"},
+                "directory": {"type": "string", "description": "The directory; the working directory by default"},
             },
         }
 
@@ -30,12 +30,12 @@ class Tool(Base):
         return False
 
     async def execute(self, input):
-        folder = pathlib.Path(input.get("folder", "."))
-        if not folder.is_dir():
-            return ToolResult(success=False, output="", error=f"Not a directory: {folder}")
+        directory = pathlib.Path(input.get("directory", "."))
+        if not directory.is_dir():
+            return ToolResult(success=False, output="", error=f"Not a directory: {directory}")
         counts = collections.Counter()
-        for path in folder.rglob("*"):
-            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
+        for path in directory.rglob("*"):
+            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts):
                 counts[path.suffix or path.name] += len(path.read_bytes().splitlines())
         lines = [f"{count:8} {kind}" for kind, count in counts.most_common()]
         return ToolResult(success=True, output="\n".join(lines))

@@ -18,7 +18,7 @@ for name in "$from" "$to"; do
     esac
 done
 
-git rev-parse --git-dir >/dev/null 2>&1 || fail "this folder is not in a git repository"
+git rev-parse --git-dir >/dev/null 2>&1 || fail "this directory is not in a git repository"
 git rev-parse --verify --quiet "$to^{commit}" >/dev/null || fail "no such version: $to"
 
 if [ -z "$from" ]; then

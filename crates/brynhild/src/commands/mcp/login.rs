@@ -83,7 +83,7 @@ fn key(world: &World, file: &Path) -> Result<SigningKey, Problem> {
     SigningKey::from_pem(&text).map_err(|failure| wrong(failure.whole()))
 }
 
-/// The identity provider that vouches for the person, where they name one.
+/// The identity provider that vouches for the user, where they name one.
 fn voucher(world: &World, args: &McpLoginArgs) -> Result<Option<Voucher>, Problem> {
     let id_token = token(world, args.idp_id_token_env.as_deref())?;
     let (Some(issuer), Some(id), Some(id_token)) =

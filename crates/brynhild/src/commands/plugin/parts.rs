@@ -1,5 +1,5 @@
-//! What is wrong with the parts of a plugin's folder, for its author. Its Python is asked in its
-//! sandbox, unless the folder belongs to a project that is not trusted.
+//! What is wrong with the parts of a plugin's directory, for its author. Its Python is asked in its
+//! sandbox, unless the directory belongs to a project that is not trusted.
 
 use std::path::{Path, PathBuf};
 

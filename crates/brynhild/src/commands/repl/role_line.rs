@@ -44,7 +44,7 @@ impl<'a> RoleLine<'a> {
 pub(super) struct Attachments(Vec<(String, String)>);
 
 impl Attachments {
-    /// Reads a file, which the person has named.
+    /// Reads a file, which the user has named.
     pub(super) fn add(&mut self, cwd: &Path, name: &str) -> Result<String, Problem> {
         if name.is_empty() {
             return Err(Problem::misuse("no file was named").hint("`/attach PATH`"));

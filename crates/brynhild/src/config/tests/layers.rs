@@ -52,8 +52,8 @@ fn each_layer_wins_over_the_ones_below() {
     setup = setup.env("BRYNHILD_SITE_CONFIG", &site);
     expect(&setup, 7007, Layer::Site);
     setup = setup.file("deploy.yaml", "behavior: {max_tokens: 7006}");
-    let folder = super::shown(&setup.path(""));
-    setup = setup.env("WHERE", &folder);
+    let directory = super::shown(&setup.path(""));
+    setup = setup.env("WHERE", &directory);
     setup = setup.env("BRYNHILD_DEPLOYMENT_CONFIG", "$WHERE/deploy.yaml");
     expect(&setup, 7006, Layer::Deployment);
     setup = setup.file("home/.config/brynhild/config.yaml", "behavior: {max_tokens: 7005}");

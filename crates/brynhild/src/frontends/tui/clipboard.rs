@@ -28,7 +28,7 @@ fn ways(environment: &Environment) -> &'static [Way] {
         // An old one does not pass it on to its terminal.
         return &[("tmux", &["load-buffer", "-w", "-"]), ("tmux", &["load-buffer", "-"])];
     }
-    // The desktop of this machine is not the one that the person sits at.
+    // The desktop of this machine is not the one that the user sits at.
     if has("SSH_CONNECTION") || has("SSH_TTY") {
         return &[];
     }

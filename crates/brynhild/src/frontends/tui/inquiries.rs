@@ -1,4 +1,4 @@
-//! What servers ask the person while the whole screen is taken: passed on to the interface, and the
+//! What servers ask the user while the whole screen is taken: passed on to the interface, and the
 //! answers back. Whoever waits for one that nobody can give any more is told so.
 
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::frontends::hush::Asked;
 
-/// Questions on their way to the person.
+/// Questions on their way to the user.
 pub(crate) struct Inquiries {
     asked: Mutex<mpsc::Receiver<Asked>>,
     open: RefCell<HashMap<u64, oneshot::Sender<Option<String>>>>,
@@ -34,7 +34,7 @@ impl Inquiries {
         Inquiry { id, title, body, wanted }
     }
 
-    /// Passes on what the person said.
+    /// Passes on what the user said.
     pub(super) fn reply(&self, id: u64, words: Option<String>) {
         if let Some(reply) = self.open.borrow_mut().remove(&id) {
             // Whoever asked may have gone.

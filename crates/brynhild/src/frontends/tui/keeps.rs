@@ -1,5 +1,5 @@
 //! What the interface keeps between runs: what was sent, what is being written, the theme. All of it
-//! in the person's own folder, readable by them alone; nothing where there is no such folder.
+//! in the user's own directory, readable by them alone; nothing where there is no such directory.
 
 use std::path::{Path, PathBuf};
 
@@ -18,9 +18,9 @@ const MOST_BYTES: usize = 4 << 20;
 /// A message that is longer is not kept: somebody pasted a file.
 const LONGEST: usize = 256 << 10;
 
-/// Where things are kept; nothing is where there is no folder for it.
+/// Where things are kept; nothing is where there is no directory for it.
 pub(crate) struct Keeps {
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
     /// What the names of this project's drafts begin with.
     draft: String,
 }
@@ -32,16 +32,16 @@ struct State {
 }
 
 impl Keeps {
-    /// In the person's own folder, for the project of this run.
+    /// In the user's own directory, for the project of this run.
     pub(crate) fn new(world: &World) -> Self {
-        let folder = world.keeping_dir().map(|dir| dir.join("interface"));
+        let directory = world.keeping_dir().map(|dir| dir.join("interface"));
         // A run that only looks leaves nothing behind.
-        let folder = folder.filter(|_| !world.global.safe);
-        Self { folder, draft: format!("draft-{}-", name_of(world.place())) }
+        let directory = directory.filter(|_| !world.global.safe);
+        Self { directory, draft: format!("draft-{}-", name_of(world.place())) }
     }
 
     fn path(&self, name: &str) -> Option<PathBuf> {
-        self.folder.as_ref().map(|folder| folder.join(name))
+        self.directory.as_ref().map(|directory| directory.join(name))
     }
 
     /// What was sent before, the newest last.
@@ -99,7 +99,8 @@ impl Keeps {
 
     /// Drafts of programs that have ended, the last one first.
     fn orphans(&self) -> Vec<PathBuf> {
-        let entries = self.folder.iter().filter_map(|folder| std::fs::read_dir(folder).ok());
+        let entries =
+            self.directory.iter().filter_map(|directory| std::fs::read_dir(directory).ok());
         let is_orphan = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let writer = name.strip_prefix(&self.draft).and_then(|it| it.strip_suffix(".txt"));
@@ -156,7 +157,7 @@ async fn blocking(
     done.map_err(|error| Problem::failed(format!("cannot keep this: {error}")))
 }
 
-/// Has the person edit a text with their editor.
+/// Has the user edit a text with their editor.
 pub(super) async fn edit(world: &World, text: &str) -> Result<String, Problem> {
     let environment = &world.environment;
     let editor = environment.variable("VISUAL").or_else(|| environment.variable("EDITOR"));

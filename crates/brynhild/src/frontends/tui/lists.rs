@@ -27,7 +27,7 @@ const FILES: usize = 100_000;
 /// Messages of a session that are shown before it is chosen.
 const PREVIEW: usize = 12;
 
-/// The files and folders of a project that ignore files leave, relative to it.
+/// The files and directories of a project that ignore files leave, relative to it.
 pub(super) async fn files(root: PathBuf) -> Answer {
     let files = tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default();
     Answer::Files { is_cut: files.len() == FILES, files }
@@ -46,8 +46,8 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
     let entries = tools::walk::filtered(root, is_ours).build();
     let relative = |entry: DirEntry| {
         let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        (!path.is_empty()).then(|| if is_folder { format!("{path}/") } else { path })
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        (!path.is_empty()).then(|| if is_directory { format!("{path}/") } else { path })
     };
     let mut files: Vec<String> =
         entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
@@ -92,13 +92,13 @@ pub(super) async fn arguments(
         "model" => models(world, model).await.unwrap_or_else(|_| favorites(world)),
         "resume" => sessions(world, id).unwrap_or_default(),
         "export" => {
-            let folder = |file: &String| file.ends_with('/');
+            let directory = |file: &String| file.ends_with('/');
             let usual =
                 Item { value: format!("{id}.md"), label: "here".to_owned(), ..Item::default() };
             let root = world.place().to_owned();
             let files = tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default();
-            let folders = files.into_iter().filter(folder).map(named);
-            [usual].into_iter().chain(folders).collect()
+            let directories = files.into_iter().filter(directory).map(named);
+            [usual].into_iter().chain(directories).collect()
         }
         "theme" => {
             let mut names: Vec<String> = Theme::built_in().into_iter().map(|it| it.name).collect();
@@ -137,7 +137,7 @@ fn named(value: String) -> Item {
     Item { value, ..Item::default() }
 }
 
-/// The models that the person has named.
+/// The models that the user has named.
 fn favorites(world: &World) -> Vec<Item> {
     let item =
         |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..named(id.clone()) };
@@ -170,7 +170,7 @@ pub(super) fn sessions(world: &World, current: &SessionId) -> Result<Vec<Item>, 
     listed_sessions(&world.store()?, &world.place().display().to_string(), Some(current))
 }
 
-/// The sessions of a store, those of a folder first.
+/// The sessions of a store, those of a directory first.
 pub(super) fn listed_sessions(
     store: &Store,
     here: &str,
@@ -291,16 +291,16 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
     Ok(Answer::Items(Picks::Permissions, items))
 }
 
-/// The themes of the person and of plugins, and what is wrong with others, by their names. A
-/// person's own may have the name of a built-in one; no other name is there twice.
+/// The themes of the user and of plugins, and what is wrong with others, by their names. A
+/// user's own may have the name of a built-in one; no other name is there twice.
 pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
     let own = world.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
     let plugins = world.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
     let mut themes: Vec<Theme> = Vec::new();
     let mut problems = Vec::new();
     let built_in: Vec<String> = Theme::built_in().into_iter().map(|theme| theme.name).collect();
-    for (folder, is_own) in own.chain(plugins) {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+    for (directory, is_own) in own.chain(plugins) {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
         let mut paths: Vec<PathBuf> =
             entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|it| it == "yaml" || it == "yml"));
@@ -325,12 +325,12 @@ pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
     (themes, problems)
 }
 
-/// A theme of the person's own, read from no other file than its own; none where that is not there
+/// A theme of the user's own, read from no other file than its own; none where that is not there
 /// or broken.
 pub(super) fn own_theme(world: &World, name: &str) -> Option<Theme> {
-    let folder = world.loaded.config_dir.as_ref()?.join("themes");
+    let directory = world.loaded.config_dir.as_ref()?.join("themes");
     Path::new(name).file_name().filter(|it| *it == name)?;
-    let paths = ["yaml", "yml"].map(|ending| folder.join(format!("{name}.{ending}")));
+    let paths = ["yaml", "yml"].map(|ending| directory.join(format!("{name}.{ending}")));
     paths.iter().find_map(|path| read_theme(path, name).ok())
 }
 

@@ -187,16 +187,16 @@ fn the_markdown_of_a_continued_session_is_whole() {
     for part in ["First", "One.", "Second", "Two.", "test-model (openai)", "| Turns | 2 |"] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
-    let folder = project.path().canonicalize().unwrap();
-    assert!(text.contains(&format!("**Folder:** {}", folder.display())), "{text}");
+    let directory = project.path().canonicalize().unwrap();
+    assert!(text.contains(&format!("**Directory:** {}", directory.display())), "{text}");
 }
 
 #[test]
 fn a_place_that_takes_no_markdown_is_told_before_anything_is_asked() {
     let server = ModelServer::start([Reply::text("Yes.")]);
     let project = project_with(&server);
-    project.file("folder/x", "");
-    for target in ["missing/out.md", "folder", "folder/x/out.md"] {
+    project.file("directory/x", "");
+    for target in ["missing/out.md", "directory", "directory/x/out.md"] {
         let run = project.brynhild(&["chat", "Go", "-o", target]);
         assert!(run.code(2).stderr.contains(target), "{run}");
         let answer = project.brynhild(&["chat", "Go", "--json", "-o", target]).code(2).json();

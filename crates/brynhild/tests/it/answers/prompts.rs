@@ -88,10 +88,10 @@ fn no_prompt_is_misuse() {
 fn a_prompt_that_cannot_be_read_is_misuse() {
     let server = answering();
     let project = project_with(&server);
-    project.file("latin.txt", b"caf\xe9").file("folder/x", "");
+    project.file("latin.txt", b"caf\xe9").file("directory/x", "");
     let cases = [
         ("missing.md", "cannot read prompt file missing.md: No such file or directory"),
-        ("folder", "cannot read prompt file folder: Is a directory"),
+        ("directory", "cannot read prompt file directory: Is a directory"),
         ("latin.txt", "prompt file latin.txt is not UTF-8 text"),
     ];
     for (file, message) in cases {
@@ -110,7 +110,7 @@ fn a_prompt_that_cannot_be_read_is_misuse() {
 }
 
 #[test]
-fn a_prompt_file_is_found_from_the_folder_of_the_person() {
+fn a_prompt_file_is_found_from_the_directory_of_the_person() {
     let server = answering();
     let project = project_with(&server);
     project.file("src/deep/task.md", "the task");

@@ -11,23 +11,24 @@ use testkit::{ModelServer, Reply};
 use super::{bash, exec};
 use crate::{project, project_with};
 
-/// A folder that no tool may touch: neither the project nor a place for temporary files.
+/// A directory that no tool may touch: neither the project nor a place for temporary files.
 fn outside() -> tempfile::TempDir {
-    let folder = tempfile::Builder::new().prefix("brynhild-test-").tempdir_in("/var/tmp").unwrap();
-    fs::write(folder.path().join("canary.txt"), "untouched\n").unwrap();
-    folder
+    let directory =
+        tempfile::Builder::new().prefix("brynhild-test-").tempdir_in("/var/tmp").unwrap();
+    fs::write(directory.path().join("canary.txt"), "untouched\n").unwrap();
+    directory
 }
 
-fn is_untouched(folder: &Path) -> bool {
-    let names = fs::read_dir(folder).unwrap().count();
-    names == 1 && fs::read_to_string(folder.join("canary.txt")).unwrap() == "untouched\n"
+fn is_untouched(directory: &Path) -> bool {
+    let names = fs::read_dir(directory).unwrap().count();
+    names == 1 && fs::read_to_string(directory.join("canary.txt")).unwrap() == "untouched\n"
 }
 
 #[test]
 fn what_other_programs_obey_is_not_written_by_any_tool_in_any_spelling() {
     let project = project();
     project.file(".brynhild/config.yaml", "").file(".git/config", "[core]\n").file("a.txt", "x");
-    let home = project.config_folder();
+    let home = project.config_directory();
     fs::create_dir_all(&home).unwrap();
     let own = home.join("config.yaml").display().to_string();
     let mut spellings: Vec<String> = [
@@ -89,20 +90,20 @@ fn no_link_leads_a_tool_out_of_the_project() {
     let target = outside.path().join("canary.txt");
     project.file("real.txt", "text\n");
     symlink(&target, project.path().join("file")).unwrap();
-    symlink(outside.path(), project.path().join("folder")).unwrap();
+    symlink(outside.path(), project.path().join("directory")).unwrap();
     symlink(outside.path().join("new.txt"), project.path().join("dangling")).unwrap();
     symlink("/proc/self/cwd", project.path().join("magic")).unwrap();
     fs::create_dir(project.path().join("middle")).unwrap();
-    symlink("../folder", project.path().join("middle/again")).unwrap();
+    symlink("../directory", project.path().join("middle/again")).unwrap();
     for path in [
         "file",
-        "folder/canary.txt",
-        "folder/new.txt",
+        "directory/canary.txt",
+        "directory/new.txt",
         "dangling",
         "middle/again/canary.txt",
         "middle/again/new.txt",
         "magic/../../../../../../var/tmp/x",
-        "middle/../folder/new.txt",
+        "middle/../directory/new.txt",
     ] {
         let write = exec(&project, "Write", &json!({"file_path": path, "content": "evil"}));
         assert_ne!(write.status.code(), Some(0), "{path}: {write}");
@@ -191,8 +192,8 @@ fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
     let run = super::secrets::with_open_mask(&project, &["chat", "count"], &temp);
     assert!(run.status.success(), "{run:?}");
     let mut seen = 0;
-    for folder in [project.config_folder().join("sessions"), temp] {
-        super::secrets::each_file(&folder, &mut |path| {
+    for directory in [project.config_directory().join("sessions"), temp] {
+        super::secrets::each_file(&directory, &mut |path| {
             let mode = fs::symlink_metadata(path).unwrap().mode();
             assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
             seen += 1;
@@ -203,7 +204,7 @@ fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
 
 /// Hooks are where git takes its settings to lead, whatever stands beside the path.
 #[test]
-fn the_folder_of_hooks_is_protected_however_it_is_written() {
+fn the_directory_of_hooks_is_protected_however_it_is_written() {
     for value in [".husky", ".husky # shared", ".hus\"ky\"", "\".husky\" ; x", ".hus\\\nky"] {
         let project = project();
         let settings = format!("[color][core] hooksPath = {value}\n");
@@ -217,9 +218,9 @@ fn the_folder_of_hooks_is_protected_however_it_is_written() {
     }
 }
 
-/// With the files of another folder a repository writes there, once the person uses git in it.
+/// With the files of another directory a repository writes there, once the user uses git in it.
 #[test]
-fn no_command_leaves_a_repository_with_the_files_of_another_folder() {
+fn no_command_leaves_a_repository_with_the_files_of_another_directory() {
     const MAKE: &str = "git init -q sub && cd sub && git config core.worktree";
     let project = project();
     let run = |tree: &str| {

@@ -91,7 +91,7 @@ fn nothing_is_fetched_because_a_text_names_it() {
 }
 
 #[test]
-fn no_folder_or_setting_of_a_repository_steers_the_terminal_of_who_looks() {
+fn no_directory_or_setting_of_a_repository_steers_the_terminal_of_who_looks() {
     let evil = "s\x1b]52;c;UFdO\x07\x1b[31m\u{202e}";
     let project = project();
     let inner = project.path().join(evil);

@@ -27,9 +27,9 @@ pub(super) fn with_open_mask(project: &Project, args: &[&str], temp: &Path) -> O
         .unwrap()
 }
 
-/// Calls `visit` with every file and folder beneath one.
-pub(crate) fn each_file(folder: &Path, visit: &mut dyn FnMut(&Path)) {
-    for entry in fs::read_dir(folder).unwrap() {
+/// Calls `visit` with every file and directory beneath one.
+pub(crate) fn each_file(directory: &Path, visit: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         visit(&path);
         if path.is_dir() && !path.is_symlink() {
@@ -128,8 +128,8 @@ fn a_key_is_nowhere_on_disk_and_in_nothing_that_is_printed() {
     let told = server.chats()[1].body.to_string();
     assert!(!told.contains(KEY), "the model was told: {told}");
     let mut files = 0;
-    for folder in [project.home(), project.path()] {
-        each_file(&folder, &mut |path| {
+    for directory in [project.home(), project.path()] {
+        each_file(&directory, &mut |path| {
             let bytes = if path.is_file() { fs::read(path).unwrap() } else { Vec::new() };
             let has = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
             assert!(!has, "{} holds the key", path.display());
@@ -176,8 +176,8 @@ fn keys_of_servers_are_in_no_error_on_no_disk_and_not_shown() {
         let run = project.brynhild(args);
         assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{run}");
     }
-    let folder = project.config_folder();
-    each_file(&folder, &mut |path| {
+    let directory = project.config_directory();
+    each_file(&directory, &mut |path| {
         let is_own = path.ends_with("config.yaml");
         let bytes = fs::read(path).unwrap_or_default();
         assert!(is_own || !String::from_utf8_lossy(&bytes).contains(secret), "{}", path.display());

@@ -21,10 +21,10 @@ fn a_hook_hears_whom_work_is_handed_to() {
         Reply::text("done"),
     ];
     let (project, _server) = playing(replies);
-    let folder = project.config_folder().join("agents");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = project.config_directory().join("agents");
+    std::fs::create_dir_all(&directory).unwrap();
     let text = "---\nname: critic\ndescription: Finds faults\n---\nFind what is wrong.\n";
-    std::fs::write(folder.join("critic.md"), text).unwrap();
+    std::fs::write(directory.join("critic.md"), text).unwrap();
     hooked(&project, "watch", &["pre_spawn_agent", "post_spawn_agent"], &json!({}));
     project.brynhild(&["chat", "--yes", "--model", "test-model", "go"]).success();
     let told: Vec<Value> =

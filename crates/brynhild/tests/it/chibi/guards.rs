@@ -59,15 +59,15 @@ fn a_gate_is_asked_about_what_a_later_hook_made_of_a_call() {
     let (project, server) =
         playing([Reply::calls([("Bash", json!({"command": "echo x"}))]), Reply::text("ok")]);
     hooked(&project, "guard", &["pre_shell_exec"], &json!({}));
-    let folder = super::folder(&project).join("later");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = super::directory(&project).join("later");
+    fs::create_dir_all(&directory).unwrap();
     let later = "from lmao.plugins import PLUGIN_API_VERSION\n\
                  PLUGIN = {'name': 'later', 'description': 'd', 'is_destructive': False, \
                  'api_version': PLUGIN_API_VERSION, 'hooks': {'pre_tool_execution': 'change'}}\n\
                  def change(ctx):\n    ctx.tool_args = {'command': 'echo changed'}\n\
                  def run(target, args, base, extra_roots, skill_roots, task_manager=None, \
                  debug_logger=None):\n    return ''\n";
-    fs::write(folder.join("tool.py"), later).unwrap();
+    fs::write(directory.join("tool.py"), later).unwrap();
     let run = project.brynhild(&["chat", "--yes", "go"]);
     assert!(result(&server.chats()[1]).contains("changed"), "{run}");
     let told = told(&project, "guard");

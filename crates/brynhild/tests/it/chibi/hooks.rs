@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply};
 
-use super::{folder, script};
+use super::{directory, script};
 use crate::project_with;
 
 /// A plugin that wants these points, writes down what it is told, and answers with `answers`, by
@@ -32,12 +32,12 @@ if answer is not None:
         points = json!(points),
         answers = answers.to_string(),
     );
-    script(&folder(project).join(name), &text);
+    script(&directory(project).join(name), &text);
 }
 
 /// What the hooks of a plugin were told: the point and the payload.
 pub(super) fn told(project: &Project, name: &str) -> Vec<(String, Value)> {
-    let file = project.config_folder().join("plugin-data").join(name).join("told");
+    let file = project.config_directory().join("plugin-data").join(name).join("told");
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
@@ -196,7 +196,7 @@ fn a_hook_of_two_tools_fires_for_each() {
     let body = "[ -n \"$CHIBI_HOOK\" ] && echo x >> \"$BRYNHILD_PLUGIN_DATA/fired\"";
     super::plugin(&project, "two", &json!([tool("a"), tool("b")]), body);
     project.brynhild(&["chat", "go"]).success();
-    let fired = project.config_folder().join("plugin-data/two/fired");
+    let fired = project.config_directory().join("plugin-data/two/fired");
     assert_eq!(fs::read_to_string(fired).unwrap(), "x\nx\n");
 }
 
@@ -236,7 +236,7 @@ fn what_was_changed_or_kept_aside_is_told_as_it_was() {
     let text = format!(
         "#!/bin/sh\n[ \"$1\" = --schema ] && echo '{schema}' && exit\nhead -c 300000 /dev/zero | tr '\\0' x\n"
     );
-    script(&folder(&project).join("long"), &text);
+    script(&directory(&project).join("long"), &text);
     hooked(&project, "watch", &points[1..], &json!({}));
     project.brynhild(&["chat", "--yes", "go"]).success();
     let told = super::hooks::told(&project, "watch");

@@ -6,25 +6,28 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 use testkit::{ModelServer, Reply};
 
-use super::{exec, folder, plugin, schema, script};
+use super::{directory, exec, plugin, schema, script};
 use crate::{beside_the_sandbox, has_bubblewrap, project, project_with};
 
 #[test]
 fn every_bad_plugin_costs_one_message() {
     let project = project();
-    let folder = folder(&project);
+    let directory = directory(&project);
     plugin(&project, "good", &schema("good"), "echo fine");
-    script(&folder.join("nojson"), "#!/bin/sh\necho hello\n");
-    script(&folder.join("crash"), "#!/bin/sh\necho broken pipe organ >&2\nexit 9\n");
-    script(&folder.join("hangs"), "#!/bin/sh\nsleep 3333\n");
-    script(&folder.join("nothing"), "#!/bin/sh\necho '[]'\n");
-    script(&folder.join("binary"), "#!/nowhere/interpreter\n");
-    script(&folder.join("dir/other"), "#!/bin/sh\n");
-    script(&folder.join("off.disabled"), "#!/bin/sh\necho ran > \"$BRYNHILD_PLUGIN_DATA/ran\"\n");
-    fs::write(folder.join("README.md"), "words\n").unwrap();
+    script(&directory.join("nojson"), "#!/bin/sh\necho hello\n");
+    script(&directory.join("crash"), "#!/bin/sh\necho broken pipe organ >&2\nexit 9\n");
+    script(&directory.join("hangs"), "#!/bin/sh\nsleep 3333\n");
+    script(&directory.join("nothing"), "#!/bin/sh\necho '[]'\n");
+    script(&directory.join("binary"), "#!/nowhere/interpreter\n");
+    script(&directory.join("dir/other"), "#!/bin/sh\n");
+    script(
+        &directory.join("off.disabled"),
+        "#!/bin/sh\necho ran > \"$BRYNHILD_PLUGIN_DATA/ran\"\n",
+    );
+    fs::write(directory.join("README.md"), "words\n").unwrap();
     let outside = project.home().join("outside");
     script(&outside, "#!/bin/sh\necho '{\"name\": \"outside\", \"description\": \"d\"}'\n");
-    symlink(&outside, folder.join("link")).unwrap();
+    symlink(&outside, directory.join("link")).unwrap();
     project.config("plugins: {hangs: {timeout: 1}}\n");
     let run = exec(&project, "good", &json!({}));
     run.success();
@@ -35,8 +38,8 @@ fn every_bad_plugin_costs_one_message() {
         ("hangs", "`--schema` did not end within 1 s"),
         ("nothing", "`--schema` lists no tool"),
         ("binary", "the plugin does not start"),
-        ("dir", "there is no executable `dir` in this folder"),
-        ("link", "this link leads out of the folder of plugins"),
+        ("dir", "there is no executable `dir` in this directory"),
+        ("link", "this link leads out of the directory of plugins"),
     ] {
         let place = format!("/plugins/{name}: {words}");
         let about = run.stderr.lines().filter(|line| line.starts_with("warning: "));
@@ -57,7 +60,7 @@ fn a_plugin_has_no_network_and_sees_no_home_and_writes_where_commands_of_the_mod
     let body = "touch here 2>/dev/null && echo workspace; cat \"$HOME/diary\" 2>/dev/null\n\
                 touch .git/config 2>/dev/null && echo protected\n\
                 echo kept > \"$BRYNHILD_PLUGIN_DATA/note\" && echo data\n\
-                touch \"$(dirname \"$0\")/mine\" 2>/dev/null && echo folder\n\
+                touch \"$(dirname \"$0\")/mine\" 2>/dev/null && echo directory\n\
                 [ \"$(ls /sys/class/net 2>/dev/null | grep -cv '^lo$')\" = 0 ] || grep -c : /proc/net/dev";
     plugin(&project, "nosy", &schema("nosy"), body);
     let run = exec(&project, "nosy", &json!({}));
@@ -106,26 +109,26 @@ fn a_tool_of_a_taken_name_is_left_out_and_told() {
 }
 
 #[test]
-fn a_folder_for_one_run_and_switches_count() {
+fn a_directory_for_one_run_and_switches_count() {
     let project = project();
     let file = project.home().join("some/mine/mine");
     script(&file, "#!/bin/sh\necho '{\"name\": \"mine\", \"description\": \"d\"}'\n");
-    for folder in ["some", "some/mine"] {
-        let folder = project.home().join(folder).display().to_string();
-        let run = project.brynhild(&["--plugin-dir", &folder, "tools", "list"]);
+    for directory in ["some", "some/mine"] {
+        let directory = project.home().join(directory).display().to_string();
+        let run = project.brynhild(&["--plugin-dir", &directory, "tools", "list"]);
         assert!(run.stdout.contains("mine"), "{run}");
         assert_eq!(beside_the_sandbox(&run.stderr), "", "{run}");
     }
     let some = project.home().join("some").display().to_string();
     let safe = project.brynhild(&["--safe", "--plugin-dir", &some, "tools", "list"]);
     assert!(!safe.stdout.contains("mine"), "{safe}");
-    fs::write(project.config_folder().join("plugins.yaml"), "disabled: [mine]\n").unwrap();
+    fs::write(project.config_directory().join("plugins.yaml"), "disabled: [mine]\n").unwrap();
     let off = project.brynhild(&["--plugin-dir", &some, "tools", "list"]);
     assert!(!off.stdout.contains("mine"), "{off}");
 }
 
 #[test]
-fn a_folder_in_the_workspace_needs_trust_of_its_own() {
+fn a_directory_in_the_workspace_needs_trust_of_its_own() {
     let project = project();
     script(
         &project.path().join("kit/mine/mine"),
@@ -146,7 +149,7 @@ fn a_call_that_the_sandbox_stops_says_what_would_let_it() {
     let stopped = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";
     plugin(&project, "net", &schema("net"), stopped);
     let run = exec(&project, "net", &json!({}));
-    let grant = r#"`plugins: {net: {sandbox: {"network":true}}}` in the person's configuration"#;
+    let grant = r#"`plugins: {net: {sandbox: {"network":true}}}` in the user's configuration"#;
     assert!(run.code(1).stderr.contains(grant), "{run}");
     assert!(run.stderr.contains("Could not resolve host"), "{run}");
     project.config("plugins: {net: {sandbox: {network: true}}}\n");

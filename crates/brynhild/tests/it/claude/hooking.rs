@@ -139,7 +139,7 @@ fn a_handler_reads_what_scripts_expect() {
     let write = Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]);
     let (project, _server) = playing([write, Reply::text("ok")], &hooks);
     project.brynhild(&["chat", "--yes", "go"]).success();
-    let data = project.config_folder().join("plugin-data/guard/input.json");
+    let data = project.config_directory().join("plugin-data/guard/input.json");
     let input: Value = serde_json::from_str(&fs::read_to_string(data).unwrap()).unwrap();
     assert_eq!(input["hook_event_name"], "PreToolUse");
     assert_eq!(
@@ -195,7 +195,7 @@ fn a_session_begins_and_ends_with_its_hooks() {
     project.brynhild(&["chat", "go"]).success();
     let text = &server.chats()[0].text;
     assert!(text.contains("be kind") && !text.contains("be brief"), "{text}");
-    let end = project.config_folder().join("plugin-data/guard/end.json");
+    let end = project.config_directory().join("plugin-data/guard/end.json");
     let input: Value = serde_json::from_str(&fs::read_to_string(end).unwrap()).unwrap();
     assert_eq!(input["reason"], "other");
 }
@@ -214,7 +214,7 @@ fn the_end_of_a_turn_is_held_until_a_hook_is_content() {
     assert!(run.stdout.contains("done"), "{run}");
     assert_eq!(server.chats().len(), 2, "{run}");
     assert!(last_user(&server.chats()[1]).contains("go on: early"));
-    let transcripts = project.config_folder().join("sandbox/transcripts");
+    let transcripts = project.config_directory().join("sandbox/transcripts");
     assert_eq!(fs::read_dir(transcripts).unwrap().count(), 0);
 }
 
@@ -253,7 +253,7 @@ fn handlers_of_plugins_are_confined() {
     let (project, _server) = playing([Reply::text("ok")], &hook("SessionStart", "", command));
     let project = project.env("SECRET_KEY", "sesame");
     project.brynhild(&["chat", "go"]).success();
-    let data = project.config_folder().join("plugin-data/guard");
+    let data = project.config_directory().join("plugin-data/guard");
     assert!(data.join("own").exists() && !project.path().join("made").exists());
     assert_eq!(fs::read_to_string(data.join("secret")).unwrap().trim(), "none");
 }
@@ -312,7 +312,7 @@ fn batches_and_a_shortened_history_are_told() {
     let (project, _server) = playing(replies, &hooks.to_string());
     let lines = "first\nsecond\n/compact keep the names\n/clear\n";
     project.command(&["--yes"]).stdin(lines).run().success();
-    let file = project.config_folder().join("plugin-data/guard/told");
+    let file = project.config_directory().join("plugin-data/guard/told");
     let told = fs::read_to_string(file).unwrap();
     let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<&str> =
@@ -349,7 +349,7 @@ fn a_hook_keeps_the_history_as_it_is() {
 #[test]
 fn a_typed_command_is_heard_of_before_its_text_is_sent() {
     let handler = |matcher: &str, command: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]});
-    let keep = r#"cat > "$CLAUDE_PLUGIN_DATA/told"; echo typed by a person"#;
+    let keep = r#"cat > "$CLAUDE_PLUGIN_DATA/told"; echo typed by a user"#;
     let refuse = "echo not this one >&2; exit 2";
     let hooks = json!({"hooks": {
         "UserPromptExpansion": [handler("greet", keep), handler("guard:stop", refuse)],
@@ -357,7 +357,7 @@ fn a_typed_command_is_heard_of_before_its_text_is_sent() {
     let (project, server) = playing([Reply::text("ok"), Reply::text("ok")], &hooks.to_string());
     plugin(&project, "guard", &[("commands/greet.md", "Greet $0"), ("commands/stop.md", "Stop")]);
     project.brynhild(&["chat", "/greet Ann"]).success();
-    let file = project.config_folder().join("plugin-data/guard/told");
+    let file = project.config_directory().join("plugin-data/guard/told");
     let told: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(told["hook_event_name"], "UserPromptExpansion");
     assert_eq!((&told["command_name"], &told["command_args"]), (&json!("greet"), &json!("Ann")));
@@ -366,7 +366,7 @@ fn a_typed_command_is_heard_of_before_its_text_is_sent() {
         (&json!("plugin:guard"), &json!("/greet Ann"))
     );
     let request = server.chats()[0].body["messages"].to_string();
-    assert!(request.contains("Greet Ann") && request.contains("typed by a person"), "{request}");
+    assert!(request.contains("Greet Ann") && request.contains("typed by a user"), "{request}");
     let run = project.brynhild(&["chat", "/guard:stop"]);
     assert!(!run.status.success() && run.stderr.contains("not this one"), "{run}");
     project.brynhild(&["chat", "Stop is a word"]).success();
@@ -397,7 +397,7 @@ fn what_a_command_runs_is_asked_about_by_the_person_s_own_guards() {
     let (project, server) = playing([Reply::text("ok")], "{}");
     let hooks = "hooks:\n  pre_tool_use:\n    - {name: mine, type: command, command: 'exit 1', \
                  match: {tool_input: {command: '*touch*'}}, message: no touch here}\n";
-    fs::write(project.config_folder().join("hooks.yaml"), hooks).unwrap();
+    fs::write(project.config_directory().join("hooks.yaml"), hooks).unwrap();
     let text =
         "---\nallowed-tools: Bash(touch:*), Bash(echo:*)\n---\nGo !`touch ran` and !`echo in 42`";
     plugin(&project, "guard", &[("commands/go.md", text)]);
@@ -442,7 +442,7 @@ fn a_question_to_the_person_is_told_while_it_is_asked() {
 
 /// What a hook has written down, line by line.
 fn noted(project: &Project, name: &str) -> Vec<Value> {
-    let file = project.config_folder().join("plugin-data/guard").join(name);
+    let file = project.config_directory().join("plugin-data/guard").join(name);
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -1,4 +1,4 @@
-//! Where the program is started: outside of any project, without a home, in a folder that is gone.
+//! Where the program is started: outside of any project, without a home, in a directory that is gone.
 
 use std::fs;
 use std::path::Path;
@@ -41,15 +41,15 @@ fn commands_that_need_a_project_say_that_this_is_too_wide() {
 }
 
 #[test]
-fn a_wide_folder_brings_neither_skills_nor_rules() {
+fn a_wide_directory_brings_neither_skills_nor_rules() {
     let project = project();
     let skill = "---\nname: stray\ndescription: Lies about.\n---\n\nDo it.\n";
-    let folder = project.home().join(".brynhild/skills/stray");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("SKILL.md"), skill).unwrap();
+    let directory = project.home().join(".brynhild/skills/stray");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("SKILL.md"), skill).unwrap();
     fs::write(project.home().join("AGENTS.md"), "Stray rules.\n").unwrap();
-    fs::create_dir_all(project.config_folder().join("rules")).unwrap();
-    fs::write(project.config_folder().join("rules/mine.md"), "My rules.\n").unwrap();
+    fs::create_dir_all(project.config_directory().join("rules")).unwrap();
+    fs::write(project.config_directory().join("rules/mine.md"), "My rules.\n").unwrap();
     let home = project.home();
     let list = project.command(&["skill", "list"]).cwd(&home).run();
     assert!(!list.stdout.contains("stray"), "{list}");
@@ -90,7 +90,7 @@ fn what_needs_a_home_says_which_variable_to_set() {
 }
 
 #[test]
-fn a_folder_that_is_gone_is_told() {
+fn a_directory_that_is_gone_is_told() {
     let project = Project::with_binary("/bin/sh");
     let script = format!(
         "mkdir gone && cd gone && rmdir ../gone && {} config",
@@ -102,7 +102,7 @@ fn a_folder_that_is_gone_is_told() {
 }
 
 #[test]
-fn a_project_is_found_from_a_folder_in_it() {
+fn a_project_is_found_from_a_directory_in_it() {
     let project = project();
     project.file("Cargo.toml", "").file("src/deep/a.txt", "mango\n");
     let read = ["tools", "exec", "Read", "--input", r#"{"file_path":"src/deep/a.txt"}"#];

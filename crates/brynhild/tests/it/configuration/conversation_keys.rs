@@ -19,7 +19,7 @@ fn request(behavior: &str) -> Value {
 
 /// Adds to the user's configuration.
 fn add(project: &Project, yaml: &str) {
-    let path = project.config_folder().join("config.yaml");
+    let path = project.config_directory().join("config.yaml");
     let text = fs::read_to_string(&path).unwrap_or_default();
     fs::write(&path, format!("{text}{yaml}\n")).unwrap();
 }

@@ -32,11 +32,11 @@ fn each_layer_wins_over_those_below_it() {
     let mut project = project();
     assert_eq!(level(&project, &[], &[]).1, "builtin");
     project.file("site.yaml", layer("site")).file("deployment/config.yaml", layer("deployment"));
-    let folder = project.path();
-    project = project.env("BRYNHILD_SITE_CONFIG", folder.join("site.yaml"));
+    let directory = project.path();
+    project = project.env("BRYNHILD_SITE_CONFIG", directory.join("site.yaml"));
     assert_eq!(level(&project, &[], &[]), (json!("site"), json!("site"), json!(3)));
-    // A folder stands for the file in it.
-    project = project.env("BRYNHILD_DEPLOYMENT_CONFIG", folder.join("deployment"));
+    // A directory stands for the file in it.
+    project = project.env("BRYNHILD_DEPLOYMENT_CONFIG", directory.join("deployment"));
     assert_eq!(level(&project, &[], &[]).1, "deployment");
     project.config(&layer("user"));
     assert_eq!(level(&project, &[], &[]), (json!("user"), json!("user"), json!(3)));
@@ -112,10 +112,10 @@ fn files_that_do_not_exist_or_are_empty_say_nothing() {
 fn places_are_expanded() {
     let project =
         project().env("WHERE", "site").env("BRYNHILD_SITE_CONFIG", "~/$WHERE/config.yaml");
-    let folder = project.home().join("site");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("config.yaml"), "logging: {dir: '~/${WHERE}/logs'}").unwrap();
-    let logs = folder.join("logs");
+    let directory = project.home().join("site");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("config.yaml"), "logging: {dir: '~/${WHERE}/logs'}").unwrap();
+    let logs = directory.join("logs");
     assert_eq!(value(&project, "logging.dir"), logs.to_str().unwrap());
 }
 
@@ -144,12 +144,12 @@ fn one_variable_moves_everything_that_is_the_persons_own() {
     assert!(project.brynhild(&["rules", "show"]).stdout.contains("Always say please."));
     assert!(project.brynhild(&["profile", "list"]).stdout.contains("My own"));
     assert!(project.brynhild(&["skill", "list"]).stdout.contains("A skill that has moved."));
-    let kept: Vec<_> = fs::read_dir(project.config_folder()).unwrap().collect();
+    let kept: Vec<_> = fs::read_dir(project.config_directory()).unwrap().collect();
     assert_eq!(kept.len(), 1, "only the file that was there before: {kept:?}");
 }
 
 #[test]
-fn the_folder_for_configuration_of_the_desktop_is_honored() {
+fn the_directory_for_configuration_of_the_desktop_is_honored() {
     let project = project();
     let moved = project.home().join("xdg");
     fs::create_dir_all(moved.join("brynhild")).unwrap();
@@ -171,8 +171,8 @@ fn decision(project: &Project, flags: &[&str], command: &str) -> String {
 fn layered(site: &str, deployment: &str, user: &str) -> Project {
     let project = project();
     project.file("site.yaml", site).file("deployment.yaml", deployment).config(user);
-    let folder = project.path();
-    let (site, deployment) = (folder.join("site.yaml"), folder.join("deployment.yaml"));
+    let directory = project.path();
+    let (site, deployment) = (directory.join("site.yaml"), directory.join("deployment.yaml"));
     project.env("BRYNHILD_SITE_CONFIG", site).env("BRYNHILD_DEPLOYMENT_CONFIG", deployment)
 }
 

@@ -11,7 +11,7 @@ use crate::project;
 fn an_unknown_key_is_a_warning_with_a_suggestion_told_once() {
     let project = project();
     project.config("version: 1\nbehavior:\n  max_token: 100\nsandbx: {}\nnothing_like_it: 1\n");
-    let file = project.config_folder().join("config.yaml");
+    let file = project.config_directory().join("config.yaml");
     let file = file.display();
     let expected = [
         format!("{file}:3: unknown key `behavior.max_token` (did you mean `max_tokens`?)"),
@@ -71,8 +71,8 @@ fn names_that_were_replaced_stop_the_program() {
 /// Runs `config` with a user file of this text: exit code 2 and a message that names the file.
 fn refused(text: &[u8]) -> String {
     let project = project();
-    let file = project.config_folder().join("config.yaml");
-    fs::create_dir_all(project.config_folder()).unwrap();
+    let file = project.config_directory().join("config.yaml");
+    fs::create_dir_all(project.config_directory()).unwrap();
     fs::write(&file, text).unwrap();
     let run = project.brynhild(&["config"]);
     run.code(2);

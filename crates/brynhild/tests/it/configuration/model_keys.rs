@@ -210,7 +210,7 @@ fn a_key_for_openrouter_can_stand_in_the_file_and_in_an_env_file() {
 fn the_reason_for_a_choice_names_the_place_of_the_setting() {
     let server = ModelServer::start([]);
     let project = with(&server, MINE);
-    let file = project.config_folder().join("config.yaml");
+    let file = project.config_directory().join("config.yaml");
     let run = project.brynhild(&["api", "providers"]);
     let told = format!("mine would answer: `providers.default` in {}:2 names it", file.display());
     assert!(run.stdout.ends_with(&format!("{told}\n")), "{run}");

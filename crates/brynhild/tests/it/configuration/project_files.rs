@@ -57,7 +57,7 @@ fn what_would_loosen_is_ignored_with_a_word_about_it() {
         assert!(told[0].starts_with(&place), "{yaml}: {run}");
         let why = ["is ignored: ", "is ignored until you trust the project"];
         assert!(why.iter().any(|why| told[0].contains(why)), "{yaml}: {run}");
-        assert!(told[0].contains(&format!("set it in {}", project.config_folder().display())));
+        assert!(told[0].contains(&format!("set it in {}", project.config_directory().display())));
         assert_eq!(super::at(&run.json(), key), before, "{yaml}");
     }
 }

@@ -67,7 +67,7 @@ fn what_is_shown_is_a_configuration_file_again() {
 fn provenance_names_file_and_line_of_each_value() {
     let project = project();
     project.config("\nsession:\n  history_limit: 7\n");
-    let file = project.config_folder().join("config.yaml");
+    let file = project.config_directory().join("config.yaml");
     let run = project
         .command(&["config", "show", "--provenance", "--section", "session"])
         .env("BRYNHILD_SESSION__AUTO_SAVE", "no")
@@ -142,7 +142,7 @@ fn one_section_is_shown_alone() {
 fn the_files_are_listed_with_what_was_found() {
     let project = project();
     project.config("");
-    let (own, here) = (project.config_folder(), project.path());
+    let (own, here) = (project.config_directory(), project.path());
     let run = project.brynhild(&["config", "path"]);
     run.success();
     let usual = format!(
@@ -177,8 +177,8 @@ fn the_overview_says_what_matters() {
          set\nMode: normal\nMax Tokens: 8192\nMax Tool Rounds: 500\nProject Root: {}\nConfig Dir: \
          {}\nSessions Dir: {}\n",
         project.path().display(),
-        project.config_folder().display(),
-        project.config_folder().join("sessions").display()
+        project.config_directory().display(),
+        project.config_directory().join("sessions").display()
     );
     assert_eq!(run.stdout, expected);
     let run = project.command(&["config", "--json"]).env("OPENROUTER_API_KEY", "k").run();

@@ -26,8 +26,8 @@ fn sessions(project: &Project, args: &[&str]) -> usize {
     run.json().as_array().unwrap().len()
 }
 
-fn files(folder: &Path) -> usize {
-    fs::read_dir(folder).map_or(0, Iterator::count)
+fn files(directory: &Path) -> usize {
+    fs::read_dir(directory).map_or(0, Iterator::count)
 }
 
 #[test]
@@ -62,34 +62,34 @@ fn so_many_sessions_are_listed() {
 #[test]
 fn logs_are_written_where_they_are_wanted_and_only_then() {
     let project = talkative();
-    let folder = project.home().join("logs");
+    let directory = project.home().join("logs");
     let set = |more: &str| {
-        project.config(&format!("logging: {{dir: {}, {more}}}", folder.display()));
+        project.config(&format!("logging: {{dir: {}, {more}}}", directory.display()));
     };
     set("enabled: false");
     chat(&project, &[]);
-    assert_eq!(files(&folder), 0);
+    assert_eq!(files(&directory), 0);
     set("enabled: true");
     chat(&project, &["--no-log"]);
-    assert_eq!(files(&folder), 0);
+    assert_eq!(files(&directory), 0);
     chat(&project, &[]);
-    assert_eq!(files(&folder), 1);
+    assert_eq!(files(&directory), 1);
     let run = project.brynhild(&["logs", "list", "--json"]);
-    assert_eq!(run.json()["log_dir"], folder.to_str().unwrap());
+    assert_eq!(run.json()["log_dir"], directory.to_str().unwrap());
     assert_eq!(run.json()["logs"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn the_folder_of_logs_is_closed_to_others_unless_they_may_look() {
+fn the_directory_of_logs_is_closed_to_others_unless_they_may_look() {
     let project = talkative();
-    let folder = project.home().join("logs");
+    let directory = project.home().join("logs");
     let mode = |private: bool| {
-        project.config(&format!("logging: {{dir: {}, private: {private}}}", folder.display()));
+        project.config(&format!("logging: {{dir: {}, private: {private}}}", directory.display()));
         chat(&project, &[]);
-        fs::metadata(&folder).unwrap().permissions().mode() & 0o777
+        fs::metadata(&directory).unwrap().permissions().mode() & 0o777
     };
     assert_eq!(mode(false), 0o700, "what is made is private to begin with");
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(mode(false), 0o755);
     assert_eq!(mode(true), 0o700);
 }
@@ -126,22 +126,22 @@ fn a_log_holds_as_much_as_its_level_says() {
 fn what_goes_over_the_wire_is_kept_on_request_without_keys() {
     let server = ModelServer::start([Reply::text("hello")]).repeat_last();
     let project = project().env("MY_KEY", "very-secret");
-    let folder = project.home().join("logs");
+    let directory = project.home().join("logs");
     let set = |raw: bool| {
         project.config(&format!(
             "providers:\n  default: test\n  test: {{type: openai, base_url: {}/v1, api_key_env: \
              MY_KEY}}\nlogging: {{dir: {}, raw_payloads: {raw}}}\n",
             server.url(),
-            folder.display()
+            directory.display()
         ));
     };
     set(false);
     project.brynhild(&["chat", "go"]).success();
-    assert_eq!(files(&folder), 1);
+    assert_eq!(files(&directory), 1);
     set(true);
     project.brynhild(&["chat", "go"]).success();
-    assert_eq!(files(&folder), 3, "one more log, and a raw one");
-    for entry in fs::read_dir(&folder).unwrap() {
+    assert_eq!(files(&directory), 3, "one more log, and a raw one");
+    for entry in fs::read_dir(&directory).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         assert!(!text.contains("very-secret"), "{text}");
     }

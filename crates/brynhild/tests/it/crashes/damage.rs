@@ -139,16 +139,16 @@ fn the_index_can_be_lost_or_wrong() {
 fn what_does_not_belong_among_the_sessions_is_left_alone() {
     let server = answering();
     let project = with_session(&server);
-    let folder = sessions_of(&project);
-    fs::create_dir(folder.join("folder.jsonl")).unwrap();
-    fs::write(folder.join("a b.jsonl"), "x").unwrap();
-    fs::write(folder.join("notes.txt"), "x").unwrap();
-    std::os::unix::fs::symlink("/etc/passwd", folder.join("link.jsonl")).unwrap();
+    let directory = sessions_of(&project);
+    fs::create_dir(directory.join("directory.jsonl")).unwrap();
+    fs::write(directory.join("a b.jsonl"), "x").unwrap();
+    fs::write(directory.join("notes.txt"), "x").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", directory.join("link.jsonl")).unwrap();
     let listed = project.brynhild(&["session", "list", "--json"]).success().json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     project.brynhild(&["chat", "x", "--resume", "link"]).code(2);
     project.brynhild(&["session", "delete", "link", "--yes"]).code(1);
-    assert!(folder.join("link.jsonl").is_symlink());
+    assert!(directory.join("link.jsonl").is_symlink());
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn without_a_home_nothing_can_be_kept_and_everything_else_works() {
 fn a_home_that_takes_no_sessions_is_told_once() {
     let server = answering();
     let project = project_around(BINARY, &server);
-    fs::write(super::sessions_of(&project), "a file in the place of the folder").unwrap();
+    fs::write(super::sessions_of(&project), "a file in the place of the directory").unwrap();
     let run = project.brynhild(&["chat", "Go"]);
     assert_eq!(run.success().stdout, "Yes.\n");
     assert!(run.stderr.contains("not kept") && run.stderr.contains("sessions"), "{run}");
@@ -121,7 +121,7 @@ fn a_home_that_takes_no_sessions_is_told_once() {
     assert_eq!(project.brynhild(&["chat", "Go", "--no-save"]).success().stderr, "");
     assert_eq!(
         fs::read_to_string(super::sessions_of(&project)).unwrap(),
-        "a file in the place of the folder"
+        "a file in the place of the directory"
     );
 }
 
@@ -153,9 +153,10 @@ fn a_home_on_a_read_only_disk_is_read_and_not_written() {
     let server = answering();
     let project = project_around(bubblewrap, &server);
     let home = project.home().display().to_string();
-    let folder = project.path().display().to_string();
+    let directory = project.path().display().to_string();
     let run = |args: &[&str]| {
-        let words = ["--dev-bind", "/", "/", "--ro-bind", &home, &home, "--chdir", &folder, BINARY];
+        let words =
+            ["--dev-bind", "/", "/", "--ro-bind", &home, &home, "--chdir", &directory, BINARY];
         project.command(&[&words, args].concat()).stdin("").run()
     };
     if !Path::new(bubblewrap).exists() || run(&["--version"]).status.code() != Some(0) {
@@ -177,9 +178,9 @@ fn a_session_on_a_read_only_disk_can_be_read() {
     let server = answering();
     let project = project_around(bubblewrap, &server);
     let home = project.home().display().to_string();
-    let folder = project.path().display().to_string();
+    let directory = project.path().display().to_string();
     let run = |bind: &str, args: &[&str]| {
-        let words = ["--dev-bind", "/", "/", bind, &home, &home, "--chdir", &folder, BINARY];
+        let words = ["--dev-bind", "/", "/", bind, &home, &home, "--chdir", &directory, BINARY];
         project.command(&[&words, args].concat()).stdin("").run()
     };
     if !Path::new(bubblewrap).exists() || run("--bind", &["--version"]).status.code() != Some(0) {

@@ -65,11 +65,11 @@ fn a_client_s_farewell_over_http_is_answered_as_done() {
 
 /// Kilobytes that a server takes, and its descriptors.
 fn taken(serving: &Running) -> (u64, usize) {
-    let folder = std::path::Path::new("/proc").join(serving.id().to_string());
-    let status = std::fs::read_to_string(folder.join("status")).unwrap();
+    let directory = std::path::Path::new("/proc").join(serving.id().to_string());
+    let status = std::fs::read_to_string(directory.join("status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let size = line.split_whitespace().next().unwrap().parse().unwrap();
-    (size, std::fs::read_dir(folder.join("fd")).unwrap().count())
+    (size, std::fs::read_dir(directory.join("fd")).unwrap().count())
 }
 
 /// Clients at once, each of which begins a session, listens, asks and vanishes, again and again

@@ -193,17 +193,17 @@ fn a_full_disk_is_told_and_the_session_goes_on_when_there_is_room() {
         if asked < 4 { Reply::text(long.clone()).delta_size(4_000) } else { Reply::text("Done.") }
     });
     let project = project_around(bubblewrap, &server);
-    let folder = crate::crashes::sessions_of(&project);
-    std::fs::create_dir_all(&folder).unwrap();
-    let folder = folder.display().to_string();
+    let directory = crate::crashes::sessions_of(&project);
+    std::fs::create_dir_all(&directory).unwrap();
+    let directory = directory.display().to_string();
     let script = format!(
-        "set -u; head -c 200000 /dev/zero > {folder}/filler; \
-         printf 'a\\nb\\nc\\n' | \"$@\" > {folder}/../first 2>&1; echo first $?; \
-         rm {folder}/filler; printf 'd\\n' | \"$@\" 2>&1; echo second $?; \
+        "set -u; head -c 200000 /dev/zero > {directory}/filler; \
+         printf 'a\\nb\\nc\\n' | \"$@\" > {directory}/../first 2>&1; echo first $?; \
+         rm {directory}/filler; printf 'd\\n' | \"$@\" 2>&1; echo second $?; \
          {BINARY} session show work > /dev/null; echo shown $?; \
-         grep -c . {folder}/work.jsonl"
+         grep -c . {directory}/work.jsonl"
     );
-    let confined = ["--dev-bind", "/", "/", "--size", "400000", "--tmpfs", &folder];
+    let confined = ["--dev-bind", "/", "/", "--size", "400000", "--tmpfs", &directory];
     let there = project.path().display().to_string();
     let words = ["--chdir", &there, "/bin/bash", "-c", &script, "bash", BINARY];
     let args = ["--session", "work"];
@@ -212,7 +212,7 @@ fn a_full_disk_is_told_and_the_session_goes_on_when_there_is_room() {
         skip("bubblewrap does not work here; a full disk not tested");
         return;
     }
-    let first = std::fs::read_to_string(project.config_folder().join("first")).unwrap();
+    let first = std::fs::read_to_string(project.config_directory().join("first")).unwrap();
     assert!(run.stdout.contains("first 1"), "{run}\n{first}");
     assert!(first.contains("No space left on device"), "{first}");
     assert!(first.contains("hint: "), "{first}");

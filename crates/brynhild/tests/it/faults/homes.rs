@@ -63,8 +63,8 @@ const HOMES: [Home; 40] = [
     ("a link to itself", ReadOnly, |it| home(link(it, "home", "home"))),
     ("a name that is too long", ReadOnly, |it| home(it.home().join("x".repeat(300)))),
     ("a file for `.config`", Unsaved, |it| put(it, ".config", b"x")),
-    ("a file for our folder", Unsaved, |it| put(it, ".config/brynhild", b"x")),
-    ("a link to nowhere for our folder", ReadOnly, |it| {
+    ("a file for our directory", Unsaved, |it| put(it, ".config/brynhild", b"x")),
+    ("a link to nowhere for our directory", ReadOnly, |it| {
         link(it, ".config/brynhild", "gone");
         Vec::new()
     }),
@@ -73,8 +73,10 @@ const HOMES: [Home; 40] = [
         link(it, ".config/brynhild/sessions", "gone");
         Vec::new()
     }),
-    ("our folder on a device", Unsaved, |_| vec![("BRYNHILD_CONFIG_DIR", "/dev/null/x".into())]),
-    ("all folders among the processes", Unsaved, |_| vec![("XDG_CONFIG_HOME", "/proc/x".into())]),
+    ("our directory on a device", Unsaved, |_| vec![("BRYNHILD_CONFIG_DIR", "/dev/null/x".into())]),
+    ("all directories among the processes", Unsaved, |_| {
+        vec![("XDG_CONFIG_HOME", "/proc/x".into())]
+    }),
     ("nothing in it", Usual, |_| Vec::new()),
     ("settings without a byte", Usual, |it| settings(it, b"")),
     ("settings of a remark alone", Usual, |it| settings(it, b"# nothing yet\n")),
@@ -98,13 +100,13 @@ const HOMES: [Home; 40] = [
     ("a form of later days", ReadOnly, |it| settings(it, b"version: 99\n")),
     ("a provider without a type", ReadOnly, |it| settings(it, b"providers: {x: {base_url: y}}\n")),
     ("settings that are too large", ReadOnly, |it| settings(it, &[b'#'; (1 << 20) + 1])),
-    ("a folder for the settings", ReadOnly, |it| {
-        fs::create_dir_all(it.config_folder().join("config.yaml")).unwrap();
+    ("a directory for the settings", ReadOnly, |it| {
+        fs::create_dir_all(it.config_directory().join("config.yaml")).unwrap();
         Vec::new()
     }),
     ("a pipe for the settings", ReadOnly, |it| {
-        fs::create_dir_all(it.config_folder()).unwrap();
-        let (path, mode) = (it.config_folder().join("config.yaml"), Mode::RUSR | Mode::WUSR);
+        fs::create_dir_all(it.config_directory()).unwrap();
+        let (path, mode) = (it.config_directory().join("config.yaml"), Mode::RUSR | Mode::WUSR);
         mknodat(CWD, &path, FileType::Fifo, mode, 0).unwrap();
         Vec::new()
     }),
@@ -128,7 +130,7 @@ fn writer() -> ModelServer {
 
 /// The bytes of the settings, where they are a file.
 fn settings_of(project: &Project) -> Option<Vec<u8>> {
-    let path = project.config_folder().join("config.yaml");
+    let path = project.config_directory().join("config.yaml");
     path.is_file().then(|| fs::read(path).unwrap())
 }
 
@@ -175,7 +177,7 @@ fn commands_about_the_configuration_still_fail_with_what_is_wrong() {
     let server = writer();
     let project = without_files(&server);
     settings(&project, b"models: {default: ");
-    let place = project.config_folder().join("config.yaml");
+    let place = project.config_directory().join("config.yaml");
     let text = format!("Error in config file {}: invalid YAML: ", place.display());
     for command in ["config", "config show", "session list", "tools list", "models aliases"] {
         let words: Vec<&str> = command.split(' ').collect();

@@ -149,9 +149,9 @@ fn place(file: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 }
 
 /// Opens an image, and checks that nothing synced is lost, nothing is made up, and it goes on.
-fn check(image: &Image, whole: &[Event], folder: &Path) {
+fn check(image: &Image, whole: &[Event], directory: &Path) {
     let id = SessionId::parse(SESSION).unwrap();
-    let store = Store::new(folder);
+    let store = Store::new(directory);
     fs::write(store.path(&id), &image.bytes).unwrap();
     let synced = image.bytes[..image.synced].split(|byte| *byte == b'\n').count() - 1;
     let opened = store.open(&id).unwrap();
@@ -188,8 +188,8 @@ fn check(image: &Image, whole: &[Event], folder: &Path) {
 
 /// The events of the whole recording.
 fn events(steps: &[Step]) -> Vec<Event> {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::new(directory.path());
     let id = SessionId::parse(SESSION).unwrap();
     let mut bytes = Vec::new();
     for step in steps {
@@ -207,12 +207,12 @@ fn check_every(step: usize, steps: &[Step]) -> usize {
     const HANDS: usize = 2;
     let whole = &events(steps);
     let check_some = |hand: usize| {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut count = 0;
         images(steps, &mut |image| {
             count += 1;
             if count % step == 0 && count / step % HANDS == hand {
-                check(&image, whole, folder.path());
+                check(&image, whole, directory.path());
             }
         });
         count

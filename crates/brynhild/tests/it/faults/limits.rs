@@ -1,4 +1,4 @@
-//! A machine without room: few open files, little memory, no folder for temporary files. It is told
+//! A machine without room: few open files, little memory, no directory for temporary files. It is told
 //! which, or done without; the session is safe.
 
 use serde_json::json;
@@ -54,7 +54,7 @@ fn few_processes_are_told_to_the_model_and_the_turn_goes_on() {
 }
 
 #[test]
-fn without_a_folder_for_temporary_files_it_works() {
+fn without_a_directory_for_temporary_files_it_works() {
     let server = answering();
     let project = project_around(BINARY, &server).env("TMPDIR", "/nonexistent/temporary");
     let words = ["chat", "Go", "--session", SESSION, "--yes", "--dangerously-skip-sandbox"];

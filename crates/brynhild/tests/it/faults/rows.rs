@@ -1,4 +1,4 @@
-//! Faults that need a set-up of their own: files in a home that are broken, a folder that goes away, clocks that jump,
+//! Faults that need a set-up of their own: files in a home that are broken, a directory that goes away, clocks that jump,
 //! proxies that refuse, signals in the middle of work.
 
 use std::fmt::Write as _;
@@ -21,13 +21,13 @@ fn answering() -> ModelServer {
 type Break = (&'static str, fn(&Project));
 
 fn put(project: &Project, path: &str, bytes: &[u8]) {
-    let path = project.config_folder().join(path);
+    let path = project.config_directory().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();
 }
 
-fn folder(project: &Project, path: &str) {
-    fs::create_dir_all(project.config_folder().join(path)).unwrap();
+fn directory(project: &Project, path: &str) {
+    fs::create_dir_all(project.config_directory().join(path)).unwrap();
 }
 
 /// What does not keep the program from answering.
@@ -36,7 +36,7 @@ const BEARABLE: [Break; 18] = [
     ("an empty index", |it| put(it, "sessions/index.json", b"")),
     ("an index of garbage", |it| put(it, "sessions/index.json", b"\xff\0{")),
     ("an index of a later version", |it| put(it, "sessions/index.json", b"{\"version\":99}")),
-    ("a folder for an index", |it| folder(it, "sessions/index.json")),
+    ("a directory for an index", |it| directory(it, "sessions/index.json")),
     ("a lock that was left behind", |it| put(it, "sessions/work.lock", b"{\"pid\":1}")),
     ("a lock of garbage", |it| put(it, "sessions/work.lock", b"\xff\xff")),
     ("an empty session", |it| put(it, "sessions/other.jsonl", b"")),
@@ -45,17 +45,17 @@ const BEARABLE: [Break; 18] = [
     ("words of garbage", |it| put(it, "sessions/other.words", b"words-01garbage")),
     ("a copy that broke off", |it| put(it, "sessions/x.jsonl.tmp", b"half")),
     ("an empty env file", |it| put(it, ".env", b"")),
-    ("a folder of skills that is a file", |it| put(it, "skills", b"x")),
-    ("a folder of plugins that is a file", |it| put(it, "plugins", b"x")),
-    ("a folder of commands that is a file", |it| put(it, "commands", b"x")),
+    ("a directory of skills that is a file", |it| put(it, "skills", b"x")),
+    ("a directory of plugins that is a file", |it| put(it, "plugins", b"x")),
+    ("a directory of commands that is a file", |it| put(it, "commands", b"x")),
     ("a file that nobody may read", |it| {
         put(it, "notes", b"x");
-        let path = it.config_folder().join("notes");
+        let path = it.config_directory().join("notes");
         fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }),
     ("a link that leads nowhere", |it| {
-        folder(it, "sessions");
-        let link = it.config_folder().join("sessions/gone.jsonl");
+        directory(it, "sessions");
+        let link = it.config_directory().join("sessions/gone.jsonl");
         std::os::unix::fs::symlink("/nonexistent", link).unwrap();
     }),
 ];
@@ -66,7 +66,7 @@ fn a_home_with_something_broken_in_it_still_answers_and_is_not_tidied_up() {
     for (name, break_it) in BEARABLE {
         let project = project_around(BINARY, &server);
         break_it(&project);
-        let other = project.config_folder().join("sessions/other.jsonl");
+        let other = project.config_directory().join("sessions/other.jsonl");
         let before = fs::read(&other).ok();
         let run = project.brynhild(&["chat", "Go", "--session", SESSION]);
         assert_eq!(run.success().stdout, "Yes.\n", "{name}: {run}");
@@ -77,7 +77,7 @@ fn a_home_with_something_broken_in_it_still_answers_and_is_not_tidied_up() {
 }
 
 #[test]
-fn a_folder_that_goes_away_costs_its_calls_and_not_the_session() {
+fn a_directory_that_goes_away_costs_its_calls_and_not_the_session() {
     let place: Arc<OnceLock<PathBuf>> = Arc::default();
     let known = Arc::clone(&place);
     let mut asked = 0;
@@ -107,7 +107,7 @@ fn a_folder_that_goes_away_costs_its_calls_and_not_the_session() {
     let succeeded: Vec<bool> = finished.map(|it| it["output"]["success"] == true).collect();
     assert_eq!(succeeded[..3], [true, false, false], "{succeeded:?}");
     assert_eq!(succeeded.len(), 5);
-    assert!(!succeeded[4] && !project.path().exists(), "the folder was made again");
+    assert!(!succeeded[4] && !project.path().exists(), "the directory was made again");
 }
 
 #[test]

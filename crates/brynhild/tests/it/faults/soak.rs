@@ -17,9 +17,9 @@ const GROWTH: u64 = 10 * 1024;
 
 /// Descriptors, and kilobytes of memory.
 fn taken(running: &Running) -> (usize, u64) {
-    let folder = format!("/proc/{}", running.id());
-    let descriptors = fs::read_dir(format!("{folder}/fd")).unwrap().count();
-    let status = fs::read_to_string(format!("{folder}/status")).unwrap();
+    let directory = format!("/proc/{}", running.id());
+    let descriptors = fs::read_dir(format!("{directory}/fd")).unwrap().count();
+    let status = fs::read_to_string(format!("{directory}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     (descriptors, line.split_whitespace().nth(1).unwrap().parse().unwrap())
 }

@@ -1,4 +1,4 @@
-//! Many at once: sessions in one folder that know nothing of each other, and many that want the
+//! Many at once: sessions in one directory that know nothing of each other, and many that want the
 //! same one.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn echoing() -> ModelServer {
     })
 }
 
-/// So many sessions of so many turns at the same time in one folder; some of them are killed.
+/// So many sessions of so many turns at the same time in one directory; some of them are killed.
 fn at_once(sessions: usize, turns: usize, killed: &[usize]) {
     let server = echoing();
     let project = project_around(BINARY, &server);
@@ -75,13 +75,13 @@ fn at_once(sessions: usize, turns: usize, killed: &[usize]) {
 }
 
 #[test]
-fn twenty_sessions_in_one_folder_are_independent() {
+fn twenty_sessions_in_one_directory_are_independent() {
     at_once(20, 2, &[3, 11]);
 }
 
 #[test]
 #[ignore = "takes minutes: twenty sessions of fifty turns"]
-fn twenty_sessions_of_fifty_turns_in_one_folder_are_independent() {
+fn twenty_sessions_of_fifty_turns_in_one_directory_are_independent() {
     at_once(20, 50, &[1, 5, 9, 13, 17]);
     tell("20 sessions of 50 turns at once, 5 of them killed");
 }

@@ -1,5 +1,5 @@
-//! In folders that a plugin, a hook or an MCP server is granted for writing, what the host obeys is kept from it as
-//! in the project, rules hold, and no link decides which folders these are.
+//! In directories that a plugin, a hook or an MCP server is granted for writing, what the host obeys is kept from it as
+//! in the project, rules hold, and no link decides which directories these are.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -28,7 +28,7 @@ const HOLDERS: [Holder; 4] = [Holder::Plugin, Holder::Hook, Holder::ClaudeHook, 
 impl Holder {
     /// Puts one into the home that runs what it is told, and may write these.
     fn with(self, project: &Project, write: &[&str]) {
-        let root = project.config_folder().join("plugins/runner");
+        let root = project.config_directory().join("plugins/runner");
         let command = format!("sh {}/told.sh", root.display());
         match self {
             Self::Plugin => {
@@ -64,7 +64,7 @@ impl Holder {
 
     /// Has it run a script.
     fn run(self, project: &Project, script: &str) -> Run {
-        let root = project.config_folder().join("plugins/runner");
+        let root = project.config_directory().join("plugins/runner");
         match self {
             Self::Plugin => {
                 let input = json!({"c": script}).to_string();
@@ -87,18 +87,18 @@ impl Holder {
     }
 }
 
-fn put(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
+fn put(directory: &Path, name: &str, text: &str) {
+    let path = directory.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// A folder with a repository, and with another and settings of an editor further down.
-fn with_names(folder: &Path) {
+/// A directory with a repository, and with another and settings of an editor further down.
+fn with_names(directory: &Path) {
     for name in [".git/hooks", "rep/.git/hooks", "pk/.vscode"] {
-        fs::create_dir_all(folder.join(name)).unwrap();
+        fs::create_dir_all(directory.join(name)).unwrap();
     }
-    fs::write(folder.join("pk/.vscode/tasks.json"), "mine").unwrap();
+    fs::write(directory.join("pk/.vscode/tasks.json"), "mine").unwrap();
 }
 
 /// What a process would like to write there, and the host to obey.
@@ -111,10 +111,14 @@ const OBEYED: [&str; 6] = [
     "rep/.claude/settings.json",
 ];
 
-fn assert_kept(folder: &Path, run: &Run) {
-    assert_eq!(fs::read_to_string(folder.join("pk/.vscode/tasks.json")).unwrap(), "mine", "{run}");
+fn assert_kept(directory: &Path, run: &Run) {
+    assert_eq!(
+        fs::read_to_string(directory.join("pk/.vscode/tasks.json")).unwrap(),
+        "mine",
+        "{run}"
+    );
     for name in OBEYED.iter().filter(|name| !name.starts_with("pk")) {
-        assert!(!folder.join(name).exists(), "{} {name} {run}", folder.display());
+        assert!(!directory.join(name).exists(), "{} {name} {run}", directory.display());
     }
 }
 
@@ -130,21 +134,22 @@ fn plants_nothing(holder: Holder) {
             Rung::Bubblewrap => vec![&OBEYED],
             Rung::Landlock => OBEYED.chunks(1).collect(),
         };
-        for (names, folder) in names.iter().flat_map(|it| [(it, &sub), (it, &notes)]) {
+        for (names, directory) in names.iter().flat_map(|it| [(it, &sub), (it, &notes)]) {
             let plant = |name: &&str| {
                 let above = Path::new(name).parent().unwrap();
                 format!("(mkdir -p ./{}; echo PWN > {name})", above.display())
             };
             let plants: Vec<String> = names.iter().map(plant).collect();
-            let script = format!("cd {}; echo x > free; {}", folder.display(), plants.join("; "));
+            let script =
+                format!("cd {}; echo x > free; {}", directory.display(), plants.join("; "));
             let run = holder.run(&project, &script);
             assert_eq!(
-                fs::read_to_string(folder.join("free")).unwrap_or_default(),
+                fs::read_to_string(directory.join("free")).unwrap_or_default(),
                 "x\n",
                 "{rung:?} {run}"
             );
-            fs::remove_file(folder.join("free")).unwrap();
-            assert_kept(folder, &run);
+            fs::remove_file(directory.join("free")).unwrap();
+            assert_kept(directory, &run);
         }
     }
 }
@@ -170,12 +175,12 @@ fn a_server_plants_nothing_where_it_may_write() {
 }
 
 #[test]
-fn in_the_folder_for_its_data_a_plugin_does_as_it_likes() {
+fn in_the_directory_for_its_data_a_plugin_does_as_it_likes() {
     let project = project();
     Holder::Plugin.with(&project, &[]);
     let script = "mkdir $BRYNHILD_PLUGIN_DATA/.vscode; echo x > $BRYNHILD_PLUGIN_DATA/.vscode/own";
     let run = Holder::Plugin.run(&project, script);
-    assert!(project.config_folder().join("plugin-data/runner/.vscode/own").exists(), "{run}");
+    assert!(project.config_directory().join("plugin-data/runner/.vscode/own").exists(), "{run}");
 }
 
 /// How often something is said.
@@ -185,12 +190,12 @@ fn count(run: &Run, words: &[&str]) -> usize {
 }
 
 #[test]
-fn a_rule_that_denies_a_folder_wins_over_its_grant_and_this_is_told_once() {
+fn a_rule_that_denies_a_directory_wins_over_its_grant_and_this_is_told_once() {
     for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
         let project = rung.project();
         let home = project.home();
-        for folder in ["secret", "kept", "notes"] {
-            put(&home.join(folder), "k", "CANARY\n");
+        for directory in ["secret", "kept", "notes"] {
+            put(&home.join(directory), "k", "CANARY\n");
         }
         project.config(
             "permissions: {deny: ['Read(~/secret/**)', 'Write(~/kept/**)', 'Write(~/single)']}\n",
@@ -269,7 +274,7 @@ fn what_could_not_be_granted_to_a_hook_is_told_once_in_a_conversation() {
         let call = || Reply::calls([("Bash", json!({"command": "true"}))]);
         let server = ModelServer::start([call(), call(), Reply::text("done")]);
         let project = project_with(&server);
-        put(&project.config_folder().join("plugins/runner"), "told.sh", "true");
+        put(&project.config_directory().join("plugins/runner"), "told.sh", "true");
         holder.with(&project, &[".git/hooks", ".."]);
         let run = project.brynhild(&["chat", "--yes", "go"]);
         run.success();
@@ -280,7 +285,7 @@ fn what_could_not_be_granted_to_a_hook_is_told_once_in_a_conversation() {
 }
 
 #[test]
-fn one_file_of_a_granted_folder_can_be_denied() {
+fn one_file_of_a_granted_directory_can_be_denied() {
     if !has_bubblewrap() {
         return;
     }

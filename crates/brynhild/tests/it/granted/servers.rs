@@ -10,11 +10,11 @@ use crate::has_bubblewrap;
 use crate::mcp::SERVER;
 use crate::project_with;
 
-/// Adds servers that run what they are told, in a folder of the project and one elsewhere.
+/// Adds servers that run what they are told, in a directory of the project and one elsewhere.
 fn add_servers(project: &Project, names: &[&str]) -> [PathBuf; 2] {
-    let folders = [project.path().join("sub"), project.home().join("notes")];
-    for folder in &folders {
-        fs::create_dir_all(folder).unwrap();
+    let directories = [project.path().join("sub"), project.home().join("notes")];
+    for directory in &directories {
+        fs::create_dir_all(directory).unwrap();
     }
     let server = project.home().join("server/server.py");
     fs::create_dir_all(server.parent().unwrap()).unwrap();
@@ -26,12 +26,12 @@ fn add_servers(project: &Project, names: &[&str]) -> [PathBuf; 2] {
             [&["mcp", "add", name], grants.as_slice(), &["--", "python3", &server, "shell"]];
         project.brynhild(&words.concat()).success();
     }
-    folders
+    directories
 }
 
 /// The names in a directory, without the quarantine.
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name != ".brynhild-quarantine");
@@ -44,7 +44,7 @@ fn shell(server: &str, script: &str) -> Reply {
 }
 
 #[test]
-fn servers_and_commands_in_the_same_folder_do_not_disturb_each_other() {
+fn servers_and_commands_in_the_same_directory_do_not_disturb_each_other() {
     if !has_bubblewrap() {
         return;
     }

@@ -10,7 +10,7 @@ use super::{one, own};
 use crate::crashes::project_around;
 use crate::{project, project_with};
 
-/// A project whose model plays `replies`, with these hooks of the person's own.
+/// A project whose model plays `replies`, with these hooks of the user's own.
 fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, ModelServer) {
     let server = ModelServer::start(replies);
     let project = project_with(&server);
@@ -41,7 +41,7 @@ fn result(request: &Recorded) -> String {
     result["content"].as_str().unwrap().to_owned()
 }
 
-/// What the person's side said last.
+/// What the user's side said last.
 fn last_user(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let message = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
@@ -124,7 +124,7 @@ fn a_rewritten_call_runs_as_rewritten_and_is_judged_again() {
     assert_ne!(judged.status.code(), Some(0), "{judged}");
 }
 
-/// A guard of the person's own, and a plugin that changes every command to this one.
+/// A guard of the user's own, and a plugin that changes every command to this one.
 fn guarded(guard: &str, command: &str) -> testkit::Run {
     let project = crate::project();
     super::own(&project, "hooks.yaml", guard);
@@ -443,7 +443,7 @@ fn a_guard_of_ones_own_that_makes_no_sense_blocks_what_it_could_be_about() {
 }
 
 #[test]
-fn a_script_in_the_folder_for_hooks_is_found_by_the_home() {
+fn a_script_in_the_directory_for_hooks_is_found_by_the_home() {
     for home in ["~", "$HOME"] {
         let project = project();
         let command = format!("sh {home}/.config/brynhild/hooks/gate.sh");
@@ -458,8 +458,8 @@ fn a_script_in_the_folder_for_hooks_is_found_by_the_home() {
 /// What starts its commands is carried along, and not looked for where the program was.
 #[test]
 fn an_upgrade_during_a_conversation_disarms_no_guard() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let program = folder.path().join("brynhild");
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = directory.path().join("brynhild");
     fs::hard_link(env!("CARGO_BIN_EXE_brynhild"), &program).unwrap();
     let removed = program.clone();
     let server = ModelServer::respond_with(move |request| {

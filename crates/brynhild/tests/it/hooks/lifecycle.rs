@@ -22,7 +22,7 @@ fn a_plugin_begins_before_and_ends_after_a_conversation() {
         ["plugin_init", "plugin_shutdown", "session_start", "session_end"].map(hook).concat();
     plugin(&project, "tidy", &format!("hooks:\n{hooks}"));
     project.brynhild(&["chat", "go"]).success();
-    let log = project.config_folder().join("plugin-data/tidy/log");
+    let log = project.config_directory().join("plugin-data/tidy/log");
     assert_eq!(
         fs::read_to_string(log).unwrap(),
         "plugin_init tidy\nsession_start tidy\nsession_end tidy\nplugin_shutdown tidy\n"
@@ -52,7 +52,7 @@ fn a_plugin_that_is_switched_off_ends_then_and_once() {
     let server = ModelServer::start(["first answer", "second answer"].map(Reply::text));
     let project = project_with(&server);
     plugin(&project, "tidy", FAREWELL);
-    let log = project.config_folder().join("plugin-data/tidy/log");
+    let log = project.config_directory().join("plugin-data/tidy/log");
     let off = || drop(project.brynhild(&["plugin", "disable", "tidy"]));
     assert_eq!(around(&project, &log, off), (true, true));
     assert_eq!(fs::read_to_string(log).unwrap(), "bye\n");
@@ -62,13 +62,13 @@ fn a_plugin_that_is_switched_off_ends_then_and_once() {
 fn a_projects_plugin_that_changed_does_not_run_even_to_end() {
     let server = ModelServer::start(["first answer", "second answer"].map(Reply::text));
     let project = project_with(&server);
-    let folder = ".brynhild/plugins/theirs";
-    project.file(format!("{folder}/plugin.yaml"), "name: theirs\nversion: '1'\nhooks: true\n");
-    project.file(format!("{folder}/hooks.yaml"), FAREWELL);
+    let directory = ".brynhild/plugins/theirs";
+    project.file(format!("{directory}/plugin.yaml"), "name: theirs\nversion: '1'\nhooks: true\n");
+    project.file(format!("{directory}/hooks.yaml"), FAREWELL);
     project.brynhild(&["trust", "--yes"]).success();
-    let log = project.config_folder().join("plugin-data/theirs/log");
+    let log = project.config_directory().join("plugin-data/theirs/log");
     let change = || {
-        project.file(format!("{folder}/script"), "other bytes");
+        project.file(format!("{directory}/script"), "other bytes");
     };
     assert_eq!(around(&project, &log, change), (false, false));
 }

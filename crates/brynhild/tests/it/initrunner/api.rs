@@ -195,7 +195,7 @@ fn a_plugins_manifest_declares_interfaces_and_sees_only_granted_variables() {
     let server = Server::start(answer);
     let project = project().env("GITHUB_TOKEN", "ghp-very-secret");
     let manifest = json!({"name": "hub", "version": "1", "tools": [github(&server.url())]});
-    let file = project.config_folder().join("plugins/hub/plugin.yaml");
+    let file = project.config_directory().join("plugins/hub/plugin.yaml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, manifest.to_string()).unwrap();
     project.config("api: {allow_private: [127.0.0.1]}\n");

@@ -26,12 +26,12 @@ fn a_role_and_an_api_are_valid_and_run() {
 #[test]
 fn a_plugin_is_valid_and_its_tool_and_command_work() {
     let project = project();
-    let folder = project.config_folder().join("plugins");
-    let output = folder.to_str().unwrap();
+    let directory = project.config_directory().join("plugins");
+    let output = directory.to_str().unwrap();
     let args = ["init", "--template", "plugin", "--name", "greeter", "--output", output, "--json"];
     let run = project.brynhild(&args);
     assert_eq!(run.success().json()["files"].as_array().unwrap().len(), 3);
-    let plugin = folder.join("greeter");
+    let plugin = directory.join("greeter");
     let valid = project.brynhild(&["plugin", "validate", plugin.to_str().unwrap()]);
     assert!(valid.success().stderr.is_empty(), "{valid}");
     let run = project.brynhild(&["tools", "exec", "greeting", "--input", "{\"name\": \"Ann\"}"]);

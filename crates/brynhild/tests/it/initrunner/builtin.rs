@@ -52,7 +52,7 @@ fn files_are_read_without_a_question_and_written_with_one() {
     assert_eq!(denied["outcome"], "denied", "{denied}");
     for path in ["../home/x", "/etc/passwd"] {
         let said = failure(&project, "read_file", &json!({"path": path}));
-        assert!(said.contains("lies outside of the folder"), "{said}");
+        assert!(said.contains("lies outside of the directory"), "{said}");
     }
 }
 
@@ -357,7 +357,10 @@ fn what_is_wrong_with_an_entry_is_told() {
     for (entry, wanted) in [
         (json!({"type": "shell", "allowed": []}), "Unknown keys for tool 'shell': ['allowed']"),
         (json!({"type": "sql"}), "`database` is missing"),
-        (json!({"type": "sql", "database": "/etc/x.db"}), "lies neither below the role's folder"),
+        (
+            json!({"type": "sql", "database": "/etc/x.db"}),
+            "lies neither below the role's directory",
+        ),
         (json!({"type": "git"}), "'.' is not a git repository"),
         (json!({"type": "http", "base_url": "nowhere"}), "is no address"),
         (json!({"type": "datetime", "default_timezone": "x"}), "invalid timezone 'x'"),
@@ -402,13 +405,13 @@ fn programs_of_a_role_have_the_network_that_the_role_was_granted() {
         return;
     }
     let project = project();
-    let folder = project.home().join("roles");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = project.home().join("roles");
+    std::fs::create_dir_all(&directory).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let code = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)");
     let call = |entry: &str, flags: &[&str]| {
-        let role = folder.join("py.yaml");
+        let role = directory.join("py.yaml");
         std::fs::write(&role, format!("name: pyr\nprompt: x\ntools: [{entry}]\n")).unwrap();
         let (tool, input) = if entry.contains("python") {
             ("run_python", json!({"code": code}))
@@ -437,7 +440,7 @@ fn programs_of_a_role_have_the_network_that_the_role_was_granted() {
 }
 
 #[test]
-fn a_working_folder_counts_from_where_the_person_is() {
+fn a_working_directory_counts_from_where_the_person_is() {
     let project = project();
     let entry = json!({"type": "shell", "allowed_commands": ["pwd"], "working_dir": "."});
     project.file("roles/s.yaml", role(&json!([entry])));

@@ -208,7 +208,7 @@ fn a_run_is_an_agent_of_a_file() {
     let model = ModelServer::start([Reply::text("ok"), Reply::text("ok")]);
     let project = project_with(&model);
     let file = "---\nname: scout\ndescription: Looks\ntools: Read, Grep, Nowhere\nmodel: sonnet\n---\nYou only look.\n";
-    let own = project.config_folder().join("agents/scout.md");
+    let own = project.config_directory().join("agents/scout.md");
     std::fs::create_dir_all(own.parent().unwrap()).unwrap();
     std::fs::write(own, file).unwrap();
     project.file("here.md", file.replace("only look", "look here"));

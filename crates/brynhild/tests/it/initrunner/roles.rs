@@ -209,7 +209,7 @@ fn tools_of_a_role_are_listed_and_run() {
 fn a_role_of_ones_own_is_an_agent() {
     let model = ModelServer::start([Reply::text("ok")]);
     let project = project_with(&model);
-    let file = project.config_folder().join("agents/poet.yaml");
+    let file = project.config_directory().join("agents/poet.yaml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, "name: poet\nprompt: You rhyme.\n").unwrap();
     project.brynhild(&["chat", "x", "--agent", "poet"]).success();
@@ -220,11 +220,11 @@ fn a_role_of_ones_own_is_an_agent() {
 
 #[test]
 fn the_examples_are_valid_roles() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles");
     let project = project();
     // One of them looks at the repository that it is used in.
     project.file(".git/HEAD", "ref: refs/heads/main\n");
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|it| it == "yaml") {
             let run = project.brynhild(&["validate", path.to_str().unwrap()]);

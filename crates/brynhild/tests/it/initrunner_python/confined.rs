@@ -1,4 +1,4 @@
-//! What the Python of a role may touch: the least, and what the person grants the role.
+//! What the Python of a role may touch: the least, and what the user grants the role.
 
 use std::fs;
 
@@ -23,15 +23,15 @@ def read(path: str) -> str:
     return pathlib.Path(path).read_text()
 ";
 
-/// A role of the person's own, outside of the project.
+/// A role of the user's own, outside of the project.
 fn own_role(project: &Project) -> String {
-    let folder = project.home().join("roles");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("spy.py"), SPY).unwrap();
+    let directory = project.home().join("roles");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("spy.py"), SPY).unwrap();
     let role = "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n\
          security: {tools: {blocked_custom_modules: []}}\n";
-    fs::write(folder.join("spy.yaml"), role).unwrap();
-    folder.join("spy.yaml").display().to_string()
+    fs::write(directory.join("spy.yaml"), role).unwrap();
+    directory.join("spy.yaml").display().to_string()
 }
 
 fn call(project: &Project, role: &str, tool: &str, input: &Value) -> Run {

@@ -175,9 +175,9 @@ fn a_single_file_registers_a_type() {
         assert_eq!(run.success().stdout.trim(), wanted, "{place}");
     }
     let project = project();
-    let folder = project.config_folder().join("plugins");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("redis.py"), REDIS).unwrap();
+    let directory = project.config_directory().join("plugins");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("redis.py"), REDIS).unwrap();
     project.file("role.yaml", role("redis", "    port: '1'\n"));
     let run = exec(&project, "redis_get", &json!({"key": "k"}));
     assert_eq!(run.success().stdout.trim(), wanted);

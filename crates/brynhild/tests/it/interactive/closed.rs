@@ -42,10 +42,10 @@ fn after_a_kill_the_next_start_works_and_leaves_a_usual_terminal() {
 
 /// The types of the events of the newest session.
 fn kinds(project: &Project) -> Vec<String> {
-    let Ok(folder) = std::fs::read_dir(project.config_folder().join("sessions")) else {
+    let Ok(directory) = std::fs::read_dir(project.config_directory().join("sessions")) else {
         return Vec::new();
     };
-    let logs = folder.map(|entry| entry.unwrap().path());
+    let logs = directory.map(|entry| entry.unwrap().path());
     let newest = logs.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).max();
     let text = newest.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let kind = |line: &str| {

@@ -1,4 +1,4 @@
-//! What a person does on the whole screen while the model is at work: words, commands, stopping.
+//! What a user does on the whole screen while the model is at work: words, commands, stopping.
 
 use serde_json::Value;
 

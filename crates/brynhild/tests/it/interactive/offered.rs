@@ -20,7 +20,7 @@ fn what_commands_take_is_proposed() {
     );
     project.brynhild(&["chat", "about the sea"]).success();
     let terminal = project.terminal::<&str>(&[], SIZE);
-    terminal.wait_until("a prompt or the question about the folder", |screen| {
+    terminal.wait_until("a prompt or the question about the directory", |screen| {
         let text = screen.contents();
         text.contains("write to the model") || text.contains("Text only")
     });

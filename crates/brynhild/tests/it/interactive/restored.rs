@@ -262,8 +262,8 @@ fn a_panic_gives_the_terminal_back_and_is_told() {
     let own = std::env::current_exe().unwrap();
     let args = [OsString::from("-c"), script.into(), own.into()];
     let env = [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
-    let folder = tempfile::tempdir().unwrap();
-    let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, folder.path(), SIZE);
+    let directory = tempfile::tempdir().unwrap();
+    let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, directory.path(), SIZE);
     let screen = terminal.wait_for("over");
     assert!(terminal.output().contains("\x1b[?1049h"), "it was taken:\n{screen}");
     assert!(terminal.history().contains("the picture fell off"), "{}", terminal.history());

@@ -1,4 +1,4 @@
-//! What is seen on a real terminal: colors and themes, pictures, sub-agents, calls to the person,
+//! What is seen on a real terminal: colors and themes, pictures, sub-agents, calls to the user,
 //! names that want to be more than names.
 
 use super::*;
@@ -59,7 +59,7 @@ fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     project.config_more("ui:\n  theme: mine\n");
-    let themes = project.config_folder().join("themes");
+    let themes = project.config_directory().join("themes");
     write(&themes.join("mine.yaml"), "base: dark\nstyles:\n  heading: \"#ff0102\"\n");
     write(&themes.join("broken.yaml"), "styles:\n  headline: red\n");
     let terminal = with_heading(&project);
@@ -76,10 +76,10 @@ fn a_theme_of_ones_own_takes_the_place_of_a_built_in_one_and_is_listed_once() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     project.config_more("ui:\n  theme: dark\n");
-    let themes = project.config_folder().join("themes");
+    let themes = project.config_directory().join("themes");
     write(&themes.join("dark.yaml"), "base: dark\nstyles:\n  heading: \"#ff0102\"\n");
     write(&themes.join("light.yaml"), "styles:\n  headline: red\n");
-    let root = project.config_folder().join("plugins/painter");
+    let root = project.config_directory().join("plugins/painter");
     write(&root.join("plugin.yaml"), "name: painter\nversion: '1.0'\ndescription: Paints\n");
     write(&root.join("themes/none.yaml"), "base: light\nstyles: {}\n");
     let terminal = with_heading(&project);
@@ -96,7 +96,7 @@ fn a_theme_of_ones_own_takes_the_place_of_a_built_in_one_and_is_listed_once() {
 fn a_theme_of_a_plugin_can_be_chosen_and_is_kept() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
-    let root = project.config_folder().join("plugins/painter");
+    let root = project.config_directory().join("plugins/painter");
     write(&root.join("plugin.yaml"), "name: painter\nversion: '1.0'\ndescription: Paints\n");
     write(&root.join("themes/painted.yaml"), "base: light\nstyles:\n  heading: \"#030201\"\n");
     let terminal = with_heading(&project);
@@ -124,7 +124,7 @@ fn a_theme_that_is_broken_or_no_file_says_why_and_holds_nothing_up() {
     let server = heading();
     let project = project_with(&server);
     project.config_more("ui:\n  theme: pipe\n");
-    let themes = project.config_folder().join("themes");
+    let themes = project.config_directory().join("themes");
     write(&themes.join("endless.yaml"), "");
     std::fs::remove_file(themes.join("endless.yaml")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", themes.join("endless.yaml")).unwrap();
@@ -172,7 +172,7 @@ fn a_sub_agent_is_nested_in_the_call_that_holds_it() {
         Reply::text("All is well."),
     ]);
     let project = project_with(&server);
-    let agent = project.config_folder().join("agents/scout.md");
+    let agent = project.config_directory().join("agents/scout.md");
     write(&agent, "---\nname: scout\ndescription: Looks.\n---\nYou are a scout.\n");
     let terminal = project.terminal(&["--mode", "yolo"], SIZE);
     terminal.wait_for("write to the model");
@@ -340,7 +340,7 @@ fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
 fn a_plugin_is_switched_off_and_on_again_in_its_list() {
     let server = heading();
     let project = project_with(&server);
-    let root = project.config_folder().join("plugins/painter");
+    let root = project.config_directory().join("plugins/painter");
     write(&root.join("plugin.yaml"), "name: painter\nversion: '1.0'\ndescription: Paints\n");
     let terminal = start(&project);
     terminal.send("\x14g");

@@ -71,7 +71,7 @@ fn a_draft_survives_a_kill_and_history_outlives_the_session() {
 fn a_history_that_has_grown_too_long_is_found_and_shortened() {
     let server = ModelServer::start([Reply::text("heard")]);
     let project = project_with(&server);
-    let path = project.config_folder().join("interface/history.jsonl");
+    let path = project.config_directory().join("interface/history.jsonl");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let long = format!("\"{}\"\n", "x".repeat(2 << 20)).repeat(9);
     std::fs::write(&path, format!("{long}\"the last of them\"\n")).unwrap();
@@ -143,7 +143,7 @@ fn the_mode_and_the_model_are_changed_in_the_middle() {
 }
 
 #[test]
-fn what_a_folder_brings_is_asked_about_in_a_dialog() {
+fn what_a_directory_brings_is_asked_about_in_a_dialog() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);
     project.file(".brynhild/hooks.yaml", "hooks: {}\n");
@@ -157,7 +157,7 @@ fn what_a_folder_brings_is_asked_about_in_a_dialog() {
 }
 
 #[test]
-fn escape_declines_what_a_folder_brings_and_what_was_trusted_is_not_said_to_be_ignored() {
+fn escape_declines_what_a_directory_brings_and_what_was_trusted_is_not_said_to_be_ignored() {
     let server = ModelServer::start([Reply::text("hello")]).repeat_last();
     for key in ["\x1b", "y"] {
         let project = project_with(&server);

@@ -6,7 +6,7 @@ use super::*;
 fn reading(project: &Project, name: &str, facts: &Value, more: &str) {
     plugin(project, name, &manifest(name), ECHO);
     state(project, name, &facts.to_string());
-    let file = folder(project).join(name).join("tool.py");
+    let file = directory(project).join(name).join("tool.py");
     let text = fs::read_to_string(&file).unwrap();
     let read = "FACTS = json.load(open(os.path.dirname(__file__) + '/facts.json'))\n";
     fs::write(&file, format!("{text}{read}{more}")).unwrap();
@@ -14,7 +14,7 @@ fn reading(project: &Project, name: &str, facts: &Value, more: &str) {
 
 /// Changes what it reads.
 fn state(project: &Project, name: &str, facts: &str) {
-    fs::write(folder(project).join(name).join("facts.json"), facts).unwrap();
+    fs::write(directory(project).join(name).join("facts.json"), facts).unwrap();
 }
 
 /// What the model read of its first two calls, with `change` made between the turns they stand in.
@@ -70,7 +70,7 @@ fn a_guard_that_does_not_load_any_more_lets_nothing_through_however_often_it_is_
     state(&project, "guard", "{\"deny\": true}");
     guarded("not today");
     // What is loaded and has no hooks guards nothing, also when it does not load later.
-    let file = folder(&project).join("guard/tool.py");
+    let file = directory(&project).join("guard/tool.py");
     fs::write(&file, fs::read_to_string(&file).unwrap().replace(GUARD, "")).unwrap();
     exec(&project, "Glob", &json!({"pattern": "*"}), &["--yes"]).success();
     state(&project, "guard", "{\"deny\": tru");

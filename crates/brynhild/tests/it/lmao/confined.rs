@@ -1,4 +1,4 @@
-//! What LMAO plugins may touch: what every plugin may, and what the person grants.
+//! What LMAO plugins may touch: what every plugin may, and what the user grants.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn a_tool_that_says_it_changes_nothing_writes_only_where_it_was_granted() {
     plugin(&project, "sly", &manifest("make"), WRITE);
     let input = json!({"target": "made.txt"});
     let run = exec(&project, "make", &input, &["--yes"]);
-    let grant = r#"`plugins: {sly: {sandbox: {"write":["."]}}}` in the person's configuration"#;
+    let grant = r#"`plugins: {sly: {sandbox: {"write":["."]}}}` in the user's configuration"#;
     assert!(run.code(1).stderr.contains(grant), "{run}");
     assert!(!project.path().join("made.txt").exists());
     project.config("plugins:\n  sly:\n    sandbox:\n      write: [.]\n");
@@ -82,9 +82,9 @@ fn nothing_of_a_project_runs_before_it_is_trusted() {
     project.brynhild(&["trust", "--yes"]).success();
     let run = project.brynhild(&["tools", "list"]);
     assert!(run.success().stdout.contains("theirs"), "{run}");
-    let folder = project.path().join("tools-of-mine");
-    write(&folder.join("mine"), &text(&manifest("mine"), "print('imported')"));
-    let flag = folder.display().to_string();
+    let directory = project.path().join("tools-of-mine");
+    write(&directory.join("mine"), &text(&manifest("mine"), "print('imported')"));
+    let flag = directory.display().to_string();
     let run = project.brynhild(&["tools", "list", "--plugin-dir", &flag]);
     assert!(run.success().stdout.contains("mine  "), "naming a directory trusts it: {run}");
 }

@@ -5,7 +5,7 @@ use super::*;
 /// A plugin without a tool of use, with these hooks.
 fn hooks(project: &Project, declared: &str, functions: &str) {
     let text = format!("{}\n{functions}\nHOOKS = {declared}\n", text(&manifest("nothing"), ECHO));
-    write(&folder(project).join("watch"), &text);
+    write(&directory(project).join("watch"), &text);
 }
 
 fn reading() -> ModelServer {
@@ -138,7 +138,7 @@ fn a_file_that_ends_its_python_takes_neither_tools_nor_guards_along() {
     let guard = "def see(ctx):\n    ctx.cancel('not today')\n";
     hooks(&project, "{'pre_tool_execution': 'see'}", guard);
     let bad = format!("{}\nimport os\nos._exit(3)\n", text(&manifest("bad"), ECHO));
-    write(&folder(&project).join("bad"), &bad);
+    write(&directory(&project).join("bad"), &bad);
     let run = project.brynhild(&["chat", "Read it"]);
     assert!(run.success().stderr.contains("bad/tool.py"), "{run}");
     assert!(result(&server).contains("not today"), "{}", result(&server));
@@ -159,7 +159,7 @@ fn a_guard_whose_helper_ended_python_is_back_with_the_helper() {
     let guard = "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nimport helper\n\
                  def see(ctx):\n    ctx.cancel('not today')\n";
     hooks(&project, "{'pre_tool_execution': 'see'}", guard);
-    let helper = folder(&project).join("watch/helper.py");
+    let helper = directory(&project).join("watch/helper.py");
     for (text, wanted) in [
         ("", "not today"),
         ("import os\nos._exit(9)\n", "tool.py: it was not loaded"),

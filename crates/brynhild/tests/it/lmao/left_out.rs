@@ -1,11 +1,11 @@
-//! Files that end or hold up the Python of their folder, from start to start.
+//! Files that end or hold up the Python of their directory, from start to start.
 
 use super::*;
 
 /// A plugin whose file ends the process that loads it.
 fn deadly(project: &Project, name: &str) {
     let text = format!("import os\nos._exit(3)\n{}", text(&manifest(name), ECHO));
-    write(&folder(project).join(name), &text);
+    write(&directory(project).join(name), &text);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_file_that_was_late_is_tried_again_with_more_time() {
     let project = project();
     let waits = "import os, time\nwhile not os.path.exists('flag'):\n    time.sleep(0.05)\n";
     let slow = format!("{waits}{}", text(&manifest("slow_one"), ECHO));
-    write(&folder(&project).join("slow"), &slow);
+    write(&directory(&project).join("slow"), &slow);
     let listed = |seconds: u32| {
         project.config(&format!("plugins: {{slow: {{timeout: {seconds}}}}}\n"));
         let run = project.brynhild(&["tools", "list"]);

@@ -1,4 +1,4 @@
-//! Which tools a mode lets run, and which of them a person is asked about.
+//! Which tools a mode lets run, and which of them a user is asked about.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn each_mode_offers_and_runs_what_the_table_says() {
     }
     let project = project();
     three(&project);
-    // Who runs without a person: 0; who is refused: 1; who would be asked about: 3.
+    // Who runs without a user: 0; who is refused: 1; who would be asked about: 3.
     for (mode, codes) in
         [("read-only", [0, 1, 3, 0]), ("normal", [0, 3, 3, 1]), ("yolo", [0, 0, 0, 0])]
     {

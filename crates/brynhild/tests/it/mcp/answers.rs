@@ -298,7 +298,7 @@ fn keys_of_servers_are_in_no_message_and_in_no_file_beside_the_configuration() {
     }
     assert!(printed.contains("TOK=[redacted]"), "{printed}");
     assert!(!printed.contains(variable) && !printed.contains(header), "{printed}");
-    let own = project.config_folder().join("config.yaml");
+    let own = project.config_directory().join("config.yaml");
     let mut looked_at = 0;
     crate::attacks::secrets::each_file(&project.home(), &mut |path| {
         if path.is_file() && path != own {

@@ -91,7 +91,7 @@ fn what_is_slow_to_be_taken_up_holds_up_nobody_else() {
     let mut client = Client::new(&project);
     assert!(!client.list().contains("slow_say"));
     plugin(&project, "slow", "late");
-    let tool = project.config_folder().join("plugins/slow/tools/t.py");
+    let tool = project.config_directory().join("plugins/slow/tools/t.py");
     let gate = project.path().join("gate");
     let wait = format!(
         "import os, time\nwhile not os.path.exists({:?}):\n    time.sleep(0.01)\n",

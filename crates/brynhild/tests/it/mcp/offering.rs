@@ -291,9 +291,9 @@ fn commands_are_prompts_and_skills_are_texts() {
     let project = project();
     let command =
         "---\nname: greet\ndescription: Greets.\nargs: \"<who> [how]\"\n---\nGreet {{args}}.\n";
-    std::fs::create_dir_all(project.config_folder().join("commands")).unwrap();
-    std::fs::write(project.config_folder().join("commands/greet.md"), command).unwrap();
-    let skill = project.config_folder().join("skills/tidy");
+    std::fs::create_dir_all(project.config_directory().join("commands")).unwrap();
+    std::fs::write(project.config_directory().join("commands/greet.md"), command).unwrap();
+    let skill = project.config_directory().join("skills/tidy");
     std::fs::create_dir_all(skill.join("references")).unwrap();
     let text = "---\nname: tidy\ndescription: Tidies up.\n---\nSweep first.\n";
     std::fs::write(skill.join("SKILL.md"), text).unwrap();

@@ -1,4 +1,4 @@
-//! What a person agreed to stays what runs: versions of packages, and the files of a program.
+//! What a user agreed to stays what runs: versions of packages, and the files of a program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -124,7 +124,7 @@ fn a_file_with_such_servers_is_taken_over_where_somebody_insists() {
 #[test]
 fn one_s_own_files_go_on_with_a_warning() {
     let project = project();
-    let file = project.config_folder().join("mcp.json");
+    let file = project.config_directory().join("mcp.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}"#).unwrap();
     let list = project.brynhild(&["mcp", "list"]);
@@ -156,7 +156,7 @@ pub(super) fn put(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A program of the person's, outside of the project.
+/// A program of the user's, outside of the project.
 pub(super) fn with_own_server() -> (Project, std::path::PathBuf) {
     let project = project();
     let script = project.home().join("servers/mine.py");
@@ -196,7 +196,7 @@ fn a_changed_program_of_one_s_own_asks_again_wherever_it_lies() {
 
 /// Loses the file that keeps what a server offers, or what is in it.
 fn lose(project: &Project, broken: Option<&str>) {
-    let cache = project.config_folder().join("cache");
+    let cache = project.config_directory().join("cache");
     let Some(broken) = broken else { return fs::remove_dir_all(cache).unwrap() };
     let mut files = fs::read_dir(cache.join("mcp")).unwrap().flatten().map(|entry| entry.path());
     let list = files.find(|path| path.extension().is_some_and(|it| it == "json"));
@@ -257,11 +257,11 @@ fn another_program_of_the_same_name_is_not_started_in_its_place() {
     let (first, second) = (project.home().join("a"), project.home().join("b"));
     put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
     fs::create_dir_all(&first).unwrap();
-    let folders = [first.display().to_string(), second.display().to_string()];
+    let directories = [first.display().to_string(), second.display().to_string()];
     project.brynhild(&["mcp", "add", "m", "--", "mysrv"]).success();
-    let read = folders.join(", ");
+    let read = directories.join(", ");
     project.config_more(&format!("mcp: {{servers: {{m: {{sandbox: {{exec: [{read}]}}}}}}}}\n"));
-    let path = format!("{}:/usr/bin:/bin", folders.join(":"));
+    let path = format!("{}:/usr/bin:/bin", directories.join(":"));
     let call = || {
         let args = ["tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
         project.command(&args).env("PATH", &path).run()

@@ -1,4 +1,4 @@
-//! The files of a server's program: to which of them a person agreed, and in which project.
+//! The files of a server's program: to which of them a user agreed, and in which project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ fn altered() -> String {
     format!("{SERVER}# Other words.\n")
 }
 
-/// Starts the server `m` in a folder, seen from the project.
-fn test(project: &Project, folder: &str) -> testkit::Run {
-    project.command(&["mcp", "test", "m"]).cwd(folder).run()
+/// Starts the server `m` in a directory, seen from the project.
+fn test(project: &Project, directory: &str) -> testkit::Run {
+    project.command(&["mcp", "test", "m"]).cwd(directory).run()
 }
 
 #[test]
-fn the_same_project_in_another_folder_is_no_changed_program() {
+fn the_same_project_in_another_directory_is_no_changed_program() {
     let project = project();
     let entry = json!({"mcpServers": {"m": {"command": "python3", "args": ["./server.py"]}}});
-    for folder in [".", "../clone"] {
-        project.file(format!("{folder}/server.py"), SERVER);
-        project.file(format!("{folder}/.mcp.json"), entry.to_string());
-        project.command(&["trust", "--yes"]).cwd(folder).run().success();
-        test(&project, folder).success();
+    for directory in [".", "../clone"] {
+        project.file(format!("{directory}/server.py"), SERVER);
+        project.file(format!("{directory}/.mcp.json"), entry.to_string());
+        project.command(&["trust", "--yes"]).cwd(directory).run().success();
+        test(&project, directory).success();
     }
 }
 
@@ -79,10 +79,10 @@ fn a_description_that_comes_back_agrees_to_nothing_new() {
     let (first, second) = (project.home().join("a"), project.home().join("b"));
     put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
     fs::create_dir_all(&first).unwrap();
-    let folders = [first.display().to_string(), second.display().to_string()];
-    let exec = folders.join(", ");
+    let directories = [first.display().to_string(), second.display().to_string()];
+    let exec = directories.join(", ");
     project.config_more(&format!("mcp: {{servers: {{m: {{sandbox: {{exec: [{exec}]}}}}}}}}\n"));
-    let path = format!("{}:/usr/bin:/bin", folders.join(":"));
+    let path = format!("{}:/usr/bin:/bin", directories.join(":"));
     let test = || project.command(&["mcp", "test", "m"]).env("PATH", &path).run();
     let describe = |words: &[&str]| {
         let line = [&["mcp", "add", "m", "--force", "--"], words].concat();
@@ -98,8 +98,8 @@ fn a_description_that_comes_back_agrees_to_nothing_new() {
 }
 
 /// The file that keeps what was agreed to of a program.
-fn kept(folder: &Path, script: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn kept(directory: &Path, script: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths = entries.map(|entry| entry.path());
     paths.find_map(|path| {
         if path.is_dir() {
@@ -118,8 +118,8 @@ fn what_was_agreed_to_and_cannot_be_read_is_asked_about() {
     project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
     test(&project, ".").success();
     let real = script.canonicalize().unwrap();
-    let pins = kept(&project.config_folder(), &real).expect("what was agreed to is kept");
-    assert!(!pins.starts_with(project.config_folder().join("cache")), "{}", pins.display());
+    let pins = kept(&project.config_directory(), &real).expect("what was agreed to is kept");
+    assert!(!pins.starts_with(project.config_directory().join("cache")), "{}", pins.display());
     for broken in ["", "{", "{\"files\": 1}"] {
         fs::write(&pins, broken).unwrap();
         let run = test(&project, ".");
@@ -143,7 +143,7 @@ fn a_pipe_among_the_arguments_is_not_waited_for() {
 }
 
 #[test]
-fn a_script_counts_from_the_folder_its_program_runs_in() {
+fn a_script_counts_from_the_directory_its_program_runs_in() {
     let project = project();
     project.file("tools/server.py", SERVER);
     project.config("mcp: {servers: {m: {command: python3, args: [server.py], cwd: tools}}}\n");
@@ -242,14 +242,14 @@ fn what_variables_of_an_entry_load_counts() {
 }
 
 #[test]
-fn very_many_folders_among_the_words_are_no_more_work_than_their_number() {
+fn very_many_directories_among_the_words_are_no_more_work_than_their_number() {
     let project = project();
     project.file("server.py", SERVER);
-    let folders: Vec<String> = (0..400).map(|number| format!("d{number}")).collect();
-    for folder in &folders {
-        fs::create_dir(project.path().join(folder)).unwrap();
+    let directories: Vec<String> = (0..400).map(|number| format!("d{number}")).collect();
+    for directory in &directories {
+        fs::create_dir(project.path().join(directory)).unwrap();
     }
-    let line = format!(": {}; exec python3 server.py", folders.join(" "));
+    let line = format!(": {}; exec python3 server.py", directories.join(" "));
     project.brynhild(&["mcp", "add", "m", "--", "sh", "-c", &line]).success();
     test(&project, ".").success();
     project.file("server.py", altered());
@@ -270,7 +270,7 @@ fn to_type_a_prompt_is_not_to_agree_to_another_program() {
 }
 
 #[test]
-fn a_folder_to_start_in_that_lies_elsewhere_is_refused_with_what_lets_it_be_seen() {
+fn a_directory_to_start_in_that_lies_elsewhere_is_refused_with_what_lets_it_be_seen() {
     let project = project();
     project.file("server.py", SERVER);
     let elsewhere = project.home().join("elsewhere");

@@ -1,4 +1,4 @@
-//! Servers of others, from npm and PyPI. They run where a folder with them is named by
+//! Servers of others, from npm and PyPI. They run where a directory with them is named by
 //! `BRYNHILD_MCP_SERVERS` (see docs/mcp.md), and are skipped loudly elsewhere.
 
 use std::io::Write;
@@ -10,12 +10,12 @@ use testkit::{Project, Run};
 use crate::project;
 
 /// The program of a server; none where it is not there.
-#[expect(clippy::disallowed_methods, reason = "whoever runs the tests names the folder")]
+#[expect(clippy::disallowed_methods, reason = "whoever runs the tests names the directory")]
 fn program(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("BRYNHILD_MCP_SERVERS").map(PathBuf::from);
+    let directory = std::env::var_os("BRYNHILD_MCP_SERVERS").map(PathBuf::from);
     let places = ["node_modules/.bin", "bin"];
-    let found = folder.and_then(|folder| {
-        places.iter().map(|place| folder.join(place).join(name)).find(|path| path.exists())
+    let found = directory.and_then(|directory| {
+        places.iter().map(|place| directory.join(place).join(name)).find(|path| path.exists())
     });
     if found.is_none() {
         let words = format!("SKIPPED: {name}, which BRYNHILD_MCP_SERVERS does not lead to\n");
@@ -27,9 +27,10 @@ fn program(name: &str) -> Option<PathBuf> {
 /// Adds a server whose program may read its own installation.
 fn add(project: &Project, name: &str, program: &str, args: &[&str]) -> Option<()> {
     let program = self::program(program)?;
-    let folder = program.ancestors().nth(2)?;
-    let folder = if folder.ends_with("node_modules") { folder.parent()? } else { folder };
-    let entry = json!({"command": program, "args": args, "sandbox": {"read": [folder]}});
+    let directory = program.ancestors().nth(2)?;
+    let directory =
+        if directory.ends_with("node_modules") { directory.parent()? } else { directory };
+    let entry = json!({"command": program, "args": args, "sandbox": {"read": [directory]}});
     project.config(&json!({"mcp": {"servers": {name: entry}}}).to_string());
     Some(())
 }
@@ -55,9 +56,9 @@ fn the_everything_server_works() {
 #[test]
 fn the_filesystem_server_reads_the_workspace() {
     let project = project();
-    let folder = project.path().canonicalize().unwrap();
-    let folder = folder.to_str().unwrap();
-    if add(&project, "files", "mcp-server-filesystem", &[folder]).is_none() {
+    let directory = project.path().canonicalize().unwrap();
+    let directory = directory.to_str().unwrap();
+    if add(&project, "files", "mcp-server-filesystem", &[directory]).is_none() {
         return;
     }
     project.file("a.txt", "in the workspace");

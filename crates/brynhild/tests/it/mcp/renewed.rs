@@ -60,7 +60,7 @@ impl Client {
 }
 
 pub(super) fn plugin(project: &Project, name: &str, word: &str) {
-    let root = project.config_folder().join("plugins").join(name);
+    let root = project.config_directory().join("plugins").join(name);
     fs::create_dir_all(root.join("tools")).unwrap();
     let manifest = format!("name: {name}\nversion: '1'\ntools: [t]\n");
     fs::write(root.join("plugin.yaml"), manifest).unwrap();
@@ -93,7 +93,7 @@ fn plugins_that_come_change_and_go_are_noticed_with_the_next_request() {
     let answer = client.call("one_say");
     assert!(answer.contains("Unknown tool: one_say"), "{answer}");
     assert!(!client.list().contains("one_say"));
-    fs::remove_dir_all(project.config_folder().join("plugins/two")).unwrap();
+    fs::remove_dir_all(project.config_directory().join("plugins/two")).unwrap();
     assert!(!client.list().contains("two_say"));
     until("the client hears of each change", || client.heard() == 4);
     project.brynhild(&["plugin", "enable", "one"]).success();
@@ -113,7 +113,7 @@ fn servers_rules_and_prompts_are_noticed_too() {
     project.config("permissions: {deny: [mcp__test__environment]}\n");
     let answer = client.call("mcp__test__environment");
     assert!(answer.contains("Permission denied"), "{answer}");
-    let commands = project.config_folder().join("commands");
+    let commands = project.config_directory().join("commands");
     fs::create_dir_all(&commands).unwrap();
     let command = "---\nname: greet\ndescription: Greets.\n---\nGreet.\n";
     fs::write(commands.join("greet.md"), command).unwrap();
@@ -131,11 +131,11 @@ fn log(project: &Project) -> std::path::PathBuf {
         format!("  {event}:\n    - {{name: {event}, type: command, command: '{command}'}}\n")
     };
     let hooks = ["session_start", "session_end", "plugin_shutdown"].map(hook).concat();
-    let root = project.config_folder().join("plugins/noted");
+    let root = project.config_directory().join("plugins/noted");
     fs::create_dir_all(&root).unwrap();
     fs::write(root.join("plugin.yaml"), "name: noted\nversion: '1'\nhooks: true\n").unwrap();
     fs::write(root.join("hooks.yaml"), format!("hooks:\n{hooks}")).unwrap();
-    project.config_folder().join("plugin-data/noted/log")
+    project.config_directory().join("plugin-data/noted/log")
 }
 
 /// What was written down of sessions.

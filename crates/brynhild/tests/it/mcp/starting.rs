@@ -25,7 +25,7 @@ fn gated(server: &ModelServer) -> Project {
 
 /// Says how long a task waits for servers.
 fn waits(project: &Project, seconds: &str) {
-    let config = project.config_folder().join("config.yaml");
+    let config = project.config_directory().join("config.yaml");
     let text = std::fs::read_to_string(&config).unwrap();
     let (before, _) = text.split_once("start_wait_sec: ").unwrap();
     std::fs::write(&config, format!("{before}start_wait_sec: {seconds}}}\n")).unwrap();
@@ -148,10 +148,10 @@ fn a_server_that_failed_says_why_at_every_start_and_in_whole_in_the_panel() {
 fn a_doubt_about_a_plugin_is_no_failure() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = project_with(&server);
-    let folder = project.config_folder().join("plugins/doubtful");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = project.config_directory().join("plugins/doubtful");
+    std::fs::create_dir_all(&directory).unwrap();
     let manifest = "name: doubtful\nversion: 1.0.0\ndescription: \"a \\e[31mred\"\n";
-    std::fs::write(folder.join("plugin.yaml"), manifest).unwrap();
+    std::fs::write(directory.join("plugin.yaml"), manifest).unwrap();
     let list = project.brynhild(&["plugin", "list", "--json"]).json();
     assert!(!list["problems"].as_array().unwrap().is_empty(), "{list}");
     let terminal = project.terminal::<&str>(&[], SIZE);

@@ -35,7 +35,7 @@ fn render_shows_what_would_be_sent() {
     let project = project().env("WHO", "ada").env("MY_TOKEN", "hush");
     let command =
         "---\nname: c\n---\n{{args}} {{cwd}} {{env.WHO}} {{env.NOPE}}{{env.MY_TOKEN}} {{ args }}\n";
-    write(&project.config_folder().join("commands/c.md"), command);
+    write(&project.config_directory().join("commands/c.md"), command);
     let run = project.brynhild(&["command", "render", "c", "a", "-b", "{{cwd}}"]);
     let cwd = project.path().canonicalize().unwrap().display().to_string();
     assert_eq!(run.success().stdout, format!("a -b {cwd} {cwd} ada  {{{{ args }}}}\n"));
@@ -137,7 +137,7 @@ fn built_in_names_are_kept_and_clashes_are_told() {
 #[test]
 fn a_project_takes_other_commands_names_only_when_it_is_trusted() {
     let project = project();
-    write(&project.config_folder().join("commands/d.md"), "---\nname: deploy\n---\nMINE\n");
+    write(&project.config_directory().join("commands/d.md"), "---\nname: deploy\n---\nMINE\n");
     project.file(".brynhild/commands/d.md", "---\nname: deploy\n---\nTHEIRS\n");
     project.file(".brynhild/commands/e.md", "---\nname: extra\n---\nEXTRA\n");
     let render = |name: &str| project.brynhild(&["command", "render", name]).stdout;
@@ -152,7 +152,7 @@ fn a_project_takes_other_commands_names_only_when_it_is_trusted() {
 #[test]
 fn a_command_that_cannot_be_read_is_told_with_its_line() {
     let project = project();
-    write(&project.config_folder().join("commands/bad.md"), "---\nname: 3\n---\nx\n");
+    write(&project.config_directory().join("commands/bad.md"), "---\nname: 3\n---\nx\n");
     let run = project.brynhild(&["command", "list"]);
     assert!(run.success().stderr.contains("bad.md: line 2: `name` is not text"), "{run}");
 }
@@ -161,7 +161,7 @@ fn a_command_that_cannot_be_read_is_told_with_its_line() {
 fn a_command_with_a_line_for_the_shell_asks_no_model() {
     let server = ModelServer::start([]);
     let project = project_with(&server);
-    let own = project.config_folder().join("commands");
+    let own = project.config_directory().join("commands");
     write(&own.join("mark.sh"), "echo \"marked $BRYNHILD_ARGS\" | tee made.txt\n");
     write(&own.join("mark.md"), "---\nname: mark\nrun: sh ./mark.sh; exit 3\n---\nFor readers.\n");
     let run = project.brynhild(&["chat", "/mark $(id) ; it"]);
@@ -196,7 +196,7 @@ fn a_command_of_a_project_that_is_not_trusted_gets_no_variables_of_yours() {
     let text = "{{env.PGPASSWORD}} {{env.DATABASE_URL}} {{env.PLAIN}} {{env.HOME}}\n";
     let command = format!("---\nname: NAME\n---\n{text}");
     project.file(".brynhild/commands/theirs.md", command.replace("NAME", "theirs"));
-    write(&project.config_folder().join("commands/mine.md"), &command.replace("NAME", "mine"));
+    write(&project.config_directory().join("commands/mine.md"), &command.replace("NAME", "mine"));
     let home = project.home().display().to_string();
     let theirs = project.brynhild(&["command", "render", "theirs"]);
     assert_eq!(theirs.success().stdout.trim(), home);

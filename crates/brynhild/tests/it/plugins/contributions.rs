@@ -16,7 +16,7 @@ fn skills_and_rules_of_plugins_reach_the_model_in_their_order() {
     ]);
     let project = project_with(&server);
     plugin(&global(&project), "one");
-    write(&project.config_folder().join("rules/mine.md"), "GLOBAL RULE");
+    write(&project.config_directory().join("rules/mine.md"), "GLOBAL RULE");
     project.file("AGENTS.md", "PROJECT RULE").file("CLAUDE.md", "OTHER RULE");
     project.brynhild(&["chat", "go"]).success();
     let chats = server.chats();
@@ -39,7 +39,7 @@ fn a_skill_has_the_label_of_its_plugin_and_the_projects_one_wins() {
     };
     assert_eq!(source(), "plugin:one");
     let skill = "---\nname: one-skill\ndescription: mine\n---\nb\n";
-    write(&project.config_folder().join("skills/one-skill/SKILL.md"), skill);
+    write(&project.config_directory().join("skills/one-skill/SKILL.md"), skill);
     assert_eq!(source(), "plugin:one");
     project.file(".brynhild/skills/one-skill/SKILL.md", skill);
     assert_eq!(source(), "project");
@@ -67,7 +67,10 @@ fn a_plugins_profile_fits_its_models_and_yields_to_the_persons_own() {
     let clash = resolve("two-7b");
     assert_eq!(clash.success().stdout, "default\n");
     assert!(clash.stderr.contains("the profile `one-profile` is left out"), "{clash}");
-    write(&project.config_folder().join("profiles/own.yaml"), "name: one-profile\nfamily: mine\n");
+    write(
+        &project.config_directory().join("profiles/own.yaml"),
+        "name: one-profile\nfamily: mine\n",
+    );
     assert_eq!(resolve("mine-1").success().stdout, "one-profile\n");
     assert_eq!(resolve("one-7b").success().stdout, "default\n");
 }
@@ -101,7 +104,7 @@ fn touching() -> [Reply; 3] {
 fn an_active_skill_lets_its_tools_run_and_no_others() {
     let server = ModelServer::start(touching());
     let project = project_with(&server);
-    write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+    write(&project.config_directory().join("skills/toucher/SKILL.md"), TOUCHING);
     let run = project.brynhild(&["chat", "--mode", "ask", "go", "--output-format", "stream-json"]);
     run.success();
     assert!(project.path().join("made").exists());
@@ -112,7 +115,7 @@ fn an_active_skill_lets_its_tools_run_and_no_others() {
         Reply::text("done"),
     ]);
     let project = project_with(&server);
-    write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+    write(&project.config_directory().join("skills/toucher/SKILL.md"), TOUCHING);
     project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
     assert!(!project.path().join("other").exists());
 }
@@ -121,7 +124,7 @@ fn an_active_skill_lets_its_tools_run_and_no_others() {
 fn before_the_skill_is_learned_nothing_is_granted() {
     let server = ModelServer::start(touching().into_iter().skip(1).collect::<Vec<_>>());
     let project = project_with(&server);
-    write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+    write(&project.config_directory().join("skills/toucher/SKILL.md"), TOUCHING);
     project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
 }
 
@@ -133,7 +136,7 @@ fn a_denied_command_and_read_only_mode_are_stronger_than_a_skill() {
         let server = ModelServer::start(touching());
         let project = project_with(&server);
         project.config_more(config);
-        write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+        write(&project.config_directory().join("skills/toucher/SKILL.md"), TOUCHING);
         project.brynhild(&[&["chat", "go"], flags].concat());
         assert!(!project.path().join("made").exists(), "{config}");
     }

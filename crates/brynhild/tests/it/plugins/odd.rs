@@ -47,10 +47,10 @@ fn a_pipe_among_the_tools_or_providers_of_a_plugin_costs_one_message() {
 #[test]
 fn a_pipe_in_the_place_of_a_plugin_of_another_system_costs_one_message() {
     let project = project();
-    let folder = project.config_folder().join("plugins");
-    pipe(&folder.join("lmao-one/tool.py"));
-    pipe(&folder.join("alone"));
-    pipe(&folder.join("apart/apart"));
+    let directory = project.config_directory().join("plugins");
+    pipe(&directory.join("lmao-one/tool.py"));
+    pipe(&directory.join("alone"));
+    pipe(&directory.join("apart/apart"));
     let run = project.brynhild(&["tools", "list"]);
     for file in ["lmao-one/tool.py", "plugins/alone", "apart/apart"] {
         assert_eq!(said(&run.success().stderr, file).len(), 1, "{file}: {run}");

@@ -54,7 +54,7 @@ fn the_configuration_switches_off_by_both_spellings_and_wins_over_enable() {
 fn a_broken_state_file_is_told_and_not_overwritten() {
     let project = project();
     plugin(&global(&project), "one");
-    let file = project.config_folder().join("plugins.yaml");
+    let file = project.config_directory().join("plugins.yaml");
     std::fs::write(&file, "disabled: {what: ever}\n").unwrap();
     let run = project.brynhild(&["plugin", "list"]);
     assert!(run.success().stderr.contains("`disabled` is no list of names"), "{run}");
@@ -66,7 +66,7 @@ fn a_broken_state_file_is_told_and_not_overwritten() {
 fn what_others_wrote_into_the_state_file_stays() {
     let project = project();
     plugin(&global(&project), "one");
-    let file = project.config_folder().join("plugins.yaml");
+    let file = project.config_directory().join("plugins.yaml");
     std::fs::write(&file, "disabled: [zeta]\nnote: mine\n").unwrap();
     project.brynhild(&["plugin", "disable", "one"]).success();
     let text = std::fs::read_to_string(&file).unwrap();

@@ -17,17 +17,17 @@ const LMAO: &str = "import json\nPLUGIN = {'name': 'lmao_say', 'description': 'd
 
 /// One plugin, interface and server of every other system, each called after its system.
 fn everything(project: &Project) {
-    let folder = project.config_folder().join("plugins");
-    let chibi = folder.join("chibi-say");
+    let directory = project.config_directory().join("plugins");
+    let chibi = directory.join("chibi-say");
     let schema = json!({"name": "chibi_say", "description": "d"});
     write(
         &chibi,
         &format!("#!/bin/sh\n[ \"$1\" = --schema ] && echo '{schema}' && exit\nexec cat\n"),
     );
     fs::set_permissions(&chibi, fs::Permissions::from_mode(0o755)).unwrap();
-    write(&folder.join("lmao-say/tool.py"), LMAO);
+    write(&directory.join("lmao-say/tool.py"), LMAO);
     let manifest = json!({"name": "claude-say", "description": "Says it", "version": "2"});
-    let claude = folder.join("claude-say");
+    let claude = directory.join("claude-say");
     write(&claude.join(".claude-plugin/plugin.json"), &manifest.to_string());
     write(&claude.join("commands/claude_say.md"), "Say it\n");
     project.config_more(
@@ -82,7 +82,7 @@ fn what_other_systems_bring_is_listed_and_switched_off_and_on() {
         assert!(!is_there() && !is_on(), "{name} by the configuration");
         let on = project.brynhild(&["plugin", "enable", &name]);
         assert!(on.success().stderr.contains("it stays off, because of `plugins."), "{on}");
-        let config = project.config_folder().join("config.yaml");
+        let config = project.config_directory().join("config.yaml");
         let text = fs::read_to_string(&config).unwrap();
         fs::write(&config, text.replace("plugins: {", "#plugins: {")).unwrap();
     }
@@ -97,7 +97,7 @@ fn a_name_alone_means_all_and_one_with_its_system_that_one() {
     project.file("server.py", SERVER);
     project.brynhild(&["mcp", "add", "same", "--", "python3", "server.py"]).success();
     let manifest = "name: same\nversion: '1'\n";
-    write(&project.config_folder().join("plugins/same/plugin.yaml"), manifest);
+    write(&project.config_directory().join("plugins/same/plugin.yaml"), manifest);
     let on = || -> Vec<bool> { rows(&project).iter().map(|row| row["enabled"] == true).collect() };
     assert_eq!(on(), [true, true]);
     let off = project.brynhild(&["plugin", "disable", "mcp:same"]);
@@ -122,7 +122,7 @@ fn a_name_alone_means_all_and_one_with_its_system_that_one() {
 #[test]
 fn what_is_off_by_itself_can_be_switched_on() {
     let project = project();
-    let root = project.config_folder().join("plugins/shy");
+    let root = project.config_directory().join("plugins/shy");
     let manifest = json!({"name": "shy", "version": "1", "defaultEnabled": false});
     write(&root.join(".claude-plugin/plugin.json"), &manifest.to_string());
     write(&root.join("commands/whisper.md"), "Whisper\n");
@@ -138,7 +138,7 @@ fn what_is_off_by_itself_can_be_switched_on() {
 #[test]
 fn a_server_that_its_own_entry_switches_off_says_so() {
     let project = project();
-    let file = project.config_folder().join("mcp.json");
+    let file = project.config_directory().join("mcp.json");
     write(&file, r#"{"mcpServers": {"quiet": {"command": "x", "disabled": true}}}"#);
     let on = project.brynhild(&["plugin", "enable", "quiet"]);
     assert!(on.success().stderr.contains("mcp.json says so"), "{on}");

@@ -74,15 +74,15 @@ fn plugin_in_the_project_is_used_for_a_run_that_names_it() {
 fn outside_the_project_naming_a_plugin_is_trusting_it() {
     let project = project();
     plugin(&project.home(), "one");
-    let folder = project.home().join("one").display().to_string();
-    assert!(is_active(&project, &["--plugin-dir", &folder]));
-    assert!(!is_active(&project, &["--plugin-dir", &folder, "--safe"]));
+    let directory = project.home().join("one").display().to_string();
+    assert!(is_active(&project, &["--plugin-dir", &directory]));
+    assert!(!is_active(&project, &["--plugin-dir", &directory, "--safe"]));
 }
 
 #[test]
 fn an_untrusted_plugin_takes_nobodys_place() {
     let project = project();
-    plugin(&project.config_folder().join("plugins"), "one");
+    plugin(&project.config_directory().join("plugins"), "one");
     project.file(".brynhild/plugins/one/plugin.yaml", "name: one\nversion: '9'\n");
     let found = row(&project, &[]);
     assert_eq!((&found["version"], &found["trusted"]), (&"1.0".into(), &true.into()));

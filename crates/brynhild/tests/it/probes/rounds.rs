@@ -42,7 +42,7 @@ fn waiting(world: &World, place: Place, script: &str) -> Child {
 }
 
 #[test]
-fn one_sandbox_within_another_s_folder_keeps_its_walls() {
+fn one_sandbox_within_another_s_directory_keeps_its_walls() {
     each_place(|user, place| {
         let world = World::with_git(user);
         world.plainly("git init -q pkg");

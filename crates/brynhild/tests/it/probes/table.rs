@@ -203,7 +203,7 @@ const fn into_repository(id: &'static str, script: &'static str) -> Plant {
     Plant { id, in_repository: true, before: "", script, host: LOOKS }
 }
 
-const fn into_folder(id: &'static str, script: &'static str) -> Plant {
+const fn into_directory(id: &'static str, script: &'static str) -> Plant {
     Plant { id, in_repository: false, before: "", script, host: LOOKS }
 }
 
@@ -259,14 +259,14 @@ pub(super) const PLANTS: &[Plant] = &[
          printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> ev/config; \
          echo ../ev > .git/commondir",
     ),
-    into_folder("P05", "git init -q . ; git config core.fsmonitor \"touch $REAL/PWNED;false\""),
-    into_folder(
+    into_directory("P05", "git init -q . ; git config core.fsmonitor \"touch $REAL/PWNED;false\""),
+    into_directory(
         "P06",
         "mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; \
          printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = %s\\n\
          \\tfsmonitor = touch %s/PWNED;false\\n' $W $REAL > config",
     ),
-    into_folder(
+    into_directory(
         "P07",
         "mkdir -p ev/objects ev/refs; echo 'ref: refs/heads/main' > ev/HEAD; \
          printf '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = %s\\n\
@@ -363,7 +363,7 @@ pub(super) const PLANTS: &[Plant] = &[
          git -C planted config core.fsmonitor \"touch $REAL/PWNED;false\"",
         "cd planted && git status",
     ),
-    into_folder(
+    into_directory(
         "P06b",
         "mkdir -p ev/objects ev/refs; echo ev > commondir; echo 'ref: refs/heads/main' > HEAD; \
          printf '[core]\\n\\trepositoryformatversion = 1\\n\\tfsmonitor = touch %s/PWNED;false\\n\

@@ -173,7 +173,7 @@ fn everything_works(user: User, rung: Rung) {
 }
 
 fn is_here(work: &Work, rung: Rung) -> bool {
-    let place = |folder: &str| Path::new(folder).join(work.needs).exists();
+    let place = |directory: &str| Path::new(directory).join(work.needs).exists();
     let has_program = match work.needs {
         "python3" => true,
         "pip" => Path::new("/usr/lib/python3/dist-packages/pip").exists(),

@@ -46,7 +46,7 @@ pub(super) struct Place {
 }
 
 pub(super) struct World {
-    _folder: TempDir,
+    _directory: TempDir,
     pub(super) base: PathBuf,
     pub(super) home: PathBuf,
     pub(super) work: PathBuf,
@@ -58,9 +58,9 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(user: User) -> Self {
-        let folder = tempfile::Builder::new().prefix("brynhild-probe-").tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::Builder::new().prefix("brynhild-probe-").tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let base = fs::canonicalize(directory.path()).unwrap();
         let (home, work, tools) = (base.join("home"), base.join("home/work"), base.join("tools"));
         for name in ["outside", "run", "work", ".ssh", ".aws", ".config/brynhild/plugins"] {
             fs::create_dir_all(home.join(name)).unwrap();
@@ -109,7 +109,7 @@ impl World {
         ]);
         let shipped = Shipped::shared();
         let world =
-            Self { _folder: folder, base, home, work, user, variables, host: None, shipped };
+            Self { _directory: directory, base, home, work, user, variables, host: None, shipped };
         world.give_away();
         world
     }
@@ -222,12 +222,12 @@ impl World {
         self.environment(&mut plain(&words)).output().unwrap()
     }
 
-    /// Keeps the program from writing down which folders it has looked at, as it does whenever one
+    /// Keeps the program from writing down which directories it has looked at, as it does whenever one
     /// has come to rest: what changes in the home is then the attack's doing.
     pub(super) fn freeze_caches(&self) {
         let cache = self.home.join(".config/brynhild/cache");
-        fs::create_dir_all(cache.join("folders.json")).unwrap();
-        fs::write(cache.join("folders.json/in-the-way"), "original").unwrap();
+        fs::create_dir_all(cache.join("directories.json")).unwrap();
+        fs::write(cache.join("directories.json/in-the-way"), "original").unwrap();
         self.give_away();
     }
 
@@ -351,7 +351,7 @@ fn without(rung: Rung) -> Vec<String> {
 
 /// The shipped program where every user can run it. Its copy goes with the last world.
 struct Shipped {
-    _folder: Option<TempDir>,
+    _directory: Option<TempDir>,
     path: PathBuf,
 }
 
@@ -369,14 +369,14 @@ impl Shipped {
     fn new() -> Self {
         let built = Path::new(env!("CARGO_BIN_EXE_brynhild"));
         if !rustix::process::geteuid().is_root() {
-            return Self { _folder: None, path: built.to_owned() };
+            return Self { _directory: None, path: built.to_owned() };
         }
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = folder.path().join("brynhild");
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = directory.path().join("brynhild");
         fs::copy(built, &path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { _folder: Some(folder), path }
+        Self { _directory: Some(directory), path }
     }
 }
 

@@ -162,7 +162,7 @@ fn a_local_server_answers_with_a_model_that_it_has() {
     let configured = project.command(&["chat", "hi"]).env("BRYNHILD_MODELS__DEFAULT", "set").run();
     configured.success();
     let asked: Vec<_> = server.chats().iter().map(|chat| chat.body["model"].clone()).collect();
-    assert_eq!(asked, ["qwen3:8b", "mine", "set"], "what the person names is never replaced");
+    assert_eq!(asked, ["qwen3:8b", "mine", "set"], "what the user names is never replaced");
 }
 
 #[test]
@@ -215,9 +215,9 @@ fn credentials_can_be_kept_in_a_file() {
         let more = [format!("credentials_path: {path}")];
         let project = project_at("openai", &server.url(), &[more[0].as_str()])
             .env("OPENAI_API_KEY", "sk-from-environment");
-        let folder = project.home().join("keys");
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::write(folder.join("mine.json"), r#"{"api_key": "sk-from-file"}"#).unwrap();
+        let directory = project.home().join("keys");
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("mine.json"), r#"{"api_key": "sk-from-file"}"#).unwrap();
         project.brynhild(&["chat", "hi"]).success();
         let request = server.chats().pop().unwrap();
         assert_eq!(request.header("authorization"), Some("Bearer sk-from-file"), "{path}");

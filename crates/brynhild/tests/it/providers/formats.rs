@@ -198,7 +198,7 @@ fn the_cost_follows_from_the_registry_where_the_provider_names_none() {
         let config = format!(
             "{}models:\n  registry:\n    family/big:\n      bindings:\n        {binding}:\n          \
              model_id: big-1\n          pricing_tiers: [{{input: 3.0, output: 15.0}}]\n",
-            std::fs::read_to_string(project.config_folder().join("config.yaml")).unwrap()
+            std::fs::read_to_string(project.config_directory().join("config.yaml")).unwrap()
         );
         project.config(&config);
         let run = project.brynhild(&["chat", "--json", "--model", "family/big", "hi"]);

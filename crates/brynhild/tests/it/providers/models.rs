@@ -11,7 +11,7 @@ fn ids(models: &Value) -> Vec<&str> {
 }
 
 fn add(project: &Project, more: &str) {
-    let path = project.config_folder().join("config.yaml");
+    let path = project.config_directory().join("config.yaml");
     project.config(&format!("{}{more}", std::fs::read_to_string(path).unwrap()));
 }
 
@@ -153,8 +153,8 @@ fn a_list_that_cannot_be_had_is_told() {
 fn model_aliases_give_the_name_at_one_provider() {
     let server = ModelServer::start([Reply::text("a"), Reply::text("b")]);
     let project = project().env("OLLAMA_HOST", server.url());
-    std::fs::create_dir_all(project.config_folder()).unwrap();
-    let own = project.config_folder().join("model-aliases.yaml");
+    std::fs::create_dir_all(project.config_directory()).unwrap();
+    let own = project.config_directory().join("model-aliases.yaml");
     std::fs::write(&own, "ollama:\n  big/model: big:70b\n").unwrap();
     let words = ["chat", "--provider", "ollama", "--model", "big/model", "hi"];
     project.brynhild(&words).success();

@@ -10,12 +10,12 @@ use super::{TYPES, project_at};
 const KEY: &str = "sk-live-0123456789abcdef";
 const TOKEN: &str = "token-fedcba9876543210";
 
-/// Panics where a file below `folder` holds a secret, unless it is the configuration.
-fn check_folder(folder: &Path, secrets: &[&str]) {
-    for entry in fs::read_dir(folder).unwrap() {
+/// Panics where a file below `directory` holds a secret, unless it is the configuration.
+fn check_directory(directory: &Path, secrets: &[&str]) {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            check_folder(&path, secrets);
+            check_directory(&path, secrets);
         } else if !path.ends_with("config.yaml") {
             let bytes = fs::read(&path).unwrap();
             let text = String::from_utf8_lossy(&bytes);
@@ -32,8 +32,8 @@ fn check(project: &Project, run: &Run, secrets: &[&str]) {
         assert!(!run.stdout.contains(secret), "{secret} on stdout\n{run}");
         assert!(!run.stderr.contains(secret), "{secret} on stderr\n{run}");
     }
-    check_folder(&project.home(), secrets);
-    check_folder(&project.path(), secrets);
+    check_directory(&project.home(), secrets);
+    check_directory(&project.path(), secrets);
 }
 
 fn project(kind: &str, server: &ModelServer) -> Project {

@@ -210,7 +210,7 @@ fn a_manifest_with_every_field_wrong_costs_one_message() {
 }
 
 #[test]
-fn a_folder_that_is_declared_and_not_there_is_named_with_what_to_do() {
+fn a_directory_that_is_declared_and_not_there_is_named_with_what_to_do() {
     if !has_bubblewrap() {
         return;
     }
@@ -218,7 +218,7 @@ fn a_folder_that_is_declared_and_not_there_is_named_with_what_to_do() {
     let root = plugin(&project, "bare", &[]);
     std::fs::remove_dir(root.join("tools")).unwrap();
     let run = project.brynhild(&["tools", "list"]);
-    let wanted = "tools: the manifest declares tools, and this folder is not there";
+    let wanted = "tools: the manifest declares tools, and this directory is not there";
     assert!(run.success().stderr.contains(wanted), "{run}");
     assert!(run.stderr.contains("take `tools` out of plugin.yaml"), "{run}");
 }
@@ -267,7 +267,7 @@ fn a_file_that_ends_its_python_costs_only_itself() {
         assert!(list.stderr.contains("exit code 3"), "{list}");
     }
     assert_eq!(output(&exec(&project, "last", &json!({}))), "fine");
-    let path = project.config_folder().join("plugins/mixed/tools/b.py");
+    let path = project.config_directory().join("plugins/mixed/tools/b.py");
     std::fs::write(path, good("mended")).unwrap();
     let list = project.brynhild(&["tools", "list"]);
     assert!(list.stdout.contains("mended") && !list.stderr.contains("tools/b.py"), "{list}");

@@ -19,8 +19,8 @@ def attempt(name, act):
         said[name] = False
 home = input["home"]
 attempt("workspace", lambda: open("made", "w").close())
-attempt("own folder", lambda: open(__file__, "a").close())
-attempt("granted folder", lambda: open("out/made", "w").close())
+attempt("own directory", lambda: open(__file__, "a").close())
+attempt("granted directory", lambda: open("out/made", "w").close())
 attempt("network", lambda: socket.create_connection(("127.0.0.1", input["port"]), 5).close())
 attempt("keys", lambda: open(home + "/.ssh/id").close())
 attempt("notes", lambda: open(home + "/notes/one").close())
@@ -47,8 +47,8 @@ impl Wishing {
             "wish",
             &[("plugin.yaml", WISHES), ("tools/probe.py", &tool("probe", PROBE))],
         );
-        for folder in [".ssh", "notes"] {
-            fs::create_dir(project.home().join(folder)).unwrap();
+        for directory in [".ssh", "notes"] {
+            fs::create_dir(project.home().join(directory)).unwrap();
         }
         fs::write(project.home().join(".ssh/id"), "secret").unwrap();
         fs::write(project.home().join("notes/one"), "note").unwrap();
@@ -78,13 +78,13 @@ fn a_wish_alone_grants_nothing_and_the_message_says_what_to_write_where() {
     let wishing = Wishing::new();
     let (said, told) = wishing.probed(&[]);
     let wanted = json!({
-        "workspace": false, "own folder": false, "granted folder": false, "network": false,
+        "workspace": false, "own directory": false, "granted directory": false, "network": false,
         "keys": false, "notes": false, "temporary": true, "read workspace": true, "program": false,
         "env": [],
     });
     assert_eq!(said, wanted);
     assert!(told.contains("plugin wish asks for more than it is granted"), "{told}");
-    let file = wishing.project.config_folder().join("config.yaml");
+    let file = wishing.project.config_directory().join("config.yaml");
     let line = told.lines().find(|line| line.contains("grants it")).unwrap();
     assert!(line.contains(file.to_str().unwrap()), "{line}");
     // What the message says to write is what works.
@@ -92,7 +92,7 @@ fn a_wish_alone_grants_nothing_and_the_message_says_what_to_write_where() {
     wishing.project.config(&format!("{grant}\n"));
     let (said, told) = wishing.probed(&[]);
     let wanted = json!({
-        "workspace": false, "own folder": false, "granted folder": true, "network": true,
+        "workspace": false, "own directory": false, "granted directory": true, "network": true,
         "keys": false, "notes": true, "temporary": true, "read workspace": true, "program": true,
         "env": ["WISH_TOKEN"],
     });
@@ -112,7 +112,7 @@ fn a_refusal_is_kept_and_read_only_takes_grants_away() {
     assert!(!told.contains("asks for more"), "{told}");
     wishing.project.config("plugins: {wish: {sandbox: {network: true, write: [out]}}}\n");
     let (said, _) = wishing.probed(&["--mode", "read-only"]);
-    assert_eq!((&said["network"], &said["granted folder"]), (&false.into(), &false.into()));
+    assert_eq!((&said["network"], &said["granted directory"]), (&false.into(), &false.into()));
 }
 
 #[test]
@@ -133,13 +133,13 @@ fn a_project_cannot_grant_anything() {
 }
 
 #[test]
-fn a_tool_has_a_folder_of_its_own_that_lasts() {
+fn a_tool_has_a_directory_of_its_own_that_lasts() {
     if !has_bubblewrap() {
         return;
     }
     let project = project();
-    let body = "folder = os.environ.get('BRYNHILD_PLUGIN_DATA')\n\
-                path = os.path.join(folder, 'count')\n\
+    let body = "directory = os.environ.get('BRYNHILD_PLUGIN_DATA')\n\
+                path = os.path.join(directory, 'count')\n\
                 count = int(open(path).read()) if os.path.exists(path) else 0\n\
                 open(path, 'w').write(str(count + 1))\n\
                 return ToolResult(True, str(count + 1))";
@@ -236,9 +236,9 @@ fn a_plugin_reads_and_writes_nothing_of_another() {
     plugin(&project, "two", &[("tools/spies.py", &tool("spies", spies))]);
     project.config("plugins: {one: {password: h1dden, sandbox: {env: [ONE_TOKEN]}}}\n");
     assert_eq!(output(&exec(&project, "keeps", &json!({}))), "t0ken");
-    let kept = project.config_folder().join("plugin-data/one/kept");
+    let kept = project.config_directory().join("plugin-data/one/kept");
     assert_eq!(fs::read_to_string(&kept).unwrap(), "mine");
-    let paths = [kept, one.join("tools/keeps.py"), project.config_folder().join("config.yaml")];
+    let paths = [kept, one.join("tools/keeps.py"), project.config_directory().join("config.yaml")];
     let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
     let before: Vec<String> = paths.iter().map(read).collect();
     let run = exec(&project, "spies", &json!({"paths": paths}));

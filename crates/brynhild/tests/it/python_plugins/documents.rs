@@ -228,8 +228,9 @@ fn the_documented_provider_answers_streamed_and_whole_and_is_listed() {
 
 /// An environment without any package.
 #[expect(clippy::disallowed_methods, reason = "a test makes its environment with the real thing")]
-pub(crate) fn venv(folder: &std::path::Path) {
-    let done = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(folder).output();
+pub(crate) fn venv(directory: &std::path::Path) {
+    let done =
+        Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(directory).output();
     let done = done.unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

@@ -11,8 +11,8 @@ use super::{output, results, write};
 use crate::{has_bubblewrap, project, project_with};
 
 fn example(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name);
-    folder.canonicalize().unwrap().display().to_string()
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name);
+    directory.canonicalize().unwrap().display().to_string()
 }
 
 fn with(project: &Project, name: &str, args: &[&str]) -> Run {

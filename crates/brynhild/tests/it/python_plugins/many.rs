@@ -51,7 +51,7 @@ fn an_agent_that_names_a_tool_needs_no_search_for_it() {
     let project = project_with(&server);
     crowd(&project);
     let agent = "---\nname: counter\ndescription: Counts.\ntools: crowd_7, Read\n---\nCount.\n";
-    let file = project.config_folder().join("agents/counter.md");
+    let file = project.config_directory().join("agents/counter.md");
     write(&file, agent);
     project.brynhild(&["chat", "--agent", "counter", "--yes", "go"]).success();
     let told = server.chats()[0].body["tools"].to_string();

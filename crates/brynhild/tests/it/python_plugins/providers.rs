@@ -215,14 +215,14 @@ fn a_role_is_answered_by_the_provider_of_a_plugin_and_by_an_instance_of_it() {
     let project = talker();
     for provider in ["talker", "mine"] {
         let role = format!("name: r\nprompt: p\nmodel: {provider}:role-m\ntools: []\n");
-        let file = project.config_folder().join("agents/r.yaml");
+        let file = project.config_directory().join("agents/r.yaml");
         super::write(&file, &role);
         let file = file.display().to_string();
         let run = project.brynhild(&["run", &file, "-p", "hi"]);
         assert!(run.success().stdout.contains("\"model\": \"role-m\""), "{run}");
         assert!(!run.stderr.contains("is not known here"), "{run}");
     }
-    let file = project.config_folder().join("agents/r.yaml");
+    let file = project.config_directory().join("agents/r.yaml");
     super::write(&file, "name: r\nprompt: p\nmodel: nobody:role-m\ntools: []\n");
     let run = project.brynhild(&["run", &file.display().to_string(), "-p", "hi"]);
     assert!(run.stderr.contains("the role's provider nobody is not known here"), "{run}");

@@ -80,7 +80,7 @@ fn changed_hooks_commands_skills_and_rules_hold_for_the_next_prompt() {
             ("hooks.yaml", String::from("version: 1\nhooks: {}\n")),
         ]
     };
-    let root = project.config_folder().join("plugins/soft");
+    let root = project.config_directory().join("plugins/soft");
     let give = |word: &str| {
         for (file, text) in files(word) {
             write(&root.join(file), &text);
@@ -93,7 +93,7 @@ fn changed_hooks_commands_skills_and_rules_hold_for_the_next_prompt() {
                     command: 'case \"$BRYNHILD_MESSAGE\" in *blocked*) exit 1;; esac'\n      message: held back\n";
         write(&root.join("hooks.yaml"), hook);
         write(&root.join("commands/d.md"), "---\nname: d\n---\nAnother {{args}}\n");
-        let other = project.config_folder().join("plugins/other");
+        let other = project.config_directory().join("plugins/other");
         write(&other.join("plugin.yaml"), "name: other\nversion: '1'\ncommands: [e]\n");
         write(&other.join("commands/e.md"), "---\nname: e\n---\nFrom another plugin\n");
     };
@@ -238,7 +238,7 @@ fn changed_permissions_hold_for_the_next_prompt() {
     let server = ModelServer::start(replies);
     let project = project_with(&server);
     project.config_more("permissions: {allow: ['Bash(touch:*)']}\n");
-    let file = project.config_folder().join("config.yaml");
+    let file = project.config_directory().join("config.yaml");
     let change = || {
         fs::remove_file(project.path().join("made")).unwrap();
         let text = fs::read_to_string(&file).unwrap();
@@ -308,7 +308,7 @@ fn hooks_stay_in_the_mode_of_the_conversation_when_settings_change() {
     let project = project_with(&server);
     let hooks = "hooks:\n  user_prompt_submit:\n    - {name: log, type: command, \
                  command: 'echo x >> log'}\n";
-    write(&project.config_folder().join("hooks.yaml"), hooks);
+    write(&project.config_directory().join("hooks.yaml"), hooks);
     let change = || {
         project.config_more("behavior: {mode: read-only}\n");
     };

@@ -1,4 +1,4 @@
-//! What the person sets for a plugin reaches all its processes, and what it needs comes with its first
+//! What the user sets for a plugin reaches all its processes, and what it needs comes with its first
 //! call.
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +19,7 @@ fn a_plugin_finds_its_settings_in_a_variable() {
     plugin(&project, "todo", &[("tools/sees.py", &sees)]);
     let other = tool("other", SEES);
     plugin(&project, "other", &[("tools/other.py", &other)]);
-    let chibi = project.config_folder().join("plugins/lister");
+    let chibi = project.config_directory().join("plugins/lister");
     let schema = json!({"name": "lister", "description": "Lists"});
     let script = format!(
         "#!/bin/sh\nif [ \"$1\" = --schema ]; then echo '{schema}'; exit; fi\n\
@@ -125,9 +125,9 @@ fn a_package_that_cannot_be_had_is_told_in_pips_words() {
 const BUILT: &str = "\
 import os
 def mark(*_, **__):
-    for folder in FOLDERS:
+    for directory in DIRECTORIES:
         try:
-            open(os.path.join(folder, 'fooled'), 'w').close()
+            open(os.path.join(directory, 'fooled'), 'w').close()
         except OSError:
             pass
     raise SystemExit('the backend ran')
@@ -138,9 +138,9 @@ get_requires_for_build_wheel = prepare_metadata_for_build_wheel = build_wheel = 
 fn what_a_package_runs_to_be_built_comes_with_the_first_call_and_is_confined() {
     let project = project().env("PIP_NO_INDEX", "1");
     let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
-    let folders = json!([project.path(), project.home(), root]).to_string();
+    let directories = json!([project.path(), project.home(), root]).to_string();
     let built = root.join("fruit/backend.py");
-    write(&built, &BUILT.replace("FOLDERS", &folders));
+    write(&built, &BUILT.replace("DIRECTORIES", &directories));
     let system = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n";
     write(&root.join("fruit/pyproject.toml"), system);
     let package = format!("fruit @ file://{}", root.join("fruit").display());
@@ -148,8 +148,8 @@ fn what_a_package_runs_to_be_built_comes_with_the_first_call_and_is_confined() {
         format!("name: market\nversion: '1.0.0'\ntools: [sells]\ndependencies: ['{package}']\n");
     write(&root.join("plugin.yaml"), &manifest);
     let is_marked = || {
-        let folders = [project.path(), project.home(), root.clone()];
-        folders.iter().any(|folder| folder.join("fooled").exists())
+        let directories = [project.path(), project.home(), root.clone()];
+        directories.iter().any(|directory| directory.join("fooled").exists())
     };
     for words in [&["plugin", "list"][..], &["plugin", "show", "market"], &["tools", "list"]] {
         let run = project.brynhild(words);
@@ -166,8 +166,8 @@ fn a_package_whose_files_lead_out_of_it_puts_nothing_elsewhere() {
     let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
     let package = testkit::wheel("fruit", &root);
     let up = "../".repeat(12);
-    for folder in [project.path(), project.home(), root.clone()] {
-        let target = folder.join("fooled");
+    for directory in [project.path(), project.home(), root.clone()] {
+        let target = directory.join("fooled");
         let name = format!("{up}{}", target.to_str().unwrap().trim_start_matches('/'));
         for name in [name, target.display().to_string()] {
             let add =
@@ -181,7 +181,7 @@ fn a_package_whose_files_lead_out_of_it_puts_nothing_elsewhere() {
     write(&root.join("plugin.yaml"), &manifest);
     let call = exec(&project, "sells", &json!({}));
     assert_ne!(call.status.code(), Some(0), "{call}");
-    for folder in [project.path(), project.home(), root] {
-        assert!(!folder.join("fooled").exists(), "{} {call}", folder.display());
+    for directory in [project.path(), project.home(), root] {
+        assert!(!directory.join("fooled").exists(), "{} {call}", directory.display());
     }
 }

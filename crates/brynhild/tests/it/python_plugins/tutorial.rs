@@ -66,8 +66,7 @@ fn the_tutorial_is_true_from_the_first_line_to_the_last() {
     }
     assert!(count >= 10, "{count} blocks");
     let last = server.chats().last().unwrap().body.to_string();
-    for part in
-        ["todo_list", "Every TODO names a person", "**triage**", "Go through the open points"]
+    for part in ["todo_list", "Every TODO names a user", "**triage**", "Go through the open points"]
     {
         assert!(last.contains(part), "{part}: {last}");
     }
@@ -77,7 +76,7 @@ fn the_tutorial_is_true_from_the_first_line_to_the_last() {
     assert_eq!(blocked["result"]["action"], "block", "{blocked}");
 }
 
-/// Runs a line of the page in the project, as a person would at their home's `brynhild`.
+/// Runs a line of the page in the project, as a user would at their home's `brynhild`.
 #[expect(clippy::disallowed_methods, reason = "the page shows a shell")]
 fn run(project: &Project, line: &str) {
     let binary = Path::new(env!("CARGO_BIN_EXE_brynhild")).parent().unwrap();

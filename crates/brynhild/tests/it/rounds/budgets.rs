@@ -138,7 +138,7 @@ fn a_role_s_limit_of_cost_is_held_against_prices_and_not_against_what_is_free() 
     for (kind, list) in [("openai", prices), ("lmstudio", offer(r#""object": "model""#))] {
         let server = ModelServer::start(looks(1)).models_reply(list);
         let project = project_with(&server);
-        let config = project.read(project.config_folder().join("config.yaml"));
+        let config = project.read(project.config_directory().join("config.yaml"));
         project.config(&config.replace("type: openai", &format!("type: {kind}")));
         project.file("role.yaml", role);
         project.brynhild(&["run", "role.yaml", "-p", "go"]).success();

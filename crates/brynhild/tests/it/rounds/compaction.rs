@@ -151,7 +151,7 @@ fn the_event_says_which_messages_were_dropped() {
     project.command(&["--session", "s"]).stdin(lines).run().success();
     let export = project.brynhild(&["session", "export", "s", "--format", "json"]).success().json();
     let text = export.to_string();
-    let log = project.read(project.config_folder().join("sessions/s.jsonl"));
+    let log = project.read(project.config_directory().join("sessions/s.jsonl"));
     let events: Vec<Value> = log
         .lines()
         .filter_map(|line| serde_json::from_str(&line[line.find('{')?..]).ok())

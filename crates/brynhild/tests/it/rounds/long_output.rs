@@ -22,10 +22,10 @@ fn named_file(result: &str) -> String {
 /// A project with a skill of this text, which comes whole in one result.
 fn with_skill(server: &ModelServer, body: &str) -> Project {
     let project = with_own_temp(server);
-    let folder = project.config_folder().join("skills/long");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = project.config_directory().join("skills/long");
+    std::fs::create_dir_all(&directory).unwrap();
     let text = format!("---\nname: long\ndescription: Much to read\n---\n{body}\n");
-    std::fs::write(folder.join("SKILL.md"), text).unwrap();
+    std::fs::write(directory.join("SKILL.md"), text).unwrap();
     project
 }
 
@@ -131,8 +131,8 @@ fn long_output_is_kept_from_other_people() {
         let project = with_skill(&server, &"x".repeat(60_000));
         project.brynhild(&["chat", "--yes", "go"]).success();
         let file = named_file(&last_results(&server.chats()[1])[0]);
-        let folder = std::path::Path::new(&file).parent().unwrap();
-        for path in [folder, file.as_ref()] {
+        let directory = std::path::Path::new(&file).parent().unwrap();
+        for path in [directory, file.as_ref()] {
             let mode = std::fs::metadata(path).unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{name}: {} is open", path.display());
         }

@@ -19,8 +19,8 @@ fn with_logs(server: &ModelServer) -> (Project, PathBuf) {
     (project, temporary.join("brynhild-logs-somebody"))
 }
 
-fn files(folder: &PathBuf) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+fn files(directory: &PathBuf) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -47,13 +47,13 @@ fn a_conversation_is_written_down_line_by_line() {
         Reply::text("It is gone."),
         Reply::text("Bye."),
     ]);
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "Look", "--session", "work"]).success();
-    let names = files(&folder);
+    let names = files(&directory);
     assert_eq!(names.len(), 1);
     let stem = names[0].strip_prefix("brynhild_").and_then(|name| name.strip_suffix(".jsonl"));
     assert_eq!(stem.map(str::len), Some("20260102_030405".len()), "{names:?}");
-    let log = lines(folder.join(&names[0]));
+    let log = lines(directory.join(&names[0]));
     assert_eq!(
         kinds(&log),
         [
@@ -87,36 +87,36 @@ fn a_conversation_is_written_down_line_by_line() {
     assert_eq!(log[11]["total_events"], 12);
     // A continued session has a log of its own, which names the model too.
     project.brynhild(&["chat", "More", "--session", "work"]).success();
-    let again = files(&folder).into_iter().find(|name| *name != names[0]).unwrap();
-    let log = lines(folder.join(again));
+    let again = files(&directory).into_iter().find(|name| *name != names[0]).unwrap();
+    let log = lines(directory.join(again));
     assert_eq!((&log[0]["session_id"], &log[0]["model"]), (&json!("work"), &json!("test-model")));
 }
 
 #[test]
 fn logs_are_private_and_never_overwritten() {
     let server = counting();
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     let running: Vec<_> =
         (0..4).map(|_| project.command(&["chat", "x"]).stdin("").spawn()).collect();
     for run in running {
         run.wait().success();
     }
-    let names = files(&folder);
+    let names = files(&directory);
     assert_eq!(names.len(), 4, "{names:?}");
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(folder.clone()), 0o700);
+    assert_eq!(mode(directory.clone()), 0o700);
     for name in names {
-        assert_eq!(mode(folder.join(name)), 0o600);
+        assert_eq!(mode(directory.join(name)), 0o600);
     }
 }
 
 #[test]
-fn a_log_folder_of_somebody_else_is_not_used() {
+fn a_log_directory_of_somebody_else_is_not_used() {
     let server = counting();
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     let target = project.home().join("target");
     fs::create_dir(&target).unwrap();
-    std::os::unix::fs::symlink(&target, &folder).unwrap();
+    std::os::unix::fs::symlink(&target, &directory).unwrap();
     let run = project.brynhild(&["chat", "x"]);
     assert_eq!(run.success().stdout, "Answer 1.\n");
     assert!(run.stderr.contains("no conversation log"), "{run}");
@@ -127,11 +127,11 @@ fn a_log_folder_of_somebody_else_is_not_used() {
 #[test]
 fn logs_go_where_they_are_wanted() {
     let server = counting();
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "x", "--no-log"]).success();
     let off = project.command(&["chat", "x"]).env("BRYNHILD_LOGGING__ENABLED", "false").run();
     off.success();
-    assert!(files(&folder).is_empty());
+    assert!(files(&directory).is_empty());
     let other = project.home().join("other/logs");
     let moved = project.command(&["chat", "x"]).env("BRYNHILD_LOGGING__DIR", &other).run();
     moved.success();
@@ -140,7 +140,7 @@ fn logs_go_where_they_are_wanted() {
     project.brynhild(&["chat", "two", "--log-file", "my.jsonl"]).success();
     let named = lines(project.path().join("my.jsonl"));
     assert_eq!(kinds(&named).iter().filter(|kind| **kind == "session_start").count(), 2);
-    assert!(files(&folder).is_empty());
+    assert!(files(&directory).is_empty());
     let run = project.brynhild(&["chat", "x", "--log-file", "missing/my.jsonl"]);
     assert!(run.code(2).stderr.contains("missing/my.jsonl"), "{run}");
     project.brynhild(&["chat", "x", "--no-log", "--log-file", "my.jsonl"]).code(2);
@@ -152,14 +152,14 @@ fn logs_go_where_they_are_wanted() {
 #[test]
 fn logs_are_listed_newest_first() {
     let server = counting();
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     let empty = project.brynhild(&["logs", "list", "--json"]).success().json();
-    assert_eq!(empty, json!({"logs": [], "log_dir": folder.display().to_string()}));
+    assert_eq!(empty, json!({"logs": [], "log_dir": directory.display().to_string()}));
     assert!(project.brynhild(&["logs", "list"]).success().stdout.contains("No logs in"));
     project.brynhild(&["chat", "x"]).success();
     project.brynhild(&["chat", "y"]).success();
-    fs::write(folder.join("brynhild_raw_20260101_000000.jsonl"), "{}\n").unwrap();
-    fs::write(folder.join("other.txt"), "").unwrap();
+    fs::write(directory.join("brynhild_raw_20260101_000000.jsonl"), "{}\n").unwrap();
+    fs::write(directory.join("other.txt"), "").unwrap();
     let listed = project.brynhild(&["logs", "list", "--json"]).success().json();
     let logs = listed["logs"].as_array().unwrap();
     assert_eq!(logs.len(), 2);
@@ -178,9 +178,9 @@ fn a_log_is_viewed_and_exported() {
         Reply::text("Bright \u{1b}[31mred.").thinking("Colors.").usage(10, 5).cost(0.25),
         Reply::text("Last."),
     ]);
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "first"]).success();
-    let name = files(&folder).remove(0);
+    let name = files(&directory).remove(0);
     project.brynhild(&["chat", "second"]).success();
     assert!(project.brynhild(&["logs", "view"]).success().stdout.contains("Last."));
     let view = |args: &[&str]| project.brynhild(&[&["logs", "view", &name], args].concat());
@@ -190,8 +190,8 @@ fn a_log_is_viewed_and_exported() {
     let objects = serde_json::Deserializer::from_str(&view(&["--json"]).success().stdout)
         .into_iter::<Value>()
         .collect::<Result<Vec<_>, _>>();
-    assert_eq!(objects.unwrap(), lines(folder.join(&name)));
-    assert_eq!(view(&["--raw"]).success().json_lines(), lines(folder.join(&name)));
+    assert_eq!(objects.unwrap(), lines(directory.join(&name)));
+    assert_eq!(view(&["--raw"]).success().json_lines(), lines(directory.join(&name)));
     assert!(view(&["--summary"]).success().stdout.contains("Input tokens: 10"));
     let summary = view(&["--summary", "--json"]).success().json();
     assert_eq!(summary["input_tokens"], 10);
@@ -213,9 +213,9 @@ fn a_log_is_viewed_and_exported() {
 #[test]
 fn a_damaged_log_is_read_as_far_as_it_goes() {
     let server = counting();
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "x"]).success();
-    let path = folder.join(files(&folder).remove(0));
+    let path = directory.join(files(&directory).remove(0));
     let mut bytes = fs::read(&path).unwrap();
     bytes.extend_from_slice(b"\xff\xfe garbage\n{\"half\": ");
     fs::write(&path, bytes).unwrap();
@@ -228,9 +228,9 @@ fn a_damaged_log_is_read_as_far_as_it_goes() {
 fn tools_are_counted_from_a_log() {
     let call = json!({"operation": "cwd"});
     let server = ModelServer::start([Reply::calls([("Inspect", call)]), Reply::text("Done.")]);
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "x"]).success();
-    let name = files(&folder).remove(0);
+    let name = files(&directory).remove(0);
     let stats = project.brynhild(&["tools", "stats", "--json", "--log", &name]).success().json();
     assert_eq!(stats["tools"]["Inspect"]["call_count"], 1);
     assert_eq!(stats["summary"]["total_success"], 1);
@@ -240,9 +240,9 @@ fn tools_are_counted_from_a_log() {
 fn what_went_over_the_wire_is_listed_summed_up_and_picked() {
     let call = json!({"operation": "cwd"});
     let server = ModelServer::start([Reply::calls([("Inspect", call)]), Reply::text("Done.")]);
-    let (project, folder) = with_logs(&server);
+    let (project, directory) = with_logs(&server);
     let empty = project.brynhild(&["logs", "raw", "--list", "--json"]).success().json();
-    assert_eq!(empty, json!({"logs": [], "log_dir": folder.display().to_string()}));
+    assert_eq!(empty, json!({"logs": [], "log_dir": directory.display().to_string()}));
     project.brynhild(&["chat", "--raw-log", "x"]).success();
     let raw = |args: &[&str]| project.brynhild(&[&["logs", "raw"], args].concat());
     let listed = raw(&["--list", "--json"]).success().json();

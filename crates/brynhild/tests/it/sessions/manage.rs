@@ -131,7 +131,7 @@ fn a_session_is_deleted_only_on_purpose() {
     assert_eq!(ids(&project), ["three"]);
     let gone = project.brynhild(&["session", "delete", "two", "--json"]).code(1).json();
     assert_eq!(gone, json!({"error": "Session not found: two"}));
-    let left: Vec<_> = fs::read_dir(project.config_folder().join("sessions"))
+    let left: Vec<_> = fs::read_dir(project.config_directory().join("sessions"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.contains("one") || name.contains("two"))
@@ -263,7 +263,7 @@ fn sessions_are_the_owners_alone() {
     chat(&project, &["Hello", "--session", "work"]);
     list(&project);
     let mode = |path: &str| {
-        let path = project.config_folder().join(path);
+        let path = project.config_directory().join(path);
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
     assert_eq!(mode("sessions"), 0o700);
@@ -272,16 +272,17 @@ fn sessions_are_the_owners_alone() {
 }
 
 #[test]
-fn the_configuration_folder_takes_the_sessions_along() {
+fn the_configuration_directory_takes_the_sessions_along() {
     let server = counting();
     let project = project_with(&server);
     let elsewhere = project.home().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    fs::copy(project.config_folder().join("config.yaml"), elsewhere.join("config.yaml")).unwrap();
+    fs::copy(project.config_directory().join("config.yaml"), elsewhere.join("config.yaml"))
+        .unwrap();
     let moved = project.env("BRYNHILD_CONFIG_DIR", &elsewhere);
     chat(&moved, &["Hello", "--session", "work"]);
     assert!(elsewhere.join("sessions/work.jsonl").is_file());
-    assert!(!moved.config_folder().join("sessions").exists());
+    assert!(!moved.config_directory().join("sessions").exists());
 }
 
 #[test]
@@ -297,7 +298,7 @@ fn a_damaged_result_leaves_a_history_that_providers_take() {
     let project = project_with(&server);
     project.brynhild(&["chat", "--session", "s", "first"]).success();
     project.brynhild(&["chat", "--resume", "s", "second"]).success();
-    let path = project.config_folder().join("sessions/s.jsonl");
+    let path = project.config_directory().join("sessions/s.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let damaged = text.replacen("tool_finished", "tool_flnished", 1);
     assert_ne!(damaged, text);

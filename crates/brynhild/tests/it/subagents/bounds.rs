@@ -243,8 +243,8 @@ fn the_example_of_an_agent_loads_whole() {
         Reply::text("done"),
     ]);
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/agents/reviewer.md");
-    let folder = project.config_folder().join("agents");
-    std::fs::copy(example, folder.join("reviewer.md")).unwrap();
+    let directory = project.config_directory().join("agents");
+    std::fs::copy(example, directory.join("reviewer.md")).unwrap();
     let run = project.brynhild(&["chat", "--yes", "go"]);
     assert!(!run.success().stderr.contains("not here"), "{run}");
     assert_eq!(tools(&server.chats()[1]), ["Bash", "Glob", "Grep", "Read"]);

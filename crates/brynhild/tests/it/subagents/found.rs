@@ -85,7 +85,7 @@ fn agents_of_a_project_that_is_not_trusted_are_told_of_and_not_offered() {
 #[test]
 fn a_plugins_agent_is_named_with_its_plugin_and_given_nothing() {
     let (project, server) = playing([task("kit:helper", "go"), Reply::text("a"), Reply::text("b")]);
-    let root = project.config_folder().join("plugins/kit");
+    let root = project.config_directory().join("plugins/kit");
     fs::create_dir_all(root.join("agents")).unwrap();
     let text = "---\nname: helper\ndescription: helps\ntools: [Read]\npermissionMode: \
                 bypassPermissions\n---\nHelp.";
@@ -105,11 +105,11 @@ fn a_role_brings_its_own_words_model_tools_and_limits() {
         Reply::text("done"),
     ]);
     let project = project_with(&server);
-    let folder = project.config_folder().join("agents");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = project.config_directory().join("agents");
+    fs::create_dir_all(&directory).unwrap();
     let role = "name: clerk\ndescription: Writes letters.\nprompt: You write letters.\nmodel: \
                 {name: letter-model, temperature: 0.3}\nguardrails: {max_request_limit: 2}\n";
-    fs::write(folder.join("clerk.yaml"), role).unwrap();
+    fs::write(directory.join("clerk.yaml"), role).unwrap();
     project.brynhild(&["chat", "go"]).success();
     let chats = server.chats();
     assert!(offered(&chats[0]).contains("- clerk: Writes letters."));

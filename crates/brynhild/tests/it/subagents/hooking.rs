@@ -8,9 +8,9 @@ use testkit::{Project, Reply};
 use super::{bash, messages, playing, result, task};
 use crate::has_bubblewrap;
 
-/// Gives the person a plugin with these hooks, which find their own folder in `$CLAUDE_PLUGIN_DATA`.
+/// Gives the user a plugin with these hooks, which find their own directory in `$CLAUDE_PLUGIN_DATA`.
 fn plugin(project: &Project, hooks: &Value) {
-    let root = project.config_folder().join("plugins/watch");
+    let root = project.config_directory().join("plugins/watch");
     fs::create_dir_all(root.join("hooks")).unwrap();
     fs::write(root.join("hooks/hooks.json"), json!({"hooks": hooks}).to_string()).unwrap();
 }
@@ -34,7 +34,7 @@ fn a_hook_that_blocks_a_call_blocks_it_for_agents_too_and_knows_who_asks() {
     let hooks = "hooks:\n  pre_tool_use:\n    - name: guard\n      type: command\n      command: \
                  'echo \"not for $BRYNHILD_AGENT\" >&2; exit 1'\n      match: {tool: Bash, agent: \
                  scout}\n";
-    fs::write(project.config_folder().join("hooks.yaml"), hooks).unwrap();
+    fs::write(project.config_directory().join("hooks.yaml"), hooks).unwrap();
     project.brynhild(&["chat", "--yes", "go"]).success();
     assert!(!project.path().join("made").exists());
     let told = result(&server.chats()[2]);
@@ -74,7 +74,7 @@ fn subagent_hooks_hear_of_the_beginning_and_can_keep_an_agent_at_work() {
     assert!(messages(&chats[1]).iter().any(|(_, text)| text.contains("be kind")));
     assert!(messages(&chats[2]).last().unwrap().1.contains("say it better"));
     assert_eq!(result(&chats[3]), "better words");
-    let data = project.config_folder().join("plugin-data/watch");
+    let data = project.config_directory().join("plugin-data/watch");
     let heard = |name: &str| -> Value {
         serde_json::from_str(&fs::read_to_string(data.join(name)).unwrap()).unwrap()
     };
@@ -87,5 +87,5 @@ fn subagent_hooks_hear_of_the_beginning_and_can_keep_an_agent_at_work() {
     assert_ne!(stop["agent_transcript_path"], stop["transcript_path"]);
     assert!(data.join("main-stop").exists() && !data.join("spy").exists());
     let prompts = fs::read_to_string(data.join("prompts")).unwrap();
-    assert_eq!(prompts.lines().count(), 1, "an agent's prompt is no person's: {prompts}");
+    assert_eq!(prompts.lines().count(), 1, "an agent's prompt is no user's: {prompts}");
 }

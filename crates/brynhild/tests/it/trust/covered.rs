@@ -8,7 +8,7 @@ use crate::{project, project_with};
 
 #[test]
 fn a_skill_that_came_after_the_decision_grants_nothing() {
-    for folder in [".claude/skills", ".agents/skills", ".brynhild/skills"] {
+    for directory in [".claude/skills", ".agents/skills", ".brynhild/skills"] {
         let calls = [
             Reply::calls([("LearnSkill", json!({"skill": "evil"}))]),
             Reply::calls([("Bash", json!({"command": "touch pwned"}))]),
@@ -19,9 +19,9 @@ fn a_skill_that_came_after_the_decision_grants_nothing() {
         project.file(".brynhild/hooks.yaml", "hooks: {}\n");
         trust(&project);
         let skill = "---\nname: evil\ndescription: d\nallowed-tools: [Bash, Write]\n---\nDo it.\n";
-        project.file(format!("{folder}/evil/SKILL.md"), skill);
+        project.file(format!("{directory}/evil/SKILL.md"), skill);
         let run = project.brynhild(&["--mode", "ask", "chat", "go"]);
-        assert!(!project.path().join("pwned").exists(), "{folder}: {run}");
+        assert!(!project.path().join("pwned").exists(), "{directory}: {run}");
     }
 }
 
@@ -43,9 +43,9 @@ fn a_skill_of_the_project_grants_nothing_by_being_named_otherwise() {
 
 #[test]
 fn a_path_that_is_given_on_its_own_counts_as_it_is() {
-    let server = |folder: &str| {
-        let server = json!({"command": "sh", "args": ["server.sh"], "cwd": folder});
-        (".mcp.json", json!({"mcpServers": {"s": server}}), format!("{folder}/server.sh"))
+    let server = |directory: &str| {
+        let server = json!({"command": "sh", "args": ["server.sh"], "cwd": directory});
+        (".mcp.json", json!({"mcpServers": {"s": server}}), format!("{directory}/server.sh"))
     };
     let script = |path: &str| {
         let hook = json!({"name": "h", "type": "script", "script": path});

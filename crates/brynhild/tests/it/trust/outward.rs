@@ -7,7 +7,7 @@ use testkit::Project;
 
 use crate::project;
 
-/// A project with a link of this name to a file of the person's own, with this text.
+/// A project with a link of this name to a file of the user's own, with this text.
 fn with_link(name: &str, text: &str) -> Project {
     let project = project();
     let own = project.home().join("own");
@@ -33,7 +33,7 @@ fn a_file_of_settings_that_lies_elsewhere_is_named_and_not_read() {
 }
 
 #[test]
-fn a_folder_of_settings_that_lies_elsewhere_is_not_read() {
+fn a_directory_of_settings_that_lies_elsewhere_is_not_read() {
     let project = project();
     let elsewhere = project.home().join("elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();

@@ -47,13 +47,13 @@ fn role_elsewhere_that_a_named_role_delegates_to_is_not_trusted() {
 fn plugin_directory_on_the_command_line_needs_no_trust() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let project = project_with(&server);
-    for folder in ["one", "many/two"] {
-        let name = folder.rsplit('/').next().unwrap();
-        project.file(format!("{folder}/plugin.yaml"), format!("name: {name}\nversion: 1.0.0\n"));
-        project.file(format!("{folder}/commands/c.md"), "say hi\n");
+    for directory in ["one", "many/two"] {
+        let name = directory.rsplit('/').next().unwrap();
+        project.file(format!("{directory}/plugin.yaml"), format!("name: {name}\nversion: 1.0.0\n"));
+        project.file(format!("{directory}/commands/c.md"), "say hi\n");
     }
-    for folder in ["one", "many"] {
-        let run = project.brynhild(&["--require-trust", "--plugin-dir", folder, "chat", "hi"]);
+    for directory in ["one", "many"] {
+        let run = project.brynhild(&["--require-trust", "--plugin-dir", directory, "chat", "hi"]);
         assert!(!run.success().stderr.contains("trust"), "{run}");
     }
     let run = project.brynhild(&["trust", "--plugin-dir", "one"]);

@@ -22,15 +22,15 @@ fn write(path: &Path, text: &str) {
 
 /// One plugin of each system, all of which say this word.
 fn plugins(root: &Path, word: &str) {
-    let folder = root.join(PLUGINS);
-    write(&folder.join("own/plugin.yaml"), "name: own\nversion: '1'\ntools: [t]\nhooks: true\n");
+    let directory = root.join(PLUGINS);
+    write(&directory.join("own/plugin.yaml"), "name: own\nversion: '1'\ntools: [t]\nhooks: true\n");
     let body = format!("return ToolResult(True, 'python {word}')");
-    write(&folder.join("own/tools/t.py"), &tool("ours", &body));
+    write(&directory.join("own/tools/t.py"), &tool("ours", &body));
     let hooks = "version: 1\nhooks:\n  pre_tool_use:\n    - {name: h, type: script, script: \
                  hooks/h.py, match: {tool: Glob}}\n";
-    write(&folder.join("own/hooks.yaml"), hooks);
+    write(&directory.join("own/hooks.yaml"), hooks);
     let hook = format!("print('{{\"action\": \"block\", \"message\": \"hook {word}\"}}')\n");
-    write(&folder.join("own/hooks/h.py"), &hook);
+    write(&directory.join("own/hooks/h.py"), &hook);
     let lmao = format!(
         "from lmao.plugins import PLUGIN_API_VERSION\n\
          PLUGIN = {{'name': 'theirs', 'description': 'd', 'is_destructive': False, \
@@ -38,13 +38,13 @@ fn plugins(root: &Path, word: &str) {
          def run(target, args, base, extra_roots, skill_roots, task_manager=None, \
          debug_logger=None):\n    return 'lmao {word}'\n"
     );
-    write(&folder.join("theirs/tool.py"), &lmao);
+    write(&directory.join("theirs/tool.py"), &lmao);
     let chibi = format!(
         "#!/bin/sh\nif [ \"$1\" = --schema ]; then echo '{}'; exit; fi\necho chibi {word}\n",
         json!({"name": "small", "description": "d"})
     );
-    write(&folder.join("small"), &chibi);
-    fs::set_permissions(folder.join("small"), fs::Permissions::from_mode(0o755)).unwrap();
+    write(&directory.join("small"), &chibi);
+    fs::set_permissions(directory.join("small"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn trusted(project: &Project) {
@@ -232,7 +232,7 @@ fn a_provider_that_is_switched_off_or_deleted_meanwhile_answers_no_more() {
     }
     for is_deleted in [false, true] {
         let project = project();
-        let plugins = project.config_folder().join("plugins");
+        let plugins = project.config_directory().join("plugins");
         provider(&plugins, "first words");
         let run = conversation(&project, || {
             if is_deleted {

@@ -60,7 +60,7 @@ pub(super) fn page(address: &str) -> Option<Floating> {
     (!is_pinned).then(|| Floating::Page(address.to_owned()))
 }
 
-/// Whether it is a file or folder.
+/// Whether it is a file or directory.
 fn is_local(package: &str) -> bool {
     let starts = ["./", "../", "/", "~", "file:"];
     package == "." || starts.iter().any(|start| package.starts_with(start))
@@ -114,13 +114,13 @@ fn image(image: &str) -> Option<String> {
     if digest.is_some_and(|it| it.starts_with("sha256:") || is_variable(it)) {
         return None;
     }
-    let (folder, last) = image.rsplit_once('/').map_or(("", image), |it| it);
+    let (directory, last) = image.rsplit_once('/').map_or(("", image), |it| it);
     let (name, tag) = last.split_once(':').unwrap_or((last, ""));
     let is_date = tag.len() >= 8 && tag.bytes().filter(u8::is_ascii_digit).count() >= 8;
     if is_exact(tag, 2) || is_date || is_commit(tag) {
         return None;
     }
-    let name = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    let name = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
     Some(format!("{name}:1.2.3"))
 }
 

@@ -1,4 +1,4 @@
-"""The Brynhild dialect: plugin folders with `tools/*.py` and `providers/*.py`, and packages with entry points.
+"""The Brynhild dialect: plugin directories with `tools/*.py` and `providers/*.py`, and packages with entry points.
 
 `Adapter.methods` maps the methods of the wire to functions that take a request and return its result, or a coroutine
 for it. What happens before the coroutine is returned, above all importing the plugin, happens outside any task.

@@ -162,9 +162,9 @@ class Plugin:
             return None
         return spec_in(name, [os.path.join(self.root, part) for part in ("tools", "providers", "")])
 
-    def _owns(self, folders):
+    def _owns(self, directories):
         root = self.root and os.path.join(self.root, "")
-        return root and all(str(f).startswith(root) and "site-packages" not in str(f) for f in folders)
+        return root and all(str(f).startswith(root) and "site-packages" not in str(f) for f in directories)
 
     def _class(self, key, pick):
         if key.startswith(_ENTRY):
@@ -200,26 +200,26 @@ class Plugin:
 
     def _packages(self, kind):
         """The packages around a file, so that relative imports find its neighbours."""
-        folders = ((), None), ((self.name,), self.root), ((self.name, kind), os.path.join(self.root, kind))
-        for parts, folder in folders:
+        directories = ((), None), ((self.name,), self.root), ((self.name, kind), os.path.join(self.root, kind))
+        for parts, directory in directories:
             name = ".".join((_PACKAGE,) + parts)
             if name not in sys.modules:
                 package = type(sys)(name)
-                package.__path__ = [folder] if folder else []
+                package.__path__ = [directory] if directory else []
                 package.__package__ = name
                 sys.modules[name] = package
 
     def _file_keys(self, kind, problems):
         if not self._declares[kind] or not self.root:
             return []
-        folder = os.path.join(self.root, kind)
+        directory = os.path.join(self.root, kind)
         try:
-            names = sorted(os.listdir(folder))
+            names = sorted(os.listdir(directory))
         except OSError as error:
-            missing = "the manifest declares %s, and this folder is not there" % kind
+            missing = "the manifest declares %s, and this directory is not there" % kind
             what = missing if isinstance(error, FileNotFoundError) else named(error)
             hint = "put the files of %s into it, or take `%s` out of plugin.yaml" % (kind, kind)
-            problems.append(problem(folder, None, what, hint, "error"))
+            problems.append(problem(directory, None, what, hint, "error"))
             return []
         return [kind + "/" + name for name in names if name.endswith(".py") and not name.startswith("_")]
 
@@ -233,9 +233,9 @@ class Plugin:
         if key.startswith(_ENTRY):
             return False
         imports = re.compile(r"^\s*(?:from|import)\b.*\b%s\b" % re.escape(_stem(key)), re.MULTILINE)
-        for folder, _, names in os.walk(self.root):
+        for directory, _, names in os.walk(self.root):
             for name in names:
-                file = os.path.join(folder, name)
+                file = os.path.join(directory, name)
                 if name.endswith(".py") and file != self.file_of(key) and imports.search(_text(file)):
                     return True
         return False

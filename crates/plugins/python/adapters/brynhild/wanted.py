@@ -37,11 +37,11 @@ def _texts(root):
 
 def _files(root):
     found = []
-    for folder, names, files in os.walk(root):
+    for directory, names, files in os.walk(root):
         names[:] = [name for name in names if name not in _SKIPPED and name[0] not in "._"]
         for name in files:
             if name.endswith(".py") and not name.startswith("test_") and name not in _APART:
-                found.append(os.path.join(folder, name))
+                found.append(os.path.join(directory, name))
         if len(found) >= _MOST:
             break
     return found[:_MOST]

@@ -1,4 +1,4 @@
-"""Where the modules of a role come from: its own folder, from their sources; the packages of the interpreter; and, for
+"""Where the modules of a role come from: its own directory, from their sources; the packages of the interpreter; and, for
 `pydantic_ai` and `initrunner`, stand-ins that cost little.
 
 A stand-in has what tools are written with. Where more is wanted and the real package is installed, that one takes its
@@ -72,14 +72,14 @@ class Imports:
         return found
 
     def begin(self):
-        """Have the role's folder come before everything but what is built in."""
+        """Have the role's directory come before everything but what is built in."""
         self._own.leave()
         finders = sys.meta_path
         place = finders.index(PathFinder) if PathFinder in finders else len(finders)
         finders.insert(place, self._own)
 
     def end(self):
-        """Have the role's folder come after everything else, for what functions import while they run."""
+        """Have the role's directory come after everything else, for what functions import while they run."""
         self._own.leave()
         sys.meta_path.append(self._own)
 
@@ -148,13 +148,13 @@ class _Own:
 
     def find_spec(self, name, path=None, target=None):
         """A module beside the role, or inside a package there."""
-        folders = [self._root] if path is None else [str(folder) for folder in path]
-        if path is not None and not all(folder.startswith(os.path.join(self._root, "")) for folder in folders):
+        directories = [self._root] if path is None else [str(directory) for directory in path]
+        if path is not None and not all(directory.startswith(os.path.join(self._root, "")) for directory in directories):
             return None
-        found = spec_in(name, folders)
+        found = spec_in(name, directories)
         if found is None:
-            plain = PathFinder.find_spec(name, folders)
-            # A folder without a file of its own, whose modules count all the same.
+            plain = PathFinder.find_spec(name, directories)
+            # A directory without a file of its own, whose modules count all the same.
             found = plain if plain is not None and plain.loader is None else None
         return found
 

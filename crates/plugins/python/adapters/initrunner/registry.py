@@ -38,7 +38,7 @@ class Types:
             raise Wrong(unknown(name, sorted(self._plugins)))
         config = _validated(plugin.config_class, name, entry)
         tell(_summary(config))
-        toolset = _built(plugin.builder, config, self._role_folder(), self._sandbox())
+        toolset = _built(plugin.builder, config, self._role_directory(), self._sandbox())
         return await of_toolset(toolset)
 
     def _registered(self, name):
@@ -97,7 +97,7 @@ class Types:
             self._plugins.setdefault(plugin.type, plugin)
             self.said[point["object"]] = str(getattr(plugin, "description", "") or "")
 
-    def _role_folder(self):
+    def _role_directory(self):
         return Path(self._imports.root)
 
     def _context(self):
@@ -109,7 +109,7 @@ class Types:
             role = RoleDefinition(self._role)
         except ImportError:
             role = None
-        return ToolBuildContext(role=role, role_dir=self._role_folder(), sandbox_backend=None)
+        return ToolBuildContext(role=role, role_dir=self._role_directory(), sandbox_backend=None)
 
     def _sandbox(self):
         try:

@@ -8,13 +8,13 @@ __all__ = ["find_nearest_agents", "find_repo_root"]
 
 def find_nearest_agents(path, stop_at):
     """The nearest AGENTS.md from a path upward, not above `stop_at`; nothing where there is none."""
-    folder, stop_at = Path(path).resolve(), Path(stop_at).resolve()
-    if folder.is_file():
-        folder = folder.parent
+    directory, stop_at = Path(path).resolve(), Path(stop_at).resolve()
+    if directory.is_file():
+        directory = directory.parent
     while True:
-        notes = folder / "AGENTS.md"
+        notes = directory / "AGENTS.md"
         if notes.is_file():
             return notes
-        if folder == stop_at or folder == folder.parent:
+        if directory == stop_at or directory == directory.parent:
             return None
-        folder = folder.parent
+        directory = directory.parent

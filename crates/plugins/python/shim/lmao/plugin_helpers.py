@@ -16,7 +16,7 @@ def set_yolo_path_mode(enabled):
 
 
 def safe_target_path(target, base, extra_roots):
-    """The path a target means; raises ValueError where it leads out of the allowed folders."""
+    """The path a target means; raises ValueError where it leads out of the allowed directories."""
     base = Path(base).resolve()
     text = str(target or "").strip()
     if _yolo:
@@ -47,14 +47,14 @@ def _is_within(path, root):
 
 
 def normalize_path_for_output(path, base):
-    """The path relative to `base` where it lies there; folders end in a slash."""
+    """The path relative to `base` where it lies there; directories end in a slash."""
     path, base = Path(path), Path(base)
-    is_folder = path.is_dir()
+    is_directory = path.is_dir()
     try:
         text = str(path.resolve().relative_to(base.resolve()))
     except ValueError:
         text = str(path)
-    return text.rstrip("/") + "/" if is_folder else text
+    return text.rstrip("/") + "/" if is_directory else text
 
 
 def parse_line_range(text):
@@ -68,20 +68,20 @@ def parse_line_range(text):
 
 
 def validate_skill_write_target(path, skill_roots):
-    """What is wrong with writing there, if anything: a skill has a folder of its own."""
+    """What is wrong with writing there, if anything: a skill has a directory of its own."""
     parent = Path(path).resolve().parent
     for root in skill_roots or ():
         if parent == Path(root).resolve():
-            return "skills live in a folder of their own: write to %s/<skill-name>/SKILL.md" % root
+            return "skills live in a directory of their own: write to %s/<skill-name>/SKILL.md" % root
     return None
 
 
 def find_repo_root(start):
-    """The nearest folder upward that holds `.git`, or else `start`."""
+    """The nearest directory upward that holds `.git`, or else `start`."""
     start = Path(start)
-    for folder in [start, *start.parents]:
-        if (folder / ".git").exists():
-            return folder
+    for directory in [start, *start.parents]:
+        if (directory / ".git").exists():
+            return directory
     return start
 
 

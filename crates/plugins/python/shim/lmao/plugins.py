@@ -252,5 +252,5 @@ def discover_plugin_hooks(dirs, base, debug_logger=None, allow_outside_base=Fals
     return found
 
 
-def _is_within(path, folder):
-    return path == folder or str(path).startswith(str(folder).rstrip(os.sep) + os.sep)
+def _is_within(path, directory):
+    return path == directory or str(path).startswith(str(directory).rstrip(os.sep) + os.sep)

@@ -5,22 +5,22 @@ use testkit::Plain;
 use super::*;
 
 struct Rig {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     residents: Residents,
     sandbox: Plain,
 }
 
 impl Rig {
     fn new(script: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("hook.py"), script).unwrap();
-        Self { folder, residents: Residents::default(), sandbox: Plain::inheriting() }
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("hook.py"), script).unwrap();
+        Self { directory, residents: Residents::default(), sandbox: Plain::inheriting() }
     }
 
     fn kind(&self) -> Kind {
         let payload = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/resident.py");
         let profile = Profile {
-            workspace: self.folder.path().to_owned(),
+            workspace: self.directory.path().to_owned(),
             access: Access::Workspace,
             read: Vec::new(),
             write: Vec::new(),
@@ -34,9 +34,9 @@ impl Rig {
     }
 
     async fn run(&self, input: &str) -> Ended {
-        let file = self.folder.path().join("hook.py");
+        let file = self.directory.path().join("hook.py");
         let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
-        let script = Script { file: &file, cwd: self.folder.path(), env: &env, input };
+        let script = Script { file: &file, cwd: self.directory.path(), env: &env, input };
         self.residents.run(&self.sandbox, &self.kind(), &script).await.unwrap().unwrap()
     }
 

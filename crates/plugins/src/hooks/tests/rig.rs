@@ -18,9 +18,9 @@ use testkit::Plain;
 use crate::hooks::{Ask, Ledger, Loaded, Offered, ProjectFile, Settings, Sources, load};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 
-/// A folder with `config`, `project` and `plugins`, and the hooks that were loaded from it.
+/// A directory with `config`, `project` and `plugins`, and the hooks that were loaded from it.
 pub(super) struct Rig {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     pub(super) loaded: Loaded,
     pub(super) ledger: Arc<Ledger>,
     sandbox: Arc<Plain>,
@@ -28,7 +28,7 @@ pub(super) struct Rig {
     notices: Arc<Mutex<Vec<String>>>,
 }
 
-/// What there is besides the person's own hooks.
+/// What there is besides the user's own hooks.
 #[derive(Default)]
 pub(super) struct Others {
     pub(super) project: Option<String>,
@@ -40,21 +40,21 @@ pub(super) struct Others {
 }
 
 impl Rig {
-    /// The person's own hooks.
+    /// The user's own hooks.
     pub(super) fn new(yaml: &str) -> Self {
         Self::beside(yaml, Others::default())
     }
 
-    /// One hook of the person's own, called `test`.
+    /// One hook of the user's own, called `test`.
     pub(super) fn with(event: &str, entry: &str) -> Self {
         let entry = entry.replace('\n', "\n      ");
         Self::new(&format!("hooks:\n  {event}:\n    - name: test\n      {entry}\n"))
     }
 
-    /// The person's own hooks beside others.
+    /// The user's own hooks beside others.
     pub(super) fn beside(yaml: &str, others: Others) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
         for name in ["config", "project/.brynhild", "plugins"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
@@ -77,7 +77,7 @@ impl Rig {
             vouch: Vouch::default(),
         };
         let loaded = loaded(&root, others, settings);
-        Self { folder, loaded, ledger, sandbox, model, notices }
+        Self { directory, loaded, ledger, sandbox, model, notices }
     }
 
     /// What is loaded after these others have changed.
@@ -123,9 +123,9 @@ impl Rig {
         Scene { session: SessionId::parse("one").unwrap(), cwd: self.path("project"), within: None }
     }
 
-    /// A path in the folder.
+    /// A path in the directory.
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        fs::canonicalize(self.folder.path()).unwrap().join(name)
+        fs::canonicalize(self.directory.path()).unwrap().join(name)
     }
 
     /// Writes a file.
@@ -167,7 +167,7 @@ impl Rig {
     }
 }
 
-/// Loads the hooks of a folder beside others.
+/// Loads the hooks of a directory beside others.
 fn loaded(root: &Path, others: Others, settings: Settings) -> Loaded {
     let mut plugins: Vec<Plugin> =
         others.plugins.iter().map(|(name, yaml)| plugin(root, name, yaml)).collect();
@@ -188,12 +188,12 @@ fn loaded(root: &Path, others: Others, settings: Settings) -> Loaded {
 }
 
 fn plugin(root: &Path, name: &str, yaml: &str) -> Plugin {
-    let folder = root.join("plugins").join(name);
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("hooks.yaml"), yaml).unwrap();
+    let directory = root.join("plugins").join(name);
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("hooks.yaml"), yaml).unwrap();
     Plugin {
         manifest: Manifest { name: name.to_owned(), hooks: true, ..Manifest::default() },
-        root: folder,
+        root: directory,
         place: Place::Global,
         enabled: true,
         trusted: true,

@@ -1,4 +1,4 @@
-//! `filesystem`: reads, lists and writes files below one folder. No path leads out of it, by `..`
+//! `filesystem`: reads, lists and writes files below one directory. No path leads out of it, by `..`
 //! or by a symbolic link.
 
 mod beneath;
@@ -23,34 +23,34 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     let root = ground.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
     let extensions = options.texts("allowed_extensions")?.unwrap_or_default();
     let plain = |text: &String| text.trim_start_matches('.').to_lowercase();
-    let folder = Arc::new(Folder {
+    let directory = Arc::new(Directory {
         // One that does not exist is told when something is asked of it.
         root: root.canonicalize().unwrap_or(root),
         extensions: extensions.iter().map(plain).collect(),
     });
     let mut built = Built::of([
-        FileTool::made(Work::Read, &folder, ground),
-        FileTool::made(Work::List, &folder, ground),
+        FileTool::made(Work::Read, &directory, ground),
+        FileTool::made(Work::List, &directory, ground),
     ]);
     if !options.flag("read_only", true)? {
-        built.tools.push(FileTool::made(Work::Write, &folder, ground));
+        built.tools.push(FileTool::made(Work::Write, &directory, ground));
     }
     Ok(built)
 }
 
-/// The folder that all of it is about.
-struct Folder {
+/// The directory that all of it is about.
+struct Directory {
     root: PathBuf,
     extensions: Vec<String>,
 }
 
-impl Folder {
+impl Directory {
     /// The part of a path behind the root. An error is words for the model.
     fn relative(&self, given: &str) -> Result<PathBuf, String> {
         if given.contains('\0') {
             return Err(String::from("a path cannot hold a NUL byte"));
         }
-        let outside = || format!("'{given}' lies outside of the folder that may be used");
+        let outside = || format!("'{given}' lies outside of the directory that may be used");
         let path = Path::new(given);
         let path = if path.is_absolute() {
             path.strip_prefix(&self.root).map_err(|_| outside())?
@@ -100,12 +100,12 @@ enum Work {
 struct FileTool {
     spec: ToolSpec,
     work: Work,
-    folder: Arc<Folder>,
+    directory: Arc<Directory>,
 }
 
 impl FileTool {
-    fn made(work: Work, folder: &Arc<Folder>, ground: &Ground) -> Arc<dyn Tool> {
-        let path = json!({"type": "string", "description": "The path, relative to the folder"});
+    fn made(work: Work, directory: &Arc<Directory>, ground: &Ground) -> Arc<dyn Tool> {
+        let path = json!({"type": "string", "description": "The path, relative to the directory"});
         let content = json!({"type": "string", "description": "All that the file shall hold"});
         let (name, description, risk, properties, required) = match work {
             Work::Read => (
@@ -117,9 +117,9 @@ impl FileTool {
             ),
             Work::List => (
                 "list_directory",
-                "List the files and folders in a folder; folders end with a slash.",
+                "List the files and directories in a directory; directories end with a slash.",
                 Risk::ReadOnly,
-                json!({"path": {"type": "string", "default": ".", "description": "The folder"}}),
+                json!({"path": {"type": "string", "default": ".", "description": "The directory"}}),
                 json!([]),
             ),
             Work::Write => (
@@ -135,7 +135,7 @@ impl FileTool {
             "additionalProperties": false,
         });
         let about = About { name, description, kind: "filesystem", risk, schema };
-        Arc::new(Self { spec: about.spec(ground), work, folder: Arc::clone(folder) })
+        Arc::new(Self { spec: about.spec(ground), work, directory: Arc::clone(directory) })
     }
 
     fn relative(&self, args: &Value) -> Result<PathBuf, ToolError> {
@@ -143,9 +143,9 @@ impl FileTool {
             (Work::List, "") => ".",
             (_, given) => given,
         };
-        let path = self.folder.relative(given).map_err(ToolError::Input)?;
+        let path = self.directory.relative(given).map_err(ToolError::Input)?;
         if self.work != Work::List {
-            self.folder.check_extension(&path, given).map_err(ToolError::Input)?;
+            self.directory.check_extension(&path, given).map_err(ToolError::Input)?;
         }
         Ok(path)
     }
@@ -159,7 +159,8 @@ impl Tool for FileTool {
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         // Without the dot that an empty path would end in.
-        let path = self.folder.root.components().chain(self.relative(args)?.components()).collect();
+        let path =
+            self.directory.root.components().chain(self.relative(args)?.components()).collect();
         Ok(vec![match self.work {
             Work::Read | Work::List => Action::Read { path },
             Work::Write => Action::Write { path, diff: None },
@@ -170,11 +171,11 @@ impl Tool for FileTool {
         let path = self.relative(&call.args)?;
         let given = text(&call.args, "path").to_owned();
         let content = text(&call.args, "content").to_owned();
-        let (work, folder) = (self.work, Arc::clone(&self.folder));
+        let (work, directory) = (self.work, Arc::clone(&self.directory));
         let done = tokio::task::spawn_blocking(move || match work {
-            Work::Read => beneath::read(&folder.root, &path),
-            Work::List => beneath::list(&folder.root, &path),
-            Work::Write => beneath::write(&folder.root, &path, content.as_bytes())
+            Work::Read => beneath::read(&directory.root, &path),
+            Work::List => beneath::list(&directory.root, &path),
+            Work::Write => beneath::write(&directory.root, &path, content.as_bytes())
                 .map(|()| format!("Written {} bytes to {given}", content.len())),
         });
         let done = done.await.map_err(|error| ToolError::Broken(error.to_string()))?;
@@ -193,28 +194,28 @@ mod tests {
     use super::super::fixture;
     use super::*;
 
-    fn tools(folder: &Path, more: &Value) -> Vec<Arc<dyn Tool>> {
+    fn tools(directory: &Path, more: &Value) -> Vec<Arc<dyn Tool>> {
         let mut entry = json!({"root_path": "root"});
         entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let ground = fixture::ground(folder);
+        let ground = fixture::ground(directory);
         build(&Options::new(entry.as_object().unwrap()), &ground).unwrap().tools
     }
 
     #[tokio::test]
     async fn files_are_read_listed_and_written() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("root/sub")).unwrap();
-        std::fs::write(folder.path().join("root/a.txt"), "hello").unwrap();
-        let tools = tools(folder.path(), &json!({"read_only": false}));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("root/sub")).unwrap();
+        std::fs::write(directory.path().join("root/a.txt"), "hello").unwrap();
+        let tools = tools(directory.path(), &json!({"read_only": false}));
         let [read, list, write] = tools.as_slice() else { panic!("three tools") };
         assert_eq!(fixture::output(read, json!({"path": "a.txt"})).await, "hello");
         assert_eq!(fixture::output(list, json!({})).await, "a.txt\nsub/");
         assert_eq!(fixture::output(list, json!({"path": "sub"})).await, "(empty directory)");
         let args = json!({"path": "new/ü.md", "content": "grüße"});
         assert_eq!(fixture::output(write, args).await, "Written 7 bytes to new/ü.md");
-        let text = std::fs::read_to_string(folder.path().join("root/new/ü.md")).unwrap();
+        let text = std::fs::read_to_string(directory.path().join("root/new/ü.md")).unwrap();
         assert_eq!(text, "grüße");
-        let root = folder.path().join("root").canonicalize().unwrap();
+        let root = directory.path().join("root").canonicalize().unwrap();
         let actions = write.actions(&json!({"path": "./x/../b", "content": ""})).unwrap();
         assert_eq!(actions, [Action::Write { path: root.join("b"), diff: None }]);
         assert_eq!(list.actions(&json!({})).unwrap(), [Action::Read { path: root }]);
@@ -222,12 +223,12 @@ mod tests {
 
     #[tokio::test]
     async fn no_path_leads_out() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("root")).unwrap();
-        std::fs::write(folder.path().join("secret"), "x").unwrap();
-        symlink("../secret", folder.path().join("root/link")).unwrap();
-        symlink("..", folder.path().join("root/up")).unwrap();
-        let tools = tools(folder.path(), &json!({"read_only": false}));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("root")).unwrap();
+        std::fs::write(directory.path().join("secret"), "x").unwrap();
+        symlink("../secret", directory.path().join("root/link")).unwrap();
+        symlink("..", directory.path().join("root/up")).unwrap();
+        let tools = tools(directory.path(), &json!({"read_only": false}));
         for path in ["../secret", "/etc/passwd", "a/../../secret", "link", "up/secret"] {
             for tool in [&tools[0], &tools[2]] {
                 let args = json!({"path": path, "content": "y"});
@@ -235,32 +236,32 @@ mod tests {
                 assert!(fixture::ran(tool, args).await.is_err(), "{path}");
             }
         }
-        assert_eq!(std::fs::read_to_string(folder.path().join("secret")).unwrap(), "x");
+        assert_eq!(std::fs::read_to_string(directory.path().join("secret")).unwrap(), "x");
     }
 
     #[tokio::test]
-    async fn a_link_in_the_place_of_the_folder_itself_is_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("root")).unwrap();
-        std::fs::create_dir_all(folder.path().join("other")).unwrap();
-        std::fs::write(folder.path().join("other/secret"), "x").unwrap();
-        let tools = tools(folder.path(), &json!({"read_only": false}));
-        std::fs::remove_dir(folder.path().join("root")).unwrap();
-        symlink("other", folder.path().join("root")).unwrap();
+    async fn a_link_in_the_place_of_the_directory_itself_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("root")).unwrap();
+        std::fs::create_dir_all(directory.path().join("other")).unwrap();
+        std::fs::write(directory.path().join("other/secret"), "x").unwrap();
+        let tools = tools(directory.path(), &json!({"read_only": false}));
+        std::fs::remove_dir(directory.path().join("root")).unwrap();
+        symlink("other", directory.path().join("root")).unwrap();
         for tool in &tools {
             let args = json!({"path": "secret", "content": "y"});
             assert!(fixture::ran(tool, args).await.is_err(), "{}", tool.spec().name);
         }
-        assert_eq!(std::fs::read_to_string(folder.path().join("other/secret")).unwrap(), "x");
+        assert_eq!(std::fs::read_to_string(directory.path().join("other/secret")).unwrap(), "x");
     }
 
     #[tokio::test]
     async fn other_extensions_and_other_kinds_of_files_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("root")).unwrap();
-        std::fs::write(folder.path().join("root/b.bin"), b"\xff\xfe").unwrap();
-        std::fs::write(folder.path().join("root/c.TXT"), "y".repeat(2 << 20)).unwrap();
-        let tools = tools(folder.path(), &json!({"allowed_extensions": [".txt", "bin"]}));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("root")).unwrap();
+        std::fs::write(directory.path().join("root/b.bin"), b"\xff\xfe").unwrap();
+        std::fs::write(directory.path().join("root/c.TXT"), "y".repeat(2 << 20)).unwrap();
+        let tools = tools(directory.path(), &json!({"allowed_extensions": [".txt", "bin"]}));
         let said = fixture::ran(&tools[0], json!({"path": "a.md"})).await.unwrap_err();
         assert_eq!(said, "'a.md' has another extension than .txt, .bin");
         let said = fixture::ran(&tools[0], json!({"path": "b.bin"})).await.unwrap_err();

@@ -17,13 +17,13 @@ use super::{Granted, Ground};
 use crate::python::Surroundings;
 use crate::rest;
 
-/// A ground in a folder, with nothing around it.
-pub(super) fn ground(folder: &Path) -> Ground {
+/// A ground in a directory, with nothing around it.
+pub(super) fn ground(directory: &Path) -> Ground {
     Ground {
-        role_folder: folder.to_owned(),
+        role_directory: directory.to_owned(),
         surroundings: Surroundings {
-            workspace: folder.to_owned(),
-            cwd: folder.to_owned(),
+            workspace: directory.to_owned(),
+            cwd: directory.to_owned(),
             env: BTreeMap::new(),
             variables: BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
             home: None,

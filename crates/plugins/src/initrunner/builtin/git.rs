@@ -44,15 +44,15 @@ const TAMED: [&str; 12] = [
 /// Makes the tools of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let named = options.text("repo_path")?.unwrap_or(".");
-    let folder = ground.surroundings.cwd.join(named);
-    let folder = folder.canonicalize().unwrap_or(folder);
-    let top = top(&folder).ok_or_else(|| format!("'{named}' is not a git repository"))?;
+    let directory = ground.surroundings.cwd.join(named);
+    let directory = directory.canonicalize().unwrap_or(directory);
+    let top = top(&directory).ok_or_else(|| format!("'{named}' is not a git repository"))?;
     let limits =
         Limits { time: options.timeout(30)?, output: options.count("max_output_bytes", 102_400)? };
     let workspace = &ground.surroundings.workspace;
     let repository = Arc::new(Repository {
         outside: (!top.starts_with(workspace)).then(|| top.clone()),
-        folder,
+        directory,
         top,
         limits,
     });
@@ -81,13 +81,13 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// The folder that holds `.git`, from a folder upwards.
-fn top(folder: &Path) -> Option<PathBuf> {
-    folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+/// The directory that holds `.git`, from a directory upwards.
+fn top(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
 }
 
 struct Repository {
-    folder: PathBuf,
+    directory: PathBuf,
     top: PathBuf,
     /// Its top where that is not in the workspace.
     outside: Option<PathBuf>,
@@ -113,12 +113,12 @@ impl Tool for GitLook {
         let named = (self.look.paths)(args).into_iter();
         // A rule about a file holds for its history too.
         actions.extend(
-            named.map(|path| Action::Read { path: normalize(&repository.folder.join(path)) }),
+            named.map(|path| Action::Read { path: normalize(&repository.directory.join(path)) }),
         );
         // What git shows beyond that is judged as for the command. Left out is what only tames it.
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let command = format!("git {}", words.join(" "));
-        actions.push(Action::Run { command, cwd: repository.folder.clone() });
+        actions.push(Action::Run { command, cwd: repository.directory.clone() });
         Ok(actions)
     }
 
@@ -128,7 +128,7 @@ impl Tool for GitLook {
         let program = Program {
             path: "git".into(),
             args: TAMED.map(str::to_owned).into_iter().chain(words).map(Into::into).collect(),
-            cwd: repository.folder.clone(),
+            cwd: repository.directory.clone(),
             input: Vec::new(),
             limits: repository.limits,
         };
@@ -152,21 +152,21 @@ mod tests {
     use super::super::fixture;
     use super::*;
 
-    fn tools(folder: &Path, entry: &Value) -> Result<Built, String> {
-        build(&Options::new(entry.as_object().unwrap()), &fixture::ground(folder))
+    fn tools(directory: &Path, entry: &Value) -> Result<Built, String> {
+        build(&Options::new(entry.as_object().unwrap()), &fixture::ground(directory))
     }
 
     #[test]
-    fn a_folder_that_is_no_repository_is_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let said = tools(folder.path(), &json!({})).err().unwrap();
+    fn a_directory_that_is_no_repository_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let said = tools(directory.path(), &json!({})).err().unwrap();
         assert_eq!(said, "'.' is not a git repository");
     }
 
     #[test]
     fn arguments_are_no_options_and_paths_are_stated() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".git")).unwrap();
         std::fs::create_dir_all(root.join("sub")).unwrap();
         let built = tools(&root, &json!({"repo_path": "sub"})).unwrap();

@@ -1,4 +1,4 @@
-//! HTML as Markdown or as plain text: what a person would read of a page, in one pass over it,
+//! HTML as Markdown or as plain text: what a user would read of a page, in one pass over it,
 //! however broken it is. Nothing is fetched and no script counts.
 
 mod tokens;

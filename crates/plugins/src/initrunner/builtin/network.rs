@@ -1,4 +1,4 @@
-//! The network of the programs that a role's tools run: what the person granted the role. Whether a
+//! The network of the programs that a role's tools run: what the user granted the role. Whether a
 //! program may run at all is not decided here.
 
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub(super) const INTERPRETER: &str = "python3";
 
 /// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
-    // A person is asked by rules and by `approval`; this key has never decided anything.
+    // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
     let schema = json!({
         "type": "object",
@@ -46,7 +46,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     };
     let mut built = Built::of([Arc::new(RunPython {
         spec: about.spec(ground),
-        cwd: ground.working_folder(options.text("working_dir")?)?,
+        cwd: ground.working_directory(options.text("working_dir")?)?,
         is_offline: options.flag("network_disabled", true)?,
         network: ground.network.clone(),
         limits: Limits {

@@ -41,7 +41,7 @@ const LAUNCHERS: [&str; 32] = [
 /// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let usual = || BLOCKED.map(str::to_owned).to_vec();
-    // A person is asked by rules and by `approval`; this key has never decided anything.
+    // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
     let schema = json!({
         "type": "object",
@@ -63,7 +63,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         spec: about.spec(ground),
         allowed: options.texts("allowed_commands")?.unwrap_or_default(),
         blocked: options.texts("blocked_commands")?.unwrap_or_else(usual),
-        cwd: ground.working_folder(options.text("working_dir")?)?,
+        cwd: ground.working_directory(options.text("working_dir")?)?,
         network: ground.network.clone(),
         limits: Limits {
             time: options.timeout(30)?,

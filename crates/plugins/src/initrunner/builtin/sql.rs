@@ -71,27 +71,27 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// The file of a database, which lies below the role's folder or the home.
+/// The file of a database, which lies below the role's directory or the home.
 fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
     let home = ground.surroundings.home.as_deref();
     let path = match (named.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
-        _ => ground.role_folder.join(named),
+        _ => ground.role_directory.join(named),
     };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    // One that does not exist yet lies in a folder that may.
+    // One that does not exist yet lies in a directory that may.
     let file = match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) if !path.exists() => real(parent).join(name),
         _ => real(&path),
     };
     let climbs = file.components().any(|part| part == std::path::Component::ParentDir);
-    let is_inside = [Some(ground.role_folder.as_path()), home]
+    let is_inside = [Some(ground.role_directory.as_path()), home]
         .into_iter()
         .flatten()
-        .any(|folder| file.starts_with(real(folder)));
+        .any(|directory| file.starts_with(real(directory)));
     if climbs || !is_inside {
         return Err(format!(
-            "`database` {named:?} lies neither below the role's folder nor the home"
+            "`database` {named:?} lies neither below the role's directory nor the home"
         ));
     }
     Ok(file)
@@ -175,16 +175,16 @@ mod tests {
     use super::super::fixture;
     use super::*;
 
-    fn actions(folder: &Path, entry: &Value) -> Result<Vec<Action>, String> {
-        let ground = fixture::ground(folder);
+    fn actions(directory: &Path, entry: &Value) -> Result<Vec<Action>, String> {
+        let ground = fixture::ground(directory);
         let built = build(&Options::new(entry.as_object().unwrap()), &ground)?;
         Ok(built.tools[0].actions(&json!({"sql": "SELECT 1"})).unwrap())
     }
 
     #[test]
     fn the_action_is_what_the_entry_allows() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
         let path = root.join("a.db");
         let reads = actions(&root, &json!({"database": "a.db"})).unwrap();
         assert_eq!(reads, [Action::Read { path: path.clone() }]);
@@ -195,12 +195,12 @@ mod tests {
 
     #[test]
     fn a_database_elsewhere_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/etc/hosts", folder.path().join("link.db")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/etc/hosts", directory.path().join("link.db")).unwrap();
         for database in ["/etc/x.db", "../x.db", "no/../../x.db", "link.db"] {
-            let said = actions(folder.path(), &json!({"database": database})).unwrap_err();
-            assert!(said.contains("neither below the role's folder"), "{database}: {said}");
+            let said = actions(directory.path(), &json!({"database": database})).unwrap_err();
+            assert!(said.contains("neither below the role's directory"), "{database}: {said}");
         }
-        assert_eq!(actions(folder.path(), &json!({})).unwrap_err(), "`database` is missing");
+        assert_eq!(actions(directory.path(), &json!({})).unwrap_err(), "`database` is missing");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
     for key in tools.keys().filter(|key| !COUNTED.contains(&key.as_str())) {
         let words = if CONFINED.contains(&key.as_str()) {
-            "it has no effect: the sandbox confines every tool, and the person's own configuration \
+            "it has no effect: the sandbox confines every tool, and the user's own configuration \
              says what it may do"
         } else {
             "it is not supported and does nothing here"

@@ -34,13 +34,14 @@ fn variables_are_found_wherever_they_stand() {
 
 #[test]
 fn a_worker_is_told_its_entries_and_only_the_variables_that_were_granted() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in ["m.py", "pkg/__init__.py", "data/x.txt", "spaced/inner.py", "notes.md"] {
-        let file = folder.path().join(name);
+        let file = directory.path().join(name);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
     }
-    let role = Role { name: "r".into(), file: folder.path().join("role.yaml"), ..Role::default() };
+    let role =
+        Role { name: "r".into(), file: directory.path().join("role.yaml"), ..Role::default() };
     let custom =
         entry(json!({"type": "custom", "module": "spaced.inner", "config": {"k": "${KEY}"}}));
     let linear = entry(json!({"type": "linear", "token": "${TOKEN}", "approval": "required"}));
@@ -65,7 +66,7 @@ fn a_worker_is_told_its_entries_and_only_the_variables_that_were_granted() {
         .iter()
         .map(|path| {
             let path = std::path::Path::new(path);
-            path.strip_prefix(folder.path()).unwrap().display().to_string()
+            path.strip_prefix(directory.path()).unwrap().display().to_string()
         })
         .collect();
     assert_eq!(watched, ["m.py", "pkg", "spaced"]);

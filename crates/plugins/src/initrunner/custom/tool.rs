@@ -40,7 +40,7 @@ impl RoleTool {
         };
         let role = &self.role;
         *error = format!(
-            "{error}\n(the role's tools are confined; `plugins.{role}.sandbox.{key}` in the person's \
+            "{error}\n(the role's tools are confined; `plugins.{role}.sandbox.{key}` in the user's \
              configuration lets them)"
         );
     }

@@ -9,7 +9,7 @@ use crate::initrunner::registry::Types;
 use crate::initrunner::role::{Role, ToolEntry};
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 
-/// Files and folders beside a role that are looked at.
+/// Files and directories beside a role that are looked at.
 const MOST: usize = 2000;
 
 /// What of a role a worker has to serve.
@@ -20,7 +20,7 @@ pub struct Wanted<'a> {
     pub entries: Vec<&'a ToolEntry>,
     /// The tool types that can be had.
     pub types: Types,
-    /// Folders of packages that count for it beside those of its interpreter.
+    /// Directories of packages that count for it beside those of its interpreter.
     pub sites: Vec<PathBuf>,
     /// How far the worker goes.
     pub depth: Depth,
@@ -36,7 +36,7 @@ pub enum Depth {
     Look,
 }
 
-/// The plugin that a role's worker serves, under the person's settings for that role. The variables
+/// The plugin that a role's worker serves, under the user's settings for that role. The variables
 /// that its entries name are among what these grant, or stay as they are written.
 pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
     let role = wanted.role;
@@ -57,7 +57,7 @@ pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
     };
     Plugin {
         manifest,
-        root: folder(role),
+        root: directory(role),
         place: Place::Flag,
         enabled: true,
         trusted: true,
@@ -66,10 +66,10 @@ pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
     }
 }
 
-/// The folder of a role, with no link in its path.
-fn folder(role: &Role) -> PathBuf {
-    let folder = role.folder();
-    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+/// The directory of a role, with no link in its path.
+fn directory(role: &Role) -> PathBuf {
+    let directory = role.directory();
+    directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
 }
 
 /// The variables that the texts of some entries name as `${NAME}`.
@@ -145,10 +145,10 @@ fn told_entry(entry: &ToolEntry) -> Value {
     json!({"type": entry.kind, "config": config})
 }
 
-/// The files and folders whose changes may change what the entries bring: the modules and packages
+/// The files and directories whose changes may change what the entries bring: the modules and packages
 /// beside the role, files with types, and packages that are being developed.
 fn watched(wanted: &Wanted<'_>) -> Vec<String> {
-    let folder = folder(wanted.role);
+    let directory = directory(wanted.role);
     let modules: BTreeSet<&str> = wanted
         .entries
         .iter()
@@ -159,7 +159,8 @@ fn watched(wanted: &Wanted<'_>) -> Vec<String> {
         path.extension().is_some_and(|ending| ending == "py")
             || (path.is_dir() && (modules.contains(name) || path.join("__init__.py").is_file()))
     };
-    let beside = crate::files::entries(&folder, MOST).map(|(paths, _)| paths).unwrap_or_default();
+    let beside =
+        crate::files::entries(&directory, MOST).map(|(paths, _)| paths).unwrap_or_default();
     let mut watched: Vec<PathBuf> = beside.into_iter().filter(counts).collect();
     watched.extend(wanted.types.files.iter().map(|file| file.path.clone()));
     let roots = wanted.types.points.iter().filter(|point| point.root != point.site);

@@ -25,7 +25,7 @@ pub(super) fn of_path(value: &str, root: &Path) -> Vec<String> {
         let relative = roots.iter().map(|root| relative(&path, root));
         for path in relative.chain([path.clone()]).map(|path| path.display().to_string()) {
             if !path.is_empty() {
-                // A folder is named where what is in it is meant.
+                // A directory is named where what is in it is meant.
                 found.extend([format!("{path}/"), path]);
             }
         }
@@ -33,10 +33,10 @@ pub(super) fn of_path(value: &str, root: &Path) -> Vec<String> {
     found
 }
 
-/// A path as it is seen from a folder; both are in full.
-fn relative(path: &Path, folder: &Path) -> PathBuf {
+/// A path as it is seen from a directory; both are in full.
+fn relative(path: &Path, directory: &Path) -> PathBuf {
     let mut up = PathBuf::new();
-    for above in folder.ancestors() {
+    for above in directory.ancestors() {
         if let Ok(rest) = path.strip_prefix(above) {
             return up.join(rest);
         }
@@ -46,7 +46,7 @@ fn relative(path: &Path, folder: &Path) -> PathBuf {
 }
 
 /// A value as commands in their plainest form: words without quotes, one blank between them, a program
-/// without its folder, and also without options between it and what it is told to do.
+/// without its directory, and also without options between it and what it is told to do.
 pub(super) fn of_command(value: &str) -> Vec<String> {
     if value.len() > LONGEST_COMMAND {
         return Vec::new();
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn a_link_is_known_by_where_it_leads() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("secret")).unwrap();
-        std::fs::write(folder.path().join("secret/k"), "").unwrap();
-        std::os::unix::fs::symlink("secret", folder.path().join("s")).unwrap();
-        assert!(of_path("s/k", folder.path()).contains(&"secret/k".to_owned()));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("secret")).unwrap();
+        std::fs::write(directory.path().join("secret/k"), "").unwrap();
+        std::os::unix::fs::symlink("secret", directory.path().join("s")).unwrap();
+        assert!(of_path("s/k", directory.path()).contains(&"secret/k".to_owned()));
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Fields {
         }
         match (value.get("schema"), value.get("schema_file").and_then(Value::as_str)) {
             (Some(schema @ Value::Object(_)), None) => Some(schema.clone()),
-            // The file is read where the role's folder is known.
+            // The file is read where the role's directory is known.
             (None | Some(Value::Null), Some(file)) => Some(Value::String(file.to_owned())),
             _ => {
                 self.error("output", "it needs one of `schema` and `schema_file`");

@@ -3,8 +3,8 @@ use serde_json::json;
 use super::*;
 
 fn reading(yaml: &str) -> Reading {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("role.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("role.yaml");
     std::fs::write(&file, yaml).unwrap();
     read(&file)
 }

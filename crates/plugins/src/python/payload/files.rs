@@ -1,4 +1,4 @@
-//! The list of the payload's files. A test compares it with the folder.
+//! The list of the payload's files. A test compares it with the directory.
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {

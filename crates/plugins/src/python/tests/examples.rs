@@ -18,12 +18,12 @@ fn example(world: &mut World, name: &str) {
 async fn the_example_tool_counts_lines() {
     let mut world = World::new(&[]);
     example(&mut world, "line-count");
-    write(&world.folder.path().join("work/a.txt"), "1\n2\n3\n");
+    write(&world.directory.path().join("work/a.txt"), "1\n2\n3\n");
     let tool = world.tool("line_count").await;
     let output = run(&*tool, json!({})).await.unwrap();
     assert_eq!(output.output, "       3 .txt");
     assert!(!tool.spec().requires_permission);
-    let wrong = run(&*tool, json!({"folder": "nowhere"})).await.unwrap();
+    let wrong = run(&*tool, json!({"directory": "nowhere"})).await.unwrap();
     assert_eq!(wrong.error.as_deref(), Some("Not a directory: nowhere"));
     world.hosts.shutdown().await;
 }

@@ -11,11 +11,11 @@ fn fruit_tool() -> String {
 #[tokio::test]
 async fn declared_packages_are_installed_when_they_are_first_needed() {
     let mut world = World::new(&[("tools/fruit.py", &format!("import fruit\n{}", fruit_tool()))]);
-    world.plugin.manifest.dependencies = vec![testkit::wheel("fruit", world.folder.path())];
+    world.plugin.manifest.dependencies = vec![testkit::wheel("fruit", world.directory.path())];
     let plugin = [&world.plugin];
     let reported = world.hosts.describe(&plugin, Missing::Report).await.pop().unwrap();
     assert!(reported.tools.len() == 1 && reported.problems.is_empty(), "{reported:?}");
-    let venvs = world.folder.path().join("state/venvs");
+    let venvs = world.directory.path().join("state/venvs");
     assert!(!venvs.exists(), "stand-ins are enough to describe it");
     let tool = world.tool("fruit").await;
     assert!(!venvs.exists());
@@ -44,7 +44,7 @@ async fn packages_that_cannot_be_installed_cost_one_message_with_the_last_of_pip
     assert_eq!(described.problems.len(), 1);
     let words = &described.problems[0].what;
     assert!(words.contains("could not be installed") && words.contains("ERROR"), "{words}");
-    let venvs = fs::read_dir(world.folder.path().join("state/venvs")).unwrap();
+    let venvs = fs::read_dir(world.directory.path().join("state/venvs")).unwrap();
     let left: Vec<_> = venvs.filter(|it| it.as_ref().unwrap().path().is_dir()).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -75,7 +75,7 @@ const UNDECLARED: [(&str, &str); 3] = [
     ("tools/third.py", "try:\n    import textual\nexcept ImportError:\n    textual = None\n"),
 ];
 
-/// A plugin that imports packages without a word, and a host that finds packages in its folder
+/// A plugin that imports packages without a word, and a host that finds packages in its directory
 /// alone.
 fn undeclared() -> (World, HostSettings) {
     let nested = "import watchfiles; return ToolResult(True, watchfiles.KIND)";
@@ -85,7 +85,7 @@ fn undeclared() -> (World, HostSettings) {
     });
     let world = World::new(&files.each_ref().map(|(file, text)| (*file, text.as_str())));
     let mut settings = world.hosts.0.host.settings.clone();
-    let links = world.folder.path().display().to_string();
+    let links = world.directory.path().display().to_string();
     let variables = &mut settings.surroundings.variables;
     variables.insert("PIP_NO_INDEX".into(), "1".into());
     variables.insert("PIP_FIND_LINKS".into(), links);
@@ -95,7 +95,7 @@ fn undeclared() -> (World, HostSettings) {
 #[tokio::test]
 async fn a_well_known_package_that_is_not_declared_is_installed_as_if_it_were() {
     let (world, settings) = undeclared();
-    testkit::wheel("watchfiles", world.folder.path());
+    testkit::wheel("watchfiles", world.directory.path());
     let plugin = [&world.plugin];
     let hosts = Hosts::new(settings.clone());
     let reported = hosts.describe(&plugin, Missing::Report).await.pop().unwrap();

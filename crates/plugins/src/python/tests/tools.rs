@@ -122,7 +122,7 @@ async fn settings_and_granted_variables_reach_the_plugin_and_others_do_not() {
     let mut world = World::new(&[("tools/look.py", &tool_file("look", body))]);
     world.plugin.settings.grants.env = vec!["SECRET".into()];
     let output = run(&*world.tool("look").await, json!({})).await.unwrap().output;
-    let cwd = world.folder.path().join("work").canonicalize().unwrap();
+    let cwd = world.directory.path().join("work").canonicalize().unwrap();
     let expected = format!("['s', None, 'demo', '{}', True]", cwd.display());
     assert_eq!(output, expected);
     world.hosts.shutdown().await;
@@ -133,5 +133,5 @@ async fn plugins_without_python_cost_nothing() {
     let world = World::new(&[]);
     let described = world.described().await;
     assert!(described.tools.is_empty() && described.problems.is_empty());
-    assert!(!world.folder.path().join("state").exists());
+    assert!(!world.directory.path().join("state").exists());
 }

@@ -68,7 +68,7 @@ fn a_project_place_may_not_lie_outside_of_the_project() {
 }
 
 #[test]
-fn the_file_of_a_project_skill_may_not_be_a_link_out_of_its_folder() {
+fn the_file_of_a_project_skill_may_not_be_a_link_out_of_its_directory() {
     let world = World::new();
     let file = world.skill("elsewhere/a", "a");
     fs::create_dir_all(world.path("project/.brynhild/skills/a")).unwrap();
@@ -117,8 +117,8 @@ fn a_pipe_in_the_place_of_a_skill_does_not_block() {
 }
 
 #[cfg(target_os = "linux")]
-fn only_strict(folder: &Path) -> String {
-    let problems = validate(folder);
+fn only_strict(directory: &Path) -> String {
+    let problems = validate(directory);
     assert_eq!(problems.len(), 1, "{problems:?}");
     problems[0].to_string()
 }
@@ -161,12 +161,12 @@ fn a_place_that_is_a_file_has_no_skills() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_folder_whose_name_is_not_text_is_refused() {
+fn a_directory_whose_name_is_not_text_is_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let world = World::new();
-    let folder = world.path("global").join(std::ffi::OsStr::from_bytes(b"\xff"));
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("SKILL.md"), "---\nname: a\ndescription: b\n---\n").unwrap();
+    let directory = world.path("global").join(std::ffi::OsStr::from_bytes(b"\xff"));
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("SKILL.md"), "---\nname: a\ndescription: b\n---\n").unwrap();
     let (skills, problems) = world.found();
     assert!(skills.is_empty());
     assert!(only(&problems).contains("not UTF-8"));

@@ -115,21 +115,21 @@ fn a_misspelled_value_is_refused_and_other_braces_are_text() {
 
 #[test]
 fn a_file_that_is_not_there_or_not_text_is_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let missing = load(&folder.path().join("no.yaml")).expect_err("missing");
+    let directory = tempfile::tempdir().expect("a directory");
+    let missing = load(&directory.path().join("no.yaml")).expect_err("missing");
     assert!(missing.to_string().contains("no.yaml: there is no such file"));
-    let binary = folder.path().join("binary.yaml");
+    let binary = directory.path().join("binary.yaml");
     std::fs::write(&binary, [0xff, 0xfe, 0x00]).expect("written");
     let error = load(&binary).expect_err("not text");
     assert!(error.to_string().contains("not UTF-8"), "{error}");
 }
 
 #[test]
-fn a_scenario_is_found_by_its_bundled_name_or_by_a_path_relative_to_the_folder() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("play.yaml"), "turns: [{ text: a }]").expect("written");
-    assert_eq!(open("demo", folder.path()).expect("bundled").name, "demo");
-    assert_eq!(open("play.yaml", folder.path()).expect("a file").length(), 1);
+fn a_scenario_is_found_by_its_bundled_name_or_by_a_path_relative_to_the_directory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("play.yaml"), "turns: [{ text: a }]").expect("written");
+    assert_eq!(open("demo", directory.path()).expect("bundled").name, "demo");
+    assert_eq!(open("play.yaml", directory.path()).expect("a file").length(), 1);
     assert!(open("other.yaml", Path::new("/nowhere")).is_err());
 }
 

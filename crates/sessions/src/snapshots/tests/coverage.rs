@@ -224,7 +224,8 @@ fn a_call_writes_no_more_in_a_larger_workspace() {
             rig.file(&format!("{}/{number}", number % 20), &number.to_string());
         }
         rig.command("first", || {});
-        let workspace = fs::read_dir(rig.store_folder()).unwrap().next().unwrap().unwrap().path();
+        let workspace =
+            fs::read_dir(rig.store_directory()).unwrap().next().unwrap().unwrap().path();
         let size = |name: &str| {
             let entries = fs::read_dir(&workspace).unwrap().map(|entry| entry.unwrap());
             let named = entries.filter(|it| it.file_name().to_string_lossy().starts_with(name));
@@ -253,7 +254,7 @@ fn a_plugin_that_may_not_write_costs_no_look() {
     };
     rig.keeper().before(&[effect(Access::ReadOnly)], &CancellationToken::new());
     rig.keeper().after();
-    assert!(!rig.store_folder().exists());
+    assert!(!rig.store_directory().exists());
     for access in [Access::Workspace, Access::Host] {
         rig.keeper().before(&[effect(access)], &CancellationToken::new());
         rig.file("a.txt", &format!("{access:?}"));

@@ -10,8 +10,8 @@ use super::rig::Rig;
 use crate::snapshots;
 
 fn stored(rig: &Rig) -> u64 {
-    fn size(folder: &std::path::Path) -> u64 {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    fn size(directory: &std::path::Path) -> u64 {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
         let size = |path: std::path::PathBuf| {
             let is_pack = path.file_name().unwrap().to_string_lossy().starts_with("pack-");
             match (path.is_dir(), is_pack) {
@@ -22,7 +22,7 @@ fn stored(rig: &Rig) -> u64 {
         };
         entries.map(size).sum()
     }
-    size(rig.store_folder())
+    size(rig.store_directory())
 }
 
 #[test]
@@ -100,8 +100,9 @@ fn sessions_in_a_workspace_near_the_limit_write_nothing_anew() {
     rig.command("one", || rig.file("small.txt", &"x".repeat(600)));
     rig.command("two", || rig.file("small.txt", &"y".repeat(700)));
     let packs = |rig: &Rig| -> Vec<_> {
-        let folder = fs::read_dir(rig.store_folder()).unwrap().next().unwrap().unwrap().path();
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        let directory =
+            fs::read_dir(rig.store_directory()).unwrap().next().unwrap().unwrap().path();
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
         let mut packs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
         packs.retain(|name| name.to_string_lossy().starts_with("pack-"));
         packs
@@ -120,7 +121,7 @@ fn a_failed_snapshot_is_reported_and_nothing_is_lost() {
     rig.file("a.txt", "1");
     rig.command("one", || rig.file("a.txt", "2"));
     rig.begin("two");
-    let workspace = fs::read_dir(rig.store_folder()).unwrap().next().unwrap().unwrap().path();
+    let workspace = fs::read_dir(rig.store_directory()).unwrap().next().unwrap().unwrap().path();
     rig.call(Access::Workspace, || {
         rig.file("a.txt", "3");
         // No record can be written.
@@ -180,14 +181,14 @@ fn what_a_deleted_session_kept_goes_with_it() {
     other.command("edit", || rig.file("a.txt", &"3".repeat(1000)));
     assert_eq!(stored(&rig), 3000);
     let session = |name| SessionId::parse(name).unwrap();
-    snapshots::copy(rig.store_folder(), &session("sample"), &session("copy")).unwrap();
-    snapshots::forget(rig.store_folder(), &session("sample")).unwrap();
+    snapshots::copy(rig.store_directory(), &session("sample"), &session("copy")).unwrap();
+    snapshots::forget(rig.store_directory(), &session("sample")).unwrap();
     assert_eq!(stored(&rig), 3000, "a copy needs it");
-    snapshots::forget(rig.store_folder(), &session("copy")).unwrap();
+    snapshots::forget(rig.store_directory(), &session("copy")).unwrap();
     assert_eq!(stored(&rig), 2000);
-    snapshots::rename(rig.store_folder(), &session("other"), &session("sample")).unwrap();
+    snapshots::rename(rig.store_directory(), &session("other"), &session("sample")).unwrap();
     assert!(!other.undo(1).kept.is_empty());
-    snapshots::rename(rig.store_folder(), &session("sample"), &session("other")).unwrap();
+    snapshots::rename(rig.store_directory(), &session("sample"), &session("other")).unwrap();
     assert!(other.undo(1).kept.is_empty());
     assert_eq!(rig.read("a.txt"), "2".repeat(1000));
 }
@@ -195,13 +196,13 @@ fn what_a_deleted_session_kept_goes_with_it() {
 #[test]
 fn work_goes_on_where_nothing_can_be_kept() {
     let rig = Rig::new();
-    fs::write(rig.store_folder(), "a file is in the way").unwrap();
+    fs::write(rig.store_directory(), "a file is in the way").unwrap();
     rig.command("one", || rig.file("a.txt", "1"));
     rig.command("two", || rig.file("a.txt", "2"));
     let told = rig.events();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(matches!(&told[0], What::Notice { text, .. } if text.contains("cannot be undone")));
-    fs::remove_file(rig.store_folder()).unwrap();
+    fs::remove_file(rig.store_directory()).unwrap();
     rig.command("three", || rig.file("a.txt", "3"));
     rig.undo(1);
     assert_eq!(rig.read("a.txt"), "2");
@@ -212,10 +213,10 @@ fn a_damaged_store_is_taken_up_again() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.command("one", || rig.file("a.txt", "2"));
-    for entry in fs::read_dir(rig.store_folder()).unwrap() {
-        let folder = entry.unwrap().path();
-        fs::write(folder.join("known"), "garbage").unwrap();
-        fs::write(folder.join("index"), "garbage").unwrap();
+    for entry in fs::read_dir(rig.store_directory()).unwrap() {
+        let directory = entry.unwrap().path();
+        fs::write(directory.join("known"), "garbage").unwrap();
+        fs::write(directory.join("index"), "garbage").unwrap();
     }
     let again = rig.restarted();
     let report = again.undo(1);
@@ -227,7 +228,7 @@ fn a_damaged_store_is_taken_up_again() {
 }
 
 #[test]
-fn other_folders_that_commands_may_write_are_covered_and_no_others() {
+fn other_directories_that_commands_may_write_are_covered_and_no_others() {
     let outside = tempfile::tempdir().unwrap();
     let outside = outside.path().canonicalize().unwrap();
     let (covered, other) = (outside.join("covered"), outside.join("other"));

@@ -20,7 +20,7 @@ use super::super::{History, Keeper, Manner, Report, Settings, Wanted};
 use crate::samples;
 
 pub(super) struct Rig {
-    folder: Rc<tempfile::TempDir>,
+    directory: Rc<tempfile::TempDir>,
     settings: Settings,
     keeper: Keeper,
     log: RefCell<Vec<Event>>,
@@ -32,12 +32,12 @@ impl Rig {
     }
 
     pub(super) fn with_limits(max_file: u64, max_total: u64) -> Self {
-        let folder = Rc::new(tempfile::tempdir().unwrap());
-        let base = folder.path().canonicalize().unwrap();
+        let directory = Rc::new(tempfile::tempdir().unwrap());
+        let base = directory.path().canonicalize().unwrap();
         fs::create_dir(base.join("work")).unwrap();
         let root = base.join("work");
         let settings = Settings {
-            folder: base.join("store"),
+            directory: base.join("store"),
             tracker: Arc::new(ChangeTracker::new(root.clone())),
             root,
             others: Vec::new(),
@@ -46,42 +46,42 @@ impl Rig {
             is_confined: true,
             refuses: |_| None,
         };
-        Self::made(folder, settings, "sample", Vec::new())
+        Self::made(directory, settings, "sample", Vec::new())
     }
 
     fn made(
-        folder: Rc<tempfile::TempDir>,
+        directory: Rc<tempfile::TempDir>,
         settings: Settings,
         session: &str,
         log: Vec<Event>,
     ) -> Self {
         let keeper = Keeper::new(settings.clone(), SessionId::parse(session).unwrap());
-        Self { folder, settings, keeper, log: RefCell::new(log) }
+        Self { directory, settings, keeper, log: RefCell::new(log) }
     }
 
-    /// The same with another folder that commands may write.
-    pub(super) fn with_other(mut self, folder: &Path) -> Self {
-        self.settings.others.push(folder.to_owned());
-        Self::made(self.folder, self.settings, "sample", Vec::new())
+    /// The same with another directory that commands may write.
+    pub(super) fn with_other(mut self, directory: &Path) -> Self {
+        self.settings.others.push(directory.to_owned());
+        Self::made(self.directory, self.settings, "sample", Vec::new())
     }
 
     /// Another session in the same workspace.
     pub(super) fn another(&self, session: &str) -> Self {
-        Self::made(Rc::clone(&self.folder), self.settings.clone(), session, Vec::new())
+        Self::made(Rc::clone(&self.directory), self.settings.clone(), session, Vec::new())
     }
 
     /// The same session in another process.
     pub(super) fn restarted(&self) -> Self {
         let log = self.log.borrow().clone();
-        Self::made(Rc::clone(&self.folder), self.settings.clone(), "sample", log)
+        Self::made(Rc::clone(&self.directory), self.settings.clone(), "sample", log)
     }
 
     pub(super) fn keeper(&self) -> &Keeper {
         &self.keeper
     }
 
-    pub(super) fn store_folder(&self) -> &Path {
-        &self.settings.folder
+    pub(super) fn store_directory(&self) -> &Path {
+        &self.settings.directory
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
@@ -100,8 +100,8 @@ impl Rig {
 
     /// Everything that is there.
     pub(super) fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-        fn visit(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
-            for entry in fs::read_dir(folder).unwrap() {
+        fn visit(directory: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+            for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
                 let metadata = path.symlink_metadata().unwrap();
                 let mode = metadata.permissions().mode();

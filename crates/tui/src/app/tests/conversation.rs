@@ -5,7 +5,7 @@ use crate::input::MouseKind;
 
 /// A turn with everything in it.
 pub(super) fn turn(stage: &mut Stage) {
-    stage.event(prompt("What is in this folder?"));
+    stage.event(prompt("What is in this directory?"));
     stage.event(What::RequestSent { round: 1 });
     stage.event(thinking("I should look first.\nThen answer."));
     stage.event(called("1", "Glob", json!({"pattern": "*.rs"})));

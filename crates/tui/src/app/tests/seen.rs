@@ -1,4 +1,4 @@
-//! What a person would otherwise miss, or be misled by.
+//! What a user would otherwise miss, or be misled by.
 
 use contract::tool::SUBJECT;
 

@@ -18,8 +18,8 @@ def glossary():
     return {
         "name": "glossary",
         "description": "Collects the words of this project that need an explanation",
-        "args": "[folder]",
-        "body": "Collect the terms in {{args}} ({{cwd}} if no folder is named) that a newcomer would not know. "
+        "args": "[directory]",
+        "body": "Collect the terms in {{args}} ({{cwd}} if no directory is named) that a newcomer would not know. "
         "Explain each in one sentence.",
     }
 

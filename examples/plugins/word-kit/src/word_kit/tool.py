@@ -14,13 +14,13 @@ class WordCount(Tool):
 
     @property
     def description(self):
-        return "Count how often words occur in the text files below a folder"
+        return "Count how often words occur in the text files below a directory"
 
     @property
     def input_schema(self):
         words = {"type": "array", "items": {"type": "string"}, "description": "The words to count"}
-        folder = {"type": "string", "description": "Where to look; the working directory by default"}
-        return {"type": "object", "properties": {"words": words, "folder": folder}, "required": ["words"]}
+        directory = {"type": "string", "description": "Where to look; the working directory by default"}
+        return {"type": "object", "properties": {"words": words, "directory": directory}, "required": ["words"]}
 
     @property
     def requires_permission(self):
@@ -28,7 +28,7 @@ class WordCount(Tool):
 
     async def execute(self, input):
         counts = collections.Counter()
-        for path in pathlib.Path(input.get("folder", ".")).rglob("*"):
+        for path in pathlib.Path(input.get("directory", ".")).rglob("*"):
             if path.is_file() and not any(part.startswith(".") for part in path.parts):
                 text = path.read_text(encoding="utf-8", errors="ignore").lower()
                 counts.update(re.findall(r"\w+", text))

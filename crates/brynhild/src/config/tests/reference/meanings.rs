@@ -1,12 +1,12 @@
 //! What each key of the configuration is for, in the words of the manual.
 
-/// Keys with their meanings; `NAME` stands for a name of the person's choice.
+/// Keys with their meanings; `NAME` stands for a name of the user's choice.
 pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("version", "The form of this file"),
     ("openrouter_api_key", "The key for OpenRouter; `OPENROUTER_API_KEY` in the environment wins"),
     ("dangerously_skip_permissions", "The same as `behavior.mode: yolo`; a variable cannot set it"),
     ("dangerously_skip_sandbox", "Commands run unconfined; a variable cannot set it"),
-    ("allow_home_directory", "A home or a system folder may be a project"),
+    ("allow_home_directory", "A home or a system directory may be a project"),
     ("log_file", "All conversation logs go to the end of this file"),
     (
         "models.default",
@@ -87,9 +87,12 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("sandbox.allowed_paths", "Further places that commands and tools may write"),
     ("sandbox.read_paths", "Further places that they may read"),
     ("logging.enabled", "Conversations are logged"),
-    ("logging.dir", "Where to; `brynhild-logs-USER` in the folder for temporary files where null"),
+    (
+        "logging.dir",
+        "Where to; `brynhild-logs-USER` in the directory for temporary files where null",
+    ),
     ("logging.level", "`debug` adds rulings; `warning` and `error` leave lesser notices out"),
-    ("logging.private", "The folder is closed to others"),
+    ("logging.private", "The directory is closed to others"),
     ("logging.raw_payloads", "Also log what goes over the wire, without keys; `brynhild logs raw`"),
     ("session.auto_save", "Sessions are kept"),
     (
@@ -99,7 +102,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("undo.enabled", "What files held before a turn is kept, so that it can be undone"),
     ("undo.max_file_mb", "Megabytes of the largest file that is kept"),
     ("undo.max_total_mb", "Megabytes that are kept for one workspace; the oldest turns go first"),
-    ("plugins.search_paths", "Further folders of plugins, or plugins' own folders"),
+    ("plugins.search_paths", "Further directories of plugins, or plugins' own directories"),
     ("plugins.enabled.NAME", "Whether a plugin is on; off wins wherever it is said"),
     (
         "plugins.python",

@@ -78,7 +78,7 @@ class Settings(Section):
 
     @property
     def project_root(self):
-        """The project's folder."""
+        """The project's directory."""
         import pathlib
 
         from brynhild import _surroundings

@@ -7,10 +7,10 @@ import sys as _sys
 import warnings as _warnings
 
 
-def load_classes(folder, plugin_name, kind, base, attribute):
-    """(file stem, class) for every file of a folder that has one; a failing file costs a warning."""
-    folder = _pathlib.Path(folder)
-    for file in sorted(folder.glob("*.py")) if folder.is_dir() else ():
+def load_classes(directory, plugin_name, kind, base, attribute):
+    """(file stem, class) for every file of a directory that has one; a failing file costs a warning."""
+    directory = _pathlib.Path(directory)
+    for file in sorted(directory.glob("*.py")) if directory.is_dir() else ():
         if file.name.startswith("_"):
             continue
         name = "brynhild_plugins.%s.%s.%s" % (plugin_name, kind, file.stem)

@@ -69,7 +69,7 @@ class Command:
         return self.frontmatter.args
 
     def render(self, args: str = "", **context) -> str:
-        """The template with the environment, the arguments, the folder and the context filled in, in this order."""
+        """The template with the environment, the arguments, the directory and the context filled in, in this order."""
         text = _ENVIRONMENT.sub(lambda found: _os.environ.get(found.group(1), ""), self.body)
         text = text.replace("{{args}}", args)
         text = text.replace("{{cwd}}", str(context.pop("cwd", None) or _os.getcwd()))
@@ -103,15 +103,15 @@ def load_command(path, plugin_name: str = "") -> Command:
 
 
 class CommandLoader:
-    """Reads the commands of folders."""
+    """Reads the commands of directories."""
 
     def load_from_directory(self, path, plugin_name: str = "") -> dict[str, Command]:
-        """All commands of a folder by their names; a file that cannot be read is left out with a warning."""
+        """All commands of a directory by their names; a file that cannot be read is left out with a warning."""
         import warnings
 
         commands: dict[str, Command] = {}
-        folder = _pathlib.Path(path)
-        for file in sorted(folder.glob("*.md")) if folder.is_dir() else ():
+        directory = _pathlib.Path(path)
+        for file in sorted(directory.glob("*.md")) if directory.is_dir() else ():
             try:
                 command = load_command(file, plugin_name)
             except (ValueError, OSError) as error:

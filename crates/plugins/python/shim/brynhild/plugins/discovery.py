@@ -1,4 +1,4 @@
-"""Finds plugins in folders."""
+"""Finds plugins in directories."""
 from __future__ import annotations
 
 import os as _os
@@ -20,14 +20,14 @@ def get_project_plugins_path(project_root) -> _pathlib.Path:
 
 
 class PluginDiscovery:
-    """Looks through the folders of plugins; of two with one name the later is kept."""
+    """Looks through the directories of plugins; of two with one name the later is kept."""
 
     def __init__(self, project_root=None, search_paths=None) -> None:
         self.project_root = project_root
         self._search_paths = search_paths
 
     def get_search_paths(self) -> list[_pathlib.Path]:
-        """The folders, lowest precedence first."""
+        """The directories, lowest precedence first."""
         if self._search_paths is not None:
             return [_pathlib.Path(path) for path in self._search_paths]
         listed = _os.environ.get("BRYNHILD_PLUGIN_PATH", "").split(_os.pathsep)
@@ -42,14 +42,14 @@ class PluginDiscovery:
 
         found: dict[str, Plugin] = {}
         for path in self.get_search_paths():
-            folders = [path] if (path / MANIFEST_NAME).is_file() else sorted(path.iterdir()) if path.is_dir() else []
-            for folder in folders:
-                if not (folder / MANIFEST_NAME).is_file():
+            directories = [path] if (path / MANIFEST_NAME).is_file() else sorted(path.iterdir()) if path.is_dir() else []
+            for directory in directories:
+                if not (directory / MANIFEST_NAME).is_file():
                     continue
                 try:
-                    plugin = Plugin(load_manifest(folder), folder.resolve())
+                    plugin = Plugin(load_manifest(directory), directory.resolve())
                 except (ValueError, OSError) as error:
-                    warnings.warn("plugin %s is left out: %s" % (folder, error), stacklevel=2)
+                    warnings.warn("plugin %s is left out: %s" % (directory, error), stacklevel=2)
                     continue
                 found[plugin.name] = plugin
         return found

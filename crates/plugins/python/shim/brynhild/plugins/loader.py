@@ -1,4 +1,4 @@
-"""Reads one plugin's folder and checks that it holds what its manifest says."""
+"""Reads one plugin's directory and checks that it holds what its manifest says."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -13,22 +13,22 @@ class PluginLoadError(Exception):
 
 
 class PluginLoader:
-    """Loads plugins from their folders."""
+    """Loads plugins from their directories."""
 
     def load(self, path) -> Plugin:
-        """The plugin in a folder."""
-        folder = _pathlib.Path(path)
-        if not folder.is_dir():
-            raise PluginLoadError("Plugin directory not found: %s" % folder)
+        """The plugin in a directory."""
+        directory = _pathlib.Path(path)
+        if not directory.is_dir():
+            raise PluginLoadError("Plugin directory not found: %s" % directory)
         try:
-            return Plugin(load_manifest(folder), folder)
+            return Plugin(load_manifest(directory), directory)
         except FileNotFoundError as error:
             raise PluginLoadError(str(error)) from error
         except ValueError as error:
-            raise PluginLoadError("Invalid plugin manifest in %s: %s" % (folder, error)) from error
+            raise PluginLoadError("Invalid plugin manifest in %s: %s" % (directory, error)) from error
 
     def validate(self, path) -> list[str]:
-        """What the manifest declares and the folder lacks."""
+        """What the manifest declares and the directory lacks."""
         plugin = self.load(path)
         manifest = plugin.manifest
         warnings = []

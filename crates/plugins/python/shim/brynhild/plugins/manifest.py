@@ -81,12 +81,12 @@ class Plugin:
 
     @property
     def commands_path(self) -> _pathlib.Path:
-        """The folder of its commands."""
+        """The directory of its commands."""
         return _pathlib.Path(self.path) / "commands"
 
     @property
     def tools_path(self) -> _pathlib.Path:
-        """The folder of its tools."""
+        """The directory of its tools."""
         return _pathlib.Path(self.path) / "tools"
 
     @property
@@ -96,17 +96,17 @@ class Plugin:
 
     @property
     def skills_path(self) -> _pathlib.Path:
-        """The folder of its skills."""
+        """The directory of its skills."""
         return _pathlib.Path(self.path) / "skills"
 
     @property
     def providers_path(self) -> _pathlib.Path:
-        """The folder of its providers."""
+        """The directory of its providers."""
         return _pathlib.Path(self.path) / "providers"
 
     @property
     def rules_path(self) -> _pathlib.Path:
-        """The folder of its rules."""
+        """The directory of its rules."""
         return _pathlib.Path(self.path) / "rules"
 
     def has_commands(self) -> bool:
@@ -151,7 +151,7 @@ class Plugin:
 
 
 def load_manifest(path) -> PluginManifest:
-    """The manifest in a plugin's folder, or in the file itself."""
+    """The manifest in a plugin's directory, or in the file itself."""
     from brynhild._frontmatter import load_yaml
 
     path = _pathlib.Path(path)

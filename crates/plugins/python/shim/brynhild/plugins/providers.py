@@ -1,4 +1,4 @@
-"""Loads the providers in a plugin's folder, and keeps those that are known by name."""
+"""Loads the providers in a plugin's directory, and keeps those that are known by name."""
 from __future__ import annotations
 
 from brynhild.api.base import LLMProvider

@@ -9,7 +9,7 @@ RULE_FILES = ["AGENTS.md", ".cursorrules", "rules.md", ".brynhild/rules.md", "CL
 
 
 class RulesManager:
-    """Finds rule files from the root of the file system down to a folder, those of the person first."""
+    """Finds rule files from the root of the file system down to a directory, those of the person first."""
 
     def __init__(self, project_root=None, include_global: bool = True) -> None:
         self.project_root = _pathlib.Path(project_root or _pathlib.Path.cwd())
@@ -21,8 +21,8 @@ class RulesManager:
         if self._include_global:
             found += sorted((_pathlib.Path.home() / ".config" / "brynhild" / "rules").glob("*.md"))
         root = self.project_root.resolve()
-        for folder in [*reversed(root.parents), root]:
-            found += [folder / name for name in RULE_FILES if (folder / name).is_file()]
+        for directory in [*reversed(root.parents), root]:
+            found += [directory / name for name in RULE_FILES if (directory / name).is_file()]
         return found
 
     def load_rules(self) -> str:

@@ -1,4 +1,4 @@
-"""Loads the tools in a plugin's folder."""
+"""Loads the tools in a plugin's directory."""
 from __future__ import annotations
 
 from brynhild.plugins._modules import load_classes

@@ -13,12 +13,12 @@ class ProfileCollisionError(Exception):
 
 
 class ProfileManager:
-    """Profiles by name: the default one, those of a folder, those that are registered."""
+    """Profiles by name: the default one, those of a directory, those that are registered."""
 
     def __init__(self, profiles_dir=None) -> None:
         self._profiles = {"default": ModelProfile("default", description="Suits any model")}
-        folder = _pathlib.Path(profiles_dir) if profiles_dir is not None else None
-        for file in sorted(folder.glob("*.yaml")) if folder is not None and folder.is_dir() else ():
+        directory = _pathlib.Path(profiles_dir) if profiles_dir is not None else None
+        for file in sorted(directory.glob("*.yaml")) if directory is not None and directory.is_dir() else ():
             self._read(file)
 
     def register(self, profile: ModelProfile) -> None:

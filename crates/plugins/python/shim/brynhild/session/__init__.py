@@ -117,7 +117,7 @@ class Session:
 
 
 class SessionManager:
-    """Conversations in one folder."""
+    """Conversations in one directory."""
 
     def __init__(self, sessions_dir) -> None:
         self.sessions_dir = _pathlib.Path(sessions_dir)

@@ -1,4 +1,4 @@
-"""Finds skills in folders."""
+"""Finds skills in directories."""
 from __future__ import annotations
 
 import os as _os
@@ -10,14 +10,14 @@ __all__ = ["SkillDiscovery"]
 
 
 class SkillDiscovery:
-    """Looks through folders of skills; of two with one name the later is kept."""
+    """Looks through directories of skills; of two with one name the later is kept."""
 
     def __init__(self, project_root=None, search_paths=None) -> None:
         self.project_root = project_root
         self._search_paths = search_paths
 
     def get_search_paths(self) -> list[tuple[_pathlib.Path, str]]:
-        """(folder, source), lowest precedence first."""
+        """(directory, source), lowest precedence first."""
         if self._search_paths is not None:
             return [(_pathlib.Path(path), "custom") for path in self._search_paths]
         listed = _os.environ.get("BRYNHILD_SKILL_PATH", "").split(_os.pathsep)
@@ -33,13 +33,13 @@ class SkillDiscovery:
 
         found: dict[str, Skill] = {}
         for path, source in self.get_search_paths():
-            for folder in sorted(path.iterdir()) if path.is_dir() else ():
-                if not (folder / SKILL_FILE).is_file():
+            for directory in sorted(path.iterdir()) if path.is_dir() else ():
+                if not (directory / SKILL_FILE).is_file():
                     continue
                 try:
-                    skill = load_skill(folder, source)
+                    skill = load_skill(directory, source)
                 except (ValueError, OSError) as error:
-                    warnings.warn("skill %s is left out: %s" % (folder, error), stacklevel=2)
+                    warnings.warn("skill %s is left out: %s" % (directory, error), stacklevel=2)
                     continue
                 found[skill.name] = skill
         return found

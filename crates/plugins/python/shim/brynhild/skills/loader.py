@@ -12,11 +12,11 @@ class SkillLoader:
     """Reads skills and their references."""
 
     def load(self, path, source: str = "project") -> Skill:
-        """The skill in a folder."""
+        """The skill in a directory."""
         return load_skill(path, source)
 
     def load_reference(self, skill: Skill, name: str) -> str:
-        """The text of a reference; ValueError when it lies outside the skill's folder."""
+        """The text of a reference; ValueError when it lies outside the skill's directory."""
         root = _pathlib.Path(skill.path).resolve()
         candidates = [(root / "references" / name).resolve(), (root / name).resolve()]
         for file in candidates:

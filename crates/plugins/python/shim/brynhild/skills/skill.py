@@ -1,4 +1,4 @@
-"""A skill: a folder with SKILL.md, references and scripts."""
+"""A skill: a directory with SKILL.md, references and scripts."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -129,16 +129,16 @@ def parse_skill_markdown(content: str) -> tuple[SkillFrontmatter, str]:
 
 
 def load_skill(skill_dir, source: str = "project") -> Skill:
-    """The skill in a folder."""
-    folder = _pathlib.Path(skill_dir)
-    file = folder / SKILL_FILE
+    """The skill in a directory."""
+    directory = _pathlib.Path(skill_dir)
+    file = directory / SKILL_FILE
     if not file.is_file():
-        raise FileNotFoundError("SKILL.md not found in %s" % folder)
+        raise FileNotFoundError("SKILL.md not found in %s" % directory)
     frontmatter, body = parse_skill_markdown(file.read_text(encoding="utf-8"))
-    return Skill(frontmatter, body, folder, source)
+    return Skill(frontmatter, body, directory, source)
 
 
-def _files(folder, pattern):
-    if not folder.is_dir():
+def _files(directory, pattern):
+    if not directory.is_dir():
         return []
-    return sorted(file for file in folder.glob(pattern) if file.is_file() and not file.name.startswith("."))
+    return sorted(file for file in directory.glob(pattern) if file.is_file() and not file.name.startswith("."))

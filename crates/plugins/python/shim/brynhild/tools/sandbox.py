@@ -45,7 +45,7 @@ class PathValidationError(Exception):
 
 @record(allowed_paths=list)
 class SandboxConfig:
-    """The folders that are open, and whether the network is."""
+    """The directories that are open, and whether the network is."""
 
     project_root: _pathlib.Path
     allowed_paths: list[_pathlib.Path]
@@ -68,10 +68,10 @@ class SandboxConfig:
         return cls(base_dir or settings.project_root, extra, bool(settings.sandbox.get("allow_network")))
 
     def get_allowed_directories(self) -> list[_pathlib.Path]:
-        """The project, the temporary folders, and what was added."""
+        """The project, the temporary directories, and what was added."""
         temporary = ("/tmp", "/private/tmp", _tempfile.gettempdir())
-        folders = [self.project_root, *map(_pathlib.Path, temporary), *self.allowed_paths]
-        return [folder.expanduser().resolve() for folder in folders]
+        directories = [self.project_root, *map(_pathlib.Path, temporary), *self.allowed_paths]
+        return [directory.expanduser().resolve() for directory in directories]
 
 
 def check_read_path(path, config: SandboxConfig) -> None:
@@ -93,7 +93,7 @@ def check_write_path(path, config: SandboxConfig) -> None:
     protected = _within(resolved, _blocked(_READ_BLOCKED) + _blocked(_WRITE_BLOCKED))
     where = "in a protected location" if protected else "outside allowed directories"
     raise PathValidationError(
-        "Write access denied: %s is %s. Writes go to the project, the temporary folder or sandbox.allowed_paths."
+        "Write access denied: %s is %s. Writes go to the project, the temporary directory or sandbox.allowed_paths."
         % (path, where)
     )
 
@@ -122,8 +122,8 @@ def _resolve(path, base):
         raise PathValidationError("Invalid path: %s: %s" % (path, error)) from error
 
 
-def _within(path, folders):
-    return any(path == folder or folder in path.parents for folder in folders)
+def _within(path, directories):
+    return any(path == directory or directory in path.parents for directory in directories)
 
 
 def _blocked(table):

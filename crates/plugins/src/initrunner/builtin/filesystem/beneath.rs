@@ -1,4 +1,4 @@
-//! Opens and writes what lies beneath a folder. No step of a path is a symbolic link, also where one
+//! Opens and writes what lies beneath a directory. No step of a path is a symbolic link, also where one
 //! appears between the look and the deed, and nothing but regular files is opened.
 
 use std::fs::File;
@@ -14,18 +14,19 @@ use super::super::cut;
 
 /// Bytes of a file that are read.
 const READ: usize = 1 << 20;
-/// Entries of a folder that are listed.
+/// Entries of a directory that are listed.
 const LISTED: usize = 2000;
 
-const FOLDER: OFlags = STEP.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    STEP.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A step needs the right to pass through a folder, not to list it, where the system can say so.
+/// A step needs the right to pass through a directory, not to list it, where the system can say so.
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const STEP: OFlags = OFlags::RDONLY;
 
-/// What is to happen with folders that do not exist.
+/// What is to happen with directories that do not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Make,
@@ -35,9 +36,9 @@ enum Missing {
 /// The text of a file.
 pub(super) fn read(root: &Path, path: &Path) -> Result<String, String> {
     let name = path.file_name().ok_or("it is no file")?;
-    let folder = folder(root, parent(path), Missing::Fail).map_err(said)?;
+    let directory = directory(root, parent(path), Missing::Fail).map_err(said)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = system::openat(&folder, name, flags, Mode::empty()).map_err(said)?;
+    let file = system::openat(&directory, name, flags, Mode::empty()).map_err(said)?;
     let file = File::from(file);
     if !file.metadata().map_err(said)?.is_file() {
         return Err(String::from("it is no regular file"));
@@ -56,13 +57,13 @@ pub(super) fn read(root: &Path, path: &Path) -> Result<String, String> {
     Ok(if is_cut { cut(text, READ) } else { text.to_owned() })
 }
 
-/// The names in a folder, one a line, those of folders with a slash behind.
+/// The names in a directory, one a line, those of directories with a slash behind.
 pub(super) fn list(root: &Path, path: &Path) -> Result<String, String> {
-    let folder = folder(root, path, Missing::Fail).map_err(said)?;
+    let directory = directory(root, path, Missing::Fail).map_err(said)?;
     let mut names = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = system::openat(&folder, ".", flags, Mode::empty()).map_err(said)?;
-    for entry in Dir::read_from(&folder).map_err(said)? {
+    let directory = system::openat(&directory, ".", flags, Mode::empty()).map_err(said)?;
+    for entry in Dir::read_from(&directory).map_err(said)? {
         let entry = entry.map_err(said)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name == "." || name == ".." {
@@ -84,8 +85,8 @@ pub(super) fn list(root: &Path, path: &Path) -> Result<String, String> {
 pub(super) fn write(root: &Path, path: &Path, content: &[u8]) -> Result<(), String> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or("it is no file")?;
-    let folder = folder(root, parent(path), Missing::Make).map_err(said)?;
-    let before = match system::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+    let directory = directory(root, parent(path), Missing::Make).map_err(said)?;
+    let before = match system::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => Some(found),
         Ok(_) => return Err(String::from("it is no regular file")),
         Err(Errno::NOENT) => None,
@@ -96,12 +97,12 @@ pub(super) fn write(root: &Path, path: &Path, content: &[u8]) -> Result<(), Stri
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // What exists keeps its mode, which may be private; what is made gets the usual one.
     let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
-    let file = system::openat(&folder, &temporary, flags, mode).map_err(said)?;
+    let file = system::openat(&directory, &temporary, flags, mode).map_err(said)?;
     let written = fill(File::from(file), before.map(|it| it.st_mode), content)
-        .and_then(|()| Ok(system::renameat(&folder, &temporary, &folder, name)?));
+        .and_then(|()| Ok(system::renameat(&directory, &temporary, &directory, name)?));
     if written.is_err() {
         // The first error says what went wrong; a temporary file that stays does no harm.
-        let _ = system::unlinkat(&folder, &temporary, AtFlags::empty());
+        let _ = system::unlinkat(&directory, &temporary, AtFlags::empty());
     }
     written.map_err(said)
 }
@@ -118,31 +119,31 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// Opens a folder one step at a time from `/`: a command may have put a link in the place of the root, too.
-fn folder(root: &Path, path: &Path, missing: Missing) -> io::Result<OwnedFd> {
-    let mut folder = system::open("/", FOLDER, Mode::empty())?;
+/// Opens a directory one step at a time from `/`: a command may have put a link in the place of the root, too.
+fn directory(root: &Path, path: &Path, missing: Missing) -> io::Result<OwnedFd> {
+    let mut directory = system::open("/", DIRECTORY, Mode::empty())?;
     for name in root.strip_prefix("/").unwrap_or(root) {
-        folder = system::openat(&folder, name, FOLDER, Mode::empty())?;
+        directory = system::openat(&directory, name, DIRECTORY, Mode::empty())?;
     }
     for name in path {
-        folder = match system::openat(&folder, name, FOLDER, Mode::empty()) {
+        directory = match system::openat(&directory, name, DIRECTORY, Mode::empty()) {
             Err(Errno::NOENT) if missing == Missing::Make => {
-                match system::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+                match system::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
-                system::openat(&folder, name, FOLDER, Mode::empty())?
+                system::openat(&directory, name, DIRECTORY, Mode::empty())?
             }
             other => other?,
         };
     }
-    Ok(folder)
+    Ok(directory)
 }
 
 fn said(error: impl Into<io::Error>) -> String {
     let error = error.into();
     match error.kind() {
-        io::ErrorKind::NotFound => String::from("there is no such file or folder"),
+        io::ErrorKind::NotFound => String::from("there is no such file or directory"),
         io::ErrorKind::PermissionDenied => String::from("permission denied"),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             String::from("it is a symbolic link")

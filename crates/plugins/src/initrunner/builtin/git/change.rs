@@ -143,7 +143,7 @@ impl Tool for GitChange {
         let action = |words: &Vec<String>| {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             let command = format!("git {}", words.join(" "));
-            Action::Run { command, cwd: self.repository.folder.clone() }
+            Action::Run { command, cwd: self.repository.directory.clone() }
         };
         Ok(commands.iter().map(action).collect())
     }
@@ -162,7 +162,7 @@ impl Tool for GitChange {
             let program = Program {
                 path: "git".into(),
                 args: words.into_iter().map(Into::into).collect(),
-                cwd: self.repository.folder.clone(),
+                cwd: self.repository.directory.clone(),
                 input: Vec::new(),
                 limits,
             };

@@ -49,7 +49,7 @@ pub(super) const ALL: [Look; 7] = [
                 &json!({
                     "ref": {"type": "string", "default": "", "description": "A commit, branch or range"},
                     "staged": {"type": "boolean", "default": false},
-                    "path": {"type": "string", "default": "", "description": "Only this file or folder"},
+                    "path": {"type": "string", "default": "", "description": "Only this file or directory"},
                 }),
                 &[],
             )
@@ -100,8 +100,7 @@ pub(super) const ALL: [Look; 7] = [
         name: "git_list_files",
         description: "List the files that git knows.",
         schema: || {
-            let path =
-                json!({"type": "string", "default": "", "description": "Only below this folder"});
+            let path = json!({"type": "string", "default": "", "description": "Only below this directory"});
             object(&json!({"path": path}), &[])
         },
         words: |args| {

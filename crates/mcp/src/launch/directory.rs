@@ -1,6 +1,6 @@
-//! The folder that a server's program is started in: the workspace, unless the program takes what it runs from
-//! there. Runners of packages prefer what is installed in their folder, and obey settings in it, as some interpreters
-//! do; Python looks there first for modules. So a clone could be run in the place of a server of the person's own, with
+//! The directory that a server's program is started in: the workspace, unless the program takes what it runs from
+//! there. Runners of packages prefer what is installed in their directory, and obey settings in it, as some interpreters
+//! do; Python looks there first for modules. So a clone could be run in the place of a server of the user's own, with
 //! its keys.
 
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ const TAKING: [(&str, &[&str]); 14] = [
     ("yarn", &["dlx", "exec"]), ("uv", &["tool", "run"]), ("pipx", &["run"]), ("deno", &["npm:", "jsr:"]),
     ("bun", &[]), ("tsx", &[]), ("ts-node", &[]), ("cargo", &[]),
 ];
-/// Words by which `uv` takes it from another folder, or from none.
+/// Words by which `uv` takes it from another directory, or from none.
 const ELSEWHERE: [&str; 3] = ["--directory", "--no-project", "--project"];
 
-/// Where a server's program runs; `data` is the folder of its own.
-pub(crate) fn working_folder(
+/// Where a server's program runs; `data` is the directory of its own.
+pub(crate) fn working_directory(
     (server, program): (&Server, &Program),
     surroundings: &Surroundings,
     data: &Path,
@@ -61,7 +61,7 @@ pub(crate) fn arguments((server, program): (&Server, &Program), workspace: &Path
     program.args.iter().map(meant).collect()
 }
 
-/// Whether a word is a path from the folder that one is in.
+/// Whether a word is a path from the directory that one is in.
 fn is_from_here(word: &str) -> bool {
     [".", ".."].contains(&word) || word.starts_with("./") || word.starts_with("../")
 }
@@ -69,12 +69,12 @@ fn is_from_here(word: &str) -> bool {
 /// Whether a program is kept from starting in the workspace.
 fn is_apart(server: &Server, program: &Program) -> bool {
     let is_free = program.cwd.is_none() && server.scope != Scope::Project;
-    is_free && takes_from_folder(program)
+    is_free && takes_from_directory(program)
 }
 
-/// Whether a program takes what it runs from the folder that it is started in. Words of a script for a shell count
+/// Whether a program takes what it runs from the directory that it is started in. Words of a script for a shell count
 /// as well, and so does every word that looks like one of them.
-fn takes_from_folder(program: &Program) -> bool {
+fn takes_from_directory(program: &Program) -> bool {
     let words = std::iter::once(&program.command).chain(&program.args);
     let words: Vec<&str> = words.flat_map(|word| word.split(is_end)).collect();
     let names = words.iter().map(|word| word.rsplit('/').next().unwrap_or_default());
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_around_in_its_folder_is_known_by_its_words() {
+    fn what_looks_around_in_its_directory_is_known_by_its_words() {
         for (line, takes) in [
             ("npx -y server@1.2.3", true),
             ("/usr/bin/npx -y server@1.2.3", true),
@@ -151,7 +151,7 @@ mod tests {
             let args = words.chain((!script.is_empty()).then(|| script.to_owned())).collect();
             let (env, inherited) = (BTreeMap::new(), Vec::new());
             let program = Program { command, args, env, inherited, cwd: None };
-            assert_eq!(takes_from_folder(&program), takes, "{line} {script}");
+            assert_eq!(takes_from_directory(&program), takes, "{line} {script}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A skill's folder, read leniently: what can be understood is taken, the rest is reported.
+//! A skill's directory, read leniently: what can be understood is taken, the rest is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const TOO_LONG: &str = "is longer than 64 characters";
 /// Characters a description may have.
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
-/// Reads the skill in a folder, which lies in a canonical one; none where the path is no folder with
+/// Reads the skill in a directory, which lies in a canonical one; none where the path is no directory with
 /// a `SKILL.md`.
 pub(super) fn load(
     entry: &Path,
@@ -28,41 +28,41 @@ pub(super) fn load(
     boundary: Boundary<'_>,
     blocks: &mut Blocks,
 ) -> Result<Option<(Skill, Vec<Problem>)>, Problem> {
-    let Ok(folder) = files::resolved(entry) else {
+    let Ok(directory) = files::resolved(entry) else {
         return Err(Refusal::Dangling.problem(entry));
     };
-    if !folder.is_dir() {
+    if !directory.is_dir() {
         return Ok(None);
     }
-    if !boundary.holds(&folder) {
-        return Err(Refusal::Outside(folder).problem(entry));
+    if !boundary.holds(&directory) {
+        return Err(Refusal::Outside(directory).problem(entry));
     }
-    let Some(file) = skill_file(&folder) else {
+    let Some(file) = skill_file(&directory) else {
         return Ok(None);
     };
-    if folder.to_str().is_none() {
+    if directory.to_str().is_none() {
         return Err(Problem::new(
             entry,
-            "the name of this skill's folder is not UTF-8",
-            "rename the folder",
+            "the name of this skill's directory is not UTF-8",
+            "rename the directory",
         ));
     }
-    let own_folder = [folder.clone()];
+    let own_directory = [directory.clone()];
     let inside = match boundary {
         Boundary::Anywhere => Boundary::Anywhere,
-        Boundary::Within(_) => Boundary::Within(&own_folder),
+        Boundary::Within(_) => Boundary::Within(&own_directory),
     };
     let text = read(&file, inside)?;
     let (mut skill, remarks) = parse(&text, &file, source, blocks)?;
-    skill.folder = Some(folder);
+    skill.directory = Some(directory);
     Ok(Some((skill, remarks)))
 }
 
-/// The file of a folder that makes it a skill.
-pub(super) fn skill_file(folder: &Path) -> Option<PathBuf> {
+/// The file of a directory that makes it a skill.
+pub(super) fn skill_file(directory: &Path) -> Option<PathBuf> {
     ["SKILL.md", "skill.md"]
         .into_iter()
-        .map(|name| folder.join(name))
+        .map(|name| directory.join(name))
         .find(|file| fs::symlink_metadata(file).is_ok())
 }
 
@@ -108,7 +108,7 @@ pub(super) fn parse(
             .map(|license| strip(license, file, &mut remarks)),
         allowed_tools: allowed_tools(&document, file, &mut remarks),
         body: document.body.to_owned(),
-        folder: None,
+        directory: None,
     };
     Ok((skill, remarks))
 }
@@ -163,14 +163,14 @@ fn name(
     file: &Path,
     remarks: &mut Vec<Problem>,
 ) -> Result<String, Problem> {
-    let folder = file.parent().and_then(Path::file_name);
-    let folder = folder.unwrap_or_default().to_string_lossy().into_owned();
+    let directory = file.parent().and_then(Path::file_name);
+    let directory = directory.unwrap_or_default().to_string_lossy().into_owned();
     let name = match document.keys.get("name") {
         Some(Value::String(name)) => name.clone(),
         Some(Value::Null) | None => {
-            let what = format!("the skill has no `name`; its folder's is used: {folder}");
+            let what = format!("the skill has no `name`; its directory's is used: {directory}");
             remarks.push(Problem::new(file, what, "add `name:` to the front matter"));
-            folder.clone()
+            directory.clone()
         }
         Some(_) => {
             let what = format!("{}`name` is not text", document.place_of("name"));
@@ -187,13 +187,13 @@ fn name(
         remarks.push(problem);
         return Ok(name);
     }
-    if fault_of_name(&folder).is_some() {
+    if fault_of_name(&directory).is_some() {
         return Err(problem);
     }
-    problem.what.push_str("; its folder's is used: ");
-    problem.what.push_str(&folder);
+    problem.what.push_str("; its directory's is used: ");
+    problem.what.push_str(&directory);
     remarks.push(problem);
-    Ok(folder)
+    Ok(directory)
 }
 
 fn description(document: &Document<'_>, file: &Path) -> Result<String, Problem> {

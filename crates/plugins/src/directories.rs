@@ -1,5 +1,5 @@
-//! What lies in folders: looked at once in a run, however many ask, and kept between runs, so that a
-//! folder that has not changed costs one look at its times. Says nothing of what is in files, and
+//! What lies in directories: looked at once in a run, however many ask, and kept between runs, so that a
+//! directory that has not changed costs one look at its times. Says nothing of what is in files, and
 //! decides nothing about trust.
 
 use std::ffi::{OsStr, OsString};
@@ -19,15 +19,15 @@ use crate::stamp::{Look, Stamp};
 /// The form of the file; another one is not read.
 const FORMAT: u32 = 2;
 
-/// Entries of one folder that are looked at.
+/// Entries of one directory that are looked at.
 const ENTRIES: usize = 20_000;
 
-/// Folders above which those that nobody asked for in this run are dropped.
+/// Directories above which those that nobody asked for in this run are dropped.
 const KEPT: usize = 8192;
 
-/// What lies in folders. What was seen once holds until [`Folders::again`].
+/// What lies in directories. What was seen once holds until [`Directories::again`].
 #[derive(Debug, Default)]
-pub struct Folders {
+pub struct Directories {
     file: Option<PathBuf>,
     project: Option<PathBuf>,
     state: Mutex<State>,
@@ -41,7 +41,7 @@ struct State {
     is_changed: bool,
 }
 
-/// A folder as it was in an earlier run: the names in it, each after a letter for its kind, with a
+/// A directory as it was in an earlier run: the names in it, each after a letter for its kind, with a
 /// slash between them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept(Stamp, String);
@@ -49,10 +49,10 @@ struct Kept(Stamp, String);
 #[derive(Serialize, Deserialize)]
 struct Stored<T> {
     format: u32,
-    folders: T,
+    directories: T,
 }
 
-/// What lies in a folder.
+/// What lies in a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// By name, sorted.
@@ -61,7 +61,7 @@ pub(crate) struct Listing {
     pub(crate) is_cut: bool,
 }
 
-/// Something in a folder.
+/// Something in a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// Its name.
@@ -70,13 +70,13 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
 }
 
-/// What something in a folder is; of a link it is not said where it leads.
+/// What something in a directory is; of a link it is not said where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A regular file.
     File,
-    /// A folder.
-    Folder,
+    /// A directory.
+    Directory,
     /// A symbolic link.
     Link,
     /// A pipe, a socket, a device.
@@ -88,7 +88,7 @@ impl Kind {
         if found.is_symlink() {
             Self::Link
         } else if found.is_dir() {
-            Self::Folder
+            Self::Directory
         } else if found.is_file() {
             Self::File
         } else {
@@ -99,7 +99,7 @@ impl Kind {
     fn letter(self) -> char {
         match self {
             Self::File => 'f',
-            Self::Folder => 'd',
+            Self::Directory => 'd',
             Self::Link => 'l',
             Self::Other => 'o',
         }
@@ -108,7 +108,7 @@ impl Kind {
     fn from_letter(letter: u8) -> Option<Self> {
         match letter {
             b'f' => Some(Self::File),
-            b'd' => Some(Self::Folder),
+            b'd' => Some(Self::Directory),
             b'l' => Some(Self::Link),
             b'o' => Some(Self::Other),
             _ => None,
@@ -116,12 +116,12 @@ impl Kind {
     }
 }
 
-impl Folders {
+impl Directories {
     /// What is kept in a file; nothing where there is none that is any good. Nothing is kept of a
     /// `project`, which others can write to.
     pub fn load(file: Option<PathBuf>, project: Option<PathBuf>) -> Self {
         let stored = file.as_deref().and_then(stored::<Stored<HashMap<String, Kept>>>);
-        let kept = stored.filter(|it| it.format == FORMAT).map(|it| it.folders);
+        let kept = stored.filter(|it| it.format == FORMAT).map(|it| it.directories);
         let state = State { kept: kept.unwrap_or_default(), ..State::default() };
         Self { file, project, state: Mutex::new(state) }
     }
@@ -144,7 +144,7 @@ impl Folders {
             let State { kept, seen, .. } = &mut *state;
             kept.retain(|path, _| seen.contains_key(OsStr::new(path)));
         }
-        let written = Stored { format: FORMAT, folders: &state.kept };
+        let written = Stored { format: FORMAT, directories: &state.kept };
         if let Ok(bytes) = serde_json::to_vec(&written) {
             replace(file, &bytes);
         }
@@ -154,60 +154,64 @@ impl Folders {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What lies in a folder; nothing where there is none.
-    pub(crate) fn listing(&self, folder: &Path) -> io::Result<Arc<Listing>> {
+    /// What lies in a directory; nothing where there is none.
+    pub(crate) fn listing(&self, directory: &Path) -> io::Result<Arc<Listing>> {
         {
             let mut state = self.state();
-            if let Some(seen) = state.seen.get(folder.as_os_str()) {
+            if let Some(seen) = state.seen.get(directory.as_os_str()) {
                 return Ok(Arc::clone(seen));
             }
-            if state.is_known_absent(folder) {
-                return Ok(state.note(folder, Listing::default()));
+            if state.is_known_absent(directory) {
+                return Ok(state.note(directory, Listing::default()));
             }
         }
-        let found = match fs::metadata(folder) {
+        let found = match fs::metadata(directory) {
             Ok(found) if found.is_dir() => found,
-            Ok(_) => return Ok(self.state().note(folder, Listing::default())),
+            Ok(_) => return Ok(self.state().note(directory, Listing::default())),
             Err(error) if files::is_absence(&error) => {
-                return Ok(self.state().note(folder, Listing::default()));
+                return Ok(self.state().note(directory, Listing::default()));
             }
             Err(error) => return Err(error),
         };
         let (now, stamp) = (SystemTime::now(), Stamp::of(&Look::of(&found)));
-        if let Some(path) = folder.to_str().filter(|_| self.may_keep(folder)) {
+        if let Some(path) = directory.to_str().filter(|_| self.may_keep(directory)) {
             let mut state = self.state();
             let kept = state.kept.get(path).filter(|kept| kept.0 == stamp);
             if let Some(listing) = kept.and_then(Kept::listing) {
-                return Ok(state.note(folder, listing));
+                return Ok(state.note(directory, listing));
             }
         }
-        let listing = read(folder)?;
+        let listing = read(directory)?;
         let mut state = self.state();
-        let is_kept = self.may_keep(folder) && stamp.is_settled(now);
-        state.keep(folder, stamp, Some(&listing).filter(|_| is_kept));
-        Ok(state.note(folder, listing))
+        let is_kept = self.may_keep(directory) && stamp.is_settled(now);
+        state.keep(directory, stamp, Some(&listing).filter(|_| is_kept));
+        Ok(state.note(directory, listing))
     }
 
-    fn may_keep(&self, folder: &Path) -> bool {
+    fn may_keep(&self, directory: &Path) -> bool {
         self.file.is_some()
-            && !self.project.as_ref().is_some_and(|project| folder.starts_with(project))
+            && !self.project.as_ref().is_some_and(|project| directory.starts_with(project))
     }
 
-    /// The paths in a folder, sorted; at most `limit` of them, and whether there are more.
-    pub(crate) fn entries(&self, folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
-        let listing = self.listing(folder)?;
+    /// The paths in a directory, sorted; at most `limit` of them, and whether there are more.
+    pub(crate) fn entries(
+        &self,
+        directory: &Path,
+        limit: usize,
+    ) -> io::Result<(Vec<PathBuf>, bool)> {
+        let listing = self.listing(directory)?;
         let names = listing.entries.iter().take(limit);
-        let paths = names.map(|entry| folder.join(&entry.name)).collect();
+        let paths = names.map(|entry| directory.join(&entry.name)).collect();
         Ok((paths, listing.is_cut || listing.entries.len() > limit))
     }
 
-    /// What is at a path, as its folder says; nothing where there is nothing.
+    /// What is at a path, as its directory says; nothing where there is nothing.
     pub(crate) fn kind(&self, path: &Path) -> Option<Kind> {
         let listing = path.parent().zip(path.file_name());
-        let listing = listing.map(|(folder, name)| (self.listing(folder), name));
+        let listing = listing.map(|(directory, name)| (self.listing(directory), name));
         match listing {
             Some((Ok(listing), name)) if !listing.is_cut => listing.kind(name),
-            // Who may not list a folder may know a name in it.
+            // Who may not list a directory may know a name in it.
             _ => fs::symlink_metadata(path).ok().map(|found| Kind::of(found.file_type())),
         }
     }
@@ -217,12 +221,12 @@ impl Folders {
         self.kind(path).is_some()
     }
 
-    /// Whether there is anything of one of these names in a folder.
-    pub(crate) fn has_any(&self, folder: &Path, names: &[&str]) -> bool {
-        let listing = self.listing(folder).ok().filter(|listing| !listing.is_cut);
+    /// Whether there is anything of one of these names in a directory.
+    pub(crate) fn has_any(&self, directory: &Path, names: &[&str]) -> bool {
+        let listing = self.listing(directory).ok().filter(|listing| !listing.is_cut);
         names.iter().any(|name| match &listing {
             Some(listing) if !name.contains('/') => listing.kind(OsStr::new(name)).is_some(),
-            _ => self.has(&folder.join(name)),
+            _ => self.has(&directory.join(name)),
         })
     }
 
@@ -234,11 +238,11 @@ impl Folders {
         }
     }
 
-    /// Whether a path leads to a folder.
-    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+    /// Whether a path leads to a directory.
+    pub(crate) fn is_directory(&self, path: &Path) -> bool {
         match self.kind(path) {
             Some(Kind::Link) => path.is_dir(),
-            kind => kind == Some(Kind::Folder),
+            kind => kind == Some(Kind::Directory),
         }
     }
 
@@ -253,32 +257,32 @@ impl Folders {
         found
     }
 
-    /// A path in a folder that is canonical, canonical itself.
+    /// A path in a directory that is canonical, canonical itself.
     pub(crate) fn resolved(&self, path: &Path) -> io::Result<PathBuf> {
         match self.kind(path) {
-            Some(Kind::File | Kind::Folder | Kind::Other) => Ok(path.to_path_buf()),
+            Some(Kind::File | Kind::Directory | Kind::Other) => Ok(path.to_path_buf()),
             Some(Kind::Link) | None => fs::canonicalize(path),
         }
     }
 }
 
 impl State {
-    /// Whether the folder around it was seen, and has nothing of that name.
-    fn is_known_absent(&self, folder: &Path) -> bool {
-        let around = folder.parent().and_then(|around| self.seen.get(around.as_os_str()));
-        let around = around.filter(|around| !around.is_cut).zip(folder.file_name());
+    /// Whether the directory around it was seen, and has nothing of that name.
+    fn is_known_absent(&self, directory: &Path) -> bool {
+        let around = directory.parent().and_then(|around| self.seen.get(around.as_os_str()));
+        let around = around.filter(|around| !around.is_cut).zip(directory.file_name());
         around.is_some_and(|(around, name)| around.kind(name).is_none())
     }
 
-    fn note(&mut self, folder: &Path, listing: Listing) -> Arc<Listing> {
+    fn note(&mut self, directory: &Path, listing: Listing) -> Arc<Listing> {
         let listing = Arc::new(listing);
-        self.seen.insert(folder.as_os_str().to_owned(), Arc::clone(&listing));
+        self.seen.insert(directory.as_os_str().to_owned(), Arc::clone(&listing));
         listing
     }
 
     /// Keeps a listing for another run, or nothing in its place.
-    fn keep(&mut self, folder: &Path, stamp: Stamp, listing: Option<&Listing>) {
-        let Some(path) = folder.to_str() else { return };
+    fn keep(&mut self, directory: &Path, stamp: Stamp, listing: Option<&Listing>) {
+        let Some(path) = directory.to_str() else { return };
         if let Some(names) = listing.and_then(Listing::in_one_line) {
             self.kept.insert(path.to_owned(), Kept(stamp, names));
             self.is_changed = true;
@@ -325,9 +329,9 @@ impl Kept {
     }
 }
 
-fn read(folder: &Path) -> io::Result<Listing> {
+fn read(directory: &Path) -> io::Result<Listing> {
     let mut listing = Listing::default();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if listing.entries.len() == ENTRIES {
             listing.is_cut = true;

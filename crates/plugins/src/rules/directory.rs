@@ -7,29 +7,29 @@ use super::ENTRIES_LIMIT;
 use crate::claude::document;
 use crate::files;
 
-/// Where they lie, from a folder of the project.
+/// Where they lie, from a directory of the project.
 pub(super) const PLACE: &str = ".claude/rules";
 
-/// Folders that lie one within the other, at most.
+/// Directories that lie one within the other, at most.
 const DEPTH: usize = 8;
 
-/// The files below a folder, sorted. Folders behind links are not entered.
-pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+/// The files below a directory, sorted. Directories behind links are not entered.
+pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    collect(folder, DEPTH, &mut found);
+    collect(directory, DEPTH, &mut found);
     found
 }
 
-fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let Ok((entries, _)) = files::entries(folder, ENTRIES_LIMIT) else { return };
+fn collect(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok((entries, _)) = files::entries(directory, ENTRIES_LIMIT) else { return };
     for entry in entries {
         if found.len() == ENTRIES_LIMIT {
             return;
         }
-        let is_folder = entry.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if is_folder && depth > 0 {
+        let is_directory = entry.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if is_directory && depth > 0 {
             collect(&entry, depth - 1, found);
-        } else if !is_folder && entry.extension().is_some_and(|ending| ending == "md") {
+        } else if !is_directory && entry.extension().is_some_and(|ending| ending == "md") {
             found.push(entry);
         }
     }

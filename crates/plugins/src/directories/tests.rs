@@ -1,0 +1,121 @@
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use super::*;
+
+fn names(directories: &Directories, directory: &Path) -> Vec<String> {
+    let (paths, _) = directories.entries(directory, 100).unwrap();
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    paths.iter().map(name).collect()
+}
+
+/// Has everything that was seen count as old enough to be kept.
+fn settle(directories: &Directories) {
+    let mut state = directories.state();
+    let seen: Vec<_> = state.seen.iter().map(|(path, it)| (path.clone(), Arc::clone(it))).collect();
+    for (path, listing) in seen {
+        let path = PathBuf::from(path);
+        let stamp = Stamp::of(&Look::of(&fs::metadata(&path).unwrap()));
+        assert!(stamp.is_settled(SystemTime::now() + Duration::from_secs(5)));
+        state.keep(&path, stamp, Some(&listing));
+    }
+}
+
+#[test]
+fn a_directory_that_has_not_changed_is_not_read_again() {
+    let place = tempfile::tempdir().unwrap();
+    let (file, directory) = (place.path().join("kept.json"), place.path().join("directory"));
+    fs::create_dir_all(directory.join("sub")).unwrap();
+    fs::write(directory.join("a"), "").unwrap();
+    symlink("a", directory.join("link")).unwrap();
+    let first = Directories::load(Some(file.clone()), None);
+    assert_eq!(names(&first, &directory), ["a", "link", "sub"]);
+    settle(&first);
+    first.save();
+    // What is kept is told apart from what is there by saying something else.
+    let text = fs::read_to_string(&file).unwrap().replace("fa/llink", "fb/llink");
+    fs::write(&file, text).unwrap();
+    let second = Directories::load(Some(file.clone()), None);
+    assert_eq!(names(&second, &directory), ["b", "link", "sub"]);
+    assert_eq!(second.kind(&directory.join("sub")), Some(Kind::Directory));
+    assert_eq!(second.kind(&directory.join("link")), Some(Kind::Link));
+    fs::write(directory.join("c"), "").unwrap();
+    assert_eq!(names(&second, &directory), ["b", "link", "sub"], "one look holds for a run");
+    second.again();
+    assert_eq!(names(&second, &directory), ["a", "c", "link", "sub"]);
+}
+
+#[test]
+fn a_directory_that_changed_a_moment_ago_is_not_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("kept.json");
+    let directories = Directories::load(Some(file.clone()), None);
+    names(&directories, place.path());
+    directories.save();
+    assert!(!file.exists());
+    settle(&directories);
+    directories.again();
+    fs::write(place.path().join("a"), "").unwrap();
+    assert_eq!(names(&directories, place.path()), ["a"]);
+    assert!(directories.state().kept.is_empty(), "what was kept before is dropped");
+}
+
+#[test]
+fn nothing_is_kept_of_a_project() {
+    let place = tempfile::tempdir().unwrap();
+    let project = place.path().to_path_buf();
+    let directories = Directories::load(Some(project.join("kept.json")), Some(project.clone()));
+    names(&directories, &project);
+    settle(&directories);
+    directories.again();
+    let state = directories.state();
+    let kept = state.kept.get(project.to_str().unwrap()).unwrap().1.clone();
+    drop(state);
+    assert_eq!(kept, "");
+    fs::write(project.join("a"), "").unwrap();
+    let stamp = Stamp::of(&Look::of(&fs::metadata(&project).unwrap()));
+    directories.state().keep(&project, stamp, Some(&Listing::default()));
+    assert_eq!(names(&directories, &project), ["a"], "what is kept of it does not count");
+}
+
+#[test]
+fn what_is_absent_and_what_is_behind_a_link_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let base = place.path().canonicalize().unwrap();
+    fs::create_dir(base.join("directory")).unwrap();
+    fs::write(base.join("directory/file"), "").unwrap();
+    symlink("directory", base.join("link")).unwrap();
+    symlink("nowhere", base.join("dangling")).unwrap();
+    let directories = Directories::default();
+    assert!(
+        directories.is_directory(&base.join("link"))
+            && directories.is_file(&base.join("link/file"))
+    );
+    assert!(
+        directories.has(&base.join("dangling")) && !directories.is_file(&base.join("dangling"))
+    );
+    assert!(
+        !directories.has(&base.join("none/deeper"))
+            && !directories.has(&base.join("directory/file/x"))
+    );
+    assert_eq!(names(&directories, &base.join("none")), Vec::<String>::new());
+    assert_eq!(directories.resolved(&base.join("link")).unwrap(), base.join("directory"));
+    assert!(directories.resolved(&base.join("dangling")).is_err());
+    assert!(directories.look(&base.join("directory/file")).unwrap().is_file());
+    assert!(directories.look(&base.join("dangling")).is_none());
+}
+
+#[test]
+fn a_broken_or_absent_file_costs_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("kept.json");
+    for text in ["", "{", "[]", "{\"format\": 99, \"directories\": {}}"] {
+        fs::write(&file, text).unwrap();
+        assert!(Directories::load(Some(file.clone()), None).state().kept.is_empty());
+    }
+    let stamp = Stamp::of(&Look::of(&fs::metadata(&file).unwrap()));
+    for line in ["x", "fb/fa", "fa/", "fa/fa"] {
+        assert!(Kept(stamp, line.to_owned()).listing().is_none(), "{line}");
+    }
+    assert!(Kept(stamp, String::new()).listing().unwrap().entries.is_empty());
+}
