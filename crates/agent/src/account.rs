@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{Outcome, What};
+use contract::event::{EventKind, Outcome};
 use contract::message::Usage;
 
 use crate::settings::{Budget, Prices, Span};
@@ -70,10 +70,10 @@ impl Account {
     }
 
     /// Takes into account what happened in this conversation.
-    pub(crate) fn take(&self, what: &What) {
+    pub(crate) fn take(&self, what: &EventKind) {
         match what {
-            What::TurnStarted { .. } => self.spent().turn = Tally::default(),
-            What::ReplyFinished { usage, .. } | What::Compacted { usage, .. } => {
+            EventKind::TurnStarted { .. } => self.spent().turn = Tally::default(),
+            EventKind::ReplyFinished { usage, .. } | EventKind::Compacted { usage, .. } => {
                 let is_unpriced = usage.cost_usd.is_none();
                 let mut spent = self.spent();
                 let Spent { turn, all } = &mut *spent;
@@ -165,9 +165,9 @@ mod tests {
     use super::*;
     use crate::settings::Bound;
 
-    fn reply(tokens: u64) -> What {
+    fn reply(tokens: u64) -> EventKind {
         let usage = Usage { output_tokens: tokens, ..Usage::default() };
-        What::ReplyFinished { reply: contract::message::Reply::default(), usage }
+        EventKind::ReplyFinished { reply: contract::message::Reply::default(), usage }
     }
 
     fn told(account: &Account) -> Option<String> {
@@ -192,7 +192,7 @@ mod tests {
         let sibling = outer.within(Budget::default());
         sibling.take(&reply(5));
         assert_eq!(told(&sibling).as_deref(), Some("most (100)"));
-        outer.take(&What::TurnStarted { prompt: String::new() });
+        outer.take(&EventKind::TurnStarted { prompt: String::new() });
         assert_eq!(outer.turn(), Usage::default());
     }
 

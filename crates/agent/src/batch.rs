@@ -1,7 +1,7 @@
 //! The calls of one reply: judged in the model's order, asked about together, run at the same time
 //! where all allow it, reported in the model's order.
 
-use contract::event::{CallOutcome, Outcome, What};
+use contract::event::{CallOutcome, EventKind, Outcome};
 use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::tool::{Finish, ToolOutput};
@@ -9,8 +9,8 @@ use futures::{StreamExt, stream};
 
 use crate::journal::Journal;
 use crate::snapshots::{self, Kept};
-use crate::stuck::{Advice, Circles};
-use crate::tool_call::{self, Bench, Doubt, Extras, Position, Prepared, Settled};
+use crate::stuck::{HookReply, LoopDetector};
+use crate::tool_call::{self, Doubt, Extras, Position, Prepared, Settled, TurnContext};
 
 /// Calls that run at once, at most.
 const CONCURRENT_CALLS: usize = 8;
@@ -42,9 +42,9 @@ pub(crate) struct Asked {
 
 /// Runs the calls of a reply.
 pub(crate) async fn run(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
-    circles: &mut Circles,
+    circles: &mut LoopDetector,
     mut calls: Vec<Asked>,
 ) -> Result<Reported, LogError> {
     let limit = bench.settings.max_calls.unwrap_or(usize::MAX);
@@ -81,9 +81,9 @@ pub(crate) async fn run(
 
 /// Judges all calls in the model's order, then puts all questions at once and waits for all answers.
 async fn prepare(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
-    (circles, reported): (&Circles, &mut Reported),
+    (circles, reported): (&LoopDetector, &mut Reported),
     calls: Vec<Asked>,
 ) -> Result<Vec<Prepared>, LogError> {
     let mut prepared = Vec::with_capacity(calls.len());
@@ -117,9 +117,9 @@ async fn prepare(
 }
 
 async fn batch(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
-    (circles, reported): (&mut Circles, &mut Reported),
+    (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
 ) -> Result<(), LogError> {
     if prepared.iter().any(Prepared::has_effect) {
@@ -135,9 +135,9 @@ async fn batch(
 
 /// Runs what was approved and reports all of it.
 async fn run_all(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
-    (circles, reported): (&mut Circles, &mut Reported),
+    (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
 ) -> Result<(), LogError> {
     let teller = journal.teller();
@@ -158,9 +158,9 @@ async fn run_all(
         reported.finish = reported.finish.take().or_else(|| settled.output.finish.clone());
         let content = settled.output.for_model();
         match circles.observe(settled.call(), &content, !settled.output.success) {
-            Advice::GoOn => {}
-            Advice::Suggest(what) => reported.suggestion = Some(what),
-            Advice::Stop(what) => reported.stuck = Some(what),
+            HookReply::GoOn => {}
+            HookReply::Suggest(what) => reported.suggestion = Some(what),
+            HookReply::Stop(what) => reported.stuck = Some(what),
         }
         reported.results.push(content);
         reported.outputs.push((settled.outcome(), settled.output.clone()));
@@ -180,13 +180,13 @@ async fn run_all(
 
 /// Runs one call that no model made.
 pub(crate) async fn run_single(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     call: ToolCall,
 ) -> Result<Outcome, LogError> {
-    journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
+    journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
     let asked = Asked { call, doubt: None, extras: Extras::default() };
-    run(bench, journal, &mut Circles::new(None), vec![asked]).await?;
+    run(bench, journal, &mut LoopDetector::new(None), vec![asked]).await?;
     if bench.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
     }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use contract::event::{Level, Outcome, What};
-use contract::hook::{CompactCause, CompactView, Occasion};
+use contract::event::{EventKind, Level, Outcome};
+use contract::hook::{CompactCause, CompactView, Notification};
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::{Entry, Message, Part, Usage};
@@ -17,7 +17,7 @@ use crate::journal::Journal;
 use crate::reply::{Asked, Audience, Draft};
 use crate::round;
 use crate::settings::RequestSettings;
-use crate::tool_call::Bench;
+use crate::tool_call::TurnContext;
 use crate::transcript::{self, length};
 
 /// A summary by the model takes the place of what is dropped.
@@ -54,7 +54,7 @@ pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Result<(),
 
 /// Shortens the history because a user asked for it.
 pub(crate) async fn run(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     instructions: Option<&str>,
 ) -> Result<Outcome, LogError> {
@@ -71,20 +71,23 @@ pub(crate) async fn run(
 }
 
 /// Forgets the whole history.
-pub(crate) async fn clear(bench: Bench<'_>, journal: &mut Journal) -> Result<Outcome, LogError> {
+pub(crate) async fn clear(
+    bench: TurnContext<'_>,
+    journal: &mut Journal,
+) -> Result<Outcome, LogError> {
     let dropped = journal.transcript.entries().len() as u64;
-    bench.hooks.occasion(journal, &Occasion::Clearing { messages: dropped }).await?;
+    bench.hooks.occasion(journal, &Notification::Clearing { messages: dropped }).await?;
     let strategy = "clear".to_owned();
     let usage = Usage::default();
     let range = journal.transcript.range(usize::MAX);
-    let cleared = What::Compacted { summary: None, strategy, dropped, range, kept: 0, usage };
+    let cleared = EventKind::Compacted { summary: None, strategy, dropped, range, kept: 0, usage };
     journal.commit(vec![cleared]).await?;
-    bench.hooks.occasion(journal, &Occasion::Cleared).await?;
+    bench.hooks.occasion(journal, &Notification::Cleared).await?;
     Ok(Outcome::Answered { stop_reason: "cleared".to_owned() })
 }
 
 /// Whether the next request would fill too much of the context.
-pub(crate) fn is_due(bench: Bench<'_>, journal: &Journal) -> bool {
+pub(crate) fn is_due(bench: TurnContext<'_>, journal: &Journal) -> bool {
     let RequestSettings { known, model, .. } = &bench.settings.request;
     let Some(window) = known.context_window_of(model) else { return false };
     let mut tokens = journal.transcript.tokens();
@@ -102,13 +105,13 @@ pub(crate) fn is_due(bench: Bench<'_>, journal: &Journal) -> bool {
 }
 
 /// Tokens that the next request takes, about.
-pub(crate) fn size(bench: Bench<'_>, journal: &Journal) -> u64 {
+pub(crate) fn size(bench: TurnContext<'_>, journal: &Journal) -> u64 {
     let history = journal.transcript.tokens();
     if journal.transcript.is_measured() { history } else { history + frame(bench, journal) }
 }
 
 /// Tokens that every request takes beside the history, about.
-fn frame(bench: Bench<'_>, journal: &Journal) -> u64 {
+fn frame(bench: TurnContext<'_>, journal: &Journal) -> u64 {
     let specs = bench.parts.registry.specs();
     let size = |spec: &Arc<ToolSpec>| {
         spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
@@ -120,7 +123,7 @@ fn frame(bench: Bench<'_>, journal: &Journal) -> u64 {
 
 /// Shortens the history.
 pub(crate) async fn shorten(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     cause: CompactCause<'_>,
 ) -> Result<Shortened, LogError> {
@@ -158,10 +161,10 @@ pub(crate) async fn shorten(
     let range = journal.transcript.range(dropped);
     let (dropped, kept) = (dropped as u64, kept as u64);
     let strategy = strategy.to_owned();
-    let compacted = What::Compacted { summary: framed, strategy, dropped, range, kept, usage };
+    let compacted = EventKind::Compacted { summary: framed, strategy, dropped, range, kept, usage };
     journal.commit(vec![compacted]).await?;
     let is_asked_for = matches!(cause, CompactCause::Person { .. });
-    let compacted = Occasion::Compacted { is_asked_for, summary, dropped, kept };
+    let compacted = Notification::Compacted { is_asked_for, summary, dropped, kept };
     bench.hooks.occasion(journal, &compacted).await?;
     Ok(Shortened::Done)
 }
@@ -217,7 +220,7 @@ fn with_last_results(
 }
 
 /// Bytes of a prompt that stay: what about a quarter of the context holds.
-fn share(bench: Bench<'_>) -> usize {
+fn share(bench: TurnContext<'_>) -> usize {
     let RequestSettings { known, model, .. } = &bench.settings.request;
     let window = known.context_window_of(model).and_then(|window| usize::try_from(window).ok());
     window.map_or(TASK, |window| window.max(LEAST_TASK))
@@ -280,7 +283,7 @@ const CUTS: [usize; 2] = [2_000, 300];
 /// provider has cached still counts; where that is too long, it is only about what will be dropped,
 /// each message cut.
 async fn summarize(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     (dropped, cause): (&[Arc<Entry>], CompactCause<'_>),
 ) -> Result<Summary, LogError> {
@@ -311,7 +314,7 @@ async fn summarize(
     Ok(Summary::TooLong)
 }
 
-fn summary_of(bench: Bench<'_>, journal: &Journal, draft: Draft) -> Summary {
+fn summary_of(bench: TurnContext<'_>, journal: &Journal, draft: Draft) -> Summary {
     let summary = draft.reply.text();
     if summary.trim().is_empty() {
         return Summary::Failed(failed("the model gave no summary"));

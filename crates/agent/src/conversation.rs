@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use contract::event::{Event, Input, Level, Outcome, What};
-use contract::hook::{Occasion, Scene};
+use contract::event::{Event, EventKind, Input, Level, Outcome};
+use contract::hook::{HookContext, Notification};
 use contract::id::SessionId;
 use contract::log::{FORMAT, LogError};
 use contract::message::ToolCall;
@@ -22,7 +22,7 @@ use crate::person::Answers;
 use crate::recover::Recoveries;
 use crate::settings::{Parts, Renewed, RequestSettings, Settings, Span};
 use crate::snapshots;
-use crate::tool_call::Bench;
+use crate::tool_call::TurnContext;
 use crate::turn;
 use crate::waiting::Waiting;
 
@@ -46,7 +46,7 @@ pub struct Beginning {
     /// What happened before, from the log.
     pub history: Vec<Event>,
     /// Things to tell as soon as it begins.
-    pub notices: Vec<What>,
+    pub notices: Vec<EventKind>,
     /// How much of its session it is.
     pub share: Share,
 }
@@ -66,7 +66,8 @@ impl Conversation {
         let (events_in, events) = mpsc::channel(EVENTS);
         let (inputs, inputs_out) = mpsc::channel(64);
         let Beginning { session, history, notices, share } = beginning;
-        let scene = Scene { session: session.clone(), cwd: settings.cwd.clone(), within: None };
+        let scene =
+            HookContext { session: session.clone(), cwd: settings.cwd.clone(), within: None };
         let hooks = Hooks::new(std::mem::take(&mut parts.hooks), scene);
         let past = (history.as_slice(), settings.budget);
         let journal = Journal::new((&parts.log, &parts.keys), session, past, events_in);
@@ -128,7 +129,8 @@ pub(crate) async fn conclude(
 ) -> Result<(), LogError> {
     match &outcome {
         Outcome::Failed { error, .. } => {
-            let failed = Occasion::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
+            let failed =
+                Notification::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
             hooks.occasion(journal, &failed).await?;
         }
         Outcome::Blocked { hook, reason } => {
@@ -144,7 +146,7 @@ pub(crate) async fn conclude(
     }
     let mut usage = journal.usage();
     usage.unpriced &= !known.is_free;
-    journal.commit(vec![What::TurnFinished { outcome, usage }]).await
+    journal.commit(vec![EventKind::TurnFinished { outcome, usage }]).await
 }
 
 /// Waits for a moment that may never come.
@@ -166,7 +168,7 @@ struct Actor {
     recoveries: Mutex<Recoveries>,
     waiting: Waiting,
     deadline: Option<Instant>,
-    notices: Vec<What>,
+    notices: Vec<EventKind>,
     is_fresh: bool,
     share: Share,
     has_begun: bool,
@@ -222,7 +224,7 @@ impl Actor {
         let mut opening = Vec::new();
         if self.is_fresh {
             let cwd = self.settings.cwd.display().to_string();
-            opening.push(What::SessionStarted { cwd, format: FORMAT, forked_from: None });
+            opening.push(EventKind::SessionStarted { cwd, format: FORMAT, forked_from: None });
         }
         // Also where nothing has changed: whoever listens to this run alone learns who answers.
         opening.extend(self.parts.configured(&self.settings, &self.settings.system));
@@ -256,7 +258,7 @@ impl Actor {
     }
 
     /// Keeps what a user did between turns.
-    async fn record(&mut self, what: What) {
+    async fn record(&mut self, what: EventKind) {
         if let Err(error) = self.journal.commit(vec![what]).await {
             self.report(&error).await;
         }
@@ -271,7 +273,7 @@ impl Actor {
         if self.share == Share::Whole {
             self.hooks.farewell(&mut self.journal).await?;
         }
-        self.journal.note(vec![What::SessionEnded]).await
+        self.journal.note(vec![EventKind::SessionEnded]).await
     }
 
     /// The next piece of work; none when the conversation is over.
@@ -352,7 +354,7 @@ impl Actor {
         if self.settings.budget.span == Span::Turn {
             self.deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         }
-        let bench = Bench {
+        let bench = TurnContext {
             parts: &self.parts,
             settings: &self.settings,
             hooks: &self.hooks,
@@ -414,7 +416,7 @@ impl Actor {
         let hint = "free some space or check the directory, then resume the session".to_owned();
         let outcome = Outcome::Failed { error: error.to_string(), hint: Some(hint) };
         let usage = self.journal.usage();
-        self.journal.teller().tell(What::TurnFinished { outcome, usage }).await;
+        self.journal.teller().tell(EventKind::TurnFinished { outcome, usage }).await;
     }
 }
 

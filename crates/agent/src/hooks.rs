@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use contract::event::{Level, What};
+use contract::event::{EventKind, Level};
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, Ending, Hook, HookError, Moment, Occasion,
-    OnFailure, RequestVerdict, ResultView, Scene, StopVerdict, TextVerdict, ToolVerdict,
+    CallView, CompactVerdict, CompactView, Ending, Hook, HookContext, HookError, HookReply, Moment,
+    Notification, OnFailure, RequestVerdict, ResultView, StopVerdict, TextVerdict, ToolVerdict,
     WordsVerdict,
 };
 use contract::log::LogError;
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The hooks of a conversation, and what they want the model to read.
 pub(crate) struct Hooks {
     list: Arc<[Arc<dyn Hook>]>,
-    scene: Scene,
+    scene: HookContext,
     guidance: Mutex<Vec<String>>,
     halt: Mutex<Option<Halt>>,
     has_halted: AtomicBool,
@@ -91,7 +91,7 @@ enum Said {
 
 impl Hooks {
     /// Hooks in the order in which they are asked.
-    pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: Scene) -> Self {
+    pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: HookContext) -> Self {
         let list = list.into();
         Self {
             list,
@@ -111,8 +111,8 @@ impl Hooks {
     /// Waits for an answer, unless the user has had enough.
     async fn answer<V>(
         &self,
-        asked: impl Future<Output = Result<Advice<V>, HookError>>,
-    ) -> Result<Advice<V>, HookError> {
+        asked: impl Future<Output = Result<HookReply<V>, HookError>>,
+    ) -> Result<HookReply<V>, HookError> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(HookError("interrupted".to_owned())),
@@ -140,14 +140,14 @@ impl Hooks {
     }
 
     /// What the model is to read before its next reply, as one message.
-    pub(crate) fn take_guidance(&self) -> Option<What> {
+    pub(crate) fn take_guidance(&self) -> Option<EventKind> {
         let mut waiting = self.guidance.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = std::mem::take(&mut *waiting);
         if texts.is_empty() {
             return None;
         }
         let text = format!("[System guidance]\n{}\n[/System guidance]", texts.join("\n\n"));
-        Some(What::Injected { origin: "hooks".to_owned(), text })
+        Some(EventKind::Injected { origin: "hooks".to_owned(), text })
     }
 
     /// Why a hook ends the turn, if one does; taken once.
@@ -168,7 +168,7 @@ impl Hooks {
     }
 
     /// Takes what a hook wants the model to read, and leaves what it decided.
-    fn heard<V>(&self, advice: Advice<V>) -> V {
+    fn heard<V>(&self, advice: HookReply<V>) -> V {
         if let Some(text) = advice.inject {
             self.guide(text);
         }
@@ -180,7 +180,7 @@ impl Hooks {
         &self,
         journal: &mut Journal,
         hook: &dyn Hook,
-        answer: Result<Advice<V>, HookError>,
+        answer: Result<HookReply<V>, HookError>,
     ) -> Result<Result<V, (OnFailure, String)>, LogError> {
         if let Some(reason) = hook.take_halt() {
             let halt = Halt { hook: hook.name().to_owned(), reason };
@@ -200,9 +200,9 @@ impl Hooks {
     pub(crate) async fn occasion(
         &self,
         journal: &mut Journal,
-        occasion: &Occasion,
+        occasion: &Notification,
     ) -> Result<(), LogError> {
-        for hook in self.asked(Moment::Occasion) {
+        for hook in self.asked(Moment::Notification) {
             let answer = hook.occasion(&self.scene, occasion).await;
             // Nothing can be stopped here, whatever the failure means elsewhere.
             let _ = self.settle(journal, hook.as_ref(), answer).await?;
@@ -212,8 +212,8 @@ impl Hooks {
 
     /// Tells that the session begins. The user can end the wait, and learns what it is for.
     pub(crate) async fn greet(&self, journal: &mut Journal) -> Result<(), LogError> {
-        for hook in self.asked(Moment::Occasion) {
-            let told = self.answer(hook.occasion(&self.scene, &Occasion::SessionStarted));
+        for hook in self.asked(Moment::Notification) {
+            let told = self.answer(hook.occasion(&self.scene, &Notification::SessionStarted));
             tokio::pin!(told);
             let answer = if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut told).await {
                 answer
@@ -229,7 +229,8 @@ impl Hooks {
 
     /// Tells that the session ends, without letting anybody delay it for long.
     pub(crate) async fn farewell(&self, journal: &mut Journal) -> Result<(), LogError> {
-        let told = tokio::time::timeout(FAREWELL, self.occasion(journal, &Occasion::SessionEnded));
+        let told =
+            tokio::time::timeout(FAREWELL, self.occasion(journal, &Notification::SessionEnded));
         if let Ok(told) = told.await {
             return told;
         }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{CallOutcome, Event, Level, Outcome, What, Within};
+use contract::event::{CallOutcome, Event, EventKind, Level, Outcome, Subconversation};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::{Log, LogError};
 use contract::message::{Reply, Usage};
@@ -26,14 +26,14 @@ pub(crate) struct Journal {
     /// Whether the provider has answered since the program began.
     pub(crate) has_heard: bool,
     /// What a crash left open in conversations within this one.
-    left_open: Vec<(Within, Vec<What>)>,
+    left_open: Vec<(Subconversation, Vec<EventKind>)>,
 }
 
 /// Tells listeners about events of one conversation that are not kept.
 #[derive(Clone)]
 pub(crate) struct Teller {
     book: Arc<Book>,
-    within: Option<Within>,
+    within: Option<Subconversation>,
     account: Arc<Account>,
 }
 
@@ -87,13 +87,13 @@ impl Journal {
     }
 
     /// Keeps these events for good, in one write, then tells them.
-    pub(crate) async fn commit(&mut self, whats: Vec<What>) -> Result<(), LogError> {
+    pub(crate) async fn commit(&mut self, whats: Vec<EventKind>) -> Result<(), LogError> {
         self.write(whats, Keeping::Synced).await
     }
 
     /// Keeps these events and tells them. They outlive this program at once, and a power cut from
     /// the next [`Journal::sync`] on.
-    pub(crate) async fn note(&mut self, whats: Vec<What>) -> Result<(), LogError> {
+    pub(crate) async fn note(&mut self, whats: Vec<EventKind>) -> Result<(), LogError> {
         self.write(whats, Keeping::Noted).await
     }
 
@@ -102,13 +102,13 @@ impl Journal {
         self.teller.book.log.sync()
     }
 
-    async fn write(&mut self, whats: Vec<What>, keeping: Keeping) -> Result<(), LogError> {
+    async fn write(&mut self, whats: Vec<EventKind>, keeping: Keeping) -> Result<(), LogError> {
         let within = self.teller.within.as_ref();
         let events = self.teller.book.write(within, whats, keeping).await?;
         for event in &events {
-            self.transcript.apply_at(event.seq, &event.what);
-            self.teller.account.take(&event.what);
-            self.refused.extend(refusal(&event.what));
+            self.transcript.apply_at(event.seq, &event.kind);
+            self.teller.account.take(&event.kind);
+            self.refused.extend(refusal(&event.kind));
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Journal {
         text: String,
         hint: Option<String>,
     ) -> Result<(), LogError> {
-        self.note(vec![What::Notice { level, text, hint }]).await
+        self.note(vec![EventKind::Notice { level, text, hint }]).await
     }
 
     /// Tells what need not be kept.
@@ -189,7 +189,7 @@ impl Teller {
     }
 
     /// Tells listeners something that the log does not keep.
-    pub(crate) async fn tell(&self, what: What) {
+    pub(crate) async fn tell(&self, what: EventKind) {
         // A front end that has gone is noticed by the conversation, whose inputs close with it.
         let Ok(room) = self.book.events.reserve().await else { return };
         let seq = Seq(self.book.page().seq);
@@ -197,12 +197,12 @@ impl Teller {
     }
 
     /// Keeps something that no history needs, and tells it.
-    pub(crate) async fn keep(&self, whats: Vec<What>) -> Result<(), LogError> {
+    pub(crate) async fn keep(&self, whats: Vec<EventKind>) -> Result<(), LogError> {
         self.book.write(self.within.as_ref(), whats, Keeping::Noted).await.map(drop)
     }
 
     /// The record of a conversation within this one.
-    pub(crate) fn journal_within(&self, within: Within, budget: Budget) -> Journal {
+    pub(crate) fn journal_within(&self, within: Subconversation, budget: Budget) -> Journal {
         let account = self.account.within(budget);
         Journal {
             teller: Teller { book: Arc::clone(&self.book), within: Some(within), account },
@@ -218,8 +218,8 @@ impl Book {
     /// Keeps events and tells them. Nothing of another conversation comes between the two.
     async fn write(
         &self,
-        within: Option<&Within>,
-        whats: Vec<What>,
+        within: Option<&Subconversation>,
+        whats: Vec<EventKind>,
         keeping: Keeping,
     ) -> Result<Vec<Arc<Event>>, LogError> {
         if whats.is_empty() {
@@ -239,8 +239,8 @@ impl Book {
 
     fn enter(
         &self,
-        within: Option<&Within>,
-        whats: Vec<What>,
+        within: Option<&Subconversation>,
+        whats: Vec<EventKind>,
         (room, keeping): (Option<PermitIterator<'_, Arc<Event>>>, Keeping),
     ) -> Result<Vec<Arc<Event>>, LogError> {
         let mut page = self.page();
@@ -259,9 +259,9 @@ impl Book {
         Ok(events)
     }
 
-    fn event(&self, seq: Seq, within: Option<&Within>, what: What) -> Event {
+    fn event(&self, seq: Seq, within: Option<&Subconversation>, what: EventKind) -> Event {
         let (session, what) = (self.session.clone(), keys::hidden(&self.keys, what));
-        Event { seq, session, at: Timestamp::now(), within: within.cloned(), what }
+        Event { seq, session, at: Timestamp::now(), within: within.cloned(), kind: what }
     }
 
     fn page(&self) -> MutexGuard<'_, Page> {
@@ -271,16 +271,16 @@ impl Book {
 
 /// The names of the calls that an event makes.
 fn calls_of(event: &Event) -> impl Iterator<Item = &CallId> {
-    let reply = match &event.what {
-        What::ReplyFinished { reply, .. } => Some(reply),
+    let reply = match &event.kind {
+        EventKind::ReplyFinished { reply, .. } => Some(reply),
         _ => None,
     };
     reply.into_iter().flat_map(Reply::calls).map(|call| &call.id)
 }
 
 /// A call that was not let run, in words.
-fn refusal(what: &What) -> Option<String> {
-    let What::ToolFinished { name, outcome, output, .. } = what else { return None };
+fn refusal(what: &EventKind) -> Option<String> {
+    let EventKind::ToolFinished { name, outcome, output, .. } = what else { return None };
     match outcome {
         CallOutcome::Denied | CallOutcome::Unanswered | CallOutcome::NoSandbox => {
             Some(format!("{name}: {}", output.for_model()))

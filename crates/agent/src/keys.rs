@@ -5,14 +5,14 @@ mod dressed;
 
 use std::sync::Arc;
 
-use contract::event::{Piece, What};
-use contract::tool::Veils;
+use contract::event::{EventKind, Piece};
+use contract::tool::RedactorFactory;
 
 pub(crate) use dressed::Held;
 pub use dressed::Keys;
 
 /// What happened, without any key in it.
-pub(crate) fn hidden(keys: &Keys, what: What) -> What {
+pub(crate) fn hidden(keys: &Keys, what: EventKind) -> EventKind {
     if keys.is_empty() {
         return what;
     }
@@ -25,9 +25,9 @@ pub(crate) fn hidden(keys: &Keys, what: What) -> What {
 }
 
 /// What keeps the keys out of streams, where there are any.
-pub(crate) fn veils(keys: &Keys) -> Option<Veils> {
+pub(crate) fn veils(keys: &Keys) -> Option<RedactorFactory> {
     let keys = keys.clone();
-    (!keys.is_empty()).then(|| -> Veils { Arc::new(move || Box::new(Held::new(&keys))) })
+    (!keys.is_empty()).then(|| -> RedactorFactory { Arc::new(move || Box::new(Held::new(&keys))) })
 }
 
 /// The pieces of a reply as they can be told: what could be the beginning of a key waits for more.
@@ -89,8 +89,8 @@ mod tests {
         Keys::new(&["sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==", "short"].map(|key| Secret::new(key.to_owned())))
     }
 
-    fn notice(text: &str) -> What {
-        What::Notice { level: Level::Info, text: text.to_owned(), hint: None }
+    fn notice(text: &str) -> EventKind {
+        EventKind::Notice { level: Level::Info, text: text.to_owned(), hint: None }
     }
 
     fn text(text: &str) -> Piece {

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::event::{Outcome, What, Within};
-use contract::hook::{Hook, Occasion, Scene};
+use contract::event::{EventKind, Outcome, Subconversation};
+use contract::hook::{Hook, HookContext, Notification};
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::Usage;
@@ -22,7 +22,7 @@ use crate::journal::{Journal, Teller};
 use crate::person::Answers;
 use crate::registry::Registry;
 use crate::settings::{Execution, Parts, Settings};
-use crate::tool_call::Bench;
+use crate::tool_call::TurnContext;
 use crate::turn;
 use crate::waiting::Waiting;
 
@@ -56,7 +56,7 @@ pub struct Errand {
     /// How it goes. Best made from [`Parent::settings`].
     pub settings: Settings,
     /// Things to tell when it begins.
-    pub notices: Vec<What>,
+    pub notices: Vec<EventKind>,
 }
 
 /// What became of an errand.
@@ -72,7 +72,7 @@ pub struct Ended {
 }
 
 impl Parent {
-    pub(crate) fn new(bench: Bench<'_>, call: &CallId, teller: &Teller) -> Self {
+    pub(crate) fn new(bench: TurnContext<'_>, call: &CallId, teller: &Teller) -> Self {
         Self {
             parts: Arc::clone(bench.parts),
             settings: Arc::clone(bench.settings),
@@ -120,8 +120,8 @@ impl Parent {
             renewal: None,
             ..Parts::clone(&self.parts)
         };
-        let within = Within { call: self.call.clone(), agent };
-        let scene = Scene {
+        let within = Subconversation { call: self.call.clone(), agent };
+        let scene = HookContext {
             session: self.teller.session().clone(),
             cwd: settings.cwd.clone(),
             within: Some(within.clone()),
@@ -192,12 +192,12 @@ impl Inner {
         mut self,
         parent: &Parent,
         prompt: String,
-        notices: Vec<What>,
+        notices: Vec<EventKind>,
     ) -> Result<Ended, LogError> {
         let configured = self.parts.configured(&self.settings, &self.settings.system);
         let opening = configured.into_iter().chain(notices).collect();
         self.journal.note(opening).await?;
-        self.hooks.occasion(&mut self.journal, &Occasion::AgentStarted).await?;
+        self.hooks.occasion(&mut self.journal, &Notification::AgentStarted).await?;
         let outcome = self.turn(parent, prompt).await?;
         let request = &self.settings.request;
         conclude(&self.hooks, &mut self.journal, request, outcome.clone()).await?;
@@ -214,7 +214,7 @@ impl Inner {
         let recoveries = std::sync::Mutex::default();
         // Nobody speaks to an inner model while it is at work.
         let waiting = Waiting::default();
-        let bench = Bench {
+        let bench = TurnContext {
             parts: &self.parts,
             settings: &self.settings,
             hooks: &self.hooks,

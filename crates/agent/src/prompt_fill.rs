@@ -1,7 +1,7 @@
 //! Runs the shell lines in the text of a prompt, like calls of the model, and puts their output in
 //! their place.
 
-use contract::event::{CallOutcome, What};
+use contract::event::{CallOutcome, EventKind};
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use crate::batch::{self, Asked};
 use crate::journal::Journal;
-use crate::stuck::Circles;
-use crate::tool_call::Bench;
+use crate::stuck::LoopDetector;
+use crate::tool_call::TurnContext;
 
 /// The tool that runs a line.
 const SHELL: &str = "Bash";
 
 /// The prompt with the output of its lines; the same prompt if it has none.
 pub(crate) async fn fill(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     prompt: String,
 ) -> Result<String, LogError> {
@@ -34,11 +34,11 @@ pub(crate) async fn fill(
         let id = CallId(format!("line-{:012x}", fastrand::u64(..1 << 48)));
         let args = json!({"command": line.command});
         let call = ToolCall { id, name: SHELL.to_owned(), args, opaque: None };
-        journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
+        journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
         let extras = (line.env.clone(), line.read.clone());
         calls.push(Asked { call, doubt: None, extras: extras.into() });
     }
-    let reported = batch::run(bench, journal, &mut Circles::new(None), calls).await?;
+    let reported = batch::run(bench, journal, &mut LoopDetector::new(None), calls).await?;
     Ok(replaced(&prompt, &lines, &reported.outputs))
 }
 

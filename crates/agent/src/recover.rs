@@ -7,7 +7,7 @@ mod thinking;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{CallId, RECOVERED};
 use contract::message::{Reply, ToolCall};
 use contract::text::tail;
@@ -71,7 +71,7 @@ impl Recoveries {
     pub(crate) fn of(events: &[Event]) -> Self {
         let mut recoveries = Self::default();
         for event in events.iter().filter(|event| event.within.is_none()) {
-            let What::ToolCalled { call } = &event.what else { continue };
+            let EventKind::ToolCalled { call } = &event.kind else { continue };
             if call.id.as_str().starts_with(RECOVERED) {
                 recoveries.count += 1;
                 recoveries.last = Some((call.name.clone(), call.args.clone()));

@@ -1,6 +1,6 @@
 //! One reply: the request goes out, pieces come in, transient failures are repeated.
 
-use contract::event::{Level, Piece, What};
+use contract::event::{EventKind, Level, Piece};
 use contract::log::LogError;
 use contract::message::{Part, Reply, StopReason, Usage};
 use contract::provider::{Delta, Failure, Provider, ProviderError, ReplyStream, Request};
@@ -166,7 +166,7 @@ pub(crate) async fn ask(
             return Ok(Asked::Failed(draft, error));
         };
         if !draft.reply.parts.is_empty() && manner.audience != Audience::Nobody {
-            teller.tell(What::ReplyDelta { piece: Piece::Restart }).await;
+            teller.tell(EventKind::ReplyDelta { piece: Piece::Restart }).await;
         }
         attempt += 1;
         let text = format!(
@@ -192,7 +192,7 @@ struct Listeners<'a> {
 impl Listeners<'_> {
     async fn hear(self, piece: Piece) {
         if self.audience.hears(&piece) {
-            self.teller.tell(What::ReplyDelta { piece }).await;
+            self.teller.tell(EventKind::ReplyDelta { piece }).await;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::event::{Piece, What};
+use contract::event::{EventKind, Piece};
 use contract::hook::Moment;
 use contract::log::LogError;
 use contract::message::{Reply, ToolCall, Usage};
@@ -12,11 +12,14 @@ use crate::compact;
 use crate::journal::Journal;
 use crate::reply::{self, Asked, Audience, Draft, Manner};
 use crate::settings::RequestSettings;
-use crate::tool_call::Bench;
+use crate::tool_call::TurnContext;
 use crate::transcript;
 
 /// The system prompt of this turn, with what hooks add. One that differs from the last is told.
-pub(crate) async fn system(bench: Bench<'_>, journal: &mut Journal) -> Result<Arc<str>, LogError> {
+pub(crate) async fn system(
+    bench: TurnContext<'_>,
+    journal: &mut Journal,
+) -> Result<Arc<str>, LogError> {
     let system = bench.hooks.system(journal, &bench.settings.system).await?;
     if system != journal.transcript.system() {
         let configured = bench.parts.configured(bench.settings, &system);
@@ -26,7 +29,7 @@ pub(crate) async fn system(bench: Bench<'_>, journal: &mut Journal) -> Result<Ar
 }
 
 /// What the model is asked.
-pub(crate) fn request(bench: Bench<'_>, journal: &Journal, system: Arc<str>) -> Request {
+pub(crate) fn request(bench: TurnContext<'_>, journal: &Journal, system: Arc<str>) -> Request {
     let settings = &bench.settings.request;
     Request {
         model: settings.model.clone(),
@@ -43,13 +46,13 @@ pub(crate) fn request(bench: Bench<'_>, journal: &Journal, system: Arc<str>) -> 
 }
 
 /// Who hears a reply to a user: where hooks may change its words, nobody does before that.
-pub(crate) fn audience(bench: Bench<'_>) -> Audience {
+pub(crate) fn audience(bench: TurnContext<'_>) -> Audience {
     if bench.hooks.wants(Moment::AfterReply) { Audience::WithoutText } else { Audience::Everybody }
 }
 
 /// Asks the model.
 pub(crate) async fn ask(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     request: Request,
     audience: Audience,
@@ -73,7 +76,7 @@ fn no_provider() -> ProviderError {
 
 /// The reply as hooks leave it.
 pub(crate) async fn revise(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     prompt: &str,
     mut draft: Draft,
@@ -88,14 +91,14 @@ pub(crate) async fn revise(
     }
     if !text.is_empty() {
         let piece = Piece::Text { text };
-        journal.teller().tell(What::ReplyDelta { piece }).await;
+        journal.teller().tell(EventKind::ReplyDelta { piece }).await;
     }
     Ok(draft)
 }
 
 /// Keeps a whole reply and announces its calls, in one write.
 pub(crate) async fn keep(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     draft: Draft,
 ) -> Result<Vec<ToolCall>, LogError> {
@@ -103,15 +106,15 @@ pub(crate) async fn keep(
     journal.make_ids_unique(&mut reply);
     let calls: Vec<ToolCall> = reply.calls().cloned().collect();
     let usage = counted(bench, journal, &reply, usage);
-    let mut whats = vec![What::ReplyFinished { reply, usage }];
-    whats.extend(calls.iter().cloned().map(|call| What::ToolCalled { call }));
+    let mut whats = vec![EventKind::ReplyFinished { reply, usage }];
+    whats.extend(calls.iter().cloned().map(|call| EventKind::ToolCalled { call }));
     journal.note(whats).await?;
     Ok(calls)
 }
 
 /// Keeps what arrived of a reply that broke off.
 pub(crate) async fn keep_partial(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     draft: Draft,
 ) -> Result<(), LogError> {
@@ -120,14 +123,14 @@ pub(crate) async fn keep_partial(
         return Ok(());
     }
     let usage = counted(bench, journal, &reply, usage);
-    journal.commit(vec![What::ReplyFinished { reply, usage }]).await
+    journal.commit(vec![EventKind::ReplyFinished { reply, usage }]).await
 }
 
 /// What a reply has cost: as the provider counts, else by an estimate, since a budget that counts
 /// nothing would be none; with its price, where the configuration tells it and the provider does
 /// not.
 pub(crate) fn counted(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &Journal,
     reply: &Reply,
     mut usage: Usage,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use contract::event::Event;
-use contract::hook::{Hook, Scene};
+use contract::hook::{Hook, HookContext};
 use contract::log::{Log, LogError};
 use tokio::sync::mpsc;
 
@@ -17,7 +17,7 @@ pub struct Listeners {
     /// The hooks, in the order in which they are asked.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Where it takes place.
-    pub scene: Scene,
+    pub scene: HookContext,
     /// Keeps what is said of it.
     pub log: Arc<dyn Log>,
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::event::{Outcome, What};
+use contract::event::{EventKind, Outcome};
 use contract::hook::Hook;
 use contract::jobs::Jobs;
 use contract::log::Log;
@@ -52,8 +52,8 @@ pub struct Parts {
 
 impl Parts {
     /// Who answers, and how; none without a provider.
-    pub(crate) fn configured(&self, settings: &Settings, system: &str) -> Option<What> {
-        self.provider.as_ref().map(|provider| What::Configured {
+    pub(crate) fn configured(&self, settings: &Settings, system: &str) -> Option<EventKind> {
+        self.provider.as_ref().map(|provider| EventKind::Configured {
             provider: provider.name().to_owned(),
             model: settings.request.model.clone(),
             mode: settings.mode,
@@ -75,7 +75,7 @@ pub struct Renewed {
     /// What is different; none where nothing is.
     pub change: Option<Change>,
     /// Things to tell.
-    pub notices: Vec<What>,
+    pub notices: Vec<EventKind>,
 }
 
 /// What takes the place of what a conversation was made of.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use contract::event::What;
+use contract::event::EventKind;
 use contract::log::LogError;
 use contract::snapshots::{Effect, Snapshots};
 
 use crate::blocking;
 use crate::journal::Journal;
 use crate::settings::Parts;
-use crate::tool_call::{Bench, Prepared};
+use crate::tool_call::{Prepared, TurnContext};
 
 /// Whether files were kept, so that what changed has to be told.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Kept {
 
 /// Keeps what these calls could change.
 pub(crate) async fn before(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     calls: &[Prepared],
 ) -> Result<Kept, LogError> {
@@ -35,7 +35,7 @@ pub(crate) async fn before(
 }
 
 /// Tells what has changed.
-pub(crate) async fn after(bench: Bench<'_>, journal: &mut Journal) -> Result<(), LogError> {
+pub(crate) async fn after(bench: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
     let Some(snapshots) = &bench.parts.snapshots else { return Ok(()) };
     let whats = blocking(snapshots, |snapshots| snapshots.after()).await;
     journal.note(whats).await
@@ -50,8 +50,8 @@ pub(crate) async fn recover(parts: &Parts, journal: &mut Journal) -> Result<(), 
 
 async fn blocking(
     snapshots: &Arc<dyn Snapshots>,
-    work: impl FnOnce(&dyn Snapshots) -> Vec<What> + Send + 'static,
-) -> Vec<What> {
+    work: impl FnOnce(&dyn Snapshots) -> Vec<EventKind> + Send + 'static,
+) -> Vec<EventKind> {
     let snapshots = Arc::clone(snapshots);
     blocking::blocking(move || work(snapshots.as_ref())).await.unwrap_or_default()
 }

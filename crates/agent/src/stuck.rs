@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// What should follow a call that was made again.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Advice {
+pub(crate) enum HookReply {
     /// Nothing.
     GoOn,
     /// The model should be told.
@@ -37,7 +37,7 @@ pub(crate) enum Talked {
 }
 
 /// The calls of a turn.
-pub(crate) struct Circles {
+pub(crate) struct LoopDetector {
     limit: u32,
     seen: HashSet<u64>,
     this_reply: HashSet<u64>,
@@ -57,7 +57,7 @@ pub(crate) struct Circles {
     has_acted: bool,
 }
 
-impl Circles {
+impl LoopDetector {
     /// Watches for `limit` repetitions, after which the model is told; a user decides after twice
     /// as many, and three times as many are the end. Watches for none where there is no limit.
     pub(crate) fn new(limit: Option<u32>) -> Self {
@@ -129,7 +129,7 @@ impl Circles {
     }
 
     /// Takes a call that has ended into account.
-    pub(crate) fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) -> Advice {
+    pub(crate) fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) -> HookReply {
         // Arguments that are no object are the text that nobody could read.
         if call.args.is_string() {
             return self.observe_unreadable(&call.name);
@@ -140,7 +140,7 @@ impl Circles {
         let same_error = key(&(&call.name, content));
         let is_first = self.this_reply.insert(same_result) && self.this_reply.insert(same_error);
         if !is_first {
-            return Advice::GoOn;
+            return HookReply::GoOn;
         }
         if self.seen.insert(same_result) && !failed {
             // Something new came of it: what was tried before may give something else.
@@ -176,26 +176,26 @@ impl Circles {
             format!("{} failed {errors} times with the same error", call.name)
         };
         if count == self.limit {
-            Advice::Suggest(what)
+            HookReply::Suggest(what)
         } else if count >= self.limit.saturating_mul(3) {
-            Advice::Stop(what)
+            HookReply::Stop(what)
         } else {
-            Advice::GoOn
+            HookReply::GoOn
         }
     }
 
     /// Takes a call into account whose arguments could not be read. A user cannot decide on it, so
     /// the turn ends when telling the model did not help.
-    fn observe_unreadable(&mut self, name: &str) -> Advice {
+    fn observe_unreadable(&mut self, name: &str) -> HookReply {
         if self.this_reply.insert(key(&"unreadable")) {
             self.unreadable += 1;
         }
         let count = self.unreadable;
         let what = format!("the arguments of {name} could not be read {count} times in a row");
         match count.cmp(&self.limit) {
-            Ordering::Less => Advice::GoOn,
-            Ordering::Equal => Advice::Suggest(what),
-            Ordering::Greater => Advice::Stop(what),
+            Ordering::Less => HookReply::GoOn,
+            Ordering::Equal => HookReply::Suggest(what),
+            Ordering::Greater => HookReply::Stop(what),
         }
     }
 
@@ -235,22 +235,27 @@ mod tests {
         ToolCall { id: CallId("x".into()), name: "Look".into(), args, opaque: None }
     }
 
-    fn observe(circles: &mut Circles, call: &ToolCall, content: &str, failed: bool) -> Advice {
+    fn observe(
+        circles: &mut LoopDetector,
+        call: &ToolCall,
+        content: &str,
+        failed: bool,
+    ) -> HookReply {
         circles.next_reply();
         circles.observe(call, content, failed)
     }
 
     #[test]
     fn what_one_reply_says_often_counts_once() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         for _ in 0..500 {
-            assert_eq!(circles.observe(&call(json!({})), "x", true), Advice::GoOn);
+            assert_eq!(circles.observe(&call(json!({})), "x", true), HookReply::GoOn);
         }
     }
 
     #[test]
     fn the_same_call_with_the_same_result_is_first_mentioned_and_then_stopped() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         let (one, same) = (call(json!({"a": 1, "b": 2})), call(json!({"b": 2, "a": 1})));
         let mut told = Vec::new();
         for number in 1..=9 {
@@ -258,64 +263,64 @@ mod tests {
             let call = if number % 2 == 0 { &one } else { &same };
             told.push(observe(&mut circles, call, "x", false));
         }
-        assert!(matches!(told[2], Advice::Suggest(_)));
-        assert!(matches!(told[8], Advice::Stop(_)));
-        let quiet = told.iter().filter(|advice| **advice == Advice::GoOn).count();
+        assert!(matches!(told[2], HookReply::Suggest(_)));
+        assert!(matches!(told[8], HookReply::Stop(_)));
+        let quiet = told.iter().filter(|advice| **advice == HookReply::GoOn).count();
         assert_eq!(quiet, 7);
     }
 
     #[test]
     fn a_test_that_is_run_after_each_change_is_no_circle() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         for number in 0..10 {
             assert_eq!(
                 observe(&mut circles, &call(json!({"test": true})), "red", false),
-                Advice::GoOn
+                HookReply::GoOn
             );
             let edit = call(json!({"edit": number}));
-            assert_eq!(observe(&mut circles, &edit, "done", false), Advice::GoOn);
+            assert_eq!(observe(&mut circles, &edit, "done", false), HookReply::GoOn);
         }
     }
 
     #[test]
     fn two_calls_in_turn_are_a_circle_too() {
-        let mut circles = Circles::new(Some(3));
-        let advice: Vec<Advice> = (0..6)
+        let mut circles = LoopDetector::new(Some(3));
+        let advice: Vec<HookReply> = (0..6)
             .map(|number| observe(&mut circles, &call(json!(number % 2)), "same", false))
             .collect();
-        assert!(advice.iter().any(|advice| matches!(advice, Advice::Suggest(_))), "{advice:?}");
+        assert!(advice.iter().any(|advice| matches!(advice, HookReply::Suggest(_))), "{advice:?}");
     }
 
     #[test]
     fn the_same_error_from_different_calls_counts() {
-        let mut circles = Circles::new(Some(3));
-        let advice: Vec<Advice> = (0..9)
+        let mut circles = LoopDetector::new(Some(3));
+        let advice: Vec<HookReply> = (0..9)
             .map(|number| observe(&mut circles, &call(json!(number)), "no such file", true))
             .collect();
-        assert!(matches!(advice[2], Advice::Suggest(_)), "{advice:?}");
-        assert!(matches!(advice[8], Advice::Stop(_)), "{advice:?}");
+        assert!(matches!(advice[2], HookReply::Suggest(_)), "{advice:?}");
+        assert!(matches!(advice[8], HookReply::Stop(_)), "{advice:?}");
     }
 
     #[test]
     fn arguments_that_cannot_be_read_are_mentioned_once_and_then_stopped() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         let broken = |number: u32| call(json!(format!("{{\"a\": {number}")));
-        let mut told: Vec<Advice> =
+        let mut told: Vec<HookReply> =
             (0..2).map(|number| observe(&mut circles, &broken(number), "not JSON", true)).collect();
         observe(&mut circles, &call(json!({})), "x", false);
         told.extend((0..4).map(|number| observe(&mut circles, &broken(number), "not JSON", true)));
-        assert!(matches!(told[4], Advice::Suggest(_)), "{told:?}");
-        assert!(matches!(told[5], Advice::Stop(_)), "{told:?}");
-        assert_eq!(told.iter().filter(|advice| **advice == Advice::GoOn).count(), 4);
+        assert!(matches!(told[4], HookReply::Suggest(_)), "{told:?}");
+        assert!(matches!(told[5], HookReply::Stop(_)), "{told:?}");
+        assert_eq!(told.iter().filter(|advice| **advice == HookReply::GoOn).count(), 4);
     }
 
     #[test]
     fn what_was_refused_stays_doubtful_until_something_comes_of_it() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         for _ in 0..6 {
             observe(&mut circles, &call(json!({})), "x", false);
         }
-        assert_eq!(observe(&mut circles, &call(json!({})), "refused", true), Advice::GoOn);
+        assert_eq!(observe(&mut circles, &call(json!({})), "refused", true), HookReply::GoOn);
         assert!(circles.doubt(&call(json!({}))).is_some());
         observe(&mut circles, &call(json!({"other": true})), "something new", false);
         assert_eq!(circles.doubt(&call(json!({}))), None);
@@ -323,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_keeps_failing_in_one_way_is_asked_about_whatever_its_input() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         for number in 0..6 {
             assert_eq!(circles.doubt(&call(json!(number))), None, "{number}");
             observe(&mut circles, &call(json!(number)), "no such file", true);
@@ -335,7 +340,7 @@ mod tests {
 
     #[test]
     fn talk_without_an_act_is_mentioned_asked_about_and_stopped() {
-        let mut circles = Circles::new(Some(2));
+        let mut circles = LoopDetector::new(Some(2));
         let rungs: Vec<Talked> = (0..5).map(|_| circles.talked()).collect();
         assert!(matches!(rungs[..2], [Talked::Suggest, Talked::Suggest]), "{rungs:?}");
         assert!(matches!(rungs[2..4], [Talked::Ask(_), Talked::Ask(_)]), "{rungs:?}");
@@ -346,7 +351,7 @@ mod tests {
 
     #[test]
     fn replies_without_a_call_are_mentioned_asked_about_and_stopped() {
-        let mut circles = Circles::new(Some(3));
+        let mut circles = LoopDetector::new(Some(3));
         let rungs: Vec<Talked> = (0..15).map(|_| circles.idled()).collect();
         assert_eq!(rungs[4], Talked::Suggest);
         assert!(matches!(&rungs[9..14], [Talked::Ask(_), ..]), "{rungs:?}");
@@ -358,10 +363,10 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_is_a_circle() {
-        let mut circles = Circles::new(None);
+        let mut circles = LoopDetector::new(None);
         assert!((0..100).all(|_| circles.idled() == Talked::GoOn));
         for _ in 0..100 {
-            assert_eq!(observe(&mut circles, &call(json!({})), "x", true), Advice::GoOn);
+            assert_eq!(observe(&mut circles, &call(json!({})), "x", true), HookReply::GoOn);
         }
     }
 }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use contract::event::{CallOutcome, Level, What};
-use contract::hook::{CallView, Occasion};
+use contract::event::{CallOutcome, EventKind, Level};
+use contract::hook::{CallView, Notification};
 use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
@@ -38,7 +38,7 @@ pub(crate) use running::run;
 
 /// What every call of a turn shares.
 #[derive(Clone, Copy)]
-pub(crate) struct Bench<'a> {
+pub(crate) struct TurnContext<'a> {
     pub(crate) parts: &'a Arc<Parts>,
     pub(crate) settings: &'a Arc<Settings>,
     pub(crate) hooks: &'a Hooks,
@@ -51,7 +51,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) stop: &'a CancellationToken,
 }
 
-impl Bench<'_> {
+impl TurnContext<'_> {
     /// The mode in force: the configured one, a stricter one that the user chose meanwhile, or
     /// `ask` where `normal` would rely on a sandbox or on undo that does not work.
     pub(crate) fn mode(&self) -> Mode {
@@ -263,7 +263,7 @@ impl Settled {
     /// one that did not.
     pub(crate) async fn revise(
         &mut self,
-        bench: Bench<'_>,
+        bench: TurnContext<'_>,
         journal: &mut Journal,
     ) -> Result<(), LogError> {
         let outcome = match self.outcome {
@@ -287,19 +287,23 @@ impl Settled {
             }
         };
         let (call, why) = (self.call.clone(), self.output.for_model());
-        bench.hooks.occasion(journal, &Occasion::CallRefused { call, outcome, why }).await
+        bench.hooks.occasion(journal, &Notification::CallRefused { call, outcome, why }).await
     }
 
     /// The event that tells it, and what there is to tell hooks where its output was too long.
-    pub(crate) fn into_event(self, settings: &Settings, keys: &Keys) -> (What, Option<Occasion>) {
+    pub(crate) fn into_event(
+        self,
+        settings: &Settings,
+        keys: &Keys,
+    ) -> (EventKind, Option<Notification>) {
         let content = keys.hide(&self.output.for_model()).into_owned();
         let size = content.len();
         let Shown { text, stored } = truncate(content, &self.call.id, &settings.spill);
         let stored = stored.map(|path| {
             let tool = self.call.name.clone();
-            Occasion::OutputStored { tool, path, size, shown: text.len() }
+            Notification::OutputStored { tool, path, size, shown: text.len() }
         });
-        let finished = What::ToolFinished {
+        let finished = EventKind::ToolFinished {
             call: self.call.id,
             name: self.call.name,
             outcome: self.outcome,
@@ -313,7 +317,7 @@ impl Settled {
 
 /// Takes a call as far as the permission to run, or the question about it.
 pub(crate) async fn prepare(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     (call, doubt): (ToolCall, Option<Doubt>),
     position: Position,
@@ -350,7 +354,7 @@ pub(crate) async fn prepare(
 
 /// Makes of a judged call what its ruling says.
 async fn decide(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     (call, judgment): (ToolCall, Judgment),
     position: Position,
@@ -384,7 +388,7 @@ async fn decide(
 /// Judges an approved call again when its turn comes, because an earlier call of the reply may have
 /// changed what it does. The user's answer holds for the same files, hosts and commands.
 pub(crate) async fn judge_again(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     prepared: Prepared,
 ) -> Result<Prepared, LogError> {
@@ -437,8 +441,8 @@ struct Judgment {
 
 impl Judgment {
     /// The event that tells it.
-    fn event(&self, call: &ToolCall) -> What {
-        What::ToolJudged {
+    fn event(&self, call: &ToolCall) -> EventKind {
+        EventKind::ToolJudged {
             call: call.id.clone(),
             source: source(self.tool.as_ref()),
             args: call.args.clone(),
@@ -457,7 +461,7 @@ fn source(tool: &dyn Tool) -> Option<String> {
 /// Looks a call up unless its tool is known, checks its arguments, and judges it. Says in words for
 /// the model what is wrong.
 async fn judge(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     call: &ToolCall,
     tool: Option<Arc<dyn Tool>>,
 ) -> Result<Judgment, String> {
@@ -493,7 +497,7 @@ enum Consulted {
 /// Asks hooks about a call that is not denied. They may tighten and rewrite; what they rewrite is
 /// judged like a call of its own.
 async fn consult(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     mut call: ToolCall,
     (mut judgment, doubt): (Judgment, Option<Doubt>),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use contract::event::{CallOutcome, Event, Outcome, PERSON, What, Within};
+use contract::event::{CallOutcome, Event, EventKind, Outcome, PERSON, Subconversation};
 use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
 use contract::snapshots::Direction;
@@ -82,9 +82,12 @@ impl Transcript {
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut transcript = Self::default();
         for event in events {
-            match (&event.within, &event.what) {
+            match (&event.within, &event.kind) {
                 (None, what) => transcript.apply_at(event.seq, what),
-                (Some(_), What::ReplyFinished { usage, .. } | What::Compacted { usage, .. }) => {
+                (
+                    Some(_),
+                    EventKind::ReplyFinished { usage, .. } | EventKind::Compacted { usage, .. },
+                ) => {
                     transcript.usage.add(usage);
                 }
                 (Some(_), _) => {}
@@ -94,15 +97,15 @@ impl Transcript {
     }
 
     /// Folds the event of this position in.
-    pub fn apply_at(&mut self, seq: Seq, what: &What) {
+    pub fn apply_at(&mut self, seq: Seq, what: &EventKind) {
         self.at = seq;
         self.apply(what);
     }
 
     /// Folds one event in, whatever its position.
-    pub fn apply(&mut self, what: &What) {
+    pub fn apply(&mut self, what: &EventKind) {
         match what {
-            What::TurnStarted { prompt } => {
+            EventKind::TurnStarted { prompt } => {
                 self.answer_lost();
                 self.turn_open = true;
                 self.usage = Usage::default();
@@ -110,14 +113,14 @@ impl Transcript {
                 self.meanwhile.clear();
                 self.push(Message::User { text: prompt.clone() });
             }
-            What::Injected { origin, text } => {
+            EventKind::Injected { origin, text } => {
                 if origin == PERSON {
                     self.meanwhile.push(text.clone());
                 }
                 self.answer_lost();
                 self.push(Message::User { text: text.clone() });
             }
-            What::ReplyFinished { reply, usage } => {
+            EventKind::ReplyFinished { reply, usage } => {
                 self.answer_lost();
                 self.usage.add(usage);
                 self.open_calls.extend(reply.calls().map(|call| call.id.clone()));
@@ -130,35 +133,35 @@ impl Transcript {
                     self.size = Size { measured: usage.total_tokens(), since: 0 };
                 }
             }
-            What::ToolFinished { call, name, outcome, output, content, .. } => {
+            EventKind::ToolFinished { call, name, outcome, output, content, .. } => {
                 self.finish_call(call, name, *outcome, output, content);
             }
-            What::FilesRestored { direction, turns, files, count, kept, .. } => {
+            EventKind::FilesRestored { direction, turns, files, count, kept, .. } => {
                 let text = restored(*direction, turns.len(), (files, *count), kept);
                 self.answer_lost();
                 self.push(Message::User { text });
             }
-            What::Compacted { summary, kept, usage, .. } => {
+            EventKind::Compacted { summary, kept, usage, .. } => {
                 self.usage.add(usage);
                 self.compact(summary.as_deref(), *kept);
             }
-            What::TurnFinished { .. } => self.turn_open = false,
-            What::Configured { system, .. } => self.system.clone_from(system),
-            What::SessionStarted { .. }
-            | What::Titled { .. }
-            | What::JobStarted { .. }
-            | What::JobFinished { .. }
-            | What::RequestSent { .. }
-            | What::ReplyDelta { .. }
-            | What::ToolCalled { .. }
-            | What::ToolJudged { .. }
-            | What::Asked { .. }
-            | What::Answered { .. }
-            | What::ToolProgress { .. }
-            | What::Notice { .. }
-            | What::FilesChanged { .. }
-            | What::Custom { .. }
-            | What::SessionEnded => {}
+            EventKind::TurnFinished { .. } => self.turn_open = false,
+            EventKind::Configured { system, .. } => self.system.clone_from(system),
+            EventKind::SessionStarted { .. }
+            | EventKind::Titled { .. }
+            | EventKind::JobStarted { .. }
+            | EventKind::JobFinished { .. }
+            | EventKind::RequestSent { .. }
+            | EventKind::ReplyDelta { .. }
+            | EventKind::ToolCalled { .. }
+            | EventKind::ToolJudged { .. }
+            | EventKind::Asked { .. }
+            | EventKind::Answered { .. }
+            | EventKind::ToolProgress { .. }
+            | EventKind::Notice { .. }
+            | EventKind::FilesChanged { .. }
+            | EventKind::Custom { .. }
+            | EventKind::SessionEnded => {}
         }
     }
 
@@ -239,8 +242,8 @@ impl Transcript {
 
     /// The events that close what a crash left open: one result for each call, and the end of the
     /// turn, which has cost `usage`.
-    pub fn closing(&self, usage: &Usage) -> Vec<What> {
-        let lost = |call: &ToolCall| What::ToolFinished {
+    pub fn closing(&self, usage: &Usage) -> Vec<EventKind> {
+        let lost = |call: &ToolCall| EventKind::ToolFinished {
             call: call.id.clone(),
             name: call.name.clone(),
             outcome: CallOutcome::Interrupted,
@@ -248,10 +251,10 @@ impl Transcript {
             content: LOST.to_owned(),
             duration_ms: 0,
         };
-        let mut closing: Vec<What> = self.calls_without_result().map(lost).collect();
+        let mut closing: Vec<EventKind> = self.calls_without_result().map(lost).collect();
         if self.turn_open {
             let usage = usage.clone();
-            closing.push(What::TurnFinished { outcome: Outcome::Cancelled, usage });
+            closing.push(EventKind::TurnFinished { outcome: Outcome::Cancelled, usage });
         }
         closing
     }
@@ -387,8 +390,8 @@ impl TakenIds {
 }
 
 /// What closes the conversations within a session that a crash left open, the innermost first.
-pub(crate) fn left_open(history: &[Event]) -> Vec<(Within, Vec<What>)> {
-    let mut open: Vec<(&Within, Transcript)> = Vec::new();
+pub(crate) fn left_open(history: &[Event]) -> Vec<(Subconversation, Vec<EventKind>)> {
+    let mut open: Vec<(&Subconversation, Transcript)> = Vec::new();
     for event in history {
         if let Some(within) = &event.within {
             let known = open.iter().position(|(other, _)| other.call == within.call);
@@ -396,14 +399,14 @@ pub(crate) fn left_open(history: &[Event]) -> Vec<(Within, Vec<What>)> {
                 open.push((within, Transcript::default()));
                 open.len() - 1
             });
-            open[index].1.apply(&event.what);
+            open[index].1.apply(&event.kind);
         }
         // With the call that held it a conversation is over.
-        if let What::ToolFinished { call, .. } = &event.what {
+        if let EventKind::ToolFinished { call, .. } = &event.kind {
             open.retain(|(within, _)| within.call != *call);
         }
     }
-    let closing = |(within, transcript): (&Within, Transcript)| {
+    let closing = |(within, transcript): (&Subconversation, Transcript)| {
         (within.clone(), transcript.closing(transcript.usage()))
     };
     open.into_iter().rev().map(closing).collect()
@@ -465,17 +468,17 @@ mod tests {
         })
     }
 
-    fn reply(parts: Vec<Part>) -> What {
+    fn reply(parts: Vec<Part>) -> EventKind {
         let reply = Reply { parts, ..Reply::default() };
-        What::ReplyFinished { reply, usage: Usage::default() }
+        EventKind::ReplyFinished { reply, usage: Usage::default() }
     }
 
     #[test]
     fn a_crash_leaves_calls_that_closing_answers() {
         let mut transcript = Transcript::default();
-        transcript.apply(&What::TurnStarted { prompt: "go".into() });
+        transcript.apply(&EventKind::TurnStarted { prompt: "go".into() });
         transcript.apply(&reply(vec![call("a"), call("b")]));
-        transcript.apply(&What::ToolFinished {
+        transcript.apply(&EventKind::ToolFinished {
             call: CallId("a".into()),
             name: "Look".into(),
             outcome: CallOutcome::Ran,
@@ -499,11 +502,11 @@ mod tests {
     fn a_summary_takes_the_place_of_what_was_dropped() {
         let mut transcript = Transcript::default();
         for (seq, prompt) in (1..).zip(["one", "two", "three"]) {
-            transcript.apply_at(Seq(seq), &What::TurnStarted { prompt: prompt.into() });
+            transcript.apply_at(Seq(seq), &EventKind::TurnStarted { prompt: prompt.into() });
         }
         assert_eq!(transcript.range(2), Some((Seq(1), Seq(2))));
         let before = transcript.entries();
-        transcript.apply(&What::Compacted {
+        transcript.apply(&EventKind::Compacted {
             summary: Some("so far".into()),
             strategy: "summarize".into(),
             dropped: 1,
@@ -539,7 +542,7 @@ mod tests {
             let mut output = ToolOutput::success(text);
             output.facts.insert(LASTING.into(), json!(true));
             output.facts.extend(subject.map(|subject| (SUBJECT.to_owned(), json!(subject))));
-            transcript.apply(&What::ToolFinished {
+            transcript.apply(&EventKind::ToolFinished {
                 call: CallId(id.into()),
                 name: "Look".into(),
                 outcome: CallOutcome::Ran,

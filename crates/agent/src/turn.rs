@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use contract::event::{Answer, Level, Outcome, UNSENT, What};
-use contract::hook::{CompactCause, Ending, Moment, Occasion};
+use contract::event::{Answer, EventKind, Level, Outcome, UNSENT};
+use contract::hook::{CompactCause, Ending, Moment, Notification};
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::{Part, Reply, StopReason, ToolCall};
@@ -21,8 +21,8 @@ use crate::recover::{self, Sought};
 use crate::reply::{Asked, Draft};
 use crate::round;
 use crate::settings::{Bound, Questions, limited};
-use crate::stuck::{Circles, TALK, Talked};
-use crate::tool_call::{self, Bench, Doubt, Extras};
+use crate::stuck::{LoopDetector, TALK, Talked};
+use crate::tool_call::{self, Doubt, Extras, TurnContext};
 
 /// Reminders to end with the required tool before a plain answer is taken.
 const REMINDERS: u32 = 3;
@@ -35,10 +35,10 @@ const HOLDS: u32 = 8;
 
 /// What a turn has come to so far.
 struct Turn<'a> {
-    bench: Bench<'a>,
+    bench: TurnContext<'a>,
     prompt: String,
     system: Arc<str>,
-    circles: Circles,
+    circles: LoopDetector,
     /// What the model is told of a call that was taken from its words.
     feedback: Option<String>,
     reminders: u32,
@@ -52,7 +52,7 @@ struct Turn<'a> {
 
 /// Runs a turn to its end and says how it ended.
 pub(crate) async fn run(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     prompt: String,
 ) -> Result<Outcome, LogError> {
@@ -62,7 +62,7 @@ pub(crate) async fn run(
         Words::Skipped => return Ok(Outcome::Answered { stop_reason: "skipped".to_owned() }),
     };
     let prompt = prompt_fill::fill(bench, journal, prompt).await?;
-    journal.note(vec![What::TurnStarted { prompt: prompt.clone() }]).await?;
+    journal.note(vec![EventKind::TurnStarted { prompt: prompt.clone() }]).await?;
     if bench.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
     }
@@ -70,7 +70,7 @@ pub(crate) async fn run(
         bench,
         prompt,
         system: round::system(bench, journal).await?,
-        circles: Circles::new(bench.settings.stuck_after),
+        circles: LoopDetector::new(bench.settings.stuck_after),
         feedback: None,
         reminders: 0,
         nudges: 0,
@@ -137,7 +137,7 @@ impl Turn<'_> {
         let asked = calls.iter().cloned().map(asked).collect();
         let mut reported = batch::run(bench, journal, &mut self.circles, asked).await?;
         let results = std::mem::take(&mut reported.results);
-        bench.hooks.occasion(journal, &Occasion::BatchEnded { calls, results }).await?;
+        bench.hooks.occasion(journal, &Notification::BatchEnded { calls, results }).await?;
         if bench.cancel.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
@@ -235,7 +235,7 @@ impl Turn<'_> {
         }
         let mut was_too_long = false;
         loop {
-            journal.teller().tell(What::RequestSent { round: number }).await;
+            journal.teller().tell(EventKind::RequestSent { round: number }).await;
             let request = round::request(bench, journal, Arc::clone(&self.system));
             let asked = round::ask(bench, journal, request, round::audience(bench)).await?;
             let is_too_long =
@@ -426,7 +426,7 @@ impl Turn<'_> {
         let id = CallId(format!("go-on-{:012x}", fastrand::u64(..1 << 48)));
         let name = "another reply".to_owned();
         let call = ToolCall { id, name, args: Value::Null, opaque: None };
-        let question = What::Asked {
+        let question = EventKind::Asked {
             call: call.id.clone(),
             tool: call.name.clone(),
             args: Value::Null,
@@ -436,7 +436,8 @@ impl Turn<'_> {
             remember: Vec::new(),
         };
         let answer = tool_call::ask(self.bench, journal, &call, question).await?;
-        let answered = What::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
+        let answered =
+            EventKind::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
         journal.note(vec![answered]).await?;
         Ok(answer)
     }
@@ -469,12 +470,12 @@ impl Said {
 }
 
 async fn inject(journal: &mut Journal, origin: &str, text: String) -> Result<(), LogError> {
-    journal.note(vec![What::Injected { origin: origin.to_owned(), text }]).await
+    journal.note(vec![EventKind::Injected { origin: origin.to_owned(), text }]).await
 }
 
 /// Reminds a model of what it noted to do, where it has only talked for a while, over however many
 /// turns. It answers the user all the same.
-async fn remind_of_work(bench: Bench<'_>, journal: &mut Journal) -> Result<(), LogError> {
+async fn remind_of_work(bench: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
     let (talk, open) = (journal.transcript.talk(), journal.transcript.open_work());
     let is_due = talk > 0 && talk % TALK == 0 && open > 0;
     if !is_due || bench.settings.stuck_after.is_none() {

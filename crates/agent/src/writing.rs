@@ -8,7 +8,7 @@ use contract::tool::{BUILTIN, Tool};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::blocking::blocking;
-use crate::tool_call::{Bench, why};
+use crate::tool_call::{TurnContext, why};
 
 /// Held while a file is written: of several conversations that write at once each sees what the
 /// others have written.
@@ -17,7 +17,7 @@ static WRITES: Mutex<()> = Mutex::const_new(());
 /// Waits for a call's turn to write, where it writes files; says why it may not any more. Tools of
 /// plugins may take long, so that they only are judged again.
 pub(crate) async fn turn(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     tool: &Arc<dyn Tool>,
     actions: &[Action],
 ) -> Result<Option<MutexGuard<'static, ()>>, String> {

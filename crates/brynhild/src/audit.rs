@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use contract::event::{Answer, CallOutcome, Event, What};
+use contract::event::{Answer, CallOutcome, Event, EventKind};
 use contract::id::{CallId, Timestamp};
 use contract::log::{Log, LogError};
 use contract::text::head;
@@ -218,14 +218,14 @@ impl Audited {
         self.audit.note_or_tell(what, detail, Some(&self.project));
     }
 
-    fn take(&self, what: &What) {
+    fn take(&self, what: &EventKind) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
         match what {
-            What::Asked { call, tool, args, .. } => {
+            EventKind::Asked { call, tool, args, .. } => {
                 asked.insert(call.clone(), format!("{tool} {args}"));
             }
-            What::Answered { call, answer, .. } => {
+            EventKind::Answered { call, answer, .. } => {
                 let detail = asked.remove(call).unwrap_or_default();
                 match answer {
                     Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
@@ -236,10 +236,10 @@ impl Audited {
                     }
                 }
             }
-            What::ToolJudged { call, source: Some(_), .. } => {
+            EventKind::ToolJudged { call, source: Some(_), .. } => {
                 foreign.insert(call.clone());
             }
-            What::ToolFinished { call, name, outcome, output, .. } => {
+            EventKind::ToolFinished { call, name, outcome, output, .. } => {
                 // What no rule denies can still lie where files are out of reach.
                 let is_ours = !foreign.remove(call);
                 let is_closed =
@@ -257,7 +257,7 @@ impl Log for Audited {
     fn append(&self, events: &[Event]) -> Result<(), LogError> {
         self.inner.append(events)?;
         for event in events {
-            self.take(&event.what);
+            self.take(&event.kind);
         }
         Ok(())
     }

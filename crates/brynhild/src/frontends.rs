@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent::conversation::Conversation;
 use async_trait::async_trait;
-use contract::event::{Answer, Event, Input, Outcome, What};
+use contract::event::{Answer, Event, EventKind, Input, Outcome};
 use futures::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -84,7 +84,7 @@ pub(crate) async fn run(
 pub(crate) async fn part(conversation: Conversation, view: &mut dyn View, has_failed: bool) {
     for event in conversation.finish().await {
         view.after(&event);
-        if let What::TurnFinished { outcome: Outcome::Failed { error, .. }, .. } = &event.what
+        if let EventKind::TurnFinished { outcome: Outcome::Failed { error, .. }, .. } = &event.kind
             && !has_failed
         {
             output::warning(&format!("the session's end is not marked: {error}"));
@@ -126,7 +126,7 @@ pub(crate) async fn show(
             events.extend(std::iter::from_fn(|| conversation.events.try_recv().ok()));
             // The questions of one reply come together, each after its judgment.
             let is_judged = |next: &Arc<Event>| {
-                matches!(next.what, What::ToolJudged { .. } | What::Asked { .. })
+                matches!(next.kind, EventKind::ToolJudged { .. } | EventKind::Asked { .. })
             };
             if !shown.asked.is_empty() && !events.front().is_some_and(is_judged) {
                 shown.ask(conversation, view).await?;
@@ -179,7 +179,8 @@ pub(crate) async fn show(
 
 /// Whether the model hears what waits before it goes on from here, or it begins the next turn.
 fn is_step(event: &Event) -> bool {
-    let is_step = matches!(event.what, What::ToolFinished { .. } | What::TurnFinished { .. });
+    let is_step =
+        matches!(event.kind, EventKind::ToolFinished { .. } | EventKind::TurnFinished { .. });
     is_step && event.within.is_none()
 }
 
@@ -218,10 +219,10 @@ impl Shown {
     fn event(&mut self, event: &Arc<Event>, view: &mut dyn View) -> io::Result<bool> {
         self.verdict.take(event);
         view.event(event)?;
-        match &event.what {
-            What::TurnStarted { .. } if event.within.is_none() => self.has_begun = true,
-            What::Asked { .. } => self.asked.push(Arc::clone(event)),
-            What::TurnFinished { outcome, .. } if event.within.is_none() => {
+        match &event.kind {
+            EventKind::TurnStarted { .. } if event.within.is_none() => self.has_begun = true,
+            EventKind::Asked { .. } => self.asked.push(Arc::clone(event)),
+            EventKind::TurnFinished { outcome, .. } if event.within.is_none() => {
                 return Ok(self.has_begun || is_early(outcome));
             }
             _ => {}
@@ -245,7 +246,7 @@ impl Shown {
         };
         for (event, answer) in asked.iter().zip(answers) {
             self.is_stopped |= answer == Answer::Cancel;
-            if let What::Asked { call, .. } = &event.what {
+            if let EventKind::Asked { call, .. } = &event.kind {
                 let input = Input::Answer { call: call.clone(), answer };
                 let _ = conversation.inputs.send(input).await;
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent::transcript::Transcript;
-use contract::event::{Event, Level, What};
+use contract::event::{Event, EventKind, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::Usage;
@@ -23,7 +23,7 @@ pub(crate) struct Chosen {
     pub(crate) keeping: Keeping,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) history: Vec<Event>,
-    pub(crate) notices: Vec<What>,
+    pub(crate) notices: Vec<EventKind>,
 }
 
 /// Whether a session outlives the run.
@@ -85,7 +85,7 @@ fn begun(world: &World) -> Result<Chosen, Problem> {
         Err(problem) => problem.message(),
     };
     let mut chosen = unsaved(SessionId::parse(name.unwrap_or("unsaved"))?);
-    chosen.notices.push(What::Notice {
+    chosen.notices.push(EventKind::Notice {
         level: Level::Warning,
         text: format!("the session is not kept: {text}"),
         hint: Some(String::from(
@@ -163,8 +163,8 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
         ))
         .hint("update Brynhild, or go on in a copy with `--fork`"));
     };
-    let repaired = |text: String| What::Notice { level: Level::Warning, text, hint: None };
-    let mut notices: Vec<What> = damage(&opened.repairs, opened.repair_count)
+    let repaired = |text: String| EventKind::Notice { level: Level::Warning, text, hint: None };
+    let mut notices: Vec<EventKind> = damage(&opened.repairs, opened.repair_count)
         .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
         .collect();
     notices.extend(opened.cut.map(|cut| shortened(&cut, &opened.events)));
@@ -174,9 +174,9 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
 
 /// Says that the model goes on without the oldest part of a history that is longer than any model
 /// reads. The log keeps it.
-fn shortened(cut: &Cut, events: &[Event]) -> What {
+fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
     let kept = Transcript::of(&events[cut.at..]).entries().len() as u64;
-    What::Compacted {
+    EventKind::Compacted {
         summary: Some("[Earlier messages were dropped. Look again at what you need.]".to_owned()),
         strategy: "truncate".to_owned(),
         dropped: cut.left_out,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::sandbox::Fixed;
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 
 pub(crate) use snapshot::{Kind, Snapshot};
 pub(crate) use store::{Decision, PluginGuard, Record, Store};
@@ -76,9 +76,9 @@ impl Trusted {
         Self { files: files.collect(), root: root.to_owned(), config_dir: config_dir.to_owned() }
     }
 
-    fn vouch(&self) -> Vouch {
+    fn vouch(&self) -> TrustCheck {
         let (root, config_dir) = (self.root.clone(), self.config_dir.clone());
-        Vouch::new(move || {
+        TrustCheck::new(move || {
             let snapshot = verified(&root, &config_dir)?;
             let scripts = snapshot.entries.into_iter().filter(Entry::is_script);
             Ok(scripts.map(|entry| entry.fixed(&root)).collect::<Vec<Fixed>>())
@@ -212,14 +212,14 @@ fn listed(names: &[impl AsRef<str>]) -> String {
 
 impl Standing {
     /// Checks, each time something of the project is about to run, that it is trusted.
-    pub(crate) fn vouch(&self) -> Vouch {
+    pub(crate) fn vouch(&self) -> TrustCheck {
         match &self.state {
             State::Trusted(trusted) => trusted.vouch(),
             State::Stale(stale) => {
                 let reason = stale.reason();
-                Vouch::new(move || Err(reason.clone()))
+                TrustCheck::new(move || Err(reason.clone()))
             }
-            State::Undecided | State::Refused => Vouch::default(),
+            State::Undecided | State::Refused => TrustCheck::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::event::What;
+use contract::event::EventKind;
 use contract::id::SessionId;
 use contract::snapshots::{Change, Direction, Snapshots as _};
 use contract::text::head;
@@ -61,7 +61,7 @@ pub(crate) fn restore(
     keeper: &Keeper,
     read: impl FnOnce() -> Result<History, Problem>,
     (direction, wanted): (Direction, Wanted),
-    record: &mut dyn FnMut(What) -> Result<(), Problem>,
+    record: &mut dyn FnMut(EventKind) -> Result<(), Problem>,
 ) -> Result<Report, Problem> {
     for what in keeper.recover() {
         record(what)?;

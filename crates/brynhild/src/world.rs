@@ -40,14 +40,14 @@ pub(crate) struct World {
     /// How the user stands to what the project brings.
     pub(crate) trust: Standing,
     root: Result<PathBuf, NoProject>,
-    occasion: Occasion,
+    occasion: Notification,
     /// What is made when something needs it first.
     pub(crate) made: Made,
 }
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Occasion {
+enum Notification {
     /// A command that needs its files.
     #[default]
     Command,
@@ -75,7 +75,7 @@ impl World {
             let retreated = Self::from(global, environment, &mut sources, found);
             retreated.ok().filter(|world| world.loaded.left_out).ok_or(problem)
         })?;
-        world.occasion = Occasion::Talk;
+        world.occasion = Notification::Talk;
         world.begin();
         Ok(world)
     }
@@ -96,8 +96,8 @@ impl World {
     /// Reads all of it anew, for the same occasion.
     pub(crate) fn anew(self) -> Result<Self, Problem> {
         match self.occasion {
-            Occasion::Command => Self::read(self.global),
-            Occasion::Talk => Self::for_talk(self.global),
+            Notification::Command => Self::read(self.global),
+            Notification::Talk => Self::for_talk(self.global),
         }
     }
 
@@ -131,7 +131,7 @@ impl World {
     /// Reads the same again in the middle of a conversation, without the configuration's warnings,
     /// after something has changed.
     pub(crate) fn again(global: Global, environment: Environment) -> Result<Self, Problem> {
-        Ok(Self { occasion: Occasion::Talk, ..Self::of(global, environment)? })
+        Ok(Self { occasion: Notification::Talk, ..Self::of(global, environment)? })
     }
 
     /// Goes on with workers that are there already.
@@ -149,7 +149,7 @@ impl World {
         sources.read_project = true;
         let loaded = config::load(&sources)?;
         let (trust, root) = (Standing::default(), Ok(root.to_owned()));
-        let occasion = Occasion::default();
+        let occasion = Notification::default();
         Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
     }
 
@@ -211,7 +211,7 @@ impl World {
             NoProject::TooWide { root } if loaded.config.allow_home_directory => Ok(root),
             other => Err(other),
         });
-        let occasion = Occasion::default();
+        let occasion = Notification::default();
         Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
     }
 
@@ -333,7 +333,7 @@ impl World {
     pub(crate) fn keeping_dir(&self) -> Option<&Path> {
         let found = || {
             let dir = self.loaded.config_dir.clone();
-            let must_work = self.occasion == Occasion::Talk || self.global.safe;
+            let must_work = self.occasion == Notification::Talk || self.global.safe;
             dir.filter(|dir| !must_work || private_file::is_writable(dir))
         };
         self.made.keeping.get_or_init(found).as_deref()

@@ -27,15 +27,15 @@ pub struct Event {
     pub at: Timestamp,
     /// The conversation within the session that it belongs to; none for the session's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Within>,
-    /// What.
+    pub within: Option<Subconversation>,
+    /// Its kind, with the data of that kind.
     #[serde(flatten)]
-    pub what: What,
+    pub kind: EventKind,
 }
 
 /// A conversation that a call of another one holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Within {
+pub struct Subconversation {
     /// The call.
     pub call: CallId,
     /// The agent that answers in it.
@@ -45,7 +45,7 @@ pub struct Within {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum What {
+pub enum EventKind {
     /// A session began.
     SessionStarted {
         /// The directory it works in.
@@ -262,7 +262,7 @@ pub enum What {
     SessionEnded,
 }
 
-impl What {
+impl EventKind {
     /// Whether the log keeps it.
     pub fn is_kept(&self) -> bool {
         !matches!(
@@ -432,7 +432,7 @@ pub enum Input {
     /// Give tools more or less freedom from here on.
     Mode(Mode),
     /// Keep an event that the front end made: what a user did to the session between turns.
-    Record(What),
+    Record(EventKind),
     /// Whether the user has words ready for the model's next step.
     Ready(bool),
     /// Stop the running turn.

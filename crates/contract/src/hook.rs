@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::event::{CallOutcome, Within};
+use crate::event::{CallOutcome, Subconversation};
 use crate::id::{CallId, SessionId};
 use crate::message::ToolCall;
 use crate::policy::{Action, Decision};
@@ -18,7 +18,7 @@ use crate::tool::ToolOutput;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Something happened: the session begins or ends, something failed in it.
-    Occasion,
+    Notification,
     /// A user sent a prompt.
     BeforePrompt,
     /// A user's prompt is about to be sent to the model.
@@ -41,18 +41,18 @@ pub enum Moment {
 
 /// Where a moment takes place.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct HookContext {
     /// The conversation.
     pub session: SessionId,
     /// The directory it works in.
     pub cwd: PathBuf,
     /// The conversation within the session; none for the session's own.
-    pub within: Option<Within>,
+    pub within: Option<Subconversation>,
 }
 
 /// Something that happened and that no hook can change.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Occasion {
+pub enum Notification {
     /// The session begins, or goes on after a while.
     SessionStarted,
     /// The session ends.
@@ -180,14 +180,14 @@ pub struct Ending<'a> {
 
 /// What a hook says, with words for the model that it may add at any moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Advice<V> {
+pub struct HookReply<V> {
     /// What it decides.
     pub verdict: V,
     /// Guidance that the model reads before its next reply.
     pub inject: Option<String>,
 }
 
-impl<V> From<V> for Advice<V> {
+impl<V> From<V> for HookReply<V> {
     fn from(verdict: V) -> Self {
         Self { verdict, inject: None }
     }
@@ -292,7 +292,7 @@ pub enum OnFailure {
 pub struct HookError(pub String);
 
 /// What a hook says to a question, or why it says nothing.
-pub type Advised<V> = Result<Advice<V>, HookError>;
+pub type Advised<V> = Result<HookReply<V>, HookError>;
 
 /// Something that is asked at moments of a conversation. Hooks are asked in order, one after the
 /// other; each sees what the ones before it have changed.
@@ -310,43 +310,48 @@ pub trait Hook: Send + Sync {
     }
 
     /// Hears what happened.
-    async fn occasion(&self, _: &Scene, _: &Occasion) -> Advised<()> {
-        Ok(Advice::default())
+    async fn occasion(&self, _: &HookContext, _: &Notification) -> Advised<()> {
+        Ok(HookReply::default())
     }
 
     /// Is asked about a prompt that a user sent.
-    async fn before_prompt(&self, _: &Scene, _: &str) -> Advised<WordsVerdict> {
-        Ok(Advice::default())
+    async fn before_prompt(&self, _: &HookContext, _: &str) -> Advised<WordsVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked about a prompt on its way to the model.
-    async fn before_message(&self, _: &Scene, _: &str) -> Advised<WordsVerdict> {
-        Ok(Advice::default())
+    async fn before_message(&self, _: &HookContext, _: &str) -> Advised<WordsVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked what to add to a system prompt.
-    async fn before_request(&self, _: &Scene, _: &str) -> Advised<ContextVerdict> {
-        Ok(Advice::default())
+    async fn before_request(&self, _: &HookContext, _: &str) -> Advised<ContextVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked about a request that is about to be sent.
-    async fn before_send(&self, _: &Scene, _: &Request) -> Advised<RequestVerdict> {
-        Ok(Advice::default())
+    async fn before_send(&self, _: &HookContext, _: &Request) -> Advised<RequestVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked about the text of a reply, given the prompt it answers.
-    async fn after_reply(&self, _: &Scene, _prompt: &str, _reply: &str) -> Advised<TextVerdict> {
-        Ok(Advice::default())
+    async fn after_reply(
+        &self,
+        _: &HookContext,
+        _prompt: &str,
+        _reply: &str,
+    ) -> Advised<TextVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked about a call that is about to run.
-    async fn before_tool(&self, _: &Scene, _: CallView<'_>) -> Advised<ToolVerdict> {
-        Ok(Advice::default())
+    async fn before_tool(&self, _: &HookContext, _: CallView<'_>) -> Advised<ToolVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked about a call that has ended.
-    async fn after_tool(&self, _: &Scene, _: ResultView<'_>) -> Advised<TextVerdict> {
-        Ok(Advice::default())
+    async fn after_tool(&self, _: &HookContext, _: ResultView<'_>) -> Advised<TextVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Why the turn must end here, where the hook has said so since it was last looked for.
@@ -355,12 +360,12 @@ pub trait Hook: Send + Sync {
     }
 
     /// Is asked how to summarize the history.
-    async fn before_compact(&self, _: &Scene, _: CompactView<'_>) -> Advised<CompactVerdict> {
-        Ok(Advice::default())
+    async fn before_compact(&self, _: &HookContext, _: CompactView<'_>) -> Advised<CompactVerdict> {
+        Ok(HookReply::default())
     }
 
     /// Is asked whether a turn may end.
-    async fn before_stop(&self, _: &Scene, _: Ending<'_>) -> Advised<StopVerdict> {
-        Ok(Advice::default())
+    async fn before_stop(&self, _: &HookContext, _: Ending<'_>) -> Advised<StopVerdict> {
+        Ok(HookReply::default())
     }
 }

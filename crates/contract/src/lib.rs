@@ -21,4 +21,4 @@ pub mod skill;
 pub mod snapshots;
 pub mod text;
 pub mod tool;
-pub mod vouch;
+pub mod trust_check;

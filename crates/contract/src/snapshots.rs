@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::What;
+use crate::event::EventKind;
 use crate::policy::{Access, Action};
 
 /// What a call could do to files, as far as it is known before it runs.
@@ -19,13 +19,13 @@ pub struct Effect {
 /// Keeps what files held. Blocks; what it returns is to be kept in the log.
 pub trait Snapshots: Send + Sync {
     /// Keeps what such calls could change, before they run. Stops early once `cancel` fires.
-    fn before(&self, calls: &[Effect], cancel: &CancellationToken) -> Vec<What>;
+    fn before(&self, calls: &[Effect], cancel: &CancellationToken) -> Vec<EventKind>;
 
     /// Says what has changed. Follows every [`Snapshots::before`], however the calls ended.
-    fn after(&self) -> Vec<What>;
+    fn after(&self) -> Vec<EventKind>;
 
     /// Says what changed in calls that were running when the program ended.
-    fn recover(&self) -> Vec<What>;
+    fn recover(&self) -> Vec<EventKind>;
 }
 
 /// What became of a file.

@@ -199,14 +199,14 @@ pub struct ToolContext {
     /// What was judged: the call does this and nothing else. Empty where nobody judged.
     pub actions: Vec<Action>,
     /// Makes what keeps keys out of a stream that the tool itself keeps; none where there are none.
-    pub veils: Option<Veils>,
+    pub veils: Option<RedactorFactory>,
 }
 
-/// Makes a [`Veil`] for each stream.
-pub type Veils = Arc<dyn Fn() -> Box<dyn Veil> + Send + Sync>;
+/// Makes a [`Redactor`] for each stream.
+pub type RedactorFactory = Arc<dyn Fn() -> Box<dyn Redactor> + Send + Sync>;
 
 /// Keeps something out of what comes in pieces.
-pub trait Veil: Send {
+pub trait Redactor: Send {
     /// Takes a piece; returns what can be passed on.
     fn push(&mut self, piece: &[u8]) -> Vec<u8>;
     /// What was kept back, when nothing follows.

@@ -13,7 +13,7 @@ use contract::sandbox::{
     Channel, Child, Exit, Limits, Network, Process, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
 use contract::text::{tail, visible};
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
@@ -47,7 +47,7 @@ pub struct Surroundings {
     /// Upper bounds on a server's program.
     pub limits: Limits,
     /// Says whether what the project brings is still what the user trusts.
-    pub vouch: Vouch,
+    pub vouch: TrustCheck,
 }
 
 impl Surroundings {

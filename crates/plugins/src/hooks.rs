@@ -33,7 +33,7 @@ use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::sandbox::{Profile, Sandbox};
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -112,7 +112,7 @@ pub struct Settings {
     /// Remembers; the same one for a later load.
     pub ledger: Arc<Ledger>,
     /// Says whether what the project brings is still what the user trusts.
-    pub vouch: Vouch,
+    pub vouch: TrustCheck,
 }
 
 /// Hears about what people should know.

@@ -44,7 +44,7 @@ impl FileLog {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut records = Vec::new();
         let mut last = writer.last;
-        for event in events.iter().filter(|event| event.what.is_kept()) {
+        for event in events.iter().filter(|event| event.kind.is_kept()) {
             let problem = if event.session != self.id {
                 format!("it belongs to session {}", event.session)
             } else if event.seq != last.next() {
@@ -90,7 +90,7 @@ impl Drop for FileLog {
 
 #[cfg(test)]
 mod tests {
-    use contract::event::{Piece, What};
+    use contract::event::{EventKind, Piece};
 
     use super::*;
     use crate::samples;
@@ -128,7 +128,7 @@ mod tests {
         let mut events = samples::conversation();
         let text = "a".to_owned();
         let piece = Piece::Text { text };
-        events.insert(2, samples::event(2, What::ReplyDelta { piece }));
+        events.insert(2, samples::event(2, EventKind::ReplyDelta { piece }));
         log.append(&events).unwrap();
         events.remove(2);
         assert_eq!(store.read(&samples::id()).unwrap().events, events);

@@ -5,7 +5,7 @@ pub(crate) mod recent;
 
 use std::io::{self, BufRead, Read};
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{Seq, SessionId};
 
 use crate::record;
@@ -187,7 +187,7 @@ impl<R: BufRead> Events<R> {
         if !self.admit(event.seq) {
             return None;
         }
-        if let What::SessionStarted { format, .. } = event.what {
+        if let EventKind::SessionStarted { format, .. } = event.kind {
             self.contents.is_foreign |= format > contract::log::FORMAT;
         }
         event.session.clone_from(&self.id);

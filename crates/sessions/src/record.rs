@@ -173,7 +173,7 @@ fn depth(json: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use contract::event::What;
+    use contract::event::EventKind;
     use serde_json::{Value, json};
 
     use super::*;
@@ -189,13 +189,13 @@ mod tests {
 
     fn nested(levels: usize) -> Event {
         let data = (0..levels).fold(json!("[{\"\\"), |inner, _| Value::Array(vec![inner]));
-        samples::event(1, What::Custom { plugin: "p".into(), name: "n".into(), data })
+        samples::event(1, EventKind::Custom { plugin: "p".into(), name: "n".into(), data })
     }
 
     #[test]
     fn every_text_survives() {
         let text = "a\nb\r\0\u{2028}\u{2029}\u{feff}\u{10ffff}\\\"\u{7f}";
-        let event = samples::event(1, What::TurnStarted { prompt: text.into() });
+        let event = samples::event(1, EventKind::TurnStarted { prompt: text.into() });
         assert_eq!(round_trip(&event).unwrap(), event);
     }
 

@@ -1,6 +1,6 @@
 //! A conversation for tests, with every kind of event that is kept.
 
-use contract::event::{Answer, CallOutcome, Event, Level, Outcome, What};
+use contract::event::{Answer, CallOutcome, Event, EventKind, Level, Outcome};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
 use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
@@ -13,10 +13,10 @@ pub(crate) fn id() -> SessionId {
 }
 
 /// An event of the sample session, a second after the one before it.
-pub(crate) fn event(seq: u64, what: What) -> Event {
+pub(crate) fn event(seq: u64, what: EventKind) -> Event {
     let start: jiff::Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
     let offset = jiff::SignedDuration::from_secs(i64::try_from(seq).unwrap() - 1);
-    Event { seq: Seq(seq), session: id(), at: Timestamp(start + offset), within: None, what }
+    Event { seq: Seq(seq), session: id(), at: Timestamp(start + offset), within: None, kind: what }
 }
 
 /// The sample conversation.
@@ -25,17 +25,17 @@ pub(crate) fn conversation() -> Vec<Event> {
     (1..).zip(whats).map(|(seq, what)| event(seq, what)).collect()
 }
 
-fn beginning() -> Vec<What> {
+fn beginning() -> Vec<EventKind> {
     vec![
-        What::SessionStarted { cwd: "/home/ada/project".into(), format: 1, forked_from: None },
-        What::Configured {
+        EventKind::SessionStarted { cwd: "/home/ada/project".into(), format: 1, forked_from: None },
+        EventKind::Configured {
             provider: "script".into(),
             model: "play".into(),
             mode: Mode::Normal,
             system: "You help.".into(),
         },
-        What::TurnStarted { prompt: "<prompt>\nWhy does the parser fail?\n</prompt>".into() },
-        What::Injected { origin: "hook:style".into(), text: "Answer briefly.".into() },
+        EventKind::TurnStarted { prompt: "<prompt>\nWhy does the parser fail?\n</prompt>".into() },
+        EventKind::Injected { origin: "hook:style".into(), text: "Answer briefly.".into() },
     ]
 }
 
@@ -48,7 +48,7 @@ fn tool_call() -> ToolCall {
     }
 }
 
-fn call() -> Vec<What> {
+fn call() -> Vec<EventKind> {
     let id = tool_call().id;
     let action = Action::Run { command: "cargo test".into(), cwd: "/home/ada/project".into() };
     let reason = Reason {
@@ -66,15 +66,15 @@ fn call() -> Vec<What> {
         opaque: Some(json!({"signature": "c2ln"})),
     };
     vec![
-        What::ReplyFinished {
+        EventKind::ReplyFinished {
             reply: Reply {
                 parts: vec![thinking, Part::Call(tool_call())],
                 stop: StopReason::ToolUse,
             },
             usage: usage(100, 20),
         },
-        What::ToolCalled { call: tool_call() },
-        What::ToolJudged {
+        EventKind::ToolCalled { call: tool_call() },
+        EventKind::ToolJudged {
             call: id.clone(),
             source: None,
             args: tool_call().args,
@@ -86,7 +86,7 @@ fn call() -> Vec<What> {
                 destructive: false,
             },
         },
-        What::Asked {
+        EventKind::Asked {
             call: id.clone(),
             tool: "Bash".into(),
             args: tool_call().args,
@@ -95,8 +95,8 @@ fn call() -> Vec<What> {
             destructive: false,
             remember: Vec::new(),
         },
-        What::Answered { call: id.clone(), answer: Answer::Once, rules: Vec::new() },
-        What::ToolFinished {
+        EventKind::Answered { call: id.clone(), answer: Answer::Once, rules: Vec::new() },
+        EventKind::ToolFinished {
             call: id,
             name: "Bash".into(),
             outcome: CallOutcome::Ran,
@@ -107,32 +107,32 @@ fn call() -> Vec<What> {
     ]
 }
 
-fn ending() -> Vec<What> {
+fn ending() -> Vec<EventKind> {
     let text = "It is off by one — aus Übermut.\u{2028}\n\n```rust\nlet end = start + 1;\n```";
     vec![
-        What::Notice {
+        EventKind::Notice {
             level: Level::Warning,
             text: "the model server is slow".into(),
             hint: Some("wait".into()),
         },
-        What::ReplyFinished {
+        EventKind::ReplyFinished {
             reply: Reply {
                 parts: vec![Part::Text { text: text.into() }],
                 stop: StopReason::EndTurn,
             },
             usage: usage(150, 30),
         },
-        What::Custom {
+        EventKind::Custom {
             plugin: "notes".into(),
             name: "seen".into(),
             data: json!({"files": ["src/parser.rs"]}),
         },
-        What::TurnFinished {
+        EventKind::TurnFinished {
             outcome: Outcome::Answered { stop_reason: "end_turn".into() },
             usage: usage(250, 50),
         },
-        What::Titled { title: "Mending the parser".into() },
-        What::SessionEnded,
+        EventKind::Titled { title: "Mending the parser".into() },
+        EventKind::SessionEnded,
     ]
 }
 

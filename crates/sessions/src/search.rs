@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
 use memchr::memmem::{self, Finder};
 use serde::Serialize;
@@ -292,17 +292,17 @@ impl Query {
 
 /// What is searched of an event.
 fn texts(event: &Event) -> Vec<(Who, Cow<'_, str>)> {
-    match &event.what {
-        What::Titled { title } => vec![(Who::Title, title.into())],
-        What::TurnStarted { prompt } => vec![(Who::User, prompt.into())],
-        What::Injected { text, .. } => vec![(Who::System, text.into())],
-        What::ReplyFinished { reply, .. } => vec![(Who::Assistant, reply.text().into())],
-        What::ToolCalled { call } => {
+    match &event.kind {
+        EventKind::Titled { title } => vec![(Who::Title, title.into())],
+        EventKind::TurnStarted { prompt } => vec![(Who::User, prompt.into())],
+        EventKind::Injected { text, .. } => vec![(Who::System, text.into())],
+        EventKind::ReplyFinished { reply, .. } => vec![(Who::Assistant, reply.text().into())],
+        EventKind::ToolCalled { call } => {
             let mut text = String::new();
             flatten(&call.args, &mut text);
             vec![(Who::ToolInput, text.into())]
         }
-        What::ToolFinished { output, content, .. } => {
+        EventKind::ToolFinished { output, content, .. } => {
             let mut texts: Vec<&String> = vec![&output.output];
             texts.extend(&output.error);
             texts.extend((*content != output.output).then_some(content));
@@ -313,9 +313,9 @@ fn texts(event: &Event) -> Vec<(Who, Cow<'_, str>)> {
 }
 
 fn tool(event: &Event) -> Option<&str> {
-    match &event.what {
-        What::ToolCalled { call } => Some(&call.name),
-        What::ToolFinished { name, .. } => Some(name),
+    match &event.kind {
+        EventKind::ToolCalled { call } => Some(&call.name),
+        EventKind::ToolFinished { name, .. } => Some(name),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! A session as people and scripts see it: its outline, its messages, what it cost.
 
-use contract::event::{CallOutcome, Event, Origin, What};
+use contract::event::{CallOutcome, Event, EventKind, Origin};
 use contract::id::{CallId, SessionId, Timestamp};
 use contract::message::Usage;
 use serde::Serialize;
@@ -113,7 +113,7 @@ impl Fold {
     pub(crate) fn add(&mut self, event: &Event) {
         if event.within.is_some() {
             // What a conversation within came to is the result of the call that held it.
-            if let What::ReplyFinished { usage, .. } = &event.what {
+            if let EventKind::ReplyFinished { usage, .. } = &event.kind {
                 self.usage.add(usage);
             }
             return;
@@ -127,11 +127,13 @@ impl Fold {
             tool_input: None,
             tool_result: None,
         };
-        match &event.what {
-            What::SessionStarted { forked_from, .. } => self.forked_from.clone_from(forked_from),
-            What::TurnStarted { prompt } => self.messages.push(message(Role::User, prompt)),
-            What::Injected { text, .. } => self.messages.push(message(Role::System, text)),
-            What::ReplyFinished { reply, usage } => {
+        match &event.kind {
+            EventKind::SessionStarted { forked_from, .. } => {
+                self.forked_from.clone_from(forked_from)
+            }
+            EventKind::TurnStarted { prompt } => self.messages.push(message(Role::User, prompt)),
+            EventKind::Injected { text, .. } => self.messages.push(message(Role::System, text)),
+            EventKind::ReplyFinished { reply, usage } => {
                 self.usage.add(usage);
                 let (text, thinking) = (reply.text(), reply.thinking());
                 if !text.is_empty() || !thinking.is_empty() {
@@ -145,9 +147,9 @@ impl Fold {
         }
     }
 
-    fn add_call(&mut self, what: &What, blank: &Message) {
+    fn add_call(&mut self, what: &EventKind, blank: &Message) {
         match what {
-            What::ToolCalled { call } => {
+            EventKind::ToolCalled { call } => {
                 let message = Message {
                     tool_name: Some(call.name.clone()),
                     tool_input: Some(call.args.clone()),
@@ -155,13 +157,13 @@ impl Fold {
                 };
                 self.open.push((call.id.clone(), message));
             }
-            What::ToolJudged { call, args, .. } => {
+            EventKind::ToolJudged { call, args, .. } => {
                 let open = self.open.iter_mut().find(|(id, _)| id == call);
                 if let Some((_, message)) = open {
                     message.tool_input = Some(args.clone());
                 }
             }
-            What::ToolFinished { call, name, outcome, output, content, duration_ms } => {
+            EventKind::ToolFinished { call, name, outcome, output, content, duration_ms } => {
                 let position = self.open.iter().position(|(id, _)| id == call);
                 let called = position.map(|position| self.open.remove(position).1);
                 self.messages.push(Message {
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn a_call_that_never_ended_is_shown_without_a_result() {
         let events = samples::conversation();
-        let is_call = |event: &Event| matches!(event.what, What::ToolCalled { .. });
+        let is_call = |event: &Event| matches!(event.kind, EventKind::ToolCalled { .. });
         let called = events.iter().position(is_call).unwrap();
         let session = Session::of(&samples::id(), &events[..=called]);
         let last = session.messages.last().unwrap();

@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{Level, What};
+use contract::event::{EventKind, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::policy::{Access, Action};
 use contract::snapshots::{ChangedFile, Effect, Snapshots};
@@ -192,7 +192,11 @@ impl Keeper {
         (paths, is_walk)
     }
 
-    fn try_before(&self, calls: &[Effect], cancel: &CancellationToken) -> io::Result<Vec<What>> {
+    fn try_before(
+        &self,
+        calls: &[Effect],
+        cancel: &CancellationToken,
+    ) -> io::Result<Vec<EventKind>> {
         let (paths, is_walk) = self.scope(calls);
         if paths.is_empty() && !is_walk {
             return Ok(Vec::new());
@@ -317,7 +321,7 @@ impl Keeper {
         inner.known.as_mut().map_or(Ok(()), |known| self.workspace.save(known))
     }
 
-    fn try_after(&self) -> io::Result<Vec<What>> {
+    fn try_after(&self) -> io::Result<Vec<EventKind>> {
         let mut inner = self.inner();
         let inner = &mut *inner;
         inner.open = inner.open.saturating_sub(1);
@@ -392,7 +396,7 @@ impl Keeper {
         inner: &mut Inner,
         changes: Vec<Change>,
         certainty: Certainty,
-    ) -> io::Result<Vec<What>> {
+    ) -> io::Result<Vec<EventKind>> {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
@@ -402,13 +406,13 @@ impl Keeper {
         let name = self.workspace.record(&self.session, &record)?;
         let (files, count) = self.files(&record.changes);
         let mut whats =
-            vec![What::FilesChanged { record: name, files, count, uncertain: is_uncertain }];
+            vec![EventKind::FilesChanged { record: name, files, count, uncertain: is_uncertain }];
         whats.extend(self.tell_large(inner, &record.changes));
         Ok(whats)
     }
 
     /// Says once which files are too large for undo, when the first of them changes.
-    fn tell_large(&self, inner: &mut Inner, changes: &[Change]) -> Option<What> {
+    fn tell_large(&self, inner: &mut Inner, changes: &[Change]) -> Option<EventKind> {
         let is_large = |change: &&Change| change.before.unkept() == Some(Why::TooLarge);
         let large = changes.iter().find(is_large)?;
         if std::mem::replace(&mut inner.told.large_file, true) {
@@ -436,7 +440,7 @@ impl Keeper {
         path.strip_prefix(&self.settings.root).unwrap_or(path).to_string_lossy().into_owned()
     }
 
-    fn try_recover(&self) -> io::Result<Vec<What>> {
+    fn try_recover(&self) -> io::Result<Vec<EventKind>> {
         let Some((pending, base)) = self.workspace.announced(&self.session) else {
             return Ok(Vec::new());
         };
@@ -463,7 +467,7 @@ impl Keeper {
     }
 
     /// Says once that not everything can be undone.
-    fn complain_once(&self, inner: &mut Inner, why: &str) -> Option<What> {
+    fn complain_once(&self, inner: &mut Inner, why: &str) -> Option<EventKind> {
         if std::mem::replace(&mut inner.told.problem, true) {
             return None;
         }
@@ -474,7 +478,7 @@ impl Keeper {
         ))
     }
 
-    fn complain(&self, error: &io::Error) -> Vec<What> {
+    fn complain(&self, error: &io::Error) -> Vec<EventKind> {
         let mut inner = self.inner();
         // What was known may be wrong; what is on disk is looked at again.
         (inner.depot, inner.known, inner.cursors) = (None, None, Vec::new());
@@ -506,16 +510,16 @@ enum Certainty {
 }
 
 impl Snapshots for Keeper {
-    fn before(&self, calls: &[Effect], cancel: &CancellationToken) -> Vec<What> {
+    fn before(&self, calls: &[Effect], cancel: &CancellationToken) -> Vec<EventKind> {
         self.inner().open += 1;
         self.try_before(calls, cancel).unwrap_or_else(|error| self.complain(&error))
     }
 
-    fn after(&self) -> Vec<What> {
+    fn after(&self) -> Vec<EventKind> {
         self.try_after().unwrap_or_else(|error| self.complain(&error))
     }
 
-    fn recover(&self) -> Vec<What> {
+    fn recover(&self) -> Vec<EventKind> {
         self.try_recover().unwrap_or_else(|error| self.complain(&error))
     }
 }
@@ -524,8 +528,8 @@ fn keep<'a>(depot: &'a mut Depot, settings: &Settings) -> Keep<'a> {
     Keep { depot, max_file: settings.max_file }
 }
 
-fn notice(text: String, hint: Option<&str>) -> What {
-    What::Notice { level: Level::Warning, text, hint: hint.map(str::to_owned) }
+fn notice(text: String, hint: Option<&str>) -> EventKind {
+    EventKind::Notice { level: Level::Warning, text, hint: hint.map(str::to_owned) }
 }
 
 /// A path with the directories on the way to it that are not there yet.

@@ -9,7 +9,7 @@ pub use figures::{Figures, Spent, Used};
 
 use std::collections::BTreeMap;
 
-use contract::event::{CallOutcome, Event, What};
+use contract::event::{CallOutcome, Event, EventKind};
 use contract::id::{CallId, SessionId, Timestamp};
 use contract::message::Usage;
 use serde::{Deserialize, Serialize};
@@ -46,12 +46,12 @@ impl Fold {
     pub(crate) fn add(&mut self, event: &Event) {
         let conversation =
             event.within.as_ref().map(|within| within.call.to_string()).unwrap_or_default();
-        match &event.what {
-            What::Configured { provider, model, .. } => {
+        match &event.kind {
+            EventKind::Configured { provider, model, .. } => {
                 self.models.insert(conversation, format!("{provider}/{model}"));
                 return;
             }
-            What::SessionStarted { .. } => {
+            EventKind::SessionStarted { .. } => {
                 self.start.get_or_insert(event.at);
                 return;
             }
@@ -60,19 +60,19 @@ impl Fold {
         if self.start.is_some_and(|start| event.at < start) {
             return;
         }
-        match &event.what {
-            What::TurnStarted { .. } if event.within.is_none() => {
+        match &event.kind {
+            EventKind::TurnStarted { .. } if event.within.is_none() => {
                 self.day(event).turns += 1;
                 self.last_turn = Spent::default();
             }
-            What::ReplyFinished { usage, .. } => self.spend(event, &conversation, usage),
-            What::Compacted { usage, .. } if usage.total_tokens() > 0 => {
+            EventKind::ReplyFinished { usage, .. } => self.spend(event, &conversation, usage),
+            EventKind::Compacted { usage, .. } if usage.total_tokens() > 0 => {
                 self.spend(event, &conversation, usage);
             }
-            What::ToolJudged { call, source: Some(source), .. } => {
+            EventKind::ToolJudged { call, source: Some(source), .. } => {
                 self.sources.insert(call.clone(), source.clone());
             }
-            What::ToolFinished { call, name, outcome, output, content, duration_ms } => {
+            EventKind::ToolFinished { call, name, outcome, output, content, duration_ms } => {
                 let source = self.sources.remove(call);
                 if *outcome == CallOutcome::Ran {
                     let used = Used::once(source, output.success, *duration_ms, content);

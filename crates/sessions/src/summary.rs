@@ -1,6 +1,6 @@
 //! What a list of sessions shows of each: a fold over its events.
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{CallId, SessionId, Timestamp};
 use contract::text;
 use serde::{Deserialize, Serialize};
@@ -84,56 +84,56 @@ impl Summarizer {
         // The events of a fork are older than the fork.
         summary.updated_at = event.at.max(summary.created_at);
         if event.within.is_some() {
-            if let What::ReplyFinished { usage, .. } = &event.what {
+            if let EventKind::ReplyFinished { usage, .. } = &event.kind {
                 summary.add_cost(usage.cost_usd);
             }
             return;
         }
-        match &event.what {
-            What::SessionStarted { cwd, .. } => summary.cwd.clone_from(cwd),
-            What::Titled { title } => summary.title = Some(title.clone()),
-            What::Configured { provider, model, .. } => {
+        match &event.kind {
+            EventKind::SessionStarted { cwd, .. } => summary.cwd.clone_from(cwd),
+            EventKind::Titled { title } => summary.title = Some(title.clone()),
+            EventKind::Configured { provider, model, .. } => {
                 summary.provider.clone_from(provider);
                 summary.model.clone_from(model);
             }
-            What::TurnStarted { prompt } => {
+            EventKind::TurnStarted { prompt } => {
                 summary.turns += 1;
                 summary.message_count += 1;
                 if summary.first_prompt.is_none() {
                     summary.first_prompt = Some(beginning(prompt));
                 }
             }
-            What::Injected { .. } => summary.message_count += 1,
-            What::ReplyFinished { reply, usage } => {
+            EventKind::Injected { .. } => summary.message_count += 1,
+            EventKind::ReplyFinished { reply, usage } => {
                 let is_silent = reply.text().is_empty() && reply.thinking().is_empty();
                 summary.message_count += u64::from(!is_silent);
                 summary.add_cost(usage.cost_usd);
             }
-            What::ToolCalled { call } => {
+            EventKind::ToolCalled { call } => {
                 summary.message_count += 1;
                 self.open_calls.push(call.id.clone());
             }
-            What::ToolFinished { call, .. } => {
+            EventKind::ToolFinished { call, .. } => {
                 match self.open_calls.iter().position(|open| open == call) {
                     Some(position) => drop(self.open_calls.swap_remove(position)),
                     None => summary.message_count += 1,
                 }
             }
-            What::RequestSent { .. }
-            | What::ReplyDelta { .. }
-            | What::ToolJudged { .. }
-            | What::Asked { .. }
-            | What::Answered { .. }
-            | What::ToolProgress { .. }
-            | What::Notice { .. }
-            | What::Compacted { .. }
-            | What::FilesChanged { .. }
-            | What::FilesRestored { .. }
-            | What::JobStarted { .. }
-            | What::JobFinished { .. }
-            | What::Custom { .. }
-            | What::TurnFinished { .. }
-            | What::SessionEnded => {}
+            EventKind::RequestSent { .. }
+            | EventKind::ReplyDelta { .. }
+            | EventKind::ToolJudged { .. }
+            | EventKind::Asked { .. }
+            | EventKind::Answered { .. }
+            | EventKind::ToolProgress { .. }
+            | EventKind::Notice { .. }
+            | EventKind::Compacted { .. }
+            | EventKind::FilesChanged { .. }
+            | EventKind::FilesRestored { .. }
+            | EventKind::JobStarted { .. }
+            | EventKind::JobFinished { .. }
+            | EventKind::Custom { .. }
+            | EventKind::TurnFinished { .. }
+            | EventKind::SessionEnded => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::event::{CallOutcome, Event, What};
+use contract::event::{CallOutcome, Event, EventKind};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,9 +57,13 @@ impl ToolStatistics {
     pub fn of_events(events: &[Event]) -> Self {
         let mut statistics = Self::default();
         for event in events {
-            if let What::ToolFinished {
-                name, outcome: CallOutcome::Ran, output, duration_ms, ..
-            } = &event.what
+            if let EventKind::ToolFinished {
+                name,
+                outcome: CallOutcome::Ran,
+                output,
+                duration_ms,
+                ..
+            } = &event.kind
             {
                 let at = Some(event.at.to_string());
                 statistics.add(name, output.success, to_float(*duration_ms), at);

@@ -63,7 +63,7 @@ impl Format {
     /// The body of the reply to a request, which is the one with this number.
     pub fn body(self, reply: &Reply, request: &Value, number: usize) -> Vec<u8> {
         let model = request["model"].as_str().unwrap_or("test-model");
-        let scene = Scene { reply, model, number };
+        let scene = HookContext { reply, model, number };
         match (self, self.transfer(request)) {
             (Self::OpenAiChat, Transfer::Streamed) => openai::streamed(&scene),
             (Self::OpenAiChat, Transfer::Whole) => openai::whole(&scene).to_string().into_bytes(),
@@ -108,13 +108,13 @@ impl Format {
 }
 
 /// A reply, and what a format says about it beside its content.
-struct Scene<'a> {
+struct HookContext<'a> {
     reply: &'a Reply,
     model: &'a str,
     number: usize,
 }
 
-impl Scene<'_> {
+impl HookContext<'_> {
     fn call_id(&self, index: usize, prefix: &str) -> String {
         match &self.reply.calls[index].id {
             Some(id) => id.clone(),

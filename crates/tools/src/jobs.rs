@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::event::What;
+use contract::event::EventKind;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::{Blocked, Child, Exit};
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Veil, Veils};
+use contract::tool::{
+    Redactor, RedactorFactory, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
@@ -50,7 +52,7 @@ struct State {
 /// Starts and ends that nobody has taken.
 #[derive(Default)]
 struct Events {
-    waiting: Mutex<VecDeque<What>>,
+    waiting: Mutex<VecDeque<EventKind>>,
     added: Notify,
 }
 
@@ -89,7 +91,7 @@ impl Jobs {
         &self,
         command: String,
         child: Child,
-        veils: Option<&Veils>,
+        veils: Option<&RedactorFactory>,
         patience: Duration,
     ) -> Result<Started, String> {
         let (number, job) = self.add(command)?;
@@ -98,7 +100,7 @@ impl Jobs {
             Feed { job: Arc::clone(&job), is_open: true, total: 0, veil }
         };
         let streams = Streams { stdout: feed(), stderr: feed() };
-        let started = What::JobStarted { job: number, command: job.command.clone() };
+        let started = EventKind::JobStarted { job: number, command: job.command.clone() };
         self.events.add(started);
         let run = run(child, streams, Arc::clone(&job), (number, Arc::clone(&self.events)));
         self.state().tasks.spawn(run);
@@ -181,7 +183,7 @@ impl Jobs {
 
 #[async_trait]
 impl contract::jobs::Jobs for Jobs {
-    async fn next_event(&self) -> What {
+    async fn next_event(&self) -> EventKind {
         loop {
             let added = self.events.added.notified();
             if let Some(what) = self.events.waiting().pop_front() {
@@ -191,7 +193,7 @@ impl contract::jobs::Jobs for Jobs {
         }
     }
 
-    async fn end(&self) -> Vec<What> {
+    async fn end(&self) -> Vec<EventKind> {
         let mut tasks = {
             let mut state = self.state();
             state.jobs.values().for_each(|job| job.stop.cancel());
@@ -203,11 +205,11 @@ impl contract::jobs::Jobs for Jobs {
 }
 
 impl Events {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<What>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<EventKind>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, what: What) {
+    fn add(&self, what: EventKind) {
         self.waiting().push_back(what);
         self.added.notify_one();
     }
@@ -246,7 +248,7 @@ async fn run(
     };
     let is_success = matches!(end, End::Exited(Exit::Code(0)));
     job.ended.send_replace(Some(Ended { outcome: outcome.clone(), is_success, refused }));
-    events.add(What::JobFinished { job: number, outcome });
+    events.add(EventKind::JobFinished { job: number, outcome });
 }
 
 /// One output stream of a background command.
@@ -255,7 +257,7 @@ struct Feed {
     is_open: bool,
     total: u64,
     /// Redacts keys.
-    veil: Option<Box<dyn Veil>>,
+    veil: Option<Box<dyn Redactor>>,
 }
 
 impl Feed {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::event::{CallOutcome, Event, Piece, What};
+use contract::event::{CallOutcome, Event, EventKind, Piece};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
 use contract::policy::Mode;
@@ -22,9 +22,9 @@ use tui::{App, Settings};
 
 const RUNS: usize = 200;
 
-fn event(what: What) -> Event {
+fn event(what: EventKind) -> Event {
     let session = SessionId::parse("bench").expect("a name");
-    Event { seq: Seq(1), session, at: Timestamp::now(), within: None, what }
+    Event { seq: Seq(1), session, at: Timestamp::now(), within: None, kind: what }
 }
 
 /// A hundred thousand lines of prose, code and lists, in blocks of a hundred.
@@ -38,8 +38,8 @@ fn history() -> Vec<Event> {
         .flat_map(|_| {
             let parts = vec![Part::Text { text: text.clone() }];
             let reply = Reply { parts, stop: StopReason::EndTurn };
-            let finished = What::ReplyFinished { reply, usage: Usage::default() };
-            [event(What::TurnStarted { prompt: "go on".to_owned() }), event(finished)]
+            let finished = EventKind::ReplyFinished { reply, usage: Usage::default() };
+            [event(EventKind::TurnStarted { prompt: "go on".to_owned() }), event(finished)]
         })
         .collect()
 }
@@ -81,7 +81,7 @@ impl Stage {
 
     fn piece(&mut self, text: &str) {
         let piece = Piece::Text { text: text.to_owned() };
-        self.app.update(Message::Event(Arc::new(event(What::ReplyDelta { piece }))));
+        self.app.update(Message::Event(Arc::new(event(EventKind::ReplyDelta { piece }))));
     }
 
     fn measured(&mut self, mut change: impl FnMut(&mut Self)) -> Vec<Duration> {
@@ -120,7 +120,7 @@ fn main() {
         Input::Key(Key { ctrl: true, ..Key::plain(Code::End) }),
         Instant::now(),
     ));
-    stage.app.update(Message::Event(Arc::new(event(What::RequestSent { round: 1 }))));
+    stage.app.update(Message::Event(Arc::new(event(EventKind::RequestSent { round: 1 }))));
     // 10,000 pieces a second are 160 between two frames.
     let times = stage.measured(|stage| {
         for _ in 0..160 {
@@ -210,8 +210,8 @@ fn one_result() {
             args: serde_json::Value::Null,
             opaque: None,
         };
-        stage.app.update(Message::Event(Arc::new(event(What::ToolCalled { call }))));
-        let finished = What::ToolFinished {
+        stage.app.update(Message::Event(Arc::new(event(EventKind::ToolCalled { call }))));
+        let finished = EventKind::ToolFinished {
             call: id,
             name: "Bash".to_owned(),
             outcome: CallOutcome::Ran,
@@ -239,7 +239,7 @@ fn one_paragraph() {
         app.connect("bench", Mode::Normal);
         let terminal = Terminal::new(TestBackend::new(200, 60)).expect("a terminal");
         let mut stage = Stage { app, terminal };
-        stage.app.update(Message::Event(Arc::new(event(What::RequestSent { round: 1 }))));
+        stage.app.update(Message::Event(Arc::new(event(EventKind::RequestSent { round: 1 }))));
         let pieces = LENGTH / sentence.len() / RUNS;
         let times = stage.measured(|stage| {
             for _ in 0..pieces {
@@ -251,7 +251,7 @@ fn one_paragraph() {
         report(&format!("a page up in them, {name}"), times);
         let parts = vec![Part::Text { text: sentence.repeat(LENGTH / sentence.len()) }];
         let reply = Reply { parts, stop: StopReason::EndTurn };
-        let finished = event(What::ReplyFinished { reply, usage: Usage::default() });
+        let finished = event(EventKind::ReplyFinished { reply, usage: Usage::default() });
         let begun = Instant::now();
         stage.app.update(Message::Event(Arc::new(finished.clone())));
         report(&format!("their end, {name}"), vec![begun.elapsed()]);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use contract::event::{Answer, Event, What};
+use contract::event::{Answer, Event, EventKind};
 use contract::id::CallId;
 use contract::policy::Action;
 use serde_json::Value;
@@ -73,7 +73,8 @@ enum Kind {
 impl Permission {
     /// The question of an event in the project at `project`; none if the event asks nothing.
     pub fn of(event: &Event, project: Option<&Path>) -> Option<Self> {
-        let What::Asked { call, tool, args, actions, why, destructive, remember } = &event.what
+        let EventKind::Asked { call, tool, args, actions, why, destructive, remember } =
+            &event.kind
         else {
             return None;
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use contract::event::{Event, Piece, What};
+use contract::event::{Event, EventKind, Piece};
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::sandbox::Network;
@@ -100,15 +100,15 @@ impl Status {
     /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event, now: Instant) {
         if event.within.is_some() {
-            return self.take_within(&event.what, now);
+            return self.take_within(&event.kind, now);
         }
-        match &event.what {
-            What::Configured { model, mode, .. } => {
+        match &event.kind {
+            EventKind::Configured { model, mode, .. } => {
                 self.model = one_line(model);
                 self.mode = *mode;
             }
-            What::TurnStarted { .. } | What::RequestSent { .. } => self.begin(now),
-            What::ReplyDelta { piece } => {
+            EventKind::TurnStarted { .. } | EventKind::RequestSent { .. } => self.begin(now),
+            EventKind::ReplyDelta { piece } => {
                 let what = match piece {
                     Piece::Text { .. } => "writing".to_owned(),
                     Piece::Thinking { .. } => "thinking".to_owned(),
@@ -117,30 +117,30 @@ impl Status {
                 };
                 self.doing(&what, now);
             }
-            What::ReplyFinished { usage, .. } => {
+            EventKind::ReplyFinished { usage, .. } => {
                 self.context = usage.total_tokens();
                 self.usage.add(usage);
             }
-            What::ToolCalled { call } => {
+            EventKind::ToolCalled { call } => {
                 self.turn.get_or_insert(now);
                 self.tools.push((call.id.clone(), one_line(&call.name)));
             }
-            What::ToolJudged { .. } | What::Answered { .. } => self.running(now),
-            What::ToolFinished { call, .. } => {
+            EventKind::ToolJudged { .. } | EventKind::Answered { .. } => self.running(now),
+            EventKind::ToolFinished { call, .. } => {
                 self.tools.retain(|(id, _)| id != call);
                 self.running(now);
             }
-            What::Compacted { usage, kept, .. } => {
+            EventKind::Compacted { usage, kept, .. } => {
                 self.usage.add(usage);
                 if *kept == 0 {
                     self.context = 0;
                 }
             }
-            What::TurnFinished { .. } => self.end(),
-            What::JobStarted { job, .. } => {
+            EventKind::TurnFinished { .. } => self.end(),
+            EventKind::JobStarted { job, .. } => {
                 self.jobs.insert(*job);
             }
-            What::JobFinished { job, .. } => {
+            EventKind::JobFinished { job, .. } => {
                 self.jobs.remove(job);
             }
             _ => {}
@@ -148,12 +148,12 @@ impl Status {
     }
 
     /// Folds in what happens in a conversation that a call holds: it costs.
-    fn take_within(&mut self, what: &What, now: Instant) {
+    fn take_within(&mut self, what: &EventKind, now: Instant) {
         match what {
-            What::ReplyFinished { usage, .. } | What::Compacted { usage, .. } => {
+            EventKind::ReplyFinished { usage, .. } | EventKind::Compacted { usage, .. } => {
                 self.usage.add(usage);
             }
-            What::Answered { .. } => self.running(now),
+            EventKind::Answered { .. } => self.running(now),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use contract::secret::Secret;
-use contract::tool::Veil;
+use contract::tool::Redactor;
 
 /// What is shorter could stand in anything.
 const SHORTEST: usize = 16;
@@ -118,7 +118,7 @@ impl Held {
     }
 }
 
-impl Veil for Held {
+impl Redactor for Held {
     fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         if self.keys.is_empty() {
             return piece.to_vec();

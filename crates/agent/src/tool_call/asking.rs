@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use contract::event::{Answer, CallOutcome, Level, What};
-use contract::hook::Occasion;
+use contract::event::{Answer, CallOutcome, EventKind, Level};
+use contract::hook::Notification;
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
@@ -13,7 +13,7 @@ use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};
 
 use super::reasons::asked_because;
-use super::{Approved, Bench, Position, Prepared, Settled, why};
+use super::{Approved, Position, Prepared, Settled, TurnContext, why};
 use crate::blocking::blocking;
 use crate::journal::Journal;
 
@@ -22,7 +22,7 @@ pub(crate) struct Question {
     approved: Approved,
     ruling: Ruling,
     /// The events that put it.
-    events: Vec<What>,
+    events: Vec<EventKind>,
 }
 
 impl Question {
@@ -39,9 +39,9 @@ impl Question {
     /// The question about a call, or the reason why the call cannot succeed, which the model reads
     /// and nobody is asked about. The reason is sought only if earlier calls cannot change it.
     pub(super) async fn about(
-        bench: Bench<'_>,
+        bench: TurnContext<'_>,
         approved: Approved,
-        (ruling, judged): (Ruling, What),
+        (ruling, judged): (Ruling, EventKind),
         position: Position,
     ) -> Result<Self, (ToolCall, String)> {
         let policy = Arc::clone(&bench.parts.policy);
@@ -70,7 +70,7 @@ impl Question {
             Some(Err(problem)) => return Err((approved.call, problem)),
             None => Vec::new(),
         };
-        let asked = What::Asked {
+        let asked = EventKind::Asked {
             call: approved.call.id.clone(),
             tool: approved.call.name.clone(),
             args: approved.call.args.clone(),
@@ -85,7 +85,7 @@ impl Question {
 
 /// Puts all questions among these calls at once and waits for all answers.
 pub(crate) async fn ask_all(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     mut calls: Vec<Prepared>,
 ) -> Result<Vec<Prepared>, LogError> {
@@ -118,10 +118,10 @@ pub(crate) async fn ask_all(
 
 /// Puts one question and waits for the answer.
 pub(crate) async fn ask(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     call: &ToolCall,
-    question: What,
+    question: EventKind,
 ) -> Result<Answer, LogError> {
     let answers = FuturesUnordered::from_iter([answer_to(bench, &call.id, 0)]);
     journal.note(vec![question]).await?;
@@ -132,7 +132,7 @@ pub(crate) async fn ask(
 
 /// The answer to a question, which waits from this call on.
 fn answer_to(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     call: &CallId,
     index: usize,
 ) -> impl Future<Output = (usize, Answer)> + use<> {
@@ -148,14 +148,14 @@ fn answer_to(
 
 /// The first answer. Hooks hear of the questions meanwhile; an answer does not wait for them.
 async fn first<T>(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     mut answers: impl Stream<Item = T> + Unpin,
     names: Vec<String>,
 ) -> Result<Option<T>, LogError> {
     let telling = async {
         for tool in names {
-            bench.hooks.occasion(journal, &Occasion::Asking { tool }).await?;
+            bench.hooks.occasion(journal, &Notification::Asking { tool }).await?;
         }
         Ok::<(), LogError>(())
     };
@@ -169,7 +169,7 @@ async fn first<T>(
 
 /// Notes an answer with the rules it adds, and settles the call by it.
 async fn answered(
-    bench: Bench<'_>,
+    bench: TurnContext<'_>,
     journal: &mut Journal,
     question: Question,
     answer: Answer,
@@ -178,7 +178,7 @@ async fn answered(
     // Before the answer is noted: a rule that is said to be remembered is.
     let kept = remember(bench, &approved, &answer);
     let call = approved.call.id.clone();
-    let noted = What::Answered { call, answer: answer.clone(), rules: kept.rules.clone() };
+    let noted = EventKind::Answered { call, answer: answer.clone(), rules: kept.rules.clone() };
     journal.note(vec![noted]).await?;
     let (outcome, text) = match answer {
         Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
@@ -209,7 +209,7 @@ async fn answered(
 }
 
 /// Remembers a call for as long as the answer says.
-fn remember(bench: Bench<'_>, approved: &Approved, answer: &Answer) -> Kept {
+fn remember(bench: TurnContext<'_>, approved: &Approved, answer: &Answer) -> Kept {
     let (policy, spec, actions) = (&bench.parts.policy, approved.tool.spec(), &approved.actions);
     match answer {
         Answer::Session => Kept { rules: policy.remember(spec, actions), problem: None },

@@ -4,13 +4,13 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::event::{CallOutcome, What};
+use contract::event::{CallOutcome, EventKind};
 use contract::policy::{Action, Mode};
 use contract::sandbox::{Hosts, Network, SandboxError};
 use contract::tool::{ToolContext, ToolError, ToolOutput};
 use tokio::sync::mpsc;
 
-use super::{Approved, Bench, Settled};
+use super::{Approved, Settled, TurnContext};
 use crate::journal::Teller;
 use crate::keys;
 use crate::nested::Parent;
@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_millis(150);
 const ANY_HOST: &str = "*";
 
 /// Runs an approved call to its end, or until it is cancelled.
-pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
+pub(crate) async fn run(bench: TurnContext<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
     let Approved { tool, call, access, actions, original, extras, .. } = approved;
     let _turn = match writing::turn(bench, &tool, &actions).await {
@@ -67,7 +67,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
                 result = &mut work => break result,
                 () = &mut overdue => break Err(ToolError::Cancelled),
                 Some(text) = lines.recv() => {
-                    teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
+                    teller.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
                 }
             }
         }
@@ -75,7 +75,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
     let duration = started.elapsed();
     // What it said last is told too, though its end was noticed first.
     while let Ok(text) = lines.try_recv() {
-        teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
+        teller.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
     }
     let (outcome, output) = match result {
         Ok(output) if bench.cancel.is_cancelled() && !output.success => {

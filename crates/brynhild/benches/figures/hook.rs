@@ -8,11 +8,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::hook::{CallView, Hook, Scene};
+use contract::hook::{CallView, Hook, HookContext};
 use contract::id::{CallId, SessionId};
 use contract::policy::{Access, Decision, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use plugins::hooks::{Ledger, Settings, Sources, load};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -30,7 +30,7 @@ const HOOKS: &str =
 pub(crate) fn measure(report: &mut Report) {
     let rig = Rig::new();
     let hook = rig.hook();
-    let scene = Scene {
+    let scene = HookContext {
         session: SessionId::parse("bench").expect("a name"),
         cwd: rig.path("work"),
         within: None,
@@ -131,7 +131,7 @@ impl Rig {
             ask: None,
             notice: Arc::new(|text| panic!("{text}")),
             ledger: Arc::new(Ledger::default()),
-            vouch: Vouch::default(),
+            vouch: TrustCheck::default(),
             is_confined: true,
         };
         let global = Some(self.path("config/hooks.yaml"));

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::event::{CallOutcome, Event, Outcome, What};
+use contract::event::{CallOutcome, Event, EventKind, Outcome};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::{Part, Reply as Words, StopReason, ToolCall, Usage};
@@ -283,14 +283,14 @@ fn generate(directory: &Path, bytes: u64, shape: Shape) -> u64 {
     loop {
         let mut whats = Vec::new();
         if seq == 0 {
-            whats.push(What::SessionStarted { cwd: "/".into(), format: 1, forked_from: None });
+            whats.push(EventKind::SessionStarted { cwd: "/".into(), format: 1, forked_from: None });
         }
         for _ in 0..100 {
             round += 1;
             whats.extend(a_round(round, &mut state));
         }
         if shape == Shape::Shortened && round.is_multiple_of(500) {
-            whats.push(What::Compacted {
+            whats.push(EventKind::Compacted {
                 summary: Some("All is well so far.".into()),
                 strategy: "summarize".into(),
                 dropped: 1_000,
@@ -302,7 +302,13 @@ fn generate(directory: &Path, bytes: u64, shape: Shape) -> u64 {
         let at = Timestamp::now();
         let events: Vec<Event> = (seq + 1..)
             .zip(whats)
-            .map(|(seq, what)| Event { seq: Seq(seq), session: id.clone(), at, within: None, what })
+            .map(|(seq, what)| Event {
+                seq: Seq(seq),
+                session: id.clone(),
+                at,
+                within: None,
+                kind: what,
+            })
             .collect();
         seq += events.len() as u64;
         log.append(&events).expect("room on the disk");
@@ -313,7 +319,7 @@ fn generate(directory: &Path, bytes: u64, shape: Shape) -> u64 {
 }
 
 /// A turn with one call: seven events, about a kilobyte each.
-fn a_round(number: u64, state: &mut u64) -> Vec<What> {
+fn a_round(number: u64, state: &mut u64) -> Vec<EventKind> {
     let call = ToolCall {
         id: CallId(format!("call-{number}")),
         name: "Bash".into(),
@@ -321,18 +327,18 @@ fn a_round(number: u64, state: &mut u64) -> Vec<What> {
         opaque: None,
     };
     let output = ToolOutput::success(words(state, 140));
-    let reply = |parts, stop| What::ReplyFinished {
+    let reply = |parts, stop| EventKind::ReplyFinished {
         reply: Words { parts, stop },
         usage: Usage { input_tokens: 1_000, output_tokens: 50, ..Usage::default() },
     };
     vec![
-        What::TurnStarted { prompt: format!("needle{number}x {}", words(state, 100)) },
+        EventKind::TurnStarted { prompt: format!("needle{number}x {}", words(state, 100)) },
         reply(
             vec![Part::Text { text: words(state, 60) }, Part::Call(call.clone())],
             StopReason::ToolUse,
         ),
-        What::ToolCalled { call: call.clone() },
-        What::ToolFinished {
+        EventKind::ToolCalled { call: call.clone() },
+        EventKind::ToolFinished {
             call: call.id,
             name: call.name,
             outcome: CallOutcome::Ran,
@@ -341,7 +347,7 @@ fn a_round(number: u64, state: &mut u64) -> Vec<What> {
             duration_ms: 12,
         },
         reply(vec![Part::Text { text: words(state, 120) }], StopReason::EndTurn),
-        What::TurnFinished {
+        EventKind::TurnFinished {
             outcome: Outcome::Answered { stop_reason: "end_turn".into() },
             usage: Usage::default(),
         },

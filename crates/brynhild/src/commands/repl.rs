@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent::conversation::Conversation;
-use contract::event::{Input, What};
+use contract::event::{EventKind, Input};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
@@ -512,13 +512,13 @@ impl Session<'_> {
     }
 
     /// Has the conversation keep an event, and waits until it is kept.
-    async fn record(&mut self, what: What) -> Result<(), Problem> {
+    async fn record(&mut self, what: EventKind) -> Result<(), Problem> {
         // A conversation that is over is seen by its events.
         let _ = self.conversation.inputs.send(Input::Record(what.clone())).await;
         while let Some(event) = self.conversation.events.recv().await {
             self.view.event(&event)?;
-            match &event.what {
-                What::TurnFinished {
+            match &event.kind {
+                EventKind::TurnFinished {
                     outcome: contract::event::Outcome::Failed { error, .. },
                     ..
                 } => {

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::snapshots::Direction;
@@ -143,8 +143,14 @@ fn set_title(world: &World, store: &Store, id: &str, title: &str) -> Outcome {
         Problem::failed(format!("session {id} was written by a later version of Brynhild"))
     })?;
     let seq = opened.events.last().map(|event| event.seq).unwrap_or_default().next();
-    let what = What::Titled { title: title.to_owned() };
-    log.append(&[Event { seq, session: id.clone(), at: Timestamp::now(), within: None, what }])?;
+    let what = EventKind::Titled { title: title.to_owned() };
+    log.append(&[Event {
+        seq,
+        session: id.clone(),
+        at: Timestamp::now(),
+        within: None,
+        kind: what,
+    }])?;
     log.sync()?;
     if world.wants_json() {
         output::json(&json!({"titled": true, "session_id": id, "title": title}))?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::snapshots::Direction;
@@ -64,10 +64,10 @@ pub(super) fn restore(
         Problem::failed(format!("session {id} was written by a later version of Brynhild"))
     })?;
     let mut seq = opened.events.last().map(|event| event.seq).unwrap_or_default();
-    let mut record = |what: What| -> Result<(), Problem> {
+    let mut record = |what: EventKind| -> Result<(), Problem> {
         seq = seq.next();
         let (session, at) = (id.clone(), Timestamp::now());
-        log.append(&[Event { seq, session, at, within: None, what }])?;
+        log.append(&[Event { seq, session, at, within: None, kind: what }])?;
         Ok(log.sync()?)
     };
     let history = || Ok(store.history(&id)?);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::event::{Answer, Event, Level, Outcome, What};
+use contract::event::{Answer, Event, EventKind, Level, Outcome};
 use serde_json::{Map, Value, json};
 
 use super::View;
@@ -27,7 +27,7 @@ impl Json {
 impl View for Json {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         // What went wrong stands in the answer.
-        if let What::Notice { level: Level::Warning, text, .. } = &event.what {
+        if let EventKind::Notice { level: Level::Warning, text, .. } = &event.kind {
             super::warn(event, text);
         }
         Ok(())

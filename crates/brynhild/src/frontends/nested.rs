@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::event::{CallOutcome, What, Within};
+use contract::event::{CallOutcome, EventKind, Subconversation};
 use contract::id::CallId;
 use contract::text::head;
 use contract::tool::ToolOutput;
@@ -23,17 +23,17 @@ impl Nesting {
     /// The line for something that happened; none for most of it.
     pub(crate) fn line(
         &mut self,
-        within: &Within,
-        what: &What,
+        within: &Subconversation,
+        what: &EventKind,
         palette: Palette,
     ) -> Option<String> {
         let depth = self.0.get(&within.call).copied().unwrap_or(0) + 1;
         let line = match what {
-            What::ToolCalled { call } => {
+            EventKind::ToolCalled { call } => {
                 self.0.insert(call.id.clone(), depth);
                 format!("{} {}", paint(palette.code, "●"), summary(call))
             }
-            What::ToolFinished { call, name, outcome, output, .. } => {
+            EventKind::ToolFinished { call, name, outcome, output, .. } => {
                 self.0.remove(call);
                 ended(name, *outcome, output, palette)
             }
@@ -44,12 +44,12 @@ impl Nesting {
 }
 
 /// A word for what a conversation within is at; none where it is at nothing that takes time.
-pub(crate) fn doing(within: &Within, what: &What) -> Option<String> {
+pub(crate) fn doing(within: &Subconversation, what: &EventKind) -> Option<String> {
     let agent = &within.agent;
     match what {
-        What::RequestSent { .. } => Some(format!("{agent}: waiting for the model")),
-        What::ReplyDelta { .. } => Some(format!("{agent}: writing")),
-        What::ToolCalled { call } => Some(format!("{agent}: running {}", call.name)),
+        EventKind::RequestSent { .. } => Some(format!("{agent}: waiting for the model")),
+        EventKind::ReplyDelta { .. } => Some(format!("{agent}: writing")),
+        EventKind::ToolCalled { call } => Some(format!("{agent}: running {}", call.name)),
         _ => None,
     }
 }
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn calls_are_indented_by_how_deep_they_are() {
         let mut nesting = Nesting::default();
-        let within = |call: &str| Within { call: CallId(call.into()), agent: "a".into() };
-        let call = |id: &str| What::ToolCalled {
+        let within = |call: &str| Subconversation { call: CallId(call.into()), agent: "a".into() };
+        let call = |id: &str| EventKind::ToolCalled {
             call: ToolCall {
                 id: CallId(id.into()),
                 name: "Read".into(),
@@ -92,12 +92,12 @@ mod tests {
                 opaque: None,
             },
         };
-        let mut line = |place: &str, what: &What| {
+        let mut line = |place: &str, what: &EventKind| {
             nesting.line(&within(place), what, Palette::plain()).unwrap_or_default()
         };
         assert_eq!(line("top", &call("one")), "  ● Read(file_path: x…)");
         assert_eq!(line("one", &call("two")), "    ● Read(file_path: x…)");
-        let denied = What::ToolFinished {
+        let denied = EventKind::ToolFinished {
             call: CallId("two".into()),
             name: "Read".into(),
             outcome: CallOutcome::Denied,
@@ -106,6 +106,6 @@ mod tests {
             duration_ms: 0,
         };
         assert_eq!(line("one", &denied), "    ✗ Read not run: no");
-        assert_eq!(line("top", &What::SessionEnded), "");
+        assert_eq!(line("top", &EventKind::SessionEnded), "");
     }
 }

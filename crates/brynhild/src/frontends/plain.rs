@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use ::tui::prose::{Prose, Voice, printed};
 use ::tui::theme::Theme;
 use async_trait::async_trait;
-use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
+use contract::event::{
+    Answer, CallOutcome, Event, EventKind, Level, Outcome, Piece, Subconversation,
+};
 use contract::id::CallId;
 use contract::message::{ToolCall, Usage};
 use contract::policy::{Decision, Ruling};
@@ -296,8 +298,8 @@ impl Plain {
     }
 
     /// Shows what happens in a conversation within this one.
-    fn inner(&mut self, within: &Within, what: &What) -> io::Result<()> {
-        if let What::Notice { level, text, hint } = what {
+    fn inner(&mut self, within: &Subconversation, what: &EventKind) -> io::Result<()> {
+        if let EventKind::Notice { level, text, hint } = what {
             let text = format!("{}: {text}", within.agent);
             return self.notice(*level, &text, hint.as_deref());
         }
@@ -372,24 +374,24 @@ fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String>
 #[async_trait(?Send)]
 impl View for Plain {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        if let What::ToolJudged { call, source, args, ruling, .. } = &event.what
+        if let EventKind::ToolJudged { call, source, args, ruling, .. } = &event.kind
             && let Some(remedy) = remedy(ruling, source.as_deref(), args)
         {
             self.remedies.insert(call.clone(), remedy);
         }
         if let Some(within) = &event.within {
-            return self.inner(within, &event.what);
+            return self.inner(within, &event.kind);
         }
-        match &event.what {
-            What::RequestSent { .. } => self.wait_for("waiting for the model"),
-            What::ReplyDelta { piece } => self.piece(piece)?,
-            What::ReplyFinished { .. } => {
+        match &event.kind {
+            EventKind::RequestSent { .. } => self.wait_for("waiting for the model"),
+            EventKind::ReplyDelta { piece } => self.piece(piece)?,
+            EventKind::ReplyFinished { .. } => {
                 self.end_thinking()?;
                 self.settle()?;
                 self.erase()?;
                 self.waiting = None;
             }
-            What::ToolCalled { call } => {
+            EventKind::ToolCalled { call } => {
                 self.running.insert(call.id.clone(), call.name.clone());
                 if !self.shows_activity() {
                     return Ok(());
@@ -397,7 +399,7 @@ impl View for Plain {
                 let line = format!("{} {}", paint(self.palette.code, "●"), summary(call));
                 self.activity(&line)?;
             }
-            What::ToolJudged { call, ruling, .. } => {
+            EventKind::ToolJudged { call, ruling, .. } => {
                 let name = self.running.get(call).map_or("a tool", String::as_str).to_owned();
                 if !self.shows_activity()
                     && ruling.decision == Decision::Deny
@@ -409,12 +411,12 @@ impl View for Plain {
                 }
                 self.wait_for(format!("running {name}"));
             }
-            What::ToolProgress { call, text } => {
+            EventKind::ToolProgress { call, text } => {
                 let last = head(text.lines().last().unwrap_or_default(), 60);
                 let name = self.running.get(call).map_or("a tool", String::as_str);
                 self.relabel(&format!("running {name}: {last}"));
             }
-            What::ToolFinished { call, name, outcome, output, duration_ms, .. } => {
+            EventKind::ToolFinished { call, name, outcome, output, duration_ms, .. } => {
                 self.running.remove(call);
                 if self.shows_activity() {
                     self.finished(name, *outcome, output, *duration_ms)?;
@@ -422,8 +424,10 @@ impl View for Plain {
                 self.erase()?;
                 self.waiting = None;
             }
-            What::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref())?,
-            What::Compacted { dropped, kept, .. } => {
+            EventKind::Notice { level, text, hint } => {
+                self.notice(*level, text, hint.as_deref())?
+            }
+            EventKind::Compacted { dropped, kept, .. } => {
                 let text =
                     format!("the history was shortened: {dropped} messages dropped, {kept} kept");
                 self.notice(Level::Warning, &text, None)?;
@@ -440,7 +444,7 @@ impl View for Plain {
             return question::ask(asked, self.options.project.as_deref(), self.palette).await;
         }
         for event in asked {
-            let What::Asked { call, tool, why, .. } = &event.what else { continue };
+            let EventKind::Asked { call, tool, why, .. } = &event.kind else { continue };
             let agent = event.within.as_ref();
             let agent = agent.map_or_else(String::new, |it| format!(" of the agent {}", it.agent));
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn lines_give_the_answers_of_the_dialog() {
-        let what = contract::event::What::Asked {
+        let what = contract::event::EventKind::Asked {
             call: contract::id::CallId("1".into()),
             tool: "Bash".into(),
             args: serde_json::Value::Null,
@@ -227,7 +227,7 @@ mod tests {
             session: contract::id::SessionId::parse("s").unwrap(),
             at: contract::id::Timestamp(jiff::Timestamp::UNIX_EPOCH),
             within: None,
-            what,
+            kind: what,
         };
         let permission = Permission::of(&event, None).unwrap();
         let (offers, default) = offers(&[permission]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::event::{Answer, Event, What};
+use contract::event::{Answer, Event, EventKind};
 
 use super::style::Palette;
 use super::verdict::Verdict;
@@ -36,9 +36,9 @@ impl Quiet {
 #[async_trait(?Send)]
 impl View for Quiet {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        match &event.what {
-            What::Notice { text, .. } => super::warn(event, text),
-            What::ToolJudged { source: Some(source), args, ruling, .. } => {
+        match &event.kind {
+            EventKind::Notice { text, .. } => super::warn(event, text),
+            EventKind::ToolJudged { source: Some(source), args, ruling, .. } => {
                 self.remedy = mcp::remedy(ruling, source, args);
             }
             _ => {}

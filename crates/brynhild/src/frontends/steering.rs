@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::event::{Event, PERSON, UNSENT, What};
+use contract::event::{Event, EventKind, PERSON, UNSENT};
 use rustix::io::{ioctl_fionread, read};
 
 use crate::slash;
@@ -71,9 +71,9 @@ impl Steering {
 
     /// Takes note of what came of a line.
     pub(super) fn take(&mut self, event: &Event) {
-        let is_heard = match &event.what {
-            What::Injected { origin, .. } => origin == PERSON,
-            What::Notice { text, .. } => text.starts_with(UNSENT),
+        let is_heard = match &event.kind {
+            EventKind::Injected { origin, .. } => origin == PERSON,
+            EventKind::Notice { text, .. } => text.starts_with(UNSENT),
             _ => false,
         };
         self.owed = self.owed.saturating_sub(usize::from(is_heard));

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::event::{Answer, Event, Level, What};
+use contract::event::{Answer, Event, EventKind, Level};
 use sessions::conversation_log::ConversationLog;
 
 use super::View;
@@ -29,10 +29,10 @@ pub(crate) enum LogLevel {
 }
 
 impl LogLevel {
-    fn records(self, what: &What) -> bool {
+    fn records(self, what: &EventKind) -> bool {
         match (self, what) {
-            (Self::Notices(_), What::ToolJudged { .. }) => false,
-            (Self::Notices(least), What::Notice { level, .. }) => *level >= least,
+            (Self::Notices(_), EventKind::ToolJudged { .. }) => false,
+            (Self::Notices(least), EventKind::Notice { level, .. }) => *level >= least,
             (Self::Notices(_) | Self::Everything, _) => true,
         }
     }
@@ -51,11 +51,11 @@ impl<'a> Tee<'a> {
     }
 
     fn keep(&mut self, event: &Event) {
-        if !event.what.is_kept() {
+        if !event.kind.is_kept() {
             return;
         }
         if let Some(log) = &mut self.log
-            && self.level.records(&event.what)
+            && self.level.records(&event.kind)
             && let Err(error) = log.record(event)
         {
             output::warning(&format!("the conversation log ends here: {error}"));

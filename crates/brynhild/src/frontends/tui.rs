@@ -16,7 +16,7 @@ use ::tui::host::{
 };
 use ::tui::keymap::Action;
 use async_trait::async_trait;
-use contract::event::{Event, Input, Level, What};
+use contract::event::{Event, EventKind, Input, Level};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
@@ -229,16 +229,16 @@ impl Host for Desk<'_> {
     }
 
     fn witness(&self, event: &Event) {
-        match &event.what {
-            What::TurnStarted { .. } => {
+        match &event.kind {
+            EventKind::TurnStarted { .. } => {
                 self.has_begun.set(true);
                 self.is_at_work.set(true);
             }
-            What::TurnFinished { usage, .. } => {
+            EventKind::TurnFinished { usage, .. } => {
                 self.usage.borrow_mut().add(usage);
                 self.is_at_work.set(event.within.is_some());
             }
-            What::Configured { mode, .. } => self.mode.set(*mode),
+            EventKind::Configured { mode, .. } => self.mode.set(*mode),
             _ => {}
         }
         // It shows nothing, so nothing can fail.

@@ -1,6 +1,6 @@
 //! What a run came to: the fold of its events that decides the exit code and the JSON answer.
 
-use contract::event::{CallOutcome, Event, Level, Outcome, What};
+use contract::event::{CallOutcome, Event, EventKind, Level, Outcome};
 use contract::message::{Part, Reply, ToolCall, Usage};
 use contract::tool::ToolOutput;
 
@@ -52,7 +52,7 @@ impl Verdict {
 
     /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event) {
-        if let What::ToolFinished { outcome, .. } = &event.what
+        if let EventKind::ToolFinished { outcome, .. } = &event.kind
             && !self.endings.contains(outcome)
         {
             self.endings.push(*outcome);
@@ -60,12 +60,12 @@ impl Verdict {
         if event.within.is_some() {
             return;
         }
-        match &event.what {
-            What::Configured { provider, model, .. } => {
+        match &event.kind {
+            EventKind::Configured { provider, model, .. } => {
                 self.provider.clone_from(provider);
                 self.model.clone_from(model);
             }
-            What::TurnStarted { .. } => {
+            EventKind::TurnStarted { .. } => {
                 // What came before closed a turn of an earlier run.
                 self.calls.clear();
                 self.results.clear();
@@ -73,7 +73,7 @@ impl Verdict {
                 self.has_failed_call = false;
                 self.outcome = None;
             }
-            What::ReplyFinished { reply, .. } => {
+            EventKind::ReplyFinished { reply, .. } => {
                 let text = reply.text();
                 // Empty words that end a turn are a hook's doing, and count.
                 let is_last = reply.calls().next().is_none() && has_words(reply);
@@ -81,8 +81,8 @@ impl Verdict {
                     self.response = text;
                 }
             }
-            What::ToolCalled { call } if self.keeps_calls => self.calls.push(call.clone()),
-            What::ToolFinished { call, name, outcome, output, .. } => {
+            EventKind::ToolCalled { call } if self.keeps_calls => self.calls.push(call.clone()),
+            EventKind::ToolFinished { call, name, outcome, output, .. } => {
                 self.has_failed_call |= !output.success;
                 if self.keeps_calls {
                     self.results.push(CallResult {
@@ -93,8 +93,8 @@ impl Verdict {
                     });
                 }
             }
-            What::Notice { level: Level::Error, text, .. } => self.errors.push(text.clone()),
-            What::TurnFinished { outcome, usage } => {
+            EventKind::Notice { level: Level::Error, text, .. } => self.errors.push(text.clone()),
+            EventKind::TurnFinished { outcome, usage } => {
                 if let Outcome::Finished(finish) = outcome
                     && self.response.is_empty()
                 {

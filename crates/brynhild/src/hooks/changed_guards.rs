@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::hook::{Advised, CallView, Hook, Moment, OnFailure, Scene, ToolVerdict};
+use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
 use contract::policy::Action;
 use plugins::hooks::{ProjectFile, Settings, Sources};
 
@@ -76,7 +76,7 @@ impl Hook for ChangedGuard {
         OnFailure::Block
     }
 
-    async fn before_tool(&self, _: &Scene, call: CallView<'_>) -> Advised<ToolVerdict> {
+    async fn before_tool(&self, _: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
         if self.is_about(call) {
             return Ok(ToolVerdict::Block(self.reason.clone()).into());
         }

@@ -9,9 +9,9 @@ use ::mcp::config::Scope;
 use agent::conversation::Conversation;
 use agent::settings::{Bound, Budget, Questions, Settings};
 use async_trait::async_trait;
-use contract::event::{Event, Input, Outcome, What};
+use contract::event::{Event, EventKind, Input, Outcome};
 use contract::hook::{
-    Advised, CallView, Hook, Moment, OnFailure, ResultView, Scene, TextVerdict, ToolVerdict,
+    Advised, CallView, Hook, HookContext, Moment, OnFailure, ResultView, TextVerdict, ToolVerdict,
 };
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
@@ -99,7 +99,7 @@ impl Crew {
         let _ = conversation.inputs.send(input).await;
         let mut events = Vec::new();
         while let Some(event) = conversation.events.recv().await {
-            let is_over = matches!(event.what, What::TurnFinished { .. });
+            let is_over = matches!(event.kind, EventKind::TurnFinished { .. });
             events.push(event);
             if is_over {
                 break;
@@ -140,8 +140,8 @@ impl Aides for Crew {
         let id = CallId(format!("hook-{}", CALLS.fetch_add(1, Ordering::Relaxed)));
         let call = ToolCall { id, name: name.clone(), args: wish.input, opaque: None };
         let events = self.done(self.aside.open(vec![tool], settings), Input::Call(call)).await;
-        let finished = events.iter().find_map(|event| match &event.what {
-            What::ToolFinished { output, content, .. } => Some((output, content)),
+        let finished = events.iter().find_map(|event| match &event.kind {
+            EventKind::ToolFinished { output, content, .. } => Some((output, content)),
             _ => None,
         });
         match finished {
@@ -162,12 +162,12 @@ impl Aides for Crew {
         settings.request.model = Models::new(mind).model(model);
         let conversation = self.aside.open(self.tools.clone(), settings);
         let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
-        let words = events.iter().rev().find_map(|event| match &event.what {
-            What::ReplyFinished { reply, .. } => Some(reply.text()),
+        let words = events.iter().rev().find_map(|event| match &event.kind {
+            EventKind::ReplyFinished { reply, .. } => Some(reply.text()),
             _ => None,
         });
-        let outcome = events.iter().rev().find_map(|event| match &event.what {
-            What::TurnFinished { outcome, .. } => Some(outcome),
+        let outcome = events.iter().rev().find_map(|event| match &event.kind {
+            EventKind::TurnFinished { outcome, .. } => Some(outcome),
             _ => None,
         });
         match outcome {
@@ -209,11 +209,15 @@ impl Hook for Guard {
         self.0.on_failure()
     }
 
-    async fn before_tool(&self, scene: &Scene, call: CallView<'_>) -> Advised<ToolVerdict> {
+    async fn before_tool(&self, scene: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
         self.0.before_tool(scene, call).await
     }
 
-    async fn after_tool(&self, scene: &Scene, result: ResultView<'_>) -> Advised<TextVerdict> {
+    async fn after_tool(
+        &self,
+        scene: &HookContext,
+        result: ResultView<'_>,
+    ) -> Advised<TextVerdict> {
         self.0.after_tool(scene, result).await
     }
 }

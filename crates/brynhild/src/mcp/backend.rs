@@ -15,7 +15,7 @@ use ::mcp::PromptEntry;
 use ::mcp::serve::{Backend, Call, Guest};
 use agent::settings::Settings;
 use async_trait::async_trait;
-use contract::event::{Answer, Event, Input, Level, What};
+use contract::event::{Answer, Event, EventKind, Input, Level};
 use contract::id::CallId;
 use contract::message::ToolCall;
 use contract::policy::Policy;
@@ -137,8 +137,8 @@ impl visit::Request<'_> {
                 event = conversation.events.recv() => event,
             };
             let Some(event) = event else { break };
-            match &event.what {
-                What::Asked { call, .. } => {
+            match &event.kind {
+                EventKind::Asked { call, .. } => {
                     let asked = question(&event);
                     let answer = tokio::select! {
                         biased;
@@ -154,11 +154,11 @@ impl visit::Request<'_> {
                     let input = Input::Answer { call: call.clone(), answer };
                     let _ = conversation.inputs.send(input).await;
                 }
-                What::ToolProgress { text, .. } => {
+                EventKind::ToolProgress { text, .. } => {
                     // A client that is behind can do without a line.
                     let _ = progress.try_send(text.clone());
                 }
-                What::ToolFinished { output, content, .. } if event.within.is_none() => {
+                EventKind::ToolFinished { output, content, .. } if event.within.is_none() => {
                     let text = content.clone();
                     let told = if output.success {
                         ToolOutput::success(text)
@@ -167,10 +167,10 @@ impl visit::Request<'_> {
                     };
                     result = Some(ToolOutput { facts: output.facts.clone(), ..told });
                 }
-                What::Notice { level: Level::Warning | Level::Error, text, .. } => {
+                EventKind::Notice { level: Level::Warning | Level::Error, text, .. } => {
                     output::warning(text);
                 }
-                What::TurnFinished { .. } if event.within.is_none() => break,
+                EventKind::TurnFinished { .. } if event.within.is_none() => break,
                 _ => {}
             }
         }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agent::registry::Registry;
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, Ending, Hook, HookError, Moment, Occasion, Scene, StopVerdict, WordsVerdict,
+    Ending, Hook, HookContext, HookError, HookReply, Moment, Notification, StopVerdict,
+    WordsVerdict,
 };
 use contract::tool::Tool;
 use plugins::initrunner::final_result::{self, FinalResult};
@@ -86,19 +87,23 @@ impl Hook for Referee {
 
     fn wants(&self, moment: Moment) -> bool {
         match moment {
-            Moment::BeforePrompt | Moment::Occasion => true,
+            Moment::BeforePrompt | Moment::Notification => true,
             Moment::BeforeStop => self.schema.is_some(),
             _ => false,
         }
     }
 
-    async fn occasion(&self, _: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
-        if let Occasion::CallRefused { .. } = what
+    async fn occasion(
+        &self,
+        _: &HookContext,
+        what: &Notification,
+    ) -> Result<HookReply<()>, HookError> {
+        if let Notification::CallRefused { .. } = what
             && let Some(limit) = self.allowance.take()
         {
             *self.halt.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
         }
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     fn take_halt(&self) -> Option<String> {
@@ -108,28 +113,28 @@ impl Hook for Referee {
 
     async fn before_prompt(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         _: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         if scene.within.is_none() {
             self.asked.store(0, Ordering::Relaxed);
             self.allowance.renew();
         }
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_stop(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         ending: Ending<'_>,
-    ) -> Result<Advice<StopVerdict>, HookError> {
+    ) -> Result<HookReply<StopVerdict>, HookError> {
         let is_over = scene.within.is_some() || self.allowance.exceeded().is_some();
         let Some(schema) = self.schema.as_ref().filter(|_| !is_over) else {
-            return Ok(Advice::default());
+            return Ok(HookReply::default());
         };
-        let Err(what) = fitting(ending.reply, schema) else { return Ok(Advice::default()) };
+        let Err(what) = fitting(ending.reply, schema) else { return Ok(HookReply::default()) };
         if self.asked.fetch_add(1, Ordering::Relaxed) >= self.retries {
-            return Ok(Advice::default());
+            return Ok(HookReply::default());
         }
         let words = format!(
             "Your answer does not fit the schema: {what}. Give it again: call `{}`, or answer with \

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent::settings::{Change, Renewal, Renewed};
 use async_trait::async_trait;
-use contract::event::{Level, What};
+use contract::event::{EventKind, Level};
 use contract::policy::Policy;
 use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
@@ -218,9 +218,9 @@ impl Renewal for Reload {
         let mut state = self.state.lock().await;
         let looked = self.look(&mut state).await;
         let change = state.change.take();
-        let warning = |text, hint| What::Notice { level: Level::Warning, text, hint };
+        let warning = |text, hint| EventKind::Notice { level: Level::Warning, text, hint };
         let untold = std::mem::take(&mut state.untold).into_iter();
-        let mut notices: Vec<What> = untold.map(|text| warning(text, None)).collect();
+        let mut notices: Vec<EventKind> = untold.map(|text| warning(text, None)).collect();
         notices.extend(looked.err().map(|problem| warning(unused(&problem), problem.hint)));
         Renewed { change, notices }
     }

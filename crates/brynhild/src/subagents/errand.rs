@@ -11,7 +11,7 @@ use std::time::Duration;
 use agent::nested::{Ended, Errand, Parent};
 use agent::prompt::{self, Ingredients};
 use agent::settings::{Bound, Budget, Questions, Settings};
-use contract::event::{Level, What};
+use contract::event::{EventKind, Level};
 use contract::model_profile::ModelProfile;
 use contract::policy::Mode;
 use contract::provider::Delivery;
@@ -342,12 +342,12 @@ impl Workplace {
     }
 }
 
-fn warning(text: String) -> What {
-    What::Notice { level: Level::Warning, text, hint: None }
+fn warning(text: String) -> EventKind {
+    EventKind::Notice { level: Level::Warning, text, hint: None }
 }
 
-fn note(text: String) -> What {
-    What::Notice { level: Level::Info, text, hint: None }
+fn note(text: String) -> EventKind {
+    EventKind::Notice { level: Level::Info, text, hint: None }
 }
 
 /// Takes from other settings what depends on the model.

@@ -241,7 +241,7 @@ fn skills_and_agents_with_names_that_cannot_be_are_called_after_their_files() {
     let project = project();
     let own = |path: &str, text: &str| write(&project.config_directory().join(path), text);
     own("skills/deep-search/SKILL.md", "---\nname: Deep Search\ndescription: Finds.\n---\nFind.\n");
-    own("agents/bench.md", "---\nname: Bench Suite\ndescription: Measures.\n---\nMeasure.\n");
+    own("agents/bench.md", "---\nname: TurnContext Suite\ndescription: Measures.\n---\nMeasure.\n");
     let skills = project.brynhild(&["skill", "list"]);
     assert!(skills.success().stdout.contains("deep-search"), "{skills}");
     assert!(skills.stderr.contains("its directory's is used: deep-search"), "{skills}");

@@ -313,7 +313,7 @@ mod tests {
 
     use contract::policy::Mode;
     use contract::sandbox::Limits;
-    use contract::vouch::Vouch;
+    use contract::trust_check::TrustCheck;
     use serde_json::json;
 
     use super::*;
@@ -337,7 +337,7 @@ mod tests {
             data: directory.join("data"),
             mode: Mode::Normal,
             limits: Limits::default(),
-            vouch: Vouch::default(),
+            vouch: TrustCheck::default(),
         };
         let shared = Shared {
             cache: directory.join("cache"),

@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use contract::policy::Mode;
 use contract::sandbox::Limits;
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use serde_json::json;
 
 use super::*;
@@ -27,7 +27,7 @@ fn around(workspace: &Path, path: &str) -> Surroundings {
         data: workspace.join("data"),
         mode: Mode::Normal,
         limits: Limits::default(),
-        vouch: Vouch::default(),
+        vouch: TrustCheck::default(),
     }
 }
 

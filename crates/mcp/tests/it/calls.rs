@@ -5,11 +5,11 @@ use contract::tool::ToolError;
 use mcp::State;
 use serde_json::{Value, json};
 
-use crate::{Bench, SERVER, entry, run, sent, text, tool};
+use crate::{SERVER, TurnContext, entry, run, sent, text, tool};
 
 #[tokio::test]
 async fn a_tool_is_described_called_and_known_without_a_start() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let state = bench.work().join("starts");
     let mut document = entry(&[]);
     document["test"]["env"] = json!({"STATE": state});
@@ -38,7 +38,7 @@ async fn a_tool_is_described_called_and_known_without_a_start() {
 
 #[tokio::test]
 async fn results_of_every_kind_reach_the_model() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let servers = bench.server(&["garbage"]);
     servers.learn().await;
     let failed = run(&tool(&servers, "mcp__test__fail"), json!({})).await.unwrap();
@@ -59,7 +59,7 @@ async fn results_of_every_kind_reach_the_model() {
 
 #[tokio::test]
 async fn progress_is_told_while_a_call_runs() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let servers = bench.server(&[]);
     servers.learn().await;
     let mut sent = sent("1", json!({}));
@@ -75,7 +75,7 @@ async fn progress_is_told_while_a_call_runs() {
 
 #[tokio::test]
 async fn a_server_that_falls_over_says_why_and_is_started_again() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let servers = bench.server(&[]);
     servers.learn().await;
     let failed = text(&servers, "mcp__test__crash", json!({})).await;
@@ -87,7 +87,7 @@ async fn a_server_that_falls_over_says_why_and_is_started_again() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let mut document = entry(&[]);
     document["test"]["tool_timeout_sec"] = json!(0.05);
     let servers = bench.servers(&document);
@@ -106,7 +106,7 @@ async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
 
 #[tokio::test]
 async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let servers = bench.server(&["refuse"]);
     let failures = servers.learn().await;
     let text = failures[0].whole();
@@ -121,7 +121,7 @@ async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let mut document = entry(&["silent"]);
     document["test"]["startup_timeout_sec"] = json!(0.2);
     let failures = bench.servers(&document).learn().await;
@@ -130,7 +130,7 @@ async fn a_server_that_says_nothing_is_given_up() {
 
 #[tokio::test]
 async fn a_server_sees_the_variables_that_were_named_and_no_others() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let mut document = entry(&[]);
     document["test"]["env"] = json!({"MINE": "1"});
     let plain = bench.servers(&document);
@@ -148,7 +148,7 @@ async fn a_server_sees_the_variables_that_were_named_and_no_others() {
 
 #[tokio::test]
 async fn prompts_are_commands_and_resources_can_be_read() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let servers = bench.server(&[]);
     servers.learn().await;
     let command = &servers.commands()[0];
@@ -164,7 +164,7 @@ async fn prompts_are_commands_and_resources_can_be_read() {
 
 #[tokio::test]
 async fn a_filter_hides_tools() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let mut document = entry(&[]);
     document["test"]["enabled_tools"] = json!(["echo", "fail"]);
     document["test"]["disabled_tools"] = json!(["fail"]);

@@ -3,11 +3,11 @@
 use mcp::State;
 use serde_json::{Value, json};
 
-use crate::{Bench, SERVER, sent, text, tool};
+use crate::{SERVER, TurnContext, sent, text, tool};
 
 #[tokio::test]
 async fn a_changed_description_is_not_used_before_a_person_has_seen_it() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let first = bench.server(&[]);
     first.learn().await;
     first.shutdown().await;
@@ -43,7 +43,7 @@ async fn a_changed_description_is_not_used_before_a_person_has_seen_it() {
 
 #[tokio::test]
 async fn a_person_can_agree_to_all_changes_at_once() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let first = bench.server(&[]);
     first.learn().await;
     first.shutdown().await;
@@ -60,7 +60,7 @@ async fn a_person_can_agree_to_all_changes_at_once() {
 
 #[tokio::test]
 async fn a_tool_that_was_added_is_asked_about() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let first = bench.server(&[]);
     first.learn().await;
     first.shutdown().await;
@@ -74,7 +74,7 @@ async fn a_tool_that_was_added_is_asked_about() {
 }
 
 /// A server of the workspace that a user has agreed to: its program, and what configures it.
-async fn agreed(bench: &Bench) -> (String, Value) {
+async fn agreed(bench: &TurnContext) -> (String, Value) {
     let program = std::fs::read_to_string(SERVER).unwrap();
     bench.file("server.py", &program);
     let document = json!({"test": {"command": "python3", "args": ["server.py"]}});
@@ -86,7 +86,7 @@ async fn agreed(bench: &Bench) -> (String, Value) {
 
 #[tokio::test]
 async fn a_program_of_the_workspace_that_changed_is_not_started_unseen() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let (program, document) = agreed(&bench).await;
     bench.file("server.py", &program.replace("said: ", "evil: "));
 
@@ -104,7 +104,7 @@ async fn a_program_of_the_workspace_that_changed_is_not_started_unseen() {
 
 #[tokio::test]
 async fn consent_covers_what_was_shown_and_nothing_that_came_after() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let (program, document) = agreed(&bench).await;
     bench.file("pull.txt", "Other words.");
 
@@ -140,7 +140,7 @@ async fn consent_covers_what_was_shown_and_nothing_that_came_after() {
 
 #[tokio::test]
 async fn what_was_shown_with_a_call_counts_for_nothing_once_it_is_judged_anew() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let (program, document) = agreed(&bench).await;
     let evil = program.replace("said: ", "evil: ");
     let servers = bench.servers(&document);
@@ -158,7 +158,7 @@ async fn what_was_shown_with_a_call_counts_for_nothing_once_it_is_judged_anew() 
 
 #[tokio::test]
 async fn a_change_that_was_announced_is_not_forgotten_where_the_server_then_fails() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let program = std::fs::read_to_string(SERVER).unwrap();
     let tells =
         "if name == \"count\":\n        send({\"method\": \"notifications/tools/list_changed\"})";
@@ -182,7 +182,7 @@ async fn a_change_that_was_announced_is_not_forgotten_where_the_server_then_fail
 
 #[tokio::test]
 async fn what_has_not_changed_is_not_told_as_changed_though_nobody_took_the_tools() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let first = bench.server(&[]);
     first.learn().await;
     assert!(first.refresh().await, "it was not known before");
@@ -197,7 +197,7 @@ async fn what_has_not_changed_is_not_told_as_changed_though_nobody_took_the_tool
 
 #[tokio::test]
 async fn a_server_that_is_removed_while_it_starts_is_given_up() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let servers = bench.server(&["silent"]);
     let learning = tokio::spawn(servers.learning().remove(0).learned);
     while servers.starting().is_empty() {
@@ -211,7 +211,7 @@ async fn a_server_that_is_removed_while_it_starts_is_given_up() {
 
 #[tokio::test]
 async fn another_command_line_is_another_server() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let first = bench.server(&[]);
     first.learn().await;
     first.shutdown().await;
@@ -221,7 +221,7 @@ async fn another_command_line_is_another_server() {
 
 #[tokio::test]
 async fn other_servers_take_the_place_of_some_and_the_rest_go_on() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let program = |words: &[&str]| {
         let args: Vec<&str> = [&[SERVER], words].concat();
         json!({"command": "python3", "args": args})
@@ -244,7 +244,7 @@ async fn other_servers_take_the_place_of_some_and_the_rest_go_on() {
 
 #[tokio::test]
 async fn a_program_that_changed_before_its_second_start_is_not_started_again() {
-    let bench = Bench::new();
+    let bench = TurnContext::new();
     let other = std::fs::read_to_string(SERVER).unwrap();
     bench.file("other.py", &other);
     // It ends at the first word, as older servers may, and another has taken its place by then.

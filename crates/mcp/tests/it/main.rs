@@ -14,7 +14,7 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use mcp::config::{self, Command, CommandLine, Scope, Server, Source, Stands};
 use mcp::oauth::Credentials;
 use mcp::person::Nobody;
@@ -27,12 +27,12 @@ use tokio_util::sync::CancellationToken;
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
 
 /// A workspace with servers.
-struct Bench {
+struct TurnContext {
     directory: tempfile::TempDir,
     notices: Arc<Mutex<Vec<String>>>,
 }
 
-impl Bench {
+impl TurnContext {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("work")).unwrap();
@@ -66,7 +66,7 @@ impl Bench {
                 data: self.directory.path().join("data"),
                 mode: Mode::Normal,
                 limits: Limits::default(),
-                vouch: Vouch::default(),
+                vouch: TrustCheck::default(),
             },
             person: Arc::new(Nobody),
             notice: Arc::new(move |text| notices.lock().unwrap().push(text)),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
-    Occasion, OnFailure, RequestVerdict, ResultView, Scene, TextVerdict, ToolVerdict, WordsVerdict,
+    CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookContext, HookError, HookReply,
+    Moment, Notification, OnFailure, RequestVerdict, ResultView, TextVerdict, ToolVerdict,
+    WordsVerdict,
 };
 use contract::message::{Message, ToolCall};
 use contract::provider::{Delivery, Request};
@@ -62,7 +63,7 @@ impl PointHook {
     /// of one ends it for all.
     async fn ask(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         payload: &Value,
         settles: fn(&Value) -> bool,
     ) -> Result<Vec<Value>, HookError> {
@@ -101,7 +102,7 @@ impl PointHook {
 
     async fn before_spawn(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
     ) -> Result<ToolVerdict, HookError> {
         if call.tool != SUBAGENT {
@@ -121,7 +122,7 @@ impl PointHook {
 
     async fn before_run(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
     ) -> Result<ToolVerdict, HookError> {
         let payload = json!({"tool_name": call.tool, "arguments": call.args});
@@ -138,7 +139,7 @@ impl PointHook {
 
     async fn permission(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
     ) -> Result<ToolVerdict, HookError> {
         let refuses = |answer: &Value| gate::refusal(answer).is_some();
@@ -158,7 +159,7 @@ impl PointHook {
     }
 
     /// Has the hooks of writing hear of each file that a call writes; what they say has no effect.
-    async fn writes(&self, scene: &Scene, call: CallView<'_>) -> Result<(), HookError> {
+    async fn writes(&self, scene: &HookContext, call: CallView<'_>) -> Result<(), HookError> {
         for path in gate::written(call.actions) {
             let mut payload = json!({
                 "tool_name": call.tool, "path": path, "caller": scene.session.as_str(),
@@ -179,7 +180,7 @@ impl PointHook {
     /// What the model reads in place of an output; nothing where it stays.
     async fn filtered(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         result: ResultView<'_>,
     ) -> Result<TextVerdict, HookError> {
         let output = result.output.for_model();
@@ -202,7 +203,7 @@ impl PointHook {
     }
 
     /// The points that an occasion is, each with what it says.
-    fn told(&self, scene: &Scene, what: &Occasion) -> Vec<(&'static str, Value)> {
+    fn told(&self, scene: &HookContext, what: &Notification) -> Vec<(&'static str, Value)> {
         let context = scene.session.as_str();
         let session = || {
             json!({
@@ -212,9 +213,9 @@ impl PointHook {
             })
         };
         match what {
-            Occasion::SessionStarted => vec![("on_start", session())],
-            Occasion::SessionEnded => vec![("on_end", session())],
-            Occasion::BatchEnded { calls, .. } => {
+            Notification::SessionStarted => vec![("on_start", session())],
+            Notification::SessionEnded => vec![("on_end", session())],
+            Notification::BatchEnded { calls, .. } => {
                 let call = |call: &ToolCall| json!({"name": call.name, "arguments": call.args});
                 let calls: Vec<Value> = calls.iter().map(call).collect();
                 let payload = json!({
@@ -222,14 +223,14 @@ impl PointHook {
                 });
                 vec![("post_tool_batch", payload)]
             }
-            Occasion::OutputStored { tool, path, size, shown } => {
+            Notification::OutputStored { tool, path, size, shown } => {
                 let payload = json!({
                     "tool_name": tool, "cache_id": path, "output_size": size,
                     "preview_size": shown,
                 });
                 vec![("post_cache_output", payload)]
             }
-            Occasion::Compacted { summary, dropped, kept, .. } => {
+            Notification::Compacted { summary, dropped, kept, .. } => {
                 let compacted = json!({
                     "context_name": context, "message_count": kept + 1, "summary": summary,
                 });
@@ -237,21 +238,25 @@ impl PointHook {
                 rolled["messages_archived"] = (*dropped).into();
                 vec![("post_compact", compacted), ("post_rolling_compact", rolled)]
             }
-            Occasion::Clearing { messages } => {
+            Notification::Clearing { messages } => {
                 let payload =
                     json!({"context_name": context, "message_count": messages, "summary": ""});
                 vec![("pre_clear", payload)]
             }
-            Occasion::Cleared => vec![("post_clear", json!({"context_name": context}))],
-            Occasion::AgentStarted
-            | Occasion::Asking { .. }
-            | Occasion::CallRefused { .. }
-            | Occasion::Failed { .. } => vec![],
+            Notification::Cleared => vec![("post_clear", json!({"context_name": context}))],
+            Notification::AgentStarted
+            | Notification::Asking { .. }
+            | Notification::CallRefused { .. }
+            | Notification::Failed { .. } => vec![],
         }
     }
 
     /// What plugins say about the tools on offer.
-    async fn offered(&self, scene: &Scene, request: &Request) -> Result<RequestVerdict, HookError> {
+    async fn offered(
+        &self,
+        scene: &HookContext,
+        request: &Request,
+    ) -> Result<RequestVerdict, HookError> {
         let tool = |tool: &Arc<ToolSpec>| {
             let kind = if tool.source == "builtin" { "builtin" } else { "plugin" };
             json!({"name": tool.name, "type": kind})
@@ -272,7 +277,11 @@ impl PointHook {
     }
 
     /// What plugins change about how the model is asked.
-    async fn options(&self, scene: &Scene, request: &Request) -> Result<RequestVerdict, HookError> {
+    async fn options(
+        &self,
+        scene: &HookContext,
+        request: &Request,
+    ) -> Result<RequestVerdict, HookError> {
         let system = json!({"role": "system", "content": &*request.system});
         let history = request.history.iter().map(|entry| said(&entry.message));
         let messages: Vec<Value> = [system].into_iter().chain(history).collect();
@@ -331,20 +340,24 @@ impl Hook for PointHook {
         self.point.on_failure()
     }
 
-    async fn occasion(&self, scene: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
+    async fn occasion(
+        &self,
+        scene: &HookContext,
+        what: &Notification,
+    ) -> Result<HookReply<()>, HookError> {
         for (point, payload) in self.told(scene, what) {
             if self.point.name == point {
                 self.ask(scene, &payload, never).await?;
             }
         }
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_message(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         words: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         let context = scene.session.as_str();
         let typed = typed(words);
         if self.point.name == "pre_agentic_loop" {
@@ -352,7 +365,7 @@ impl Hook for PointHook {
                 "context_name": context, "current_fallback": FALLBACK, "message": typed,
             });
             self.ask(scene, &payload, never).await?;
-            return Ok(Advice::default());
+            return Ok(HookReply::default());
         }
         let payload = json!({"prompt": typed, "context_name": context, "summary": ""});
         let answers = self.ask(scene, &payload, never).await?;
@@ -367,9 +380,9 @@ impl Hook for PointHook {
 
     async fn before_request(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         _base: &str,
-    ) -> Result<Advice<ContextVerdict>, HookError> {
+    ) -> Result<HookReply<ContextVerdict>, HookError> {
         let context = scene.session.as_str();
         let payload = json!({"context_name": context, "summary": "", "flock_goals": []});
         let answers = self.ask(scene, &payload, never).await?;
@@ -390,9 +403,9 @@ impl Hook for PointHook {
 
     async fn before_send(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         request: &Request,
-    ) -> Result<Advice<RequestVerdict>, HookError> {
+    ) -> Result<HookReply<RequestVerdict>, HookError> {
         let verdict = match self.point.name {
             "pre_api_tools" => self.offered(scene, request).await?,
             _ => self.options(scene, request).await?,
@@ -402,24 +415,24 @@ impl Hook for PointHook {
 
     async fn after_reply(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         prompt: &str,
         reply: &str,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         if !reply.is_empty() {
             let context = scene.session.as_str();
             let payload =
                 json!({"prompt": typed(prompt), "response": reply, "context_name": context});
             self.ask(scene, &payload, never).await?;
         }
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
-    ) -> Result<Advice<ToolVerdict>, HookError> {
+    ) -> Result<HookReply<ToolVerdict>, HookError> {
         let verdict = match self.point.name {
             "pre_tool" => self.before_run(scene, call).await?,
             "pre_spawn_agent" => self.before_spawn(scene, call).await?,
@@ -434,9 +447,9 @@ impl Hook for PointHook {
 
     async fn after_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         result: ResultView<'_>,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let (call, output) = (result.call, result.output.for_model());
         let is_long = output.chars().count() > LONG;
         let mut payload =
@@ -447,9 +460,9 @@ impl Hook for PointHook {
                 if result.output.success {
                     self.writes(scene, call).await?;
                 }
-                return Ok(Advice::default());
+                return Ok(HookReply::default());
             }
-            "pre_cache_output" if !is_long => return Ok(Advice::default()),
+            "pre_cache_output" if !is_long => return Ok(HookReply::default()),
             "pre_cache_output" => {
                 payload = json!({
                     "tool_name": call.tool, "output_size": output.len(), "arguments": call.args,
@@ -459,7 +472,7 @@ impl Hook for PointHook {
                 payload["arguments"] = call.original.clone();
                 payload["result"] = output.into();
             }
-            "post_spawn_agent" if call.tool != SUBAGENT => return Ok(Advice::default()),
+            "post_spawn_agent" if call.tool != SUBAGENT => return Ok(HookReply::default()),
             "post_spawn_agent" => {
                 payload = self.spawned(call);
                 payload["response"] = output.into();
@@ -470,21 +483,21 @@ impl Hook for PointHook {
             }
         }
         self.ask(scene, &payload, never).await?;
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_compact(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         history: CompactView<'_>,
-    ) -> Result<Advice<CompactVerdict>, HookError> {
+    ) -> Result<HookReply<CompactVerdict>, HookError> {
         let (context, count) = (scene.session.as_str(), history.messages);
         let mut payload = json!({"context_name": context, "message_count": count, "summary": ""});
         if self.point.name == "pre_rolling_compact" {
             payload["non_system_count"] = count.into();
         }
         self.ask(scene, &payload, never).await?;
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::PoisonError;
 use async_trait::async_trait;
 use contract::event::CallOutcome;
 use contract::hook::{
-    Advice, CallView, CompactCause, CompactVerdict, CompactView, Ending, Hook, HookError, Moment,
-    Occasion, ResultView, Scene, StopVerdict, TextVerdict, ToolVerdict, WordsVerdict,
+    CallView, CompactCause, CompactVerdict, CompactView, Ending, Hook, HookContext, HookError,
+    HookReply, Moment, Notification, ResultView, StopVerdict, TextVerdict, ToolVerdict,
+    WordsVerdict,
 };
 use contract::message::ToolCall;
 use contract::policy::Decision;
@@ -28,12 +29,12 @@ fn fields(value: Value) -> Map<String, Value> {
 }
 
 /// The agent whose conversation a scene belongs to, as matchers know it.
-fn agent(scene: &Scene) -> &str {
+fn agent(scene: &HookContext) -> &str {
     scene.within.as_ref().map_or("", |within| within.agent.as_str())
 }
 
 /// What is said of a call that the model made.
-fn made(call: &ToolCall, scene: &Scene) -> Map<String, Value> {
+fn made(call: &ToolCall, scene: &HookContext) -> Map<String, Value> {
     input::of_call(&call.id, &call.name, &call.args, &scene.cwd)
 }
 
@@ -49,7 +50,7 @@ impl Handlers {
     }
 
     /// What handlers say of the command that a prompt comes from; none for plain words.
-    async fn expansion(&self, scene: &Scene, prompt: &str) -> Option<Said> {
+    async fn expansion(&self, scene: &HookContext, prompt: &str) -> Option<Said> {
         let event = Event::UserPromptExpansion;
         if self.list.iter().all(|handler| handler.event != event) {
             return None;
@@ -69,35 +70,41 @@ impl Handlers {
     }
 
     /// The events that an occasion is, each with what its matcher sees and what it says.
-    fn told<'a>(&self, scene: &'a Scene, what: &'a Occasion) -> Vec<(Event, &'a str, Value)> {
+    fn told<'a>(
+        &self,
+        scene: &'a HookContext,
+        what: &'a Notification,
+    ) -> Vec<(Event, &'a str, Value)> {
         let began = |source: &'static str| (Event::SessionStart, source, json!({"source": source}));
         match what {
-            Occasion::SessionStarted => vec![began(self.shared.settings.source)],
-            Occasion::SessionEnded => {
+            Notification::SessionStarted => vec![began(self.shared.settings.source)],
+            Notification::SessionEnded => {
                 vec![(Event::SessionEnd, "other", json!({"reason": "other"}))]
             }
-            Occasion::Clearing { .. } => {
+            Notification::Clearing { .. } => {
                 vec![(Event::SessionEnd, "clear", json!({"reason": "clear"}))]
             }
-            Occasion::Cleared => vec![began("clear")],
-            Occasion::AgentStarted => vec![(Event::SubagentStart, agent(scene), json!({}))],
-            Occasion::Failed { error, kind } => {
+            Notification::Cleared => vec![began("clear")],
+            Notification::AgentStarted => vec![(Event::SubagentStart, agent(scene), json!({}))],
+            Notification::Failed { error, kind } => {
                 let extra = json!({"error": kind, "error_details": error});
                 vec![(Event::StopFailure, kind.as_str(), extra)]
             }
-            Occasion::Asking { tool } => {
+            Notification::Asking { tool } => {
                 let tool = input::tool_name(tool);
                 let message = format!("Brynhild needs your permission to use {tool}");
                 let kind = "permission_prompt";
                 let extra = json!({"message": message, "notification_type": kind});
                 vec![(Event::Notification, kind, extra)]
             }
-            Occasion::CallRefused { call, outcome, why } if *outcome != CallOutcome::Invalid => {
+            Notification::CallRefused { call, outcome, why }
+                if *outcome != CallOutcome::Invalid =>
+            {
                 let mut extra = made(call, scene);
                 extra.insert("reason".to_owned(), why.as_str().into());
                 vec![(Event::PermissionDenied, input::tool_name(&call.name), extra.into())]
             }
-            Occasion::BatchEnded { calls, results } => {
+            Notification::BatchEnded { calls, results } => {
                 let call = |(call, result): (&ToolCall, &String)| {
                     let mut made = made(call, scene);
                     made.insert("tool_response".to_owned(), result.as_str().into());
@@ -106,12 +113,12 @@ impl Handlers {
                 let calls: Vec<Value> = calls.iter().zip(results).map(call).collect();
                 vec![(Event::PostToolBatch, "", json!({"tool_calls": calls}))]
             }
-            Occasion::Compacted { is_asked_for, summary, .. } => {
+            Notification::Compacted { is_asked_for, summary, .. } => {
                 let trigger = if *is_asked_for { "manual" } else { "auto" };
                 let extra = json!({"trigger": trigger, "compact_summary": summary});
                 vec![(Event::PostCompact, trigger, extra), began("compact")]
             }
-            Occasion::OutputStored { .. } | Occasion::CallRefused { .. } => Vec::new(),
+            Notification::OutputStored { .. } | Notification::CallRefused { .. } => Vec::new(),
         }
     }
 }
@@ -130,7 +137,11 @@ impl Hook for Handlers {
         self.halt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    async fn occasion(&self, scene: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
+    async fn occasion(
+        &self,
+        scene: &HookContext,
+        what: &Notification,
+    ) -> Result<HookReply<()>, HookError> {
         let mut injected = Vec::new();
         for (event, name, extra) in self.told(scene, what) {
             let happening = Happening { event, scene, names: vec![name], input: fields(extra) };
@@ -143,17 +154,17 @@ impl Hook for Handlers {
             injected.extend(said.inject());
         }
         let inject = (!injected.is_empty()).then(|| injected.join("\n\n"));
-        Ok(Advice { verdict: (), inject })
+        Ok(HookReply { verdict: (), inject })
     }
 
     async fn before_prompt(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         text: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         if scene.within.is_some() {
             // The words that an agent is given are no user's.
-            return Ok(Advice::default());
+            return Ok(HookReply::default());
         }
         let mut said = self.expansion(scene, text).await.unwrap_or_default();
         if said.block.is_none() && said.stop.is_none() {
@@ -164,14 +175,14 @@ impl Hook for Handlers {
         }
         let inject = said.inject();
         let verdict = said.block.or(said.stop).map_or(WordsVerdict::Keep, WordsVerdict::Block);
-        Ok(Advice { verdict, inject })
+        Ok(HookReply { verdict, inject })
     }
 
     async fn before_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
-    ) -> Result<Advice<ToolVerdict>, HookError> {
+    ) -> Result<HookReply<ToolVerdict>, HookError> {
         let happening = |event| Happening {
             event,
             scene,
@@ -192,14 +203,14 @@ impl Hook for Handlers {
         } else {
             said.updated_input.map_or(ToolVerdict::Proceed, ToolVerdict::Rewrite)
         };
-        Ok(Advice { verdict, inject })
+        Ok(HookReply { verdict, inject })
     }
 
     async fn after_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         result: ResultView<'_>,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let is_success = result.output.success;
         let event = if is_success { Event::PostToolUse } else { Event::PostToolUseFailure };
         let mut said = self
@@ -213,14 +224,14 @@ impl Hook for Handlers {
         said.context.extend(said.block.take());
         let inject = said.inject();
         let verdict = said.updated_output.map_or(TextVerdict::Keep, TextVerdict::Replace);
-        Ok(Advice { verdict, inject })
+        Ok(HookReply { verdict, inject })
     }
 
     async fn before_compact(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         history: CompactView<'_>,
-    ) -> Result<Advice<CompactVerdict>, HookError> {
+    ) -> Result<HookReply<CompactVerdict>, HookError> {
         let event = Event::PreCompact;
         let (trigger, instructions) = match history.cause {
             CompactCause::Person { instructions } => ("manual", instructions.unwrap_or_default()),
@@ -230,14 +241,14 @@ impl Hook for Handlers {
         let said = self.hear(Happening { event, scene, names: vec![trigger], input }).await;
         let inject = said.inject();
         let refusal = said.block.or(said.stop);
-        Ok(Advice { verdict: CompactVerdict { refusal, ..CompactVerdict::default() }, inject })
+        Ok(HookReply { verdict: CompactVerdict { refusal, ..CompactVerdict::default() }, inject })
     }
 
     async fn before_stop(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         ending: Ending<'_>,
-    ) -> Result<Advice<StopVerdict>, HookError> {
+    ) -> Result<HookReply<StopVerdict>, HookError> {
         let mut input = fields(json!({
             "stop_hook_active": ending.is_held,
             "last_assistant_message": ending.reply,
@@ -251,7 +262,7 @@ impl Hook for Handlers {
         let said = self.hear(Happening { event, scene, names, input }).await;
         if let Some(why) = &said.stop {
             self.tell(why);
-            return Ok(Advice::default());
+            return Ok(HookReply::default());
         }
         let context = said.inject();
         let verdict = said.block.or(context).map_or(StopVerdict::End, StopVerdict::GoOn);

@@ -113,7 +113,7 @@ impl Event {
             | Self::Notification
             | Self::StopFailure
             | Self::PermissionDenied
-            | Self::SubagentStart => Moment::Occasion,
+            | Self::SubagentStart => Moment::Notification,
             Self::UserPromptExpansion | Self::UserPromptSubmit => Moment::BeforePrompt,
             Self::PreToolUse | Self::PermissionRequest => Moment::BeforeTool,
             Self::PostToolUse | Self::PostToolUseFailure => Moment::AfterTool,

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Network, Profile, Sandbox, Spawn, Stdin};
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use futures::future::join_all;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use contract::hook::Scene;
+use contract::hook::HookContext;
 
 use super::aide::{AIDED, Aides, Wish, filled};
 use super::decision::{self, Said};
@@ -56,7 +56,7 @@ pub struct Settings {
     /// Hears what people should know.
     pub notice: Notice,
     /// Says whether what the project brings is still what the user trusts.
-    pub vouch: Vouch,
+    pub vouch: TrustCheck,
 }
 
 /// What all handlers of a conversation share.
@@ -132,7 +132,7 @@ pub(crate) struct Handlers {
 /// What happened.
 pub(crate) struct Happening<'a> {
     pub(crate) event: Event,
-    pub(crate) scene: &'a Scene,
+    pub(crate) scene: &'a HookContext,
     /// What matchers look at.
     pub(crate) names: Vec<&'a str>,
     /// What the event says beside the usual.
@@ -196,7 +196,7 @@ impl Handlers {
                 plugin: self.plugin.as_ref().map(|plugin| plugin.name().to_owned()),
                 mode,
                 vouch: match self.plugin {
-                    Some(_) => Vouch::default(),
+                    Some(_) => TrustCheck::default(),
                     None => self.shared.settings.vouch.clone(),
                 },
             };
@@ -326,7 +326,7 @@ struct Run {
     /// The plugin whose handler it is; none for the project's.
     plugin: Option<String>,
     mode: Mode,
-    vouch: Vouch,
+    vouch: TrustCheck,
 }
 
 impl Run {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use contract::hook::{ResultView, Scene};
+use contract::hook::{HookContext, ResultView};
 use contract::id::CallId;
 use contract::policy::Mode;
 use contract::tool::ToolOutput;
@@ -51,7 +51,7 @@ fn permission_mode(mode: Mode) -> &'static str {
 /// What every event says.
 pub(crate) fn common(
     event: Event,
-    scene: &Scene,
+    scene: &HookContext,
     transcript: Option<&Path>,
     mode: Mode,
 ) -> Map<String, Value> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use contract::hook::{CallView, ResultView, Scene};
+use contract::hook::{CallView, HookContext, ResultView};
 use contract::id::{CallId, SessionId};
 use contract::policy::Decision;
 use contract::tool::ToolOutput;
@@ -37,7 +37,7 @@ impl Stage {
     pub async fn rehearse(&self, what: &Pretended<'_>) -> Option<Vec<Value>> {
         let event = Event::of(what.event).ok()?;
         let session = SessionId::parse("rehearsal").ok()?;
-        let scene = Scene { session, cwd: what.cwd.to_owned(), within: None };
+        let scene = HookContext { session, cwd: what.cwd.to_owned(), within: None };
         let mut rows = Vec::new();
         for owner in &self.owners {
             for handler in owner.list.iter().filter(|handler| handler.event == event) {
@@ -56,7 +56,12 @@ impl Stage {
     }
 }
 
-async fn tried(owner: &Handlers, handler: &Handler, scene: &Scene, what: &Pretended<'_>) -> Value {
+async fn tried(
+    owner: &Handlers,
+    handler: &Handler,
+    scene: &HookContext,
+    what: &Pretended<'_>,
+) -> Value {
     let event = handler.event;
     let (names, input) = happening(event, scene, what);
     let is_meant = handler.matcher.fits(&names)
@@ -73,7 +78,7 @@ async fn tried(owner: &Handlers, handler: &Handler, scene: &Scene, what: &Preten
 /// What matchers and handlers see.
 fn happening<'a>(
     event: Event,
-    scene: &Scene,
+    scene: &HookContext,
     what: &Pretended<'a>,
 ) -> (Vec<&'a str>, Map<String, Value>) {
     let id = CallId("rehearsal".to_owned());

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, Ending, Hook, HookError, Moment, ResultView, Scene, StopVerdict, TextVerdict,
-    ToolVerdict, WordsVerdict,
+    CallView, Ending, Hook, HookContext, HookError, HookReply, Moment, ResultView, StopVerdict,
+    TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::id::Timestamp;
 use serde_json::{Value, json};
@@ -48,12 +48,12 @@ impl Transcripts {
 
     /// The file of a session's own conversation, which is there once this returns; none where it
     /// cannot be made.
-    pub(crate) fn file(&self, scene: &Scene) -> Option<PathBuf> {
+    pub(crate) fn file(&self, scene: &HookContext) -> Option<PathBuf> {
         self.made(scene.session.as_str())
     }
 
     /// The file of the conversation within a session that a scene belongs to.
-    pub(crate) fn file_within(&self, scene: &Scene) -> Option<PathBuf> {
+    pub(crate) fn file_within(&self, scene: &HookContext) -> Option<PathBuf> {
         let within = scene.within.as_ref()?;
         self.made(&format!("{}-agent-{}", scene.session, within.call))
     }
@@ -82,7 +82,7 @@ impl Transcripts {
         }
     }
 
-    fn add(&self, scene: &Scene, role: &str, content: &Value) {
+    fn add(&self, scene: &HookContext, role: &str, content: &Value) {
         let session = scene.session.as_str();
         let path = self.file_within(scene).or_else(|| self.file(scene));
         let Some(path) = path else { return };
@@ -125,29 +125,29 @@ impl Hook for Transcripts {
 
     async fn before_message(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         text: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         self.add(scene, "user", &json!({"type": "text", "text": typed(text)}));
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
-    ) -> Result<Advice<ToolVerdict>, HookError> {
+    ) -> Result<HookReply<ToolVerdict>, HookError> {
         let (name, args) = (input::tool_name(call.tool), input::arguments(call.args, &scene.cwd));
         let content = json!({"type": "tool_use", "id": call.id, "name": name, "input": args});
         self.add(scene, "assistant", &content);
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn after_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         result: ResultView<'_>,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let content = json!({
             "type": "tool_result",
             "tool_use_id": result.call.id,
@@ -155,15 +155,15 @@ impl Hook for Transcripts {
             "is_error": !result.output.success,
         });
         self.add(scene, "user", &content);
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_stop(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         ending: Ending<'_>,
-    ) -> Result<Advice<StopVerdict>, HookError> {
+    ) -> Result<HookReply<StopVerdict>, HookError> {
         self.add(scene, "assistant", &json!({"type": "text", "text": ending.reply}));
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 }

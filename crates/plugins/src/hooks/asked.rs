@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
-    Occasion, OnFailure, ResultView, Scene, TextVerdict, ToolVerdict, WordsVerdict,
+    CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookContext, HookError, HookReply,
+    Moment, Notification, OnFailure, ResultView, TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use super::defined::Defined;
 use super::event::Event;
 
 impl Defined {
-    fn context(&self, scene: &Scene) -> Context {
+    fn context(&self, scene: &HookContext) -> Context {
         Context::in_scene(self.definition.event, scene)
     }
 
@@ -26,9 +26,13 @@ impl Defined {
         answer.message.clone().unwrap_or_else(generic)
     }
 
-    async fn words(&self, scene: &Scene, text: &str) -> Result<Advice<WordsVerdict>, HookError> {
+    async fn words(
+        &self,
+        scene: &HookContext,
+        text: &str,
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         let context = self.context(scene).with("message", text);
-        let Some(answer) = self.answer(context).await? else { return Ok(Advice::default()) };
+        let Some(answer) = self.answer(context).await? else { return Ok(HookReply::default()) };
         let verdict = match answer.action {
             Action::Block => WordsVerdict::Block(self.why(&answer)),
             Action::Skip => WordsVerdict::Skip,
@@ -36,15 +40,15 @@ impl Defined {
                 answer.modified_message.map_or(WordsVerdict::Keep, WordsVerdict::Replace)
             }
         };
-        Ok(Advice { verdict, inject: answer.inject })
+        Ok(HookReply { verdict, inject: answer.inject })
     }
 
     /// Asks what to add to a system prompt, and remembers it.
     async fn addition(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         base: &str,
-    ) -> Result<Advice<ContextVerdict>, HookError> {
+    ) -> Result<HookReply<ContextVerdict>, HookError> {
         let ledger = &self.settings.ledger;
         let session = scene.session.as_str();
         let context = self
@@ -65,7 +69,7 @@ impl Defined {
             Location::Prepend => verdict.prepend = answer.context_injection,
             Location::Append => verdict.append = answer.context_injection,
         }
-        Ok(Advice { verdict, inject: answer.inject })
+        Ok(HookReply { verdict, inject: answer.inject })
     }
 }
 
@@ -83,41 +87,45 @@ impl Hook for Defined {
         self.definition.on_failure
     }
 
-    async fn occasion(&self, scene: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
+    async fn occasion(
+        &self,
+        scene: &HookContext,
+        what: &Notification,
+    ) -> Result<HookReply<()>, HookError> {
         let session = scene.session.as_str();
         let own = self.definition.event;
         let context = Context::of_occasion(what, scene).filter(|context| context.event == own);
-        let Some(mut context) = context else { return Ok(Advice::default()) };
+        let Some(mut context) = context else { return Ok(HookReply::default()) };
         if let (Event::SessionEnd, Some(summary)) =
             (context.event, self.settings.ledger.summary(session))
         {
             context.set("session_metrics_summary", summary);
         }
         let answer = self.answer(context).await?.unwrap_or_default();
-        Ok(Advice { verdict: (), inject: answer.inject })
+        Ok(HookReply { verdict: (), inject: answer.inject })
     }
 
     async fn before_prompt(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         text: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         self.words(scene, text).await
     }
 
     async fn before_message(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         text: &str,
-    ) -> Result<Advice<WordsVerdict>, HookError> {
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
         self.words(scene, text).await
     }
 
     async fn before_request(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         base: &str,
-    ) -> Result<Advice<ContextVerdict>, HookError> {
+    ) -> Result<HookReply<ContextVerdict>, HookError> {
         let key = (scene.session.as_str().to_owned(), base.to_owned());
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(verdict) = said {
@@ -131,24 +139,24 @@ impl Hook for Defined {
 
     async fn after_reply(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         prompt: &str,
         reply: &str,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let context = self.context(scene).with("message", prompt).with("response", reply);
         let answer = self.answer(context).await?.unwrap_or_default();
         let verdict = answer.modified_response.map_or(TextVerdict::Keep, TextVerdict::Replace);
-        Ok(Advice { verdict, inject: answer.inject })
+        Ok(HookReply { verdict, inject: answer.inject })
     }
 
     async fn before_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         call: CallView<'_>,
-    ) -> Result<Advice<ToolVerdict>, HookError> {
+    ) -> Result<HookReply<ToolVerdict>, HookError> {
         let context =
             self.context(scene).with("tool", call.tool).with("tool_input", call.args.clone());
-        let Some(answer) = self.answer(context).await? else { return Ok(Advice::default()) };
+        let Some(answer) = self.answer(context).await? else { return Ok(HookReply::default()) };
         let verdict = match answer.action {
             Action::Block => ToolVerdict::Block(self.why(&answer)),
             Action::Skip => {
@@ -159,14 +167,14 @@ impl Hook for Defined {
                 None => ToolVerdict::Proceed,
             },
         };
-        Ok(Advice { verdict, inject: answer.inject })
+        Ok(HookReply { verdict, inject: answer.inject })
     }
 
     async fn after_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         result: ResultView<'_>,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let mut context = self.context(scene).with_result(&result);
         let (ledger, session) = (&self.settings.ledger, scene.session.as_str());
         if let Some(metrics) = ledger.tool(session, result.call.tool) {
@@ -177,14 +185,14 @@ impl Hook for Defined {
         }
         let answer = self.answer(context).await?.unwrap_or_default();
         let verdict = answer.modified_output.map_or(TextVerdict::Keep, TextVerdict::Replace);
-        Ok(Advice { verdict, inject: answer.inject })
+        Ok(HookReply { verdict, inject: answer.inject })
     }
 
     async fn before_compact(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         history: CompactView<'_>,
-    ) -> Result<Advice<CompactVerdict>, HookError> {
+    ) -> Result<HookReply<CompactVerdict>, HookError> {
         let context = self.context(scene).with("compaction_strategy", history.strategy);
         let answer = self.answer(context).await?.unwrap_or_default();
         let verdict = CompactVerdict {
@@ -192,6 +200,6 @@ impl Hook for Defined {
             summary: answer.summary,
             refusal: None,
         };
-        Ok(Advice { verdict, inject: answer.inject })
+        Ok(HookReply { verdict, inject: answer.inject })
     }
 }

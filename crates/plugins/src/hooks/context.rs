@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use contract::hook::{Occasion, ResultView, Scene};
+use contract::hook::{HookContext, Notification, ResultView};
 use contract::text;
 use serde_json::{Map, Value, json};
 
@@ -34,7 +34,7 @@ impl Context {
     }
 
     /// An event of a conversation, which may be one within a session.
-    pub(crate) fn in_scene(event: Event, scene: &Scene) -> Self {
+    pub(crate) fn in_scene(event: Event, scene: &HookContext) -> Self {
         let mut context = Self::new(event, scene.session.as_str(), &scene.cwd);
         if let Some(within) = &scene.within {
             context.set("agent", within.agent.as_str());
@@ -74,19 +74,19 @@ impl Context {
     }
 
     /// Something that no hook can change; none where no event stands for it.
-    pub(crate) fn of_occasion(occasion: &Occasion, scene: &Scene) -> Option<Self> {
+    pub(crate) fn of_occasion(occasion: &Notification, scene: &HookContext) -> Option<Self> {
         Some(match occasion {
-            Occasion::AgentStarted
-            | Occasion::Asking { .. }
-            | Occasion::CallRefused { .. }
-            | Occasion::BatchEnded { .. }
-            | Occasion::OutputStored { .. }
-            | Occasion::Compacted { .. }
-            | Occasion::Clearing { .. }
-            | Occasion::Cleared => return None,
-            Occasion::SessionStarted => Self::in_scene(Event::SessionStart, scene),
-            Occasion::SessionEnded => Self::in_scene(Event::SessionEnd, scene),
-            Occasion::Failed { error, kind } => Self::in_scene(Event::Error, scene)
+            Notification::AgentStarted
+            | Notification::Asking { .. }
+            | Notification::CallRefused { .. }
+            | Notification::BatchEnded { .. }
+            | Notification::OutputStored { .. }
+            | Notification::Compacted { .. }
+            | Notification::Clearing { .. }
+            | Notification::Cleared => return None,
+            Notification::SessionStarted => Self::in_scene(Event::SessionStart, scene),
+            Notification::SessionEnded => Self::in_scene(Event::SessionEnd, scene),
+            Notification::Failed { error, kind } => Self::in_scene(Event::Error, scene)
                 .with("error", error.as_str())
                 .with("error_type", kind.as_str()),
         })

@@ -87,7 +87,7 @@ impl Event {
     pub(crate) fn moment(self) -> Option<Moment> {
         Some(match self {
             Self::PluginInit | Self::PluginShutdown => return None,
-            Self::SessionStart | Self::SessionEnd | Self::Error => Moment::Occasion,
+            Self::SessionStart | Self::SessionEnd | Self::Error => Moment::Notification,
             Self::UserPromptSubmit => Moment::BeforePrompt,
             Self::PreMessage => Moment::BeforeMessage,
             Self::PostMessage => Moment::AfterReply,

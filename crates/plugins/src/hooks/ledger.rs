@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::hook::{Advice, Hook, HookError, Moment, ResultView, Scene, TextVerdict};
+use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, ResultView, TextVerdict};
 use contract::id::Timestamp;
 use contract::policy::Mode;
 use serde_json::{Value, json};
@@ -162,12 +162,12 @@ impl Hook for Meter {
 
     async fn after_tool(
         &self,
-        scene: &Scene,
+        scene: &HookContext,
         result: ResultView<'_>,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let success = result.output.success;
         self.0.count(scene.session.as_str(), result.call.tool, success, result.duration);
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use contract::hook::{
-    CallView, CompactCause, CompactVerdict, CompactView, ContextVerdict, Moment, Occasion,
+    CallView, CompactCause, CompactVerdict, CompactView, ContextVerdict, Moment, Notification,
     OnFailure, ResultView, TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::id::CallId;
@@ -227,9 +227,9 @@ async fn occasions_reach_the_hooks_of_their_event_alone() {
          session_end: [{name: e, type: command, command: 'echo end >> log'}]\n  \
          error: [{name: x, type: command, command: 'echo $BRYNHILD_ERROR_TYPE: $BRYNHILD_ERROR >> log'}]\n",
     );
-    let failed = Occasion::Failed { error: "broke".into(), kind: "ProviderError".into() };
-    for occasion in [Occasion::SessionStarted, failed, Occasion::SessionEnded] {
-        for hook in rig.hooks().iter().filter(|hook| hook.wants(Moment::Occasion)) {
+    let failed = Notification::Failed { error: "broke".into(), kind: "ProviderError".into() };
+    for occasion in [Notification::SessionStarted, failed, Notification::SessionEnded] {
+        for hook in rig.hooks().iter().filter(|hook| hook.wants(Moment::Notification)) {
             hook.occasion(&rig.scene(), &occasion).await.unwrap();
         }
     }
@@ -239,7 +239,7 @@ async fn occasions_reach_the_hooks_of_their_event_alone() {
 #[tokio::test]
 async fn a_block_of_what_cannot_be_blocked_is_said_and_ignored() {
     let rig = Rig::with("session_start", "type: command\ncommand: echo no; exit 1");
-    rig.hook().occasion(&rig.scene(), &Occasion::SessionStarted).await.unwrap();
+    rig.hook().occasion(&rig.scene(), &Notification::SessionStarted).await.unwrap();
     assert_eq!(
         rig.notices(),
         ["hook 'test' (global): tried to block session_start, which cannot be blocked: no"]

@@ -92,7 +92,7 @@ fn moments<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Mome
         "after_tool" => Some(Moment::AfterTool),
         "before_send" => Some(Moment::BeforeSend),
         "after_reply" => Some(Moment::AfterReply),
-        "occasion" => Some(Moment::Occasion),
+        "occasion" => Some(Moment::Notification),
         "before_compact" => Some(Moment::BeforeCompact),
         _ => None,
     };

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::event::CallOutcome;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, Hook, HookError, Moment, Occasion,
-    RequestVerdict, ResultView, Scene, TextVerdict, ToolVerdict,
+    CallView, CompactVerdict, CompactView, Hook, HookContext, HookError, HookReply, Moment,
+    Notification, RequestVerdict, ResultView, TextVerdict, ToolVerdict,
 };
 use contract::provider::Request;
 use contract::tool::ToolOutput;
@@ -82,58 +82,62 @@ impl Hook for LmaoHook {
         self.moments.contains(&moment)
     }
 
-    async fn occasion(&self, _: &Scene, occasion: &Occasion) -> Result<Advice<()>, HookError> {
+    async fn occasion(
+        &self,
+        _: &HookContext,
+        occasion: &Notification,
+    ) -> Result<HookReply<()>, HookError> {
         let facts = match occasion {
-            Occasion::SessionStarted => json!({"occasion": "started"}),
-            Occasion::SessionEnded => json!({"occasion": "ended"}),
-            Occasion::Failed { error, kind } => {
+            Notification::SessionStarted => json!({"occasion": "started"}),
+            Notification::SessionEnded => json!({"occasion": "ended"}),
+            Notification::Failed { error, kind } => {
                 json!({"occasion": "failed", "error": error, "kind": kind})
             }
-            Occasion::CallRefused { call, outcome, why } => {
+            Notification::CallRefused { call, outcome, why } => {
                 let is_invalid = *outcome == CallOutcome::Invalid;
                 let occasion = if is_invalid { "invalid" } else { "denied" };
                 json!({"occasion": occasion, "tool": call.name, "args": call.args, "error": why})
             }
-            Occasion::Compacted { dropped, kept, .. } => {
+            Notification::Compacted { dropped, kept, .. } => {
                 json!({"occasion": "compacted", "dropped": dropped, "kept": kept})
             }
             // What else happens within a session is no event of these hooks.
-            Occasion::AgentStarted
-            | Occasion::Asking { .. }
-            | Occasion::BatchEnded { .. }
-            | Occasion::OutputStored { .. }
-            | Occasion::Clearing { .. }
-            | Occasion::Cleared => return Ok(Advice::default()),
+            Notification::AgentStarted
+            | Notification::Asking { .. }
+            | Notification::BatchEnded { .. }
+            | Notification::OutputStored { .. }
+            | Notification::Clearing { .. }
+            | Notification::Cleared => return Ok(HookReply::default()),
         };
         self.ask("occasion", facts).await?;
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn before_send(
         &self,
-        _: &Scene,
+        _: &HookContext,
         request: &Request,
-    ) -> Result<Advice<RequestVerdict>, HookError> {
+    ) -> Result<HookReply<RequestVerdict>, HookError> {
         let facts = json!({"system": &*request.system, "messages": request.history.len()});
         self.ask("before_send", facts).await?;
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 
     async fn after_reply(
         &self,
-        _: &Scene,
+        _: &HookContext,
         prompt: &str,
         reply: &str,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let decided = self.ask("after_reply", json!({"prompt": prompt, "reply": reply})).await?;
         Ok(decided.replace.map_or(TextVerdict::Keep, TextVerdict::Replace).into())
     }
 
     async fn before_tool(
         &self,
-        _: &Scene,
+        _: &HookContext,
         call: CallView<'_>,
-    ) -> Result<Advice<ToolVerdict>, HookError> {
+    ) -> Result<HookReply<ToolVerdict>, HookError> {
         let facts = json!({"tool": call.tool, "args": call.args});
         let verdict = match self.ask("before_tool", facts).await.unwrap_or_else(unasked) {
             Decided { block: Some(reason), .. } => ToolVerdict::Block(reason),
@@ -146,9 +150,9 @@ impl Hook for LmaoHook {
 
     async fn after_tool(
         &self,
-        _: &Scene,
+        _: &HookContext,
         result: ResultView<'_>,
-    ) -> Result<Advice<TextVerdict>, HookError> {
+    ) -> Result<HookReply<TextVerdict>, HookError> {
         let facts = json!({
             "tool": result.call.tool,
             "args": result.call.args,
@@ -162,10 +166,10 @@ impl Hook for LmaoHook {
 
     async fn before_compact(
         &self,
-        _: &Scene,
+        _: &HookContext,
         history: CompactView<'_>,
-    ) -> Result<Advice<CompactVerdict>, HookError> {
+    ) -> Result<HookReply<CompactVerdict>, HookError> {
         self.ask("before_compact", json!({"strategy": history.strategy})).await?;
-        Ok(Advice::default())
+        Ok(HookReply::default())
     }
 }

@@ -1,6 +1,6 @@
 //! Turns events into the lines of a conversation log.
 
-use contract::event::{Event, Outcome, What, Within};
+use contract::event::{Event, EventKind, Outcome, Subconversation};
 use contract::id::{RECOVERED, SessionId, Timestamp};
 use contract::message::{Reply, ToolCall, Usage};
 use jiff::tz::TimeZone;
@@ -27,7 +27,7 @@ pub(super) struct Translator {
     model: String,
     system: Option<String>,
     /// The conversation within the session that the lines are about.
-    within: Option<Within>,
+    within: Option<Subconversation>,
     lines: Vec<Value>,
 }
 
@@ -50,14 +50,14 @@ impl Translator {
     pub(super) fn translate(&mut self, event: &Event) -> Vec<Value> {
         let at = event.at;
         self.within.clone_from(&event.within);
-        match &event.what {
+        match &event.kind {
             // The log tells one model and one system prompt: those of the session's own.
-            What::Configured { .. } if event.within.is_some() => {}
-            What::Configured { provider, model, system, .. } => {
+            EventKind::Configured { .. } if event.within.is_some() => {}
+            EventKind::Configured { provider, model, system, .. } => {
                 self.configure(event, provider, model, system);
             }
             // The first line names the model, which is not known before it is configured.
-            What::SessionStarted { .. } => {}
+            EventKind::SessionStarted { .. } => {}
             what => {
                 if what.is_kept() {
                     self.begin(at, &event.session);
@@ -68,18 +68,18 @@ impl Translator {
         std::mem::take(&mut self.lines)
     }
 
-    fn tell(&mut self, at: Timestamp, what: &What) {
+    fn tell(&mut self, at: Timestamp, what: &EventKind) {
         match what {
-            What::TurnStarted { prompt } => {
+            EventKind::TurnStarted { prompt } => {
                 self.push(at, "user_message", json!({"content": prompt}));
             }
-            What::Injected { origin, text } => self.inject(at, origin, text),
-            What::ReplyFinished { reply, usage } => {
+            EventKind::Injected { origin, text } => self.inject(at, origin, text),
+            EventKind::ReplyFinished { reply, usage } => {
                 self.reply(at, reply);
                 self.usage(at, usage);
             }
-            What::ToolCalled { call } => self.call(at, call),
-            What::ToolFinished { call, name, outcome, output, duration_ms, .. } => {
+            EventKind::ToolCalled { call } => self.call(at, call),
+            EventKind::ToolFinished { call, name, outcome, output, duration_ms, .. } => {
                 let fields = json!({
                     "tool_name": name,
                     "success": output.success,
@@ -91,38 +91,38 @@ impl Translator {
                 });
                 self.push(at, "tool_result", fields);
             }
-            What::Notice { level, text, hint } => {
+            EventKind::Notice { level, text, hint } => {
                 self.push(at, "notice", json!({"level": level, "text": text, "hint": hint}));
                 let of_recovery = RECOVERY_NOTICES.iter().find(|(words, _)| text.contains(words));
                 if let Some((_, kind)) = of_recovery {
                     self.push(at, kind, json!({"message": text}));
                 }
             }
-            What::ToolJudged { call, ruling, .. } => {
+            EventKind::ToolJudged { call, ruling, .. } => {
                 self.push(at, "tool_judged", json!({"tool_id": call, "ruling": ruling}));
             }
-            What::TurnFinished { outcome: Outcome::Failed { error, hint }, .. } => {
+            EventKind::TurnFinished { outcome: Outcome::Failed { error, hint }, .. } => {
                 self.push(at, "error", json!({"error": error, "context": hint}));
             }
-            What::TurnFinished { outcome: Outcome::Blocked { hook, reason }, .. } => {
+            EventKind::TurnFinished { outcome: Outcome::Blocked { hook, reason }, .. } => {
                 let context = format!("hook {hook} did not let the prompt through");
                 self.push(at, "error", json!({"error": reason, "context": context}));
             }
-            What::Custom { plugin, name, data } => {
+            EventKind::Custom { plugin, name, data } => {
                 let fields = json!({"plugin": plugin, "name": name, "data": data});
                 self.push(at, "plugin_event", fields);
             }
-            What::FilesChanged { files, count, .. } => {
+            EventKind::FilesChanged { files, count, .. } => {
                 self.push(at, "files_changed", json!({"files": files, "count": count}));
             }
-            What::FilesRestored { direction, turns, files, count, kept, .. } => {
+            EventKind::FilesRestored { direction, turns, files, count, kept, .. } => {
                 let fields = json!({
                     "direction": direction, "turns": turns, "files": files, "count": count,
                     "kept": kept,
                 });
                 self.push(at, "files_restored", fields);
             }
-            What::Compacted { summary, strategy, dropped, range, kept, usage } => {
+            EventKind::Compacted { summary, strategy, dropped, range, kept, usage } => {
                 let fields = json!({
                     "summary": summary, "strategy": strategy, "dropped": dropped,
                     "range": range, "kept": kept,
@@ -130,21 +130,21 @@ impl Translator {
                 self.push(at, "context_reset", fields);
                 self.usage(at, usage);
             }
-            What::SessionEnded => {
+            EventKind::SessionEnded => {
                 let total = self.count + 1;
                 self.push(at, "session_end", json!({"total_events": total}));
             }
-            What::SessionStarted { .. }
-            | What::Titled { .. }
-            | What::JobStarted { .. }
-            | What::JobFinished { .. }
-            | What::Configured { .. }
-            | What::RequestSent { .. }
-            | What::ReplyDelta { .. }
-            | What::Asked { .. }
-            | What::Answered { .. }
-            | What::ToolProgress { .. }
-            | What::TurnFinished { .. } => {}
+            EventKind::SessionStarted { .. }
+            | EventKind::Titled { .. }
+            | EventKind::JobStarted { .. }
+            | EventKind::JobFinished { .. }
+            | EventKind::Configured { .. }
+            | EventKind::RequestSent { .. }
+            | EventKind::ReplyDelta { .. }
+            | EventKind::Asked { .. }
+            | EventKind::Answered { .. }
+            | EventKind::ToolProgress { .. }
+            | EventKind::TurnFinished { .. } => {}
         }
     }
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
-use contract::event::{Outcome, What};
+use contract::event::{EventKind, Outcome};
 use contract::message::Usage;
 
 use super::*;
@@ -138,7 +138,7 @@ fn a_named_file_is_continued() {
     let path = directory.path().join("mine.jsonl");
     fs::write(&path, "torn").unwrap();
     let mut log = ConversationLog::append_to(path.clone(), TimeZone::UTC).unwrap();
-    log.record(&samples::event(1, What::SessionEnded)).unwrap();
+    log.record(&samples::event(1, EventKind::SessionEnded)).unwrap();
     let (lines, skipped) = read(&path).unwrap();
     assert_eq!((lines.len(), skipped), (2, 1));
     assert_eq!(lines[1]["total_events"], 2);
@@ -146,13 +146,13 @@ fn a_named_file_is_continued() {
 
 #[test]
 fn a_change_of_model_and_a_failure_leave_their_lines() {
-    let configured = |model: &str| What::Configured {
+    let configured = |model: &str| EventKind::Configured {
         provider: "script".into(),
         model: model.into(),
         mode: contract::policy::Mode::Normal,
         system: "s".into(),
     };
-    let failed = What::TurnFinished {
+    let failed = EventKind::TurnFinished {
         outcome: Outcome::Failed { error: "refused".into(), hint: None },
         usage: Usage::default(),
     };

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::Seq;
 use contract::tool::LASTING;
 use memchr::memmem;
@@ -160,7 +160,7 @@ impl<R: BufRead> Events<R> {
             read(&mut line, place.offset)?;
             match record::open(&line).and_then(record::parse) {
                 Ok(mut event) => {
-                    if let What::SessionStarted { format, .. } = event.what {
+                    if let EventKind::SessionStarted { format, .. } = event.kind {
                         self.contents.is_foreign |= format > contract::log::FORMAT;
                     }
                     event.session.clone_from(&self.id);
@@ -244,17 +244,17 @@ fn look(json: &[u8]) -> Result<(Seq, Kind), Cause> {
         return Ok((Seq(glance.seq), kind));
     }
     let event = record::parse(json)?;
-    let kind = match event.what {
+    let kind = match event.kind {
         _ if event.within.is_some() => Kind::Other,
-        What::SessionStarted { .. } => Kind::Start,
-        What::Configured { .. } => Kind::Configured,
-        What::TurnStarted { .. } | What::Injected { .. } => Kind::Message,
-        What::ReplyFinished { reply, .. } => Kind::Reply { is_empty: reply.parts.is_empty() },
-        What::ToolFinished { output, .. } => {
+        EventKind::SessionStarted { .. } => Kind::Start,
+        EventKind::Configured { .. } => Kind::Configured,
+        EventKind::TurnStarted { .. } | EventKind::Injected { .. } => Kind::Message,
+        EventKind::ReplyFinished { reply, .. } => Kind::Reply { is_empty: reply.parts.is_empty() },
+        EventKind::ToolFinished { output, .. } => {
             let is_lasting = output.facts.get(LASTING) == Some(&Value::Bool(true));
             Kind::Result { is_lasting }
         }
-        What::Compacted { summary, kept, .. } => {
+        EventKind::Compacted { summary, kept, .. } => {
             Kind::Compacted { kept, is_cleared: summary.is_none() }
         }
         _ => Kind::Other,

@@ -88,7 +88,7 @@ fn a_log_of_a_later_version_is_recognized() {
     assert!(!read(&log_of(&events)).is_foreign);
     let later = samples::event(
         1,
-        What::SessionStarted {
+        EventKind::SessionStarted {
             cwd: String::new(),
             format: contract::log::FORMAT + 1,
             forked_from: None,

@@ -1,4 +1,4 @@
-use contract::event::What;
+use contract::event::EventKind;
 use contract::log::Log as _;
 
 use super::*;
@@ -47,7 +47,7 @@ fn the_limit_holds_and_the_session_last_used_comes_first() {
     let newer = SessionId::parse("newer").unwrap();
     let log = store.create(&newer).unwrap();
     let prompt = "the parser again".to_owned();
-    let mut event = samples::event(1, What::TurnStarted { prompt });
+    let mut event = samples::event(1, EventKind::TurnStarted { prompt });
     event.session = newer.clone();
     event.at = "2027-01-01T00:00:00Z".parse().map(Timestamp).unwrap();
     log.append(&[event]).unwrap();
@@ -91,7 +91,7 @@ fn long(store: &Store, name: &str, count: u64) -> SessionId {
             let filling = "the quick brown fox jumps over the lazy dog ".repeat(20);
             let blob = "Zm9v".repeat(40);
             let prompt = format!("{filling} needle{seq}x Straße_{seq} {blob}{seq}q {filling}");
-            let mut event = samples::event(seq, What::TurnStarted { prompt });
+            let mut event = samples::event(seq, EventKind::TurnStarted { prompt });
             event.session = id.clone();
             event
         })
@@ -160,7 +160,7 @@ fn what_was_said_after_words_were_gathered_is_found_and_a_deleted_session_leaves
     store.gather_words(&mut |_| ()).unwrap();
     let opened = store.open(&id).unwrap();
     let mut event =
-        samples::event(2_001, What::TurnStarted { prompt: "afterwards needle77x".into() });
+        samples::event(2_001, EventKind::TurnStarted { prompt: "afterwards needle77x".into() });
     event.session = id.clone();
     opened.log.unwrap().append(&[event]).unwrap();
     let hits = store.search("needle77x", 5).unwrap();

@@ -1,7 +1,7 @@
 //! The turns of a session that changed files, as its log tells: which of them stand, which were
 //! undone, and what can be made again.
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::Timestamp;
 use contract::snapshots::Direction;
 use contract::text::head;
@@ -57,17 +57,17 @@ impl History {
     /// Folds one event of a session in.
     pub fn take(&mut self, event: &Event) {
         let is_own = event.within.is_none();
-        match &event.what {
-            What::TurnStarted { prompt } if is_own => {
+        match &event.kind {
+            EventKind::TurnStarted { prompt } if is_own => {
                 self.is_open = true;
                 self.begun = Some(self.begin(event.at, prompt));
             }
-            What::TurnFinished { .. } if is_own => {
+            EventKind::TurnFinished { .. } if is_own => {
                 self.is_open = false;
                 self.begun = None;
             }
-            What::FilesChanged { record, .. } => self.changed(event.at, record),
-            What::FilesRestored { direction, turns, record, kept, .. } => {
+            EventKind::FilesChanged { record, .. } => self.changed(event.at, record),
+            EventKind::FilesRestored { direction, turns, record, kept, .. } => {
                 self.restored(*direction, turns, record, !kept.is_empty());
             }
             _ => {}

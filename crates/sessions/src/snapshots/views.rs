@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use contract::event::What;
+use contract::event::EventKind;
 use contract::id::Timestamp;
 use contract::snapshots::{Change as Kind, ChangedFile, Direction};
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct Report {
     pub can_force: bool,
     /// The event to keep in the log; none where nothing happened.
     #[serde(skip)]
-    pub event: Option<What>,
+    pub event: Option<EventKind>,
 }
 
 /// A file that was left as it is.
@@ -227,12 +227,12 @@ impl Keeper {
     }
 
     /// The event that tells of it; the record lets it be made again.
-    fn restored(&self, report: &Report, plan: &Plan, done: Vec<Change>) -> io::Result<What> {
+    fn restored(&self, report: &Report, plan: &Plan, done: Vec<Change>) -> io::Result<EventKind> {
         let record = Record { at: Timestamp::now(), is_uncertain: false, changes: done };
         let name = self.workspace.record(&self.session, &record)?;
         let (files, count) = self.files(&record.changes);
         let kept = plan.kept.iter().map(|(path, _)| self.short(path)).take(TOLD);
-        Ok(What::FilesRestored {
+        Ok(EventKind::FilesRestored {
             direction: report.direction,
             turns: report.turns.clone(),
             record: name,

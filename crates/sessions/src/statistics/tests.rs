@@ -1,4 +1,4 @@
-use contract::event::What;
+use contract::event::EventKind;
 use contract::log::Log;
 use contract::message::{Reply, Usage};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::samples;
 
 fn reply(seq: u64, usage: Usage) -> Event {
-    samples::event(seq, What::ReplyFinished { reply: Reply::default(), usage })
+    samples::event(seq, EventKind::ReplyFinished { reply: Reply::default(), usage })
 }
 
 fn fold(events: &[Event]) -> Figures {

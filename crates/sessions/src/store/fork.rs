@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use contract::event::{Event, Origin, What};
+use contract::event::{Event, EventKind, Origin};
 use contract::id::{Seq, SessionId, Timestamp};
 
 use super::Store;
@@ -28,7 +28,7 @@ pub(super) fn write(
     let damage = each(store, id, |event| {
         if is_shared(&event) {
             last = event.seq;
-            if let What::SessionStarted { cwd: directory, .. } = event.what
+            if let EventKind::SessionStarted { cwd: directory, .. } = event.kind
                 && event.within.is_none()
             {
                 cwd.get_or_insert(directory);
@@ -36,7 +36,7 @@ pub(super) fn write(
         }
         Ok(())
     })?;
-    let start = What::SessionStarted {
+    let start = EventKind::SessionStarted {
         cwd: cwd.unwrap_or_default(),
         format: contract::log::FORMAT,
         forked_from: Some(Origin { session: id.clone(), seq: last }),
@@ -46,10 +46,11 @@ pub(super) fn write(
     let mut copy = Copy { out: BufWriter::new(file), new, seq: Seq(0), record: Vec::new() };
     let written = (|| {
         let at = Timestamp::now();
-        let first = Event { seq: Seq(1), session: new.clone(), at, within: None, what: start };
+        let first = Event { seq: Seq(1), session: new.clone(), at, within: None, kind: start };
         copy.push(first).map_err(cannot("write", target))?;
         each(store, id, |event| {
-            let is_own = matches!(event.what, What::SessionStarted { .. } | What::SessionEnded);
+            let is_own =
+                matches!(event.kind, EventKind::SessionStarted { .. } | EventKind::SessionEnded);
             if is_own || !is_shared(&event) { Ok(()) } else { copy.push(event) }
         })?;
         copy.out.flush().map_err(cannot("write", target))?;

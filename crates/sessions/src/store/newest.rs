@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{SessionId, Timestamp};
 
 use super::{Store, modified};
@@ -48,7 +48,7 @@ impl Store {
         let file = File::open(self.path(id)).ok()?;
         let first = read(&file, 0, length.min(END)).ok()?;
         let first = event(first.split(|byte| *byte == b'\n').next()?)?;
-        let What::SessionStarted { cwd, .. } = first.what else { return None };
+        let EventKind::SessionStarted { cwd, .. } = first.kind else { return None };
         let mut reach = END;
         loop {
             let from = length.saturating_sub(reach);

@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Barrier;
 
-use contract::event::What;
+use contract::event::EventKind;
 use contract::log::Log;
 
 use super::*;
@@ -129,7 +129,7 @@ fn a_session_is_open_once_at_a_time() {
 fn a_log_of_a_later_version_can_be_read_and_forked_but_not_continued() {
     let (_parent, store) = store();
     let mut events = conversation("a");
-    let What::SessionStarted { format, .. } = &mut events[0].what else {
+    let EventKind::SessionStarted { format, .. } = &mut events[0].kind else {
         panic!("the sample starts with its start");
     };
     *format = contract::log::FORMAT + 1;
@@ -193,7 +193,7 @@ fn a_fork_shares_the_past_and_not_the_future() {
     let (_parent, store) = store();
     save(&store, "a");
     let forked = store.fork(&id("a"), &id("b"), Some(Seq(5))).unwrap();
-    let What::SessionStarted { cwd, forked_from, .. } = &forked.events[0].what else {
+    let EventKind::SessionStarted { cwd, forked_from, .. } = &forked.events[0].kind else {
         panic!("{:?}", forked.events[0]);
     };
     assert_eq!(cwd, "/home/ada/project");
@@ -204,7 +204,7 @@ fn a_fork_shares_the_past_and_not_the_future() {
     assert_eq!(store.read(&id("a")).unwrap().events, conversation("a"));
 
     let whole = store.fork(&id("b"), &id("c"), None).unwrap();
-    let is_end = |event: &Event| matches!(event.what, What::SessionEnded);
+    let is_end = |event: &Event| matches!(event.kind, EventKind::SessionEnded);
     assert!(!whole.events.iter().any(is_end));
     let seqs = whole.events.iter().map(|event| event.seq.0);
     assert!(seqs.eq(1..=whole.events.len() as u64));
@@ -261,7 +261,7 @@ fn the_index_changes_nothing_but_speed() {
 
     store.delete(&id("a")).unwrap();
     let title = "changed".to_owned();
-    let mut event = samples::event(17, What::Titled { title });
+    let mut event = samples::event(17, EventKind::Titled { title });
     event.session = id("b");
     store.open(&id("b")).unwrap().log.unwrap().append(&[event]).unwrap();
     let listed = store.list().unwrap();
@@ -310,7 +310,7 @@ fn a_list_reads_only_what_has_been_added_to_a_log() {
     use std::os::unix::fs::FileExt;
     let (parent, store) = store();
     let mut events = conversation("a");
-    events[2].what = What::TurnStarted { prompt: "long ".repeat(2_000) };
+    events[2].kind = EventKind::TurnStarted { prompt: "long ".repeat(2_000) };
     let log = store.create(&id("a")).unwrap();
     log.append(&events[..6]).unwrap();
     store.list().unwrap();

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Scene, value_of};
+use super::{HookContext, value_of};
 
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
-pub(super) fn streamed(scene: &Scene<'_>) -> Vec<u8> {
+pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
     let reply = scene.reply;
     let mut events = Events::default();
     let mut message = message(scene, &json!([]), &Value::Null);
@@ -44,7 +44,7 @@ pub(super) fn streamed(scene: &Scene<'_>) -> Vec<u8> {
     events.body
 }
 
-pub(super) fn whole(scene: &Scene<'_>) -> Value {
+pub(super) fn whole(scene: &HookContext<'_>) -> Value {
     let reply = scene.reply;
     let mut content = Vec::new();
     if !reply.thinking.is_empty() {
@@ -90,7 +90,7 @@ impl Events {
     }
 }
 
-fn message(scene: &Scene<'_>, content: &Value, stop_reason: &Value) -> Value {
+fn message(scene: &HookContext<'_>, content: &Value, stop_reason: &Value) -> Value {
     json!({
         "id": format!("msg_{}", scene.number), "type": "message", "role": "assistant",
         "model": scene.model, "content": content, "stop_reason": stop_reason,
@@ -98,7 +98,7 @@ fn message(scene: &Scene<'_>, content: &Value, stop_reason: &Value) -> Value {
     })
 }
 
-fn stop_reason(scene: &Scene<'_>) -> &'static str {
+fn stop_reason(scene: &HookContext<'_>) -> &'static str {
     match scene.reply.stop {
         Some(reason) => reason,
         None if scene.reply.calls.is_empty() => "end_turn",
@@ -107,7 +107,7 @@ fn stop_reason(scene: &Scene<'_>) -> &'static str {
 }
 
 /// This format counts cached tokens apart from the others.
-fn usage(scene: &Scene<'_>, output: u64) -> Value {
+fn usage(scene: &HookContext<'_>, output: u64) -> Value {
     let usage = scene.reply.usage.unwrap_or_default();
     let cached = usage.cached.unwrap_or(0);
     json!({

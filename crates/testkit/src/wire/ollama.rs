@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Scene, value_of};
+use super::{HookContext, value_of};
 
-pub(super) fn streamed(scene: &Scene<'_>) -> Vec<u8> {
+pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut send = |object: &Value| body.extend_from_slice(format!("{object}\n").as_bytes());
     for piece in scene.pieces(&scene.reply.thinking) {
@@ -23,7 +23,7 @@ pub(super) fn streamed(scene: &Scene<'_>) -> Vec<u8> {
     body
 }
 
-pub(super) fn whole(scene: &Scene<'_>) -> Value {
+pub(super) fn whole(scene: &HookContext<'_>) -> Value {
     let reply = scene.reply;
     let mut message = json!({"role": "assistant", "content": reply.text});
     if !reply.thinking.is_empty() {
@@ -35,14 +35,14 @@ pub(super) fn whole(scene: &Scene<'_>) -> Value {
     done(scene, object(scene, &message))
 }
 
-fn object(scene: &Scene<'_>, message: &Value) -> Value {
+fn object(scene: &HookContext<'_>, message: &Value) -> Value {
     json!({
         "model": scene.model, "created_at": "2026-01-01T00:00:00Z", "message": message,
         "done": false,
     })
 }
 
-fn calls(scene: &Scene<'_>) -> Value {
+fn calls(scene: &HookContext<'_>) -> Value {
     let calls = scene.reply.calls.iter();
     calls
         .map(|call| {
@@ -52,7 +52,7 @@ fn calls(scene: &Scene<'_>) -> Value {
         .collect()
 }
 
-fn done(scene: &Scene<'_>, mut object: Value) -> Value {
+fn done(scene: &HookContext<'_>, mut object: Value) -> Value {
     object["done"] = json!(true);
     object["done_reason"] = json!(scene.reply.stop.unwrap_or("stop"));
     if let Some(usage) = scene.reply.usage {

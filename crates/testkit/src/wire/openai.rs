@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::HookContext;
 
-pub(super) fn streamed(scene: &Scene<'_>) -> Vec<u8> {
+pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut send = |event: &Value| {
         body.extend_from_slice(format!("data: {event}\n\n").as_bytes());
@@ -41,7 +41,7 @@ pub(super) fn streamed(scene: &Scene<'_>) -> Vec<u8> {
     body
 }
 
-pub(super) fn whole(scene: &Scene<'_>) -> Value {
+pub(super) fn whole(scene: &HookContext<'_>) -> Value {
     let reply = scene.reply;
     let mut message = json!({"role": "assistant", "content": reply.text});
     if !reply.thinking.is_empty() {
@@ -70,14 +70,14 @@ pub(super) fn whole(scene: &Scene<'_>) -> Value {
     body
 }
 
-fn chunk(scene: &Scene<'_>, choices: &Value) -> Value {
+fn chunk(scene: &HookContext<'_>, choices: &Value) -> Value {
     json!({
         "id": format!("chatcmpl-{}", scene.number), "object": "chat.completion.chunk",
         "created": 0, "model": scene.model, "choices": choices,
     })
 }
 
-fn finish_reason(scene: &Scene<'_>) -> &'static str {
+fn finish_reason(scene: &HookContext<'_>) -> &'static str {
     match scene.reply.stop {
         Some(reason) => reason,
         None if scene.reply.calls.is_empty() => "stop",
@@ -85,7 +85,7 @@ fn finish_reason(scene: &Scene<'_>) -> &'static str {
     }
 }
 
-fn usage(scene: &Scene<'_>) -> Option<Value> {
+fn usage(scene: &HookContext<'_>) -> Option<Value> {
     let usage = scene.reply.usage?;
     let mut object = json!({
         "prompt_tokens": usage.input, "completion_tokens": usage.output,

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use contract::message::ToolCall;
-use contract::tool::{ToolContext, Veil};
+use contract::tool::{Redactor, ToolContext};
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
@@ -32,7 +32,7 @@ pub(super) struct Capture {
     progress: mpsc::Sender<String>,
     line: Vec<u8>,
     /// Keeps keys out of all of it.
-    veil: Option<Box<dyn Veil>>,
+    veil: Option<Box<dyn Redactor>>,
 }
 
 impl Capture {

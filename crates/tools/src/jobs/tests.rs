@@ -36,7 +36,7 @@ async fn a_background_command_is_listed_tailed_and_stopped() {
     let output = session.start("seq 100; exec sleep 1000").await;
     assert!(output.output.starts_with("job 1 is running in the background\n"), "{output:?}");
     assert_eq!(output.facts["job"], 1);
-    let started = What::JobStarted { job: 1, command: "seq 100; exec sleep 1000".to_owned() };
+    let started = EventKind::JobStarted { job: 1, command: "seq 100; exec sleep 1000".to_owned() };
     assert_eq!(session.jobs.next_event().await, started);
     let list = session.jobs(json!({"action": "list"})).await.output;
     assert_eq!(list, "job 1  running  seq 100; exec sleep 1000");
@@ -44,7 +44,7 @@ async fn a_background_command_is_listed_tailed_and_stopped() {
     assert_eq!(tail, "99\n100\n[job 1 is running]");
     let stopped = session.jobs(json!({"action": "stop", "job": 1})).await.output;
     assert_eq!(stopped, "job 1 was stopped");
-    let finished = What::JobFinished { job: 1, outcome: "stopped".to_owned() };
+    let finished = EventKind::JobFinished { job: 1, outcome: "stopped".to_owned() };
     assert_eq!(session.jobs.next_event().await, finished);
     let again = session.jobs(json!({"action": "stop", "job": 1})).await;
     assert_eq!(again.error.as_deref(), Some("job 1 has ended"));
@@ -68,7 +68,7 @@ async fn the_end_of_a_session_stops_all_commands() {
     session.start("exec sleep 1000").await;
     session.start("exec sleep 1000").await;
     let events = session.jobs.end().await;
-    let ended = events.iter().filter(|what| matches!(what, What::JobFinished { .. })).count();
+    let ended = events.iter().filter(|what| matches!(what, EventKind::JobFinished { .. })).count();
     assert_eq!((events.len(), ended), (4, 2));
     assert!(!session.jobs.list().contains("running"));
     session.start("true").await;

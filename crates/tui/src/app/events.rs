@@ -1,6 +1,6 @@
 //! What happens in the conversation, and what the interface does about it.
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::CallId;
 
 use super::{App, Pace};
@@ -14,7 +14,9 @@ use crate::transcript::View;
 
 impl App {
     pub(super) fn event(&mut self, event: &Event, effects: &mut Vec<Effect>) {
-        if matches!(&event.what, What::Compacted { summary: None, .. }) && event.within.is_none() {
+        if matches!(&event.kind, EventKind::Compacted { summary: None, .. })
+            && event.within.is_none()
+        {
             // What the model does not see any more is not shown as if it did.
             self.transcript.clear();
             self.pictures.clear();
@@ -23,8 +25,8 @@ impl App {
         self.transcript.take(event);
         let turn_time = self.status.turn_time(self.now);
         self.status.take(event, self.now);
-        match &event.what {
-            What::Asked { .. } => {
+        match &event.kind {
+            EventKind::Asked { .. } => {
                 let project = self.status.facts.project.as_deref();
                 if let Some(permission) = Permission::of(event, project) {
                     let call = event.within.as_ref().map(|within| &within.call);
@@ -37,15 +39,15 @@ impl App {
                     self.show_asks();
                 }
             }
-            What::Answered { call, .. } => self.forget_ask(call),
+            EventKind::Answered { call, .. } => self.forget_ask(call),
             // The model hears what waits before its next reply.
-            What::ToolFinished { call, .. } => {
+            EventKind::ToolFinished { call, .. } => {
                 self.forget_ask(call);
                 if event.within.is_none() {
                     effects.extend(self.flush_queue());
                 }
             }
-            What::TurnFinished { .. } if event.within.is_none() => {
+            EventKind::TurnFinished { .. } if event.within.is_none() => {
                 self.asks.clear();
                 self.note.clear();
                 self.layers.retain(|layer| layer.asks_about().is_empty());

@@ -15,7 +15,9 @@ mod writing;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::event::{CallOutcome, Event, Input as ToConversation, Outcome, Piece, What, Within};
+use contract::event::{
+    CallOutcome, Event, EventKind, Input as ToConversation, Outcome, Piece, Subconversation,
+};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
 use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
@@ -86,7 +88,7 @@ impl Stage {
         self.send(Message::Tick(self.now))
     }
 
-    fn event(&mut self, what: What) -> &mut Self {
+    fn event(&mut self, what: EventKind) -> &mut Self {
         self.send(Message::Event(Arc::new(event(what))))
     }
 
@@ -159,58 +161,58 @@ fn lines(buffer: &Buffer) -> Vec<String> {
     buffer.content().chunks(width).map(row).collect()
 }
 
-fn event(what: What) -> Event {
+fn event(what: EventKind) -> Event {
     Event {
         seq: Seq(1),
         session: SessionId::parse("s").unwrap(),
         at: Timestamp(jiff::Timestamp::UNIX_EPOCH),
         within: None,
-        what,
+        kind: what,
     }
 }
 
-fn within(call: &str, what: What) -> Event {
-    let within = Within { call: CallId(call.into()), agent: "scout".into() };
+fn within(call: &str, what: EventKind) -> Event {
+    let within = Subconversation { call: CallId(call.into()), agent: "scout".into() };
     Event { within: Some(within), ..event(what) }
 }
 
-fn prompt(text: &str) -> What {
-    What::TurnStarted { prompt: text.into() }
+fn prompt(text: &str) -> EventKind {
+    EventKind::TurnStarted { prompt: text.into() }
 }
 
-fn text(text: &str) -> What {
-    What::ReplyDelta { piece: Piece::Text { text: text.into() } }
+fn text(text: &str) -> EventKind {
+    EventKind::ReplyDelta { piece: Piece::Text { text: text.into() } }
 }
 
-fn thinking(text: &str) -> What {
-    What::ReplyDelta { piece: Piece::Thinking { text: text.into() } }
+fn thinking(text: &str) -> EventKind {
+    EventKind::ReplyDelta { piece: Piece::Thinking { text: text.into() } }
 }
 
-fn replied(text: &str) -> What {
+fn replied(text: &str) -> EventKind {
     let parts = vec![Part::Text { text: text.into() }];
     let usage = Usage { input_tokens: 1200, output_tokens: 34, ..Usage::default() };
-    What::ReplyFinished { reply: Reply { parts, stop: StopReason::EndTurn }, usage }
+    EventKind::ReplyFinished { reply: Reply { parts, stop: StopReason::EndTurn }, usage }
 }
 
-fn ended() -> What {
+fn ended() -> EventKind {
     let outcome = Outcome::Answered { stop_reason: "end_turn".into() };
-    What::TurnFinished { outcome, usage: Usage::default() }
+    EventKind::TurnFinished { outcome, usage: Usage::default() }
 }
 
-fn called(id: &str, name: &str, args: Value) -> What {
-    What::ToolCalled {
+fn called(id: &str, name: &str, args: Value) -> EventKind {
+    EventKind::ToolCalled {
         call: ToolCall { id: CallId(id.into()), name: name.into(), args, opaque: None },
     }
 }
 
-fn judged(id: &str, args: Value) -> What {
+fn judged(id: &str, args: Value) -> EventKind {
     let reason = Reason {
         decision: Decision::Allow,
         subject: "x".into(),
         why: "it only looks".into(),
         origin: "built-in".into(),
     };
-    What::ToolJudged {
+    EventKind::ToolJudged {
         call: CallId(id.into()),
         source: None,
         args,
@@ -224,8 +226,8 @@ fn judged(id: &str, args: Value) -> What {
     }
 }
 
-fn finished(id: &str, name: &str, output: ToolOutput) -> What {
-    What::ToolFinished {
+fn finished(id: &str, name: &str, output: ToolOutput) -> EventKind {
+    EventKind::ToolFinished {
         call: CallId(id.into()),
         name: name.into(),
         outcome: CallOutcome::Ran,
@@ -235,8 +237,8 @@ fn finished(id: &str, name: &str, output: ToolOutput) -> What {
     }
 }
 
-fn asks(id: &str, command: &str) -> What {
-    What::Asked {
+fn asks(id: &str, command: &str) -> EventKind {
+    EventKind::Asked {
         call: CallId(id.into()),
         tool: "Bash".into(),
         args: json!({"command": command}),

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::{Buffer, Outcome};
 use crate::key::{Code, Key};
-use command::{Command, Parsed, What, parse};
+use command::{Command, EventKind, Parsed, parse};
 use motion::{Reach, Span};
 
 /// Where we are between keys.
@@ -99,7 +99,7 @@ impl Vim {
                 if self.mark.is_some() && command.changes() {
                     return Outcome::Taken;
                 }
-                if command.what == What::Again {
+                if command.what == EventKind::Again {
                     self.again(buffer);
                 } else {
                     self.change = letters.chars().map(|it| Key::plain(Code::Char(it))).collect();
@@ -174,7 +174,7 @@ impl Vim {
             _ => return false,
         };
         self.pending.clear();
-        let what = What::Object { is_around, name: letter };
+        let what = EventKind::Object { is_around, name: letter };
         if let Some(Span { from, to, .. }) = motion::span(what, 1, 'y', (buffer, None))
             && from < to
         {
@@ -220,7 +220,7 @@ impl Vim {
 
     fn act(&mut self, command: Command, buffer: &mut Buffer) {
         let Command { count, operator, what } = command;
-        if let What::Find(how, letter) = what
+        if let EventKind::Find(how, letter) = what
             && !matches!(how, ';' | ',')
         {
             self.find = Some((how, letter));
@@ -231,8 +231,8 @@ impl Vim {
                     self.operate(operator, span, buffer);
                 }
             }
-            (None, What::Letter(letter)) => self.letter(letter, count, buffer),
-            (None, What::Replace(letter)) => {
+            (None, EventKind::Letter(letter)) => self.letter(letter, count, buffer),
+            (None, EventKind::Replace(letter)) => {
                 let end = (0..count).fold(buffer.cursor(), |at, _| motion::next(buffer.raw(), at));
                 if end <= buffer.line_end() {
                     let at = buffer.cursor();
@@ -289,7 +289,7 @@ impl Vim {
 
     /// Does the same as an operator over a motion.
     fn short(&mut self, operator: char, motion: char, count: usize, buffer: &mut Buffer) {
-        let what = if motion == operator { What::Lines } else { What::Letter(motion) };
+        let what = if motion == operator { EventKind::Lines } else { EventKind::Letter(motion) };
         self.act(Command { count, operator: Some(operator), what }, buffer);
     }
 
@@ -325,7 +325,7 @@ impl Vim {
                 }
             }
             _ => {
-                let reached = motion::reach(What::Letter(letter), count, buffer, self.find);
+                let reached = motion::reach(EventKind::Letter(letter), count, buffer, self.find);
                 if let Some(Reach { at, .. }) = reached {
                     buffer.move_to(at);
                 }

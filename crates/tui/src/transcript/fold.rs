@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::event::{Event, Level, Outcome, PERSON, Piece, What, Within};
+use contract::event::{Event, EventKind, Level, Outcome, PERSON, Piece, Subconversation};
 use contract::id::CallId;
 use contract::message::{Part, Reply};
 use contract::snapshots::Direction;
@@ -18,15 +18,15 @@ impl Transcript {
     pub(crate) fn take(&mut self, event: &Event) {
         self.at = event.at.0.as_millisecond();
         match &event.within {
-            None => self.take_own(&event.what),
+            None => self.take_own(&event.kind),
             Some(within) => {
-                self.take_within(within, &event.what);
+                self.take_within(within, &event.kind);
             }
         }
     }
 
     /// Folds in what happened in a conversation that a call holds. Says whether the call is known.
-    fn take_within(&mut self, within: &Within, what: &What) -> bool {
+    fn take_within(&mut self, within: &Subconversation, what: &EventKind) -> bool {
         if let Some(at) = self.running.get(&within.call).copied() {
             let now = self.at;
             if let Some(block) = self.blocks.get_mut(at)
@@ -53,20 +53,20 @@ impl Transcript {
         false
     }
 
-    fn take_own(&mut self, what: &What) {
+    fn take_own(&mut self, what: &EventKind) {
         match what {
-            What::TurnStarted { prompt } => {
+            EventKind::TurnStarted { prompt } => {
                 self.reply = None;
                 self.push(Kind::Person(prose(words(prompt))));
             }
-            What::Injected { origin, text } => self.injected(origin, text),
-            What::RequestSent { .. } => self.reply = Some(self.blocks.len()),
-            What::ReplyDelta { piece } => self.piece(piece),
-            What::ReplyFinished { reply, .. } => self.finished(reply),
-            What::Notice { level, text, hint } => {
+            EventKind::Injected { origin, text } => self.injected(origin, text),
+            EventKind::RequestSent { .. } => self.reply = Some(self.blocks.len()),
+            EventKind::ReplyDelta { piece } => self.piece(piece),
+            EventKind::ReplyFinished { reply, .. } => self.finished(reply),
+            EventKind::Notice { level, text, hint } => {
                 self.notice(*level, text, hint.as_deref());
             }
-            What::Compacted { summary, dropped, kept, .. } => {
+            EventKind::Compacted { summary, dropped, kept, .. } => {
                 let text = match summary {
                     None => "the history was cleared".to_owned(),
                     Some(_) => {
@@ -81,7 +81,7 @@ impl Transcript {
                     self.push(Kind::Told { origin, text: clean(summary) });
                 }
             }
-            What::FilesRestored { direction, count, .. } => {
+            EventKind::FilesRestored { direction, count, .. } => {
                 let word = match direction {
                     Direction::Undo => "taken back",
                     Direction::Redo => "made again",
@@ -89,22 +89,22 @@ impl Transcript {
                 let files = if *count == 1 { "file" } else { "files" };
                 self.push(Kind::Mark(format!("changes of {count} {files} were {word}")));
             }
-            What::TurnFinished { outcome, .. } => self.ended(outcome),
+            EventKind::TurnFinished { outcome, .. } => self.ended(outcome),
             _ => self.take_call(what),
         }
     }
 
     /// Folds in what happened to a call.
-    fn take_call(&mut self, what: &What) {
+    fn take_call(&mut self, what: &EventKind) {
         match what {
-            What::ToolCalled { call } => {
+            EventKind::ToolCalled { call } => {
                 self.end_thinking();
                 let source = self.sources.get(&call.name).cloned();
                 let tool = Tool::called(&call.name, &call.args, source);
                 let at = self.push(Kind::Tool(Box::new(tool)));
                 self.running.insert(call.id.clone(), at);
             }
-            What::ToolJudged { call, source, args, actions, ruling } => {
+            EventKind::ToolJudged { call, source, args, actions, ruling } => {
                 self.with_tool(call, |tool| {
                     if let Some(source) = source {
                         tool.source = Some(one_line(source));
@@ -112,14 +112,14 @@ impl Transcript {
                     tool.judged(args, actions, ruling);
                 });
             }
-            What::Asked { call, .. } => self.with_tool(call, Tool::asked),
-            What::Answered { call, answer, rules } => {
+            EventKind::Asked { call, .. } => self.with_tool(call, Tool::asked),
+            EventKind::Answered { call, answer, rules } => {
                 self.with_tool(call, |tool| tool.answered(answer, rules));
             }
-            What::ToolProgress { call, text } => {
+            EventKind::ToolProgress { call, text } => {
                 self.with_tool(call, |tool| tool.progressed(text));
             }
-            What::ToolFinished { call, outcome, output, duration_ms, .. } => {
+            EventKind::ToolFinished { call, outcome, output, duration_ms, .. } => {
                 self.with_tool(call, |tool| tool.ended(*outcome, output, *duration_ms));
                 self.running.remove(call);
             }

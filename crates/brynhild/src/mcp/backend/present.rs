@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::mcp::PromptEntry;
 use agent::registry::Registry;
 use agent::settings::{Renewal, Renewed};
-use contract::event::What;
+use contract::event::EventKind;
 use contract::hook::Hook;
 use tokio::sync::watch;
 
@@ -106,7 +106,7 @@ impl Present {
     async fn renew(&self) {
         let Renewed { change, notices } = self.reload.renew().await;
         for notice in &notices {
-            if let What::Notice { text, .. } = notice {
+            if let EventKind::Notice { text, .. } = notice {
                 output::warning(text);
             }
         }

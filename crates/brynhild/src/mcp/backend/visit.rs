@@ -9,8 +9,8 @@ use ::mcp::Watch;
 use ::mcp::serve::{Asker, Call, Called, Guest, Resources};
 use agent::session::Listeners;
 use async_trait::async_trait;
-use contract::event::{Event, Level, What};
-use contract::hook::Scene;
+use contract::event::{Event, EventKind, Level};
+use contract::hook::HookContext;
 use contract::id::{InvalidSessionId, SessionId};
 use contract::log::LogError;
 use futures::future::join_all;
@@ -65,7 +65,7 @@ impl Guarded {
         let cwd = self.settings.cwd.clone();
         Listeners {
             hooks: moment.hooks.clone(),
-            scene: Scene { session: session.clone(), cwd, within: None },
+            scene: HookContext { session: session.clone(), cwd, within: None },
             log: Arc::new(Unsaved),
         }
     }
@@ -98,7 +98,7 @@ fn tell(heard: Result<Vec<Arc<Event>>, LogError>) {
         Err(error) => return output::warning(&error.to_string()),
     };
     for event in heard {
-        if let What::Notice { level: Level::Warning | Level::Error, text, .. } = &event.what {
+        if let EventKind::Notice { level: Level::Warning | Level::Error, text, .. } = &event.kind {
             output::warning(text);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{CallId, SessionId};
 use contract::log::Log;
 use contract::message::Usage;
@@ -167,15 +167,15 @@ fn check(image: &Image, whole: &[Event], directory: &Path) {
     for (number, what) in (last.0 + 1..).zip(closing) {
         let mut event = whole[0].clone();
         event.seq.0 = number;
-        event.what = what;
+        event.kind = what;
         log.append(std::slice::from_ref(&event)).unwrap();
         events.push(event);
     }
     let mut open: BTreeSet<CallId> = BTreeSet::new();
     for event in &events {
-        match &event.what {
-            What::ToolCalled { call } => drop(open.insert(call.id.clone())),
-            What::ToolFinished { call, .. } => drop(open.remove(call)),
+        match &event.kind {
+            EventKind::ToolCalled { call } => drop(open.insert(call.id.clone())),
+            EventKind::ToolFinished { call, .. } => drop(open.remove(call)),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Sessions too large to be read whole: the model goes on from what matters, and the log keeps all.
 
-use contract::event::{Event, What};
+use contract::event::{Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::{Part, Reply as Words, StopReason, Usage};
@@ -14,17 +14,17 @@ fn session(project: &Project, turns: usize, summary_after: Option<usize>) {
     let id = SessionId::parse(SESSION).unwrap();
     let log = Store::new(sessions_of(project)).create(&id).unwrap();
     let cwd = project.path().display().to_string();
-    let mut whats = vec![What::SessionStarted { cwd, format: 1, forked_from: None }];
+    let mut whats = vec![EventKind::SessionStarted { cwd, format: 1, forked_from: None }];
     for turn in 1..=turns {
         let filling = "some words that fill a line of this prompt\n".repeat(240);
-        whats.push(What::TurnStarted { prompt: format!("prompt {turn}: {filling}") });
+        whats.push(EventKind::TurnStarted { prompt: format!("prompt {turn}: {filling}") });
         let text = format!("answer {turn}: {filling}");
-        whats.push(What::ReplyFinished {
+        whats.push(EventKind::ReplyFinished {
             reply: Words { parts: vec![Part::Text { text }], stop: StopReason::EndTurn },
             usage: Usage::default(),
         });
         if Some(turn) == summary_after {
-            whats.push(What::Compacted {
+            whats.push(EventKind::Compacted {
                 summary: Some("the summary".into()),
                 strategy: "summarize".into(),
                 dropped: 1,
@@ -36,7 +36,7 @@ fn session(project: &Project, turns: usize, summary_after: Option<usize>) {
     }
     let event = |(seq, what)| {
         let (session, at) = (id.clone(), Timestamp::now());
-        Event { seq: Seq(seq), session, at, within: None, what }
+        Event { seq: Seq(seq), session, at, within: None, kind: what }
     };
     let events: Vec<Event> = (1..).zip(whats).map(event).collect();
     log.append(&events).unwrap();

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use contract::hook::{Hook, Scene};
+use contract::hook::{Hook, HookContext};
 use contract::id::SessionId;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Limits, Network, Profile, Sandbox};
-use contract::vouch::Vouch;
+use contract::trust_check::TrustCheck;
 use testkit::Plain;
 
 use crate::hooks::{Ask, Ledger, Loaded, Offered, ProjectFile, Settings, Sources, load};
@@ -74,7 +74,7 @@ impl Rig {
             ask: Some(Arc::clone(&model) as Arc<dyn Ask>),
             notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
             ledger: Arc::clone(&ledger),
-            vouch: Vouch::default(),
+            vouch: TrustCheck::default(),
         };
         let loaded = loaded(&root, others, settings);
         Self { directory, loaded, ledger, sandbox, model, notices }
@@ -96,7 +96,7 @@ impl Rig {
             ask: None,
             notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
             ledger: Arc::clone(&self.ledger),
-            vouch: Vouch::default(),
+            vouch: TrustCheck::default(),
         };
         loaded(&root, others, settings)
     }
@@ -119,8 +119,12 @@ impl Rig {
     }
 
     /// Where it takes place.
-    pub(super) fn scene(&self) -> Scene {
-        Scene { session: SessionId::parse("one").unwrap(), cwd: self.path("project"), within: None }
+    pub(super) fn scene(&self) -> HookContext {
+        HookContext {
+            session: SessionId::parse("one").unwrap(),
+            cwd: self.path("project"),
+            within: None,
+        }
     }
 
     /// A path in the directory.

@@ -16,21 +16,21 @@ fn seen(events: &[Event]) -> (Vec<String>, Vec<String>, String) {
     let (mut messages, mut lasting, mut system) = (Vec::new(), Vec::new(), String::new());
     let mut known = Vec::new();
     for event in events.iter().filter(|event| event.within.is_none()) {
-        match &event.what {
-            What::TurnStarted { prompt } => messages.push(prompt.clone()),
-            What::ReplyFinished { reply, .. } => {
+        match &event.kind {
+            EventKind::TurnStarted { prompt } => messages.push(prompt.clone()),
+            EventKind::ReplyFinished { reply, .. } => {
                 known.extend(reply.calls().map(|call| call.id.clone()));
                 if !reply.parts.is_empty() {
                     messages.push(reply.text());
                 }
             }
-            What::ToolFinished { call, content, output, .. } if known.contains(call) => {
+            EventKind::ToolFinished { call, content, output, .. } if known.contains(call) => {
                 messages.push(content.clone());
                 if output.facts.contains_key(LASTING) {
                     lasting.push(content.clone());
                 }
             }
-            What::Compacted { summary, kept, .. } => {
+            EventKind::Compacted { summary, kept, .. } => {
                 let kept = usize::try_from(*kept).unwrap().min(messages.len());
                 let last = messages.split_off(messages.len() - kept);
                 messages = summary.iter().cloned().chain(last).collect();
@@ -38,14 +38,14 @@ fn seen(events: &[Event]) -> (Vec<String>, Vec<String>, String) {
                     lasting.clear();
                 }
             }
-            What::Configured { system: words, .. } => system.clone_from(words),
+            EventKind::Configured { system: words, .. } => system.clone_from(words),
             _ => {}
         }
     }
     (messages, lasting, system)
 }
 
-fn round(number: u64, facts: &[&str]) -> Vec<What> {
+fn round(number: u64, facts: &[&str]) -> Vec<EventKind> {
     let call = ToolCall {
         id: CallId(format!("call-{number}")),
         name: "Look".into(),
@@ -56,13 +56,13 @@ fn round(number: u64, facts: &[&str]) -> Vec<What> {
     let output = ToolOutput { facts, ..ToolOutput::success(format!("result {number}")) };
     let text = Part::Text { text: format!("reply {number}") };
     vec![
-        What::TurnStarted { prompt: format!("prompt {number}") },
-        What::ReplyFinished {
+        EventKind::TurnStarted { prompt: format!("prompt {number}") },
+        EventKind::ReplyFinished {
             reply: Reply { parts: vec![text, Part::Call(call.clone())], stop: StopReason::ToolUse },
             usage: Usage::default(),
         },
-        What::ToolCalled { call: call.clone() },
-        What::ToolFinished {
+        EventKind::ToolCalled { call: call.clone() },
+        EventKind::ToolFinished {
             call: call.id,
             name: call.name,
             outcome: CallOutcome::Ran,
@@ -70,15 +70,15 @@ fn round(number: u64, facts: &[&str]) -> Vec<What> {
             output,
             duration_ms: 1,
         },
-        What::ReplyFinished {
+        EventKind::ReplyFinished {
             reply: Reply { parts: Vec::new(), stop: StopReason::EndTurn },
             usage: Usage::default(),
         },
     ]
 }
 
-fn compacted(summary: Option<&str>, kept: u64) -> What {
-    What::Compacted {
+fn compacted(summary: Option<&str>, kept: u64) -> EventKind {
+    EventKind::Compacted {
         summary: summary.map(str::to_owned),
         strategy: "summarize".into(),
         dropped: 1,
@@ -88,8 +88,8 @@ fn compacted(summary: Option<&str>, kept: u64) -> What {
     }
 }
 
-fn configured(number: u64) -> What {
-    What::Configured {
+fn configured(number: u64) -> EventKind {
+    EventKind::Configured {
         provider: "script".into(),
         model: "play".into(),
         mode: contract::policy::Mode::Normal,
@@ -97,8 +97,8 @@ fn configured(number: u64) -> What {
     }
 }
 
-fn log(whats: Vec<What>) -> (Vec<Event>, File) {
-    let start = What::SessionStarted { cwd: "/".into(), format: 1, forked_from: None };
+fn log(whats: Vec<EventKind>) -> (Vec<Event>, File) {
+    let start = EventKind::SessionStarted { cwd: "/".into(), format: 1, forked_from: None };
     let whats = std::iter::once(start).chain(whats);
     let events: Vec<Event> =
         (1..).zip(whats).map(|(seq, what)| samples::event(seq, what)).collect();
@@ -151,7 +151,7 @@ fn what_a_model_sees_is_the_same_as_after_reading_everything() {
 
 #[test]
 fn what_was_dropped_long_ago_is_not_read() {
-    let mut whats: Vec<What> = (0..100).flat_map(|number| round(number, &[])).collect();
+    let mut whats: Vec<EventKind> = (0..100).flat_map(|number| round(number, &[])).collect();
     whats.push(compacted(Some("so far"), 4));
     whats.extend(round(100, &[]));
     let (events, file) = log(whats);
@@ -162,7 +162,7 @@ fn what_was_dropped_long_ago_is_not_read() {
 
 #[test]
 fn a_history_beyond_all_bounds_is_cut_where_a_message_begins() {
-    let whats: Vec<What> = (0..200).flat_map(|number| round(number, &[])).collect();
+    let whats: Vec<EventKind> = (0..200).flat_map(|number| round(number, &[])).collect();
     let (events, file) = log(whats);
     for window in [1, 300, 2_000, 5_000, 20_000] {
         let (recent, _) = recent(&file, window);
@@ -171,7 +171,7 @@ fn a_history_beyond_all_bounds_is_cut_where_a_message_begins() {
         assert!(all.ends_with(&part), "{window}: {part:?}");
         assert_eq!(cut.left_out + part.len() as u64, all.len() as u64, "{window}");
         assert_eq!(recent.events.last(), events.last(), "{window}");
-        assert!(matches!(recent.events[0].what, What::SessionStarted { .. }));
+        assert!(matches!(recent.events[0].kind, EventKind::SessionStarted { .. }));
     }
 }
 

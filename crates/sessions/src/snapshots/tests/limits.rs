@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use contract::event::What;
+use contract::event::EventKind;
 use contract::id::SessionId;
 use contract::policy::Access;
 
@@ -47,7 +47,7 @@ fn a_file_that_is_too_large_is_told_and_left_alone() {
 
 fn notices(rig: &Rig) -> Vec<String> {
     let text = |what| match what {
-        What::Notice { text, .. } => Some(text),
+        EventKind::Notice { text, .. } => Some(text),
         _ => None,
     };
     rig.events().into_iter().filter_map(text).collect()
@@ -201,7 +201,9 @@ fn work_goes_on_where_nothing_can_be_kept() {
     rig.command("two", || rig.file("a.txt", "2"));
     let told = rig.events();
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(matches!(&told[0], What::Notice { text, .. } if text.contains("cannot be undone")));
+    assert!(
+        matches!(&told[0], EventKind::Notice { text, .. } if text.contains("cannot be undone"))
+    );
     fs::remove_file(rig.store_directory()).unwrap();
     rig.command("three", || rig.file("a.txt", "3"));
     rig.undo(1);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use contract::event::{Event, Outcome, What};
+use contract::event::{Event, EventKind, Outcome};
 use contract::id::{SessionId, Timestamp};
 use contract::message::Usage;
 use contract::policy::{Access, Action};
@@ -123,7 +123,7 @@ impl Rig {
         found
     }
 
-    fn record(&self, whats: Vec<What>) {
+    fn record(&self, whats: Vec<EventKind>) {
         let mut log = self.log.borrow_mut();
         for what in whats {
             let seq = log.len() as u64 + 1;
@@ -132,12 +132,12 @@ impl Rig {
     }
 
     pub(super) fn begin(&self, prompt: &str) {
-        self.record(vec![What::TurnStarted { prompt: prompt.into() }]);
+        self.record(vec![EventKind::TurnStarted { prompt: prompt.into() }]);
     }
 
     pub(super) fn end(&self) {
         let outcome = Outcome::Answered { stop_reason: "end_turn".into() };
-        self.record(vec![What::TurnFinished { outcome, usage: Usage::default() }]);
+        self.record(vec![EventKind::TurnFinished { outcome, usage: Usage::default() }]);
     }
 
     fn effect(&self, access: Access) -> Effect {
@@ -176,8 +176,8 @@ impl Rig {
         self.call(Access::Workspace, work);
         self.end();
         let log = self.log.borrow();
-        let files = |event: &Event| match &event.what {
-            What::FilesChanged { files, .. } => {
+        let files = |event: &Event| match &event.kind {
+            EventKind::FilesChanged { files, .. } => {
                 files.iter().map(|file| file.path.clone()).collect()
             }
             _ => Vec::new(),
@@ -197,14 +197,15 @@ impl Rig {
     }
 
     /// What was told of changes and problems.
-    pub(super) fn events(&self) -> Vec<What> {
+    pub(super) fn events(&self) -> Vec<EventKind> {
         let log = self.log.borrow();
-        let is_told =
-            |what: &&What| !matches!(what, What::TurnStarted { .. } | What::TurnFinished { .. });
-        log.iter().map(|event| &event.what).filter(is_told).cloned().collect()
+        let is_told = |what: &&EventKind| {
+            !matches!(what, EventKind::TurnStarted { .. } | EventKind::TurnFinished { .. })
+        };
+        log.iter().map(|event| &event.kind).filter(is_told).cloned().collect()
     }
 
-    pub(super) fn recover(&self) -> Vec<What> {
+    pub(super) fn recover(&self) -> Vec<EventKind> {
         let whats = self.keeper.recover();
         self.record(whats.clone());
         whats

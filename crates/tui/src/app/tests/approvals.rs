@@ -13,8 +13,8 @@ fn given(stage: &mut Stage) -> Vec<(String, Given)> {
     stage.sent().into_iter().filter_map(answer).collect()
 }
 
-fn asked(id: &str, tool: &str, args: Value, actions: Vec<Action>) -> What {
-    What::Asked {
+fn asked(id: &str, tool: &str, args: Value, actions: Vec<Action>) -> EventKind {
+    EventKind::Asked {
         call: CallId(id.into()),
         tool: tool.into(),
         args,
@@ -29,18 +29,20 @@ fn run(command: &str) -> Action {
     Action::Run { command: command.into(), cwd: "/work".into() }
 }
 
-fn remembers(what: What, rules: &[&str]) -> What {
-    let What::Asked { call, tool, args, actions, why, destructive, .. } = what else {
+fn remembers(what: EventKind, rules: &[&str]) -> EventKind {
+    let EventKind::Asked { call, tool, args, actions, why, destructive, .. } = what else {
         return what;
     };
     let remember = rules.iter().map(|rule| (*rule).to_owned()).collect();
-    What::Asked { call, tool, args, actions, why, destructive, remember }
+    EventKind::Asked { call, tool, args, actions, why, destructive, remember }
 }
 
-fn destroys(command: &str) -> What {
-    let What::Asked { call, tool, args, actions, .. } = asks("1", command) else { unreachable!() };
+fn destroys(command: &str) -> EventKind {
+    let EventKind::Asked { call, tool, args, actions, .. } = asks("1", command) else {
+        unreachable!()
+    };
     let (why, remember) = ("it discards changes".into(), vec![]);
-    What::Asked { call, tool, args, actions, why, destructive: true, remember }
+    EventKind::Asked { call, tool, args, actions, why, destructive: true, remember }
 }
 
 /// A stage that knows its project.
@@ -332,7 +334,11 @@ fn rules_are_offered_in_plain_words() {
 fn a_question_that_was_answered_elsewhere_goes_away() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "first")).event(asks("2", "second"));
-    stage.event(What::Answered { call: CallId("1".into()), answer: Given::Once, rules: vec![] });
+    stage.event(EventKind::Answered {
+        call: CallId("1".into()),
+        answer: Given::Once,
+        rules: vec![],
+    });
     stage.shows("second");
     stage.event(ended());
     stage.hides("Run this command?");

@@ -6,7 +6,7 @@ use crate::input::MouseKind;
 /// A turn with everything in it.
 pub(super) fn turn(stage: &mut Stage) {
     stage.event(prompt("What is in this directory?"));
-    stage.event(What::RequestSent { round: 1 });
+    stage.event(EventKind::RequestSent { round: 1 });
     stage.event(thinking("I should look first.\nThen answer."));
     stage.event(called("1", "Glob", json!({"pattern": "*.rs"})));
     stage.event(judged("1", json!({"pattern": "*.rs"})));
@@ -15,7 +15,7 @@ pub(super) fn turn(stage: &mut Stage) {
     let diff =
         "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n fn a() {}\n-let x = 1;\n+let x = 2;\n";
     stage.event(finished("2", "Edit", changed(diff)));
-    stage.event(What::RequestSent { round: 2 });
+    stage.event(EventKind::RequestSent { round: 2 });
     let reply = "There are **six** files:\n\n| file | lines |\n|---|--:|\n| a.rs | 12 |\n\n\
                  1. First\n2. Second\n\n```rust\nfn main() {}\n```\n";
     stage.event(text(reply));
@@ -104,8 +104,8 @@ fn status_line_describes_mode_and_sandbox() {
 
 #[test]
 fn status_line_counts_running_jobs() {
-    let started = |job| What::JobStarted { job, command: "npm start".into() };
-    let finished = |job| What::JobFinished { job, outcome: "exit code 0".into() };
+    let started = |job| EventKind::JobStarted { job, command: "npm start".into() };
+    let finished = |job| EventKind::JobFinished { job, outcome: "exit code 0".into() };
     let mut stage = Stage::new(80, 8);
     stage.event(started(1)).shows("1 job");
     stage.event(started(2)).shows("2 jobs");
@@ -140,7 +140,7 @@ fn shift_tab_cycles_normal_ask_and_read_only() {
 #[test]
 fn scrolling_up_holds_still_while_more_arrives() {
     let mut stage = Stage::new(60, 12);
-    stage.event(prompt("count")).event(What::RequestSent { round: 1 });
+    stage.event(prompt("count")).event(EventKind::RequestSent { round: 1 });
     let lines = |range: std::ops::Range<u32>| {
         range.map(|number| format!("line {number}\n\n")).collect::<Vec<_>>().concat()
     };
@@ -250,9 +250,9 @@ fn output_of_a_plugin_names_the_plugin() {
 #[test]
 fn a_reply_that_broke_off_is_replaced() {
     let mut stage = Stage::new(60, 20);
-    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     stage.event(text("half of"));
-    stage.event(What::ReplyDelta { piece: Piece::Restart });
+    stage.event(EventKind::ReplyDelta { piece: Piece::Restart });
     stage.hides("half of");
     stage.event(text("all of it")).event(replied("all of it"));
     assert_eq!(stage.screen().matches("all of it").count(), 1);
@@ -261,7 +261,7 @@ fn a_reply_that_broke_off_is_replaced() {
 #[test]
 fn how_a_turn_ended_is_told() {
     let mut stage = Stage::new(60, 30);
-    let finish = |outcome: Outcome| What::TurnFinished { outcome, usage: Usage::default() };
+    let finish = |outcome: Outcome| EventKind::TurnFinished { outcome, usage: Usage::default() };
     stage.event(finish(Outcome::Cancelled)).shows("interrupted");
     let limit = Outcome::Limited {
         limit: "max_turns".into(),
@@ -362,12 +362,12 @@ fn what_a_program_printed_is_read_without_its_colors_and_a_failure_from_its_end(
 #[test]
 fn a_reply_that_broke_off_is_void_and_what_was_told_of_it_stays() {
     let mut stage = Stage::new(90, 20);
-    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     for attempt in 2..4 {
         stage.event(text("The answer is "));
-        stage.event(What::ReplyDelta { piece: Piece::Restart });
+        stage.event(EventKind::ReplyDelta { piece: Piece::Restart });
         let told = format!("it broke off; trying again (attempt {attempt} of 5)");
-        stage.event(What::Notice {
+        stage.event(EventKind::Notice {
             level: contract::event::Level::Warning,
             text: told,
             hint: None,
@@ -406,7 +406,7 @@ fn a_cleared_history_leaves_an_empty_screen_and_sub_agents_are_paid_for() {
     stage.send(Message::Event(Arc::new(inner)));
     stage.event(replied("outer words")).event(ended());
     stage.shows("2.4k in, 68 out");
-    let cleared = What::Compacted {
+    let cleared = EventKind::Compacted {
         summary: None,
         strategy: "clear".into(),
         dropped: 2,

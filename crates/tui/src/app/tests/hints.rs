@@ -39,7 +39,7 @@ fn hints_name_the_keys_that_are_in_force() {
     stage.keys("pageup").shows("F11 goes to the end");
     stage.keys("f8").shows("Ctrl+G ends");
     stage.keys("ctrl+g alt+c").shows("Alt+c once more ends");
-    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     stage.shows("Ctrl+G stops it");
     stage.event(called("1", "Bash", json!({"command": "ls"}))).event(asks("1", "ls"));
     stage.wait(2000).keys("n").shows("Alt+s to send, empty for no reason · Ctrl+G to go back");

@@ -19,20 +19,20 @@ fn states() -> Vec<Stage> {
     let mut all: Vec<Stage> = (0..9).map(|_| Stage::new(80, 24)).collect();
     for stage in &mut all {
         stage.event(prompt(&format!("ask {EVIL}")));
-        stage.event(What::RequestSent { round: 1 });
+        stage.event(EventKind::RequestSent { round: 1 });
         stage.event(thinking(EVIL));
         stage.event(text(&format!(
             "# {EVIL}\n\n- `{EVIL}`\n\n| {EVIL} |\n|---|\n| b |\n\n```rust\n{EVIL}\n```\n"
         )));
         stage.event(called("1", EVIL, json!({EVIL: EVIL, "b": [EVIL]})));
-        stage.event(What::ToolProgress { call: CallId("1".into()), text: EVIL.into() });
-        stage.event(What::Notice {
+        stage.event(EventKind::ToolProgress { call: CallId("1".into()), text: EVIL.into() });
+        stage.event(EventKind::Notice {
             level: Level::Error,
             text: EVIL.into(),
             hint: Some(EVIL.into()),
         });
-        stage.event(What::Injected { origin: EVIL.into(), text: EVIL.into() });
-        stage.event(What::Configured {
+        stage.event(EventKind::Injected { origin: EVIL.into(), text: EVIL.into() });
+        stage.event(EventKind::Configured {
             provider: EVIL.into(),
             model: EVIL.into(),
             mode: Mode::Normal,

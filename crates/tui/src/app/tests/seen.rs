@@ -32,7 +32,7 @@ fn an_open_question_is_what_the_last_line_says_whatever_goes_on() {
     stage.event(asks("2", "cargo test"));
     stage.event(finished("1", "Task", ToolOutput::success("done"))).wait(2000);
     stage.shows("waiting for your answer 2 s");
-    stage.keys("y").event(What::Answered {
+    stage.keys("y").event(EventKind::Answered {
         call: CallId("2".into()),
         answer: contract::event::Answer::Once,
         rules: vec![],
@@ -42,7 +42,7 @@ fn an_open_question_is_what_the_last_line_says_whatever_goes_on() {
 
 #[test]
 fn attempts_are_told_in_one_place() {
-    let warning = |text: &str| What::Notice {
+    let warning = |text: &str| EventKind::Notice {
         level: contract::event::Level::Warning,
         text: text.into(),
         hint: None,

@@ -98,7 +98,7 @@ const TEXTS: [&str; 8] = [
 fn happen(stage: &mut Stage, dice: &mut Dice, step: usize) {
     let id = format!("{}", dice.roll(6));
     let words = dice.pick(&TEXTS).repeat(1 + dice.roll(40));
-    let inner = |what: What| Message::Event(Arc::new(within(&id, what)));
+    let inner = |what: EventKind| Message::Event(Arc::new(within(&id, what)));
     match dice.roll(14) {
         0 => stage.event(prompt(&words)),
         1 | 2 => stage.event(text(&words)),
@@ -111,8 +111,8 @@ fn happen(stage: &mut Stage, dice: &mut Dice, step: usize) {
         9 => stage.event(ended()),
         10 => stage.send(inner(replied(&words))),
         11 => stage.answer(Answer::Show(words)),
-        12 => stage.event(What::ToolProgress { call: CallId(id), text: words }),
-        _ => stage.event(What::RequestSent { round: 1 }),
+        12 => stage.event(EventKind::ToolProgress { call: CallId(id), text: words }),
+        _ => stage.event(EventKind::RequestSent { round: 1 }),
     };
 }
 

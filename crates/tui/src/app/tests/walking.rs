@@ -92,7 +92,7 @@ fn how_far_the_view_is_is_about_right_where_some_was_seen_as_it_came() {
     let words: Vec<String> =
         (0..12_000).map(|number| format!("word{number} considerably interesting. ")).collect();
     let mut stage = Stage::new(60, 30);
-    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     stage.event(text(&words[..6000].concat()));
     for piece in words[6000..].chunks(100) {
         stage.event(text(&piece.concat()));
@@ -110,7 +110,7 @@ fn what_is_told_while_a_reply_arrives_does_not_break_it() {
     let mut stage = Stage::new(60, 24);
     let reply = "Look:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\n\nDone.\n";
     let (first, second) = reply.split_at(reply.find("let b").unwrap_or(0) + 3);
-    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     stage.event(thinking("Hm")).answer(Answer::Show("a list".into()));
     stage.event(thinking("m.")).event(text(first));
     stage.answer(Answer::Show("Tokens: 3".into()));

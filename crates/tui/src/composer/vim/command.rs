@@ -7,12 +7,12 @@ pub(super) struct Command {
     pub(super) count: usize,
     /// What is done over the motion: `d`, `c`, `y`, or `U`, `u`, `~` for capital and small letters.
     pub(super) operator: Option<char>,
-    pub(super) what: What,
+    pub(super) what: EventKind,
 }
 
 /// What a command does, or where its motion leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum EventKind {
     /// A command or a motion of one letter.
     Letter(char),
     /// Whole lines: the operator's letter twice.
@@ -34,8 +34,8 @@ impl Command {
     pub(super) fn changes(self) -> bool {
         match (self.operator, self.what) {
             (Some(operator), _) => operator != 'y',
-            (None, What::Letter(letter)) => "xXDCsSpPJ~aAiIoO".contains(letter),
-            (None, What::Replace(_)) => true,
+            (None, EventKind::Letter(letter)) => "xXDCsSpPJ~aAiIoO".contains(letter),
+            (None, EventKind::Replace(_)) => true,
             (None, _) => false,
         }
     }
@@ -63,20 +63,20 @@ pub(super) fn parse(letters: &str) -> Parsed {
     let argument = rest.next();
     let what = match (letter, argument) {
         (':', _) if operator.is_none() => return Parsed::More,
-        (letter, _) if Some(letter) == operator => What::Lines,
+        (letter, _) if Some(letter) == operator => EventKind::Lines,
         ('g' | 'f' | 'F' | 't' | 'T', None) => return Parsed::More,
         ('r', None) if operator.is_none() => return Parsed::More,
         ('i' | 'a', None) if operator.is_some() => return Parsed::More,
-        ('g', Some(again)) if Some(again) == operator => What::Lines,
-        ('g', Some('g')) => What::Begin,
-        ('f' | 'F' | 't' | 'T', Some(wanted)) => What::Find(letter, wanted),
-        (';' | ',', _) => What::Find(letter, letter),
-        ('r', Some(put)) => What::Replace(put),
-        ('i' | 'a', Some(name)) => What::Object { is_around: letter == 'a', name },
-        ('.', _) if operator.is_none() => What::Again,
-        (letter, _) if "hl wWeEbB0^$Gjk".contains(letter) => What::Letter(letter),
+        ('g', Some(again)) if Some(again) == operator => EventKind::Lines,
+        ('g', Some('g')) => EventKind::Begin,
+        ('f' | 'F' | 't' | 'T', Some(wanted)) => EventKind::Find(letter, wanted),
+        (';' | ',', _) => EventKind::Find(letter, letter),
+        ('r', Some(put)) => EventKind::Replace(put),
+        ('i' | 'a', Some(name)) => EventKind::Object { is_around: letter == 'a', name },
+        ('.', _) if operator.is_none() => EventKind::Again,
+        (letter, _) if "hl wWeEbB0^$Gjk".contains(letter) => EventKind::Letter(letter),
         (letter, _) if operator.is_none() && "iaIAoOxXDCsSYpPuJ~".contains(letter) => {
-            What::Letter(letter)
+            EventKind::Letter(letter)
         }
         _ => return Parsed::Nothing,
     };

@@ -1,7 +1,7 @@
 //! Where vi's motions lead in a text, and what its objects are. Changes nothing.
 
 use super::super::Buffer;
-use super::command::What;
+use super::command::EventKind;
 
 /// Where a motion leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,25 +31,25 @@ pub(super) struct Span {
 
 /// What an operator works on with a motion; `find` is what was looked for last.
 pub(super) fn span(
-    what: What,
+    what: EventKind,
     count: usize,
     operator: char,
     (buffer, find): (&Buffer, Option<(char, char)>),
 ) -> Option<Span> {
     let (text, cursor) = (buffer.raw(), buffer.cursor());
-    if let What::Object { is_around, name } = what {
+    if let EventKind::Object { is_around, name } = what {
         let (from, to) = object(text, cursor, name, is_around)?;
         return Some(Span { from, to, is_lines: false });
     }
-    if what == What::Lines {
+    if what == EventKind::Lines {
         let last = (1..count).fold(cursor, |at, _| below(text, at).unwrap_or(at));
         return Some(lines(text, cursor, last));
     }
     let is_blank = text[cursor..].chars().next().is_none_or(char::is_whitespace);
     let what = match what {
         // To change a word leaves the blanks behind it.
-        What::Letter('w') if operator == 'c' && !is_blank => What::Letter('e'),
-        What::Letter('W') if operator == 'c' && !is_blank => What::Letter('E'),
+        EventKind::Letter('w') if operator == 'c' && !is_blank => EventKind::Letter('e'),
+        EventKind::Letter('W') if operator == 'c' && !is_blank => EventKind::Letter('E'),
         what => what,
     };
     let Reach { at, kind } = reach(what, count, buffer, find)?;
@@ -58,7 +58,7 @@ pub(super) fn span(
     }
     let to = if kind == Kind::With { next(text, cursor.max(at)) } else { cursor.max(at) };
     // The last word of a line does not take the end of the line with it.
-    let is_word = matches!(what, What::Letter('w' | 'W'));
+    let is_word = matches!(what, EventKind::Letter('w' | 'W'));
     let end = end_of_line(text, cursor);
     let to = if is_word && count == 1 { to.min(end) } else { to };
     Some(Span { from: cursor.min(at), to, is_lines: false })
@@ -76,7 +76,7 @@ pub(super) fn between(buffer: &Buffer, other: usize, is_lines: bool) -> Span {
 
 /// Where a motion leads.
 pub(super) fn reach(
-    what: What,
+    what: EventKind,
     count: usize,
     buffer: &Buffer,
     find: Option<(char, char)>,
@@ -88,7 +88,7 @@ pub(super) fn reach(
     let with = |at| Some(Reach { at, kind: Kind::With });
     let by_lines = |at| Some(Reach { at, kind: Kind::Lines });
     match what {
-        What::Letter(letter) => match letter {
+        EventKind::Letter(letter) => match letter {
             'h' => before(times(&|at| previous(text, at)).max(start)),
             'l' | ' ' => before(times(&|at| next(text, at)).min(end)),
             'w' | 'W' => before(times(&|at| next_word(text, at, letter == 'W'))),
@@ -111,8 +111,8 @@ pub(super) fn reach(
             }
             _ => None,
         },
-        What::Begin => by_lines(0),
-        What::Find(how, letter) => {
+        EventKind::Begin => by_lines(0),
+        EventKind::Find(how, letter) => {
             let (way, letter) = match (how, find) {
                 (';', Some(find)) => find,
                 (',', Some((way, letter))) => (turned(way), letter),
@@ -125,7 +125,9 @@ pub(super) fn reach(
             })?;
             if way.is_lowercase() { with(at) } else { before(at) }
         }
-        What::Lines | What::Object { .. } | What::Replace(_) | What::Again => None,
+        EventKind::Lines | EventKind::Object { .. } | EventKind::Replace(_) | EventKind::Again => {
+            None
+        }
     }
 }
 

@@ -10,9 +10,9 @@ type Check = dyn Fn() -> Result<Vec<Fixed>, String> + Send + Sync;
 
 /// Says whether the bytes that would run are the trusted ones. By itself it has no objection.
 #[derive(Clone, Default)]
-pub struct Vouch(Option<Arc<Check>>);
+pub struct TrustCheck(Option<Arc<Check>>);
 
-impl Vouch {
+impl TrustCheck {
     /// Asks `check` each time.
     pub fn new(check: impl Fn() -> Result<Vec<Fixed>, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(check)))
@@ -24,8 +24,8 @@ impl Vouch {
     }
 }
 
-impl fmt::Debug for Vouch {
+impl fmt::Debug for TrustCheck {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Vouch").finish_non_exhaustive()
+        formatter.debug_struct("TrustCheck").finish_non_exhaustive()
     }
 }
