@@ -1,7 +1,6 @@
 //! Text from outside: made safe to show on a terminal, cut, and taken for what was probably meant.
 
 use std::borrow::Cow;
-use std::path::{Component, Path, PathBuf};
 
 /// Returns `text` with every character that could steer a terminal or deceive a reader replaced
 /// by its visible escape. Line feeds and tabs stay.
@@ -62,31 +61,9 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
-/// A path without `.` and `..`, by its words alone: it need not exist, and no link is followed.
-pub fn normalize(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            other => normal.push(other),
-        }
-    }
-    normal
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_loses_its_dots_and_never_climbs_above_the_root() {
-        let plain = |typed: &str| normalize(&Path::new("/w/sub").join(typed)).display().to_string();
-        assert_eq!(plain("../a.txt"), "/w/a.txt");
-        assert_eq!(plain("./x/./y"), "/w/sub/x/y");
-        assert_eq!(plain("../../../etc"), "/etc");
-        assert_eq!(plain("/w/b"), "/w/b");
-    }
 
     #[test]
     fn a_typing_error_finds_the_word_that_was_meant_and_no_other() {

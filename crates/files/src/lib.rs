@@ -4,4 +4,5 @@
 //! call. `skip` is the one list of directories that a build or a package manager makes again.
 
 pub mod changes;
+pub mod path;
 pub mod skip;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use foldhash::{HashMap, HashMapExt};
 
 use contract::protected::protected;
-pub(crate) use contract::text::normalize;
+pub(crate) use files::path::normalize;
 
 use crate::glob::{Reading, meet};
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use contract::text::normalize;
+use files::path::normalize;
 
 use crate::contents;
 use crate::git_settings::{Setting, settings};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use contract::text::normalize;
+use files::path::normalize;
 
 /// Lets relative paths mean places of the project. An empty one means none: every path would lie
 /// below it.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use contract::text::normalize;
+use files::path::normalize;
 
 use super::command_lines::{Start, command_lines};
 use super::snapshot::{Entry, Kind, Part};

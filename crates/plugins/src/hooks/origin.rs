@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use ::files::path::normalize;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Network, Profile};
-use contract::text::normalize;
 
 use super::Settings;
 use crate::plugin::Plugin;

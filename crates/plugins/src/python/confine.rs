@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use ::files::path::normalize;
 use contract::policy::{Access, Mode};
 use contract::protected::protected;
 use contract::sandbox::{Network, Profile};
-use contract::text::normalize;
 use rustix::fs::{self as system, OFlags};
 use rustix::io::Errno;
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ::files::path::normalize;
 use contract::policy::Mode;
 use contract::protected::protected;
-use contract::text::normalize;
 
 use super::Surroundings;
 use crate::plugin::{NetworkWish, Plugin, Wishes};

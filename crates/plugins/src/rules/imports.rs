@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use contract::text::normalize;
+use ::files::path::normalize;
 
 use super::FILE_LIMIT;
 use crate::files::{self, Boundary};

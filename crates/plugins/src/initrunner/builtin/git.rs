@@ -7,11 +7,11 @@ mod commands;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::files::path::normalize;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::Network;
-use contract::text::normalize;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use contract::text::normalize;
+use ::files::path::normalize;
 
 /// What is longer is no path.
 const LONGEST_PATH: usize = 4096;
