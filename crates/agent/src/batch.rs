@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use crate::journal::Journal;
 use crate::snapshots::{self, Kept};
 use crate::stuck::{HookReply, LoopDetector};
-use crate::tool_call::{self, Doubt, Extras, Position, Prepared, Settled, TurnContext};
+use crate::tool_call::{self, Doubt, EarlierChanges, Extras, Prepared, Settled, TurnContext};
 
 /// Calls that run at once, at most.
 const CONCURRENT_CALLS: usize = 8;
@@ -88,17 +88,15 @@ async fn prepare(
 ) -> Result<Vec<Prepared>, LogError> {
     let mut prepared = Vec::with_capacity(calls.len());
     let mut circling = Vec::with_capacity(calls.len());
-    let mut position = Position::First;
+    let (mut earlier, unknown) = (EarlierChanges::default(), EarlierChanges::unknown());
     for Asked { call, doubt, extras } in calls {
         let circle = circles.doubt(&call).filter(|_| doubt.is_none());
         let repeated = |why: &String| Doubt { origin: "repetition".into(), why: why.clone() };
         let doubt = doubt.or_else(|| circle.as_ref().map(repeated));
         // A doubt is for the user, whether the call can succeed or not.
-        let own = if doubt.is_some() { Position::AfterChanges } else { position };
+        let own = if doubt.is_some() { &unknown } else { &earlier };
         let next = tool_call::prepare(bench, journal, (call, doubt), own).await?;
-        if next.may_have_effect() {
-            position = Position::AfterChanges;
-        }
+        earlier.add(&next);
         prepared.push(next);
         circling.push((circle, extras));
     }

@@ -102,13 +102,52 @@ pub(crate) struct Doubt {
     pub(crate) why: String,
 }
 
-/// Where a call stands among those of its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Position {
-    /// No call before it can change how it goes.
-    First,
-    /// A call before it may change how it goes.
-    AfterChanges,
+/// The changes that the earlier calls of a reply may make.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EarlierChanges {
+    /// Files that they write.
+    files: Vec<PathBuf>,
+    /// True if they may change anything.
+    is_unknown: bool,
+}
+
+impl EarlierChanges {
+    /// Changes of any kind.
+    pub(crate) fn unknown() -> Self {
+        Self { is_unknown: true, files: Vec::new() }
+    }
+
+    /// Adds those of a call.
+    pub(crate) fn add(&mut self, call: &Prepared) {
+        let approved = match call {
+            Prepared::Approved(approved) => approved,
+            Prepared::Question(question) => question.approved(),
+            Prepared::Settled(_) => return,
+        };
+        for action in approved.actions.iter().filter(|_| approved.has_effect()) {
+            match action {
+                Action::Write { path, .. } => self.files.push(path.clone()),
+                Action::Read { .. } => {}
+                Action::Run { .. }
+                | Action::Connect { .. }
+                | Action::LeaveSandbox { .. }
+                | Action::Opaque { .. } => self.is_unknown = true,
+            }
+        }
+        self.is_unknown |= approved.actions.is_empty() && approved.has_effect();
+    }
+
+    /// Returns true if they may change how a call with these actions goes.
+    pub(crate) fn concern(&self, actions: &[Action]) -> bool {
+        let is_written = |action: &Action| match action {
+            Action::Read { path } | Action::Write { path, .. } => self.files.contains(path),
+            Action::Run { .. }
+            | Action::Connect { .. }
+            | Action::LeaveSandbox { .. }
+            | Action::Opaque { .. } => !self.files.is_empty(),
+        };
+        self.is_unknown || actions.iter().any(is_written)
+    }
 }
 
 /// A call that may run. Only [`prepare`] makes one.
@@ -179,15 +218,6 @@ impl Prepared {
         match self {
             Self::Approved(approved) => approved.has_effect(),
             Self::Settled(_) | Self::Question(_) => false,
-        }
-    }
-
-    /// Returns true if it may change something should it run.
-    pub(crate) fn may_have_effect(&self) -> bool {
-        match self {
-            Self::Approved(approved) => approved.has_effect(),
-            Self::Question(question) => question.approved().has_effect(),
-            Self::Settled(_) => false,
         }
     }
 
@@ -320,7 +350,7 @@ pub(crate) async fn prepare(
     bench: TurnContext<'_>,
     journal: &mut Journal,
     (call, doubt): (ToolCall, Option<Doubt>),
-    position: Position,
+    earlier: &EarlierChanges,
 ) -> Result<Prepared, LogError> {
     if bench.cancel.is_cancelled() {
         return Ok(Settled::interrupted(call).into());
@@ -349,7 +379,7 @@ pub(crate) async fn prepare(
     if let Some(text) = bench.parts.registry.ignored(&call.name, &call.args) {
         journal.notice(Level::Warning, format!("{}: {text}", call.name), None).await?;
     }
-    decide(bench, journal, (call, judgment), position).await
+    decide(bench, journal, (call, judgment), earlier).await
 }
 
 /// Makes of a judged call what its ruling says.
@@ -357,7 +387,7 @@ async fn decide(
     bench: TurnContext<'_>,
     journal: &mut Journal,
     (call, judgment): (ToolCall, Judgment),
-    position: Position,
+    earlier: &EarlierChanges,
 ) -> Result<Prepared, LogError> {
     let judged = judgment.event(&call);
     let Judgment { tool, actions, ruling, original } = judgment;
@@ -379,7 +409,7 @@ async fn decide(
         journal.note(vec![judged]).await?;
         return Ok(Prepared::Approved(Box::new(approved)));
     }
-    Ok(match Question::about(bench, approved, (ruling, judged), position).await {
+    Ok(match Question::about(bench, approved, (ruling, judged), earlier).await {
         Ok(question) => Prepared::Question(Box::new(question)),
         Err((call, problem)) => Settled::invalid(call, problem).into(),
     })
@@ -411,7 +441,8 @@ pub(crate) async fn judge_again(
         }
     }
     again.original = approved.original;
-    let decided = decide(bench, journal, (approved.call, again), Position::AfterChanges).await?;
+    let unknown = EarlierChanges::unknown();
+    let decided = decide(bench, journal, (approved.call, again), &unknown).await?;
     let mut decided = asking::ask_all(bench, journal, vec![decided]).await?;
     Ok(decided.remove(0))
 }

@@ -13,7 +13,7 @@ use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};
 
 use super::reasons::asked_because;
-use super::{Approved, Position, Prepared, Settled, TurnContext, why};
+use super::{Approved, EarlierChanges, Prepared, Settled, TurnContext, why};
 use crate::blocking::blocking;
 use crate::journal::Journal;
 
@@ -37,19 +37,21 @@ impl Question {
     }
 
     /// The question about a call, or the reason why the call cannot succeed, which the model reads
-    /// and nobody is asked about. The reason is sought only if earlier calls cannot change it.
+    /// and nobody is asked about. The reason is sought only if the
+    /// earlier calls of the reply cannot change it.
     pub(super) async fn about(
         bench: TurnContext<'_>,
         approved: Approved,
         (ruling, judged): (Ruling, EventKind),
-        position: Position,
+        earlier: &EarlierChanges,
     ) -> Result<Self, (ToolCall, String)> {
         let policy = Arc::clone(&bench.parts.policy);
         let (tool, actions) = (Arc::clone(&approved.tool), approved.actions.clone());
         let (args, mode) = (approved.call.args.clone(), bench.mode());
+        let can_fail_now = !earlier.concern(&approved.actions);
         let looked = blocking(move || {
             let spec = tool.spec();
-            if position == Position::First {
+            if can_fail_now {
                 let is_read = |action: &&Action| matches!(action, Action::Read { .. });
                 let reads: Vec<Action> = actions.iter().filter(is_read).cloned().collect();
                 let reading = ToolSpec {
@@ -199,8 +201,8 @@ async fn answered(
         Answer::Nobody => (
             CallOutcome::Unanswered,
             format!(
-                "Permission denied by user: nobody can be asked, and this call needs approval \
-                 ({})",
+                "Permission denied: this call needs approval ({}), and nobody can be asked; allow \
+                 it by a rule or pass `--yes`",
                 why(&ruling)
             ),
         ),
@@ -228,7 +230,7 @@ async fn tell_kept(journal: &mut Journal, kept: &Kept, answer: &Answer) -> Resul
         Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => return Ok(()),
     };
     let text = if kept.rules.is_empty() {
-        "calls like this one are asked about every time".to_owned()
+        "this answer cannot be remembered; it counts once".to_owned()
     } else {
         format!("allowed {span}: {}", kept.rules.join("; "))
     };
