@@ -284,7 +284,6 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
     let all = tools::all(tools::Settings {
         root: root.to_owned(),
         home: world.environment.home.clone(),
-        temp: Some(world.environment.temp.clone()),
         allowed_paths: config.sandbox.allowed_paths.clone(),
         own_paths: config
             .tools
@@ -295,6 +294,7 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
             .collect(),
         readable_paths: permissions::readable(world),
         skills,
+        single_hosts: sandbox(world).is_ok_and(|it| it.enforces().single_hosts),
         jobs: Arc::clone(world.jobs()),
     });
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()

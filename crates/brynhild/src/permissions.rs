@@ -37,7 +37,6 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
         workspace: root.to_owned(),
         home: world.environment.home.clone(),
         allowed_paths: world.config().sandbox.allowed_paths.clone(),
-        scratch_paths: scratch(world),
         readable_paths: readable(world),
         protected_paths: world.loaded.config_dir.iter().cloned().collect(),
         rules,
@@ -104,11 +103,6 @@ impl Policy for Keeper {
         };
         Kept { rules, problem: written.err() }
     }
-}
-
-/// The scratch space that tools for files have; commands have one of their own.
-fn scratch(world: &World) -> Vec<PathBuf> {
-    vec![PathBuf::from("/tmp"), world.environment.temp.clone()]
 }
 
 /// Returns true if the sandbox keeps processes from the files that rules deny.

@@ -238,6 +238,8 @@ pub struct Enforcement {
     pub confined: bool,
     /// Deny rules for files hold for every process.
     pub file_rules: bool,
+    /// A process can be granted single hosts.
+    pub single_hosts: bool,
 }
 
 /// Starts processes.

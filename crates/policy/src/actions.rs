@@ -159,7 +159,7 @@ fn write(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     let path = &paths::normalize(path);
     let subject = path.display().to_string();
     let mut steps = call.file_rules(Touch::Write, path);
-    if let Some(why) = call.file_places.denial(path) {
+    if let Some(why) = call.places.denial(path) {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
     steps.push(match call.may_write(path) {

@@ -17,10 +17,8 @@ pub(crate) struct Call<'a> {
     pub(crate) tool: &'a ToolSpec,
     pub(crate) settings: &'a ToolSettings,
     pub(crate) mode: Mode,
-    /// The places of commands.
+    /// The places of files.
     pub(crate) places: &'a Places,
-    /// The places of file tools: scratch directories count as the workspace.
-    pub(crate) file_places: &'a Places,
     /// All rules for the tool, by scope.
     pub(crate) rules: Vec<&'a Rule>,
     /// Rules for other tools, some of which forbid the work of this one too.
@@ -105,13 +103,13 @@ impl<'a> Call<'a> {
 
     /// Answers whether a file may be written, by allow rules and its place.
     pub(crate) fn may_write(&self, path: &Path) -> Access {
-        let is_protected = self.file_places.protected_name(path).is_some();
+        let is_protected = self.places.protected_name(path).is_some();
         // A rule for all files does not mean the protected ones.
         let names = |pattern: &PathPattern| !is_protected || protected(pattern.as_str()).is_some();
         if let Some(granted) = self.granted(Touch::Write, path, names) {
             return granted;
         }
-        match self.file_places.place(path) {
+        match self.places.place(path) {
             _ if is_protected => {
                 Access::Doubtful(Kind::Leave, "protected: other programs run or obey it")
             }
@@ -138,7 +136,7 @@ impl<'a> Call<'a> {
         let normal = normalize(path);
         let allowed = self.settings.allowed_paths.iter();
         let root = allowed.filter(|root| normal.starts_with(root)).max()?;
-        let is_named = self.file_places.protected_name(path).is_none() || protected(root).is_some();
+        let is_named = self.places.protected_name(path).is_none() || protected(root).is_some();
         is_named.then(|| Access::Granted {
             why: format!("`{}` is allowed for this tool", root.display()),
             origin: format!("tools.{}.allowed_paths", self.tool.name),
@@ -166,7 +164,7 @@ impl<'a> Call<'a> {
 
     /// The root of the place that a file lies in, if it is the workspace or allowed like it.
     pub(crate) fn root_of(&self, path: &Path) -> Option<&'a PathBuf> {
-        let places = self.file_places;
+        let places = self.places;
         let mut roots = std::iter::once(&places.workspace).chain(&places.allowed);
         roots.find(|root| path.starts_with(root))
     }

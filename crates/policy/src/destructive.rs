@@ -36,7 +36,7 @@ pub(crate) fn judge(
     }
 }
 
-/// Recursive removal of the root, the home directory or the workspace.
+/// Recursive removal of the root, the home directory, the workspace or a git repository.
 fn removal(args: &[Word], dirs: &[PathBuf], places: &Places) -> Option<(Decision, String)> {
     let is_recursive = |word: &Word| {
         let letters = word.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
@@ -69,6 +69,8 @@ fn target(word: &Word, dirs: &[PathBuf], places: &Places) -> Option<(Decision, S
             "the home directory"
         } else if places.workspace.starts_with(&path) {
             "the workspace"
+        } else if path.ends_with(".git") || path.ends_with(".git/objects") {
+            "the git repository"
         } else {
             return None;
         };
@@ -76,7 +78,8 @@ fn target(word: &Word, dirs: &[PathBuf], places: &Places) -> Option<(Decision, S
     })?;
     // The files of the workspace can be restored; its directory cannot.
     let is_restorable = is_all && path == places.workspace;
-    let decision = if is_restorable { Decision::Ask } else { Decision::Deny };
+    let is_asked = is_restorable || what == "the git repository";
+    let decision = if is_asked { Decision::Ask } else { Decision::Deny };
     Some((decision, format!("removes {what}")))
 }
 
@@ -140,6 +143,8 @@ mod tests {
             "rm -rf .",
             "rm -fr /w",
             "rm -rf ..",
+            "rm -rf $PWD",
+            "rm -rf \"$(pwd)\"",
             "rm -rf /home",
             "rm -rf /*",
             "rm -rf ~/*",
@@ -174,6 +179,8 @@ mod tests {
             "mkfs /dev/sda",
             "shutdown -h now",
             "rm -rf *",
+            "rm -rf .git",
+            "rm -r sub/.git/objects",
             "nice git push --force",
             "bash -c 'git push --force'",
         ] {

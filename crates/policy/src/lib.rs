@@ -51,9 +51,6 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// Places outside the workspace that are treated like it.
     pub allowed_paths: Vec<PathBuf>,
-    /// Places that tools for files write like the workspace and commands do not: they have a
-    /// scratch space of their own there. To read there is to read outside the workspace.
-    pub scratch_paths: Vec<PathBuf>,
     /// Places outside the workspace that may be read.
     pub readable_paths: Vec<PathBuf>,
     /// Places that are never written: the program's own configuration and state.
@@ -101,7 +98,6 @@ pub struct Judge {
     settings: Settings,
     places: Places,
     /// The places of tools that work on files.
-    file_places: Places,
     session: RwLock<Session>,
 }
 
@@ -126,10 +122,7 @@ pub fn policy(mut settings: Settings) -> Judge {
         allowed: clean(&settings.allowed_paths),
         protected: clean(&settings.protected_paths),
     };
-    let scratch: Vec<PathBuf> = clean(&settings.scratch_paths);
-    let file_places =
-        Places { allowed: [places.allowed.clone(), scratch].concat(), ..places.clone() };
-    Judge { settings, places, file_places, session: RwLock::default() }
+    Judge { settings, places, session: RwLock::default() }
 }
 
 impl Judge {
@@ -218,7 +211,6 @@ impl Judge {
             settings: self.settings.tools.get(&tool.name).unwrap_or(&USUAL),
             mode: session.mode,
             places: &self.places,
-            file_places: &self.file_places,
             rules: rules().filter(|rule| rule.concerns(tool)).collect(),
             other_rules: rules().filter(|rule| !rule.concerns(tool)).collect(),
             shell: self.settings.tools.get("Bash").filter(|_| !is_shell),

@@ -42,7 +42,7 @@ pub(crate) fn view(call: &Call<'_>) -> View {
         })
     };
     let filter = Filter {
-        places: call.file_places.clone(),
+        places: call.places.clone(),
         strict: patterns(Decision::Deny).chain(patterns(Decision::Ask)).collect(),
         open: patterns(Decision::Allow).map(|(_, pattern)| pattern).collect(),
         allowed: call.settings.allowed_paths.clone(),

@@ -181,6 +181,7 @@ impl Sandbox for Ladder {
         Enforcement {
             confined: rung.is_some(),
             file_rules: matches!(rung, Some(Rung::Bubblewrap | Rung::Seatbelt)),
+            single_hosts: !matches!(rung, Some(Rung::Landlock | Rung::Seatbelt)),
         }
     }
 

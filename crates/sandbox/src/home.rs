@@ -26,9 +26,7 @@ pub(crate) fn settle(directory: &Path, env: &mut BTreeMap<String, String>) {
 }
 
 fn fill(from: &Path, to: &Path) -> io::Result<()> {
-    if !to.is_dir() {
-        fs::create_dir_all(to)?;
-    }
+    fs::create_dir_all(to)?;
     // What the confinement does not show is not missed.
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());

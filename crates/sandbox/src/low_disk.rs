@@ -27,11 +27,8 @@ impl Watch {
     /// Watches the disks that a process can write to, and calls `kill` once when one is nearly full.
     /// Needs a runtime.
     pub(crate) fn new(after: &Cleanup, kill: impl FnOnce() + Send + 'static) -> Option<Self> {
-        let watched: Vec<(PathBuf, u64)> = after
-            .disks
-            .iter()
-            .filter_map(|directory| Some((directory.clone(), floor(free(directory)?))))
-            .collect();
+        let watch = |path: &PathBuf| Some((path.clone(), floor(free(path)?)));
+        let watched: Vec<(PathBuf, u64)> = after.disks.iter().filter_map(watch).collect();
         if watched.is_empty() {
             return None;
         }
@@ -39,9 +36,7 @@ impl Watch {
         let task = tokio::spawn(async move {
             let why = loop {
                 tokio::time::sleep(INTERVAL).await;
-                let is_low = |(directory, floor): &&(PathBuf, u64)| {
-                    free(directory).is_some_and(|free| free < *floor)
-                };
+                let is_low = |it: &&(PathBuf, u64)| free(&it.0).is_some_and(|free| free < it.1);
                 if let Some((directory, _)) = watched.iter().find(is_low) {
                     break format!("the disk of {} is nearly full", directory.display());
                 }

@@ -132,8 +132,7 @@ impl Mirror {
             known.insert(name, number);
             let count = self.known.values().map(BTreeMap::len).sum::<usize>() + known.len();
             if count > MOST {
-                let words =
-                    format!("more than {MOST} files lie beside them; move them to a directory");
+                let words = format!("more than {MOST} files are beside them; move them away");
                 return Err(io::Error::other(words));
             }
         }

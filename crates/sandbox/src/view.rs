@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use contract::text::normalize;
+use files::path::normalize;
 
 use crate::led::Writable;
 use crate::tokens;

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::jobs::{Jobs, Started};
-use crate::{arguments, describe};
+use crate::{Settings, arguments, describe};
 use capture::Capture;
 use pump::{Bounds, End, Streams};
 
@@ -69,12 +69,13 @@ pub(crate) struct Bash {
     spec: ToolSpec,
     root: PathBuf,
     jobs: Arc<Jobs>,
+    single_hosts: bool,
     max_printed: u64,
 }
 
 impl Bash {
-    /// Makes the tool for commands that run in `root`, in the background as one of `jobs`.
-    pub(crate) fn new(root: PathBuf, jobs: Arc<Jobs>) -> Self {
+    /// Makes the tool for commands that run in the project's directory.
+    pub(crate) fn new(settings: &Settings) -> Self {
         let mut schema = json!({
             "type": "object",
             "properties": {
@@ -94,8 +95,9 @@ impl Bash {
         let words = include_str!("bash.md");
         Self {
             spec: describe::spec("Bash", words, "shell", Risk::HighImpact, schema),
-            root,
-            jobs,
+            root: settings.root.clone(),
+            jobs: Arc::clone(&settings.jobs),
+            single_hosts: settings.single_hosts,
             max_printed: MAX_PRINTED,
         }
     }
@@ -110,6 +112,11 @@ impl Tool for Bash {
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
         let hosts = needs::hosts(&args.network)?;
+        if !self.single_hosts && hosts.iter().any(|host| host != needs::ANY_HOST) {
+            let message =
+                "the sandbox of this machine cannot allow single hosts; use `network: true`";
+            return Err(ToolError::Input(message.to_owned()));
+        }
         let outside = args.outside.then_some(args.command.as_str());
         let run = Action::Run { command: args.command.clone(), cwd: self.root.clone() };
         Ok(std::iter::once(run).chain(needs::actions(hosts, outside)).collect())
@@ -165,7 +172,8 @@ impl Bash {
         let text = text(streams).await;
         output.facts.extend(text.facts());
         let complaints = if output.success { text.errors() } else { text.whole.as_str() };
-        let hint = hint(&args, context, &refused, complaints)?;
+        let is_failed = !output.success && matches!(end, End::Exited(Exit::Code(_)));
+        let hint = hint(&args, context, &refused, (complaints, is_failed))?;
         output.output = text.whole;
         append(&mut output, hint);
         Ok(output)
@@ -195,7 +203,8 @@ impl Bash {
             output.output.push_str(&printed);
         }
         if let Some(ended) = ended {
-            append(&mut output, hint(&args, context, &ended.refused, &printed)?);
+            let printed = (printed.as_str(), !ended.is_success);
+            append(&mut output, hint(&args, context, &ended.refused, printed)?);
         }
         Ok(output)
     }
@@ -206,11 +215,12 @@ fn hint(
     args: &Args,
     context: &ToolContext,
     refused: &[Blocked],
-    text: &str,
+    (text, is_failed): (&str, bool),
 ) -> Result<Option<String>, ToolError> {
-    let requested = needs::hosts(&args.network)?;
+    let requested = &needs::hosts(&args.network)?;
     let profile = &context.confinement.profile;
-    Ok(blocked::hint(&blocked::Outcome { profile, requested: &requested, refused, text }))
+    let failed = is_failed.then_some(args.command.as_str());
+    Ok(blocked::hint(&blocked::Outcome { profile, requested, refused, text, failed }))
 }
 
 /// Ends a result with a line.

@@ -58,6 +58,12 @@ impl Project {
         self.paths.root().join(name)
     }
 
+    /// The settings of tools in it, with these background commands.
+    pub(crate) fn settings(&self, jobs: Arc<crate::jobs::Jobs>) -> Settings {
+        let root = self.paths.root().to_owned();
+        Settings { root, single_hosts: true, jobs, ..Settings::default() }
+    }
+
     /// The directory that output spills into.
     pub(crate) fn spill(&self) -> PathBuf {
         self.directory.path().join("spilled/session")

@@ -44,8 +44,6 @@ pub struct Settings {
     pub root: PathBuf,
     /// The user's home directory, which `~` stands for and which is closed to the tools.
     pub home: Option<PathBuf>,
-    /// The system's directory for temporary files, writable beside `/tmp`.
-    pub temp: Option<PathBuf>,
     /// Further directories that may be read and written.
     pub allowed_paths: Vec<PathBuf>,
     /// Further directories that a single tool may read and write, by its name.
@@ -54,6 +52,8 @@ pub struct Settings {
     pub readable_paths: Vec<PathBuf>,
     /// What `LearnSkill` can teach.
     pub skills: Vec<Skill>,
+    /// True if the sandbox can grant single hosts to a command.
+    pub single_hosts: bool,
     /// The background commands of the session.
     pub jobs: Arc<jobs::Jobs>,
 }
@@ -75,7 +75,7 @@ pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
     };
     let seen = Arc::new(seen::Seen::default());
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(bash::Bash::new(settings.root.clone(), Arc::clone(&settings.jobs))),
+        Arc::new(bash::Bash::new(&settings)),
         Arc::new(jobs::JobsTool::new(Arc::clone(&settings.jobs))),
         Arc::new(read::Read::new(paths("Read"), Arc::clone(&seen))),
         Arc::new(write::Write::new(paths("Write"), Arc::clone(&seen))),

@@ -108,7 +108,7 @@ fn network(configured: &Network, actions: &[Action]) -> Network {
     let mut hosts = match configured {
         Network::Host => return Network::Host,
         Network::Hosts(hosts) => hosts.clone(),
-        Network::None => Hosts { names: Vec::new(), key: "`network` of the call".to_owned() },
+        Network::None => Hosts { names: Vec::new(), key: "network".to_owned() },
     };
     for host in connected {
         if host == ANY_HOST {

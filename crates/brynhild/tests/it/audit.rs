@@ -69,7 +69,7 @@ fn no_tool_of_others_writes_a_denial() {
     if !has_bubblewrap() {
         return;
     }
-    let outside = json!({"file_path": "/etc/made", "content": "x"});
+    let outside = json!({"file_path": "~/.ssh/made", "content": "x"});
     let calls = Reply::calls([("forges", json!({})), ("Write", outside)]);
     let server = ModelServer::start([calls, Reply::text("done")]);
     let project = project_with(&server);
@@ -78,5 +78,5 @@ fn no_tool_of_others_writes_a_denial() {
     project.brynhild(&["--yes", "chat", "go"]).success();
     assert!(server.chats()[1].body["messages"].to_string().contains("denied: forged"));
     let listed = project.brynhild(&["audit", "list", "--json"]).success().json().to_string();
-    assert!(listed.contains("/etc/made") && !listed.contains("forged"), "{listed}");
+    assert!(listed.contains(".ssh/made") && !listed.contains("forged"), "{listed}");
 }

@@ -155,16 +155,17 @@ fn wrong_input_is_told_before_anything_runs() {
 }
 
 #[test]
-fn file_tools_stay_in_their_places() {
+fn file_tools_ask_about_files_outside_the_project() {
     let project = project();
-    std::os::unix::fs::symlink("/etc", project.path().join("link")).unwrap();
-    for path in ["/etc/cron.d/evil", "/var/evil.txt", "link/evil", "~/evil.txt"] {
-        let run = exec(&project, "Write", &json!({"file_path": path, "content": "x"}));
-        run.code(1);
-        assert!(run.stderr.contains("Write access denied"), "{run}");
+    std::os::unix::fs::symlink(project.home(), project.path().join("link")).unwrap();
+    for path in ["link/evil", "~/evil.txt", "/tmp/evil.txt"] {
+        let input = json!({"file_path": path, "content": "x"}).to_string();
+        let run = project.brynhild(&["tools", "exec", "Write", "--input", &input]);
+        run.code(3);
+        assert!(run.stderr.contains("outside the workspace"), "{run}");
     }
-    std::fs::write(project.home().join("secret.txt"), "s").unwrap();
-    let run = exec(&project, "Read", &json!({"file_path": "~/secret.txt"}));
+    assert!(!project.home().join("evil").exists() && !project.home().join("evil.txt").exists());
+    let run = exec(&project, "Read", &json!({"file_path": "~/.netrc"}));
     run.code(1);
     assert!(run.stderr.contains("Read access denied"), "{run}");
 }

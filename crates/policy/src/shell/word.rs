@@ -182,17 +182,20 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `$HOME`; any other variable or substitution ends the word.
+    /// Reads `$HOME` and a leading `$PWD`; any other variable or substitution ends the word.
     fn expansion(&mut self) {
         let rest = self.rest();
         let after = rest.chars().nth(1);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        for home in ["${HOME}", "$HOME"] {
-            if let (Some(tail), Some(path)) = (rest.strip_prefix(home), self.home)
-                && (home.ends_with('}') || !tail.starts_with(is_name))
+        let cwd = self.word.text.is_empty().then_some(Path::new("."));
+        let (home, places) = (self.home, ["${HOME}", "$HOME", "${PWD}", "$PWD", "$(pwd)"]);
+        for name in places {
+            let path = if name.contains("HOME") { home } else { cwd };
+            if let (Some(tail), Some(path)) = (rest.strip_prefix(name), path)
+                && (name.ends_with(['}', ')']) || !tail.starts_with(is_name))
             {
                 self.word.text.push_str(&path.to_string_lossy());
-                self.at += home.len();
+                self.at += name.len();
                 return self.odd("a variable");
             }
         }

@@ -1,6 +1,7 @@
 //! Recognizes in the result of a command what the sandbox blocked, and names the call that would
 //! request it. Pure: it reads the output and asks nothing of the system.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use contract::policy::Access;
@@ -39,6 +40,15 @@ const REFUSED: [&str; 4] =
 const DOCKER: [&str; 3] =
     ["Cannot connect to the Docker daemon", "docker.sock", "failed to connect to the docker API"];
 
+/// Errors of `ssh`, which needs the keys in the home directory.
+const SSH: [&str; 2] = ["ssh: Could not resolve hostname ", "ssh: connect to host "];
+/// Programs that look at processes or sockets of the host, with an error or a result that shows
+/// that the sandbox has none.
+const HOST_PROGRAMS: [&str; 8] =
+    ["kill", "pkill", "killall", "lsof", "ss", "netstat", "systemctl", "journalctl"];
+/// Sockets of database servers.
+const SOCKETS: [&str; 2] = [".s.PGSQL", "mysqld.sock"];
+
 /// Words of errors about a file that could not be written.
 const WRITING: [&str; 8] =
     ["create", "touch", "remove", "writing", "write", "mkdir", "move", "overwrite"];
@@ -53,6 +63,8 @@ pub(super) struct Outcome<'a> {
     pub(super) refused: &'a [Blocked],
     /// Standard error, or all output of a command that failed.
     pub(super) text: &'a str,
+    /// The command, if it failed.
+    pub(super) failed: Option<&'a str>,
 }
 
 /// One line that names what was blocked and the call that requests it; none if nothing was.
@@ -60,9 +72,9 @@ pub(super) fn hint(outcome: &Outcome<'_>) -> Option<String> {
     if outcome.profile.access == Access::Host {
         return None;
     }
-    let hosts = hosts(outcome);
+    let (hosts, direct) = hosts(outcome);
     let outside = outside(outcome);
-    let mut named = [hosts.as_slice(), &outside].concat();
+    let mut named = [hosts.as_slice(), &direct, &outside].concat();
     if named.is_empty() {
         return None;
     }
@@ -71,7 +83,9 @@ pub(super) fn hint(outcome: &Outcome<'_>) -> Option<String> {
         named.push("more".to_owned());
     }
     let mut call = Map::new();
-    if outside.is_empty() {
+    if !direct.is_empty() && outside.is_empty() {
+        call.insert("network".to_owned(), json!(true));
+    } else if outside.is_empty() {
         let known = outcome.requested.iter().filter(|host| !hosts.contains(host));
         call.insert("network".to_owned(), known.chain(&hosts).cloned().collect());
     } else {
@@ -91,10 +105,11 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text[start..].lines()
 }
 
-/// The hosts that the command could not reach.
-fn hosts(outcome: &Outcome<'_>) -> Vec<String> {
+/// The hosts that the command could not reach, and the connections to granted hosts that a program
+/// tried without the proxy.
+fn hosts(outcome: &Outcome<'_>) -> (Vec<String>, Vec<String>) {
     let granted: &[String] = match &outcome.profile.network {
-        Network::Host => return Vec::new(),
+        Network::Host => return (Vec::new(), Vec::new()),
         Network::Hosts(hosts) => &hosts.names,
         Network::None => &[],
     };
@@ -105,21 +120,28 @@ fn hosts(outcome: &Outcome<'_>) -> Vec<String> {
         Blocked::Host(host, port) => Some(format!("{}:{port}", host.to_lowercase())),
         Blocked::Write(_) => None,
     });
-    let is_off = outcome.profile.network == Network::None;
-    let named = lines(outcome.text).filter_map(|line| unresolved(line, is_off));
-    let mut hosts: Vec<String> = Vec::new();
+    let is_ssh = |line: &&str| SSH.iter().any(|error| line.contains(error));
+    let named = lines(outcome.text).filter(|line| !is_ssh(line)).filter_map(unresolved);
+    let (mut hosts, mut direct) = (Vec::new(), Vec::new());
     for host in refused.chain(named) {
-        if !granted.contains(&host) && !hosts.contains(&host) {
+        let name = |granted: &String| granted.split(':').next() == Some(host.as_str());
+        if granted.contains(&host) || granted.iter().any(name) {
+            direct.push(format!("a connection to {host} without the proxy"));
+        } else {
             hosts.push(host);
         }
     }
-    hosts
+    for list in [&mut hosts, &mut direct] {
+        let mut seen = HashSet::new();
+        list.retain(|it: &String| seen.insert(it.clone()));
+    }
+    (hosts, direct)
 }
 
 /// The host that a line of output says could not be reached.
-fn unresolved(line: &str, is_off: bool) -> Option<String> {
+fn unresolved(line: &str) -> Option<String> {
     let contains_any = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    if is_off && contains_any(&REFUSED) && contains_any(&LOCAL) {
+    if contains_any(&REFUSED) && contains_any(&LOCAL) {
         return Some("localhost".to_owned());
     }
     let named = RESOLVER_ERRORS.iter().find_map(|error| {
@@ -153,6 +175,20 @@ fn outside(outcome: &Outcome<'_>) -> Vec<String> {
     if lines(outcome.text).any(|line| DOCKER.iter().any(|error| line.contains(error))) {
         named.push("the Docker socket".to_owned());
     }
+    if lines(outcome.text).any(|line| SSH.iter().any(|error| line.contains(error))) {
+        named.push("ssh, whose keys are hidden".to_owned());
+    }
+    if lines(outcome.text).any(|line| SOCKETS.iter().any(|socket| line.contains(socket))) {
+        named.push("a socket of the host".to_owned());
+    }
+    let is_missing = outcome.text.contains("not found");
+    let first = outcome
+        .failed
+        .filter(|_| !is_missing)
+        .and_then(|command| command.split_whitespace().next());
+    if let Some(program) = first.filter(|it| named.is_empty() && HOST_PROGRAMS.contains(it)) {
+        named.push(format!("`{program}` from processes and sockets of the host"));
+    }
     if profile.access == Access::ReadOnly {
         return named;
     }
@@ -172,7 +208,10 @@ fn outside(outcome: &Outcome<'_>) -> Vec<String> {
 
 /// The file that a line of output says could not be written because of the sandbox.
 fn unwritable(line: &str, profile: &Profile) -> Option<PathBuf> {
-    let is_mount = line.contains("Read-only file system");
+    let is_mount = line.contains("Read-only file system")
+        // Git cannot rename a file onto a mount.
+        || (line.contains(".git/config") && line.contains("Device or resource busy"))
+        || line.contains("could not write config file");
     let is_write = WRITING.iter().any(|word| line.contains(word));
     let is_denied = is_write && line.contains("Permission denied");
     if !is_mount && !is_denied {
@@ -192,8 +231,11 @@ fn is_protected(below: &Path) -> bool {
 /// The path in an error such as `touch: cannot touch '/etc/x': Read-only file system`.
 fn named_path(line: &str) -> Option<&str> {
     let quoted = line.split(['\'', '"', '`', '‘', '’']).nth(1).filter(|it| is_path(it));
+    // `/bin/bash: line 1: .git: Read-only file system`
+    let before = line.split(": Read-only").next().and_then(|it| it.rsplit(": ").next());
     let words = || line.split_whitespace().map(|word| word.trim_end_matches(':'));
-    quoted.or_else(|| words().rfind(|word| is_path(word)))
+    let bare = before.filter(|it| it.len() < line.len() && !it.contains(' ') && !it.is_empty());
+    quoted.or(bare).or_else(|| words().rfind(|word| is_path(word)))
 }
 
 fn is_path(text: &str) -> bool {

@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::{self, Project};
 
 fn tool(project: &Project) -> Bash {
-    Bash::new(project.paths.root().to_owned(), Arc::default())
+    Bash::new(&project.settings(Arc::default()))
 }
 
 async fn bash(command: &str) -> ToolOutput {

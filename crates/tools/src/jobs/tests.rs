@@ -16,7 +16,7 @@ struct Session {
 impl Session {
     fn new() -> Self {
         let (project, jobs) = (Project::new(), Arc::<Jobs>::default());
-        let bash = Bash::new(project.paths.root().to_owned(), Arc::clone(&jobs));
+        let bash = Bash::new(&project.settings(Arc::clone(&jobs)));
         let tool = JobsTool::new(Arc::clone(&jobs));
         Self { project, jobs, bash, tool }
     }

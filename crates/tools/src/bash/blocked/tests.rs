@@ -25,7 +25,7 @@ fn hint_for(text: &str) -> Option<String> {
 }
 
 fn hint_in(profile: &Profile, text: &str) -> Option<String> {
-    hint(&Outcome { profile, requested: &[], refused: &[], text })
+    hint(&Outcome { profile, requested: &[], refused: &[], text, failed: None })
 }
 
 /// The text between `blocked` and the colon.
@@ -43,7 +43,6 @@ fn resolver_errors_name_the_host() {
         "npm error request failed, reason: getaddrinfo ENOTFOUND a.example",
         "Error: getaddrinfo EAI_AGAIN a.example a.example:443",
         "wget: unable to resolve host address 'a.example'",
-        "ssh: Could not resolve hostname a.example: Temporary failure in name resolution",
         "psql: error: could not translate host name \"a.example\" to address",
         "HTTPSConnectionPool(host='a.example', port=443): Temporary failure in name resolution",
         "ping: a.example: Temporary failure in name resolution",
@@ -92,8 +91,6 @@ fn nothing_blocked_gives_no_hint() {
     let text = "Could not resolve host: a.example";
     assert_eq!(hint_in(&profile(Network::Host, Access::Workspace), text), None);
     assert_eq!(hint_in(&profile(Network::None, Access::Host), text), None);
-    let granted = Hosts { names: vec!["a.example".to_owned()], key: String::new() };
-    assert_eq!(hint_in(&profile(Network::Hosts(granted), Access::Workspace), text), None);
     let text = "touch: cannot touch '/w/x': Read-only file system";
     assert_eq!(hint_in(&profile(Network::None, Access::ReadOnly), text), None);
 }
@@ -105,15 +102,62 @@ fn refused_requests_join_those_of_the_call() {
     let refused =
         [Blocked::Host("B.example".to_owned(), 443), Blocked::Host("b.example".to_owned(), 8443)];
     let requested = ["a.example".to_owned()];
-    let hint =
-        hint(&Outcome { profile: &profile, requested: &requested, refused: &refused, text: "" });
+    let hint = hint(&Outcome {
+        profile: &profile,
+        requested: &requested,
+        refused: &refused,
+        text: "",
+        failed: None,
+    });
     assert_eq!(
         hint.unwrap(),
         "The sandbox blocked b.example, b.example:8443: call Bash again with \
          {\"network\":[\"a.example\",\"b.example\",\"b.example:8443\"],\"reason\":\"…\"}"
     );
     let write = [Blocked::Write(PathBuf::from("/w/.git/hooks/x"))];
-    let hint =
-        super::hint(&Outcome { profile: &profile, requested: &[], refused: &write, text: "" });
+    let hint = super::hint(&Outcome {
+        profile: &profile,
+        requested: &[],
+        refused: &write,
+        text: "",
+        failed: None,
+    });
     assert!(hint.unwrap().starts_with("The sandbox blocked writing /w/.git/hooks/x: "));
+}
+
+#[test]
+fn programs_that_need_the_host_are_named() {
+    let profile = profile(Network::None, Access::Workspace);
+    let failed = |command, text| {
+        let failed = Some(command);
+        hint(&Outcome { profile: &profile, requested: &[], refused: &[], text, failed })
+    };
+    for (command, text) in [
+        ("kill 1234", "bash: line 1: kill: (1234) - No such process"),
+        ("lsof -i :3000", ""),
+        ("git push", "ssh: Could not resolve hostname a.example: Name or service not known"),
+        ("psql", "psql: error: connection to server on socket \"/run/.s.PGSQL.5432\" failed"),
+    ] {
+        let hint = failed(command, text).unwrap_or_else(|| panic!("no hint for {command}"));
+        assert!(hint.contains(r#""outside":true"#), "{hint}");
+    }
+    assert_eq!(failed("lsof", "bash: lsof: command not found"), None);
+    assert_eq!(failed("make", "make: *** Error 1"), None);
+}
+
+#[test]
+fn connections_past_the_proxy_need_any_host() {
+    let hosts = Hosts { names: vec!["localhost:5432".into()], key: "network".into() };
+    let profile = profile(Network::Hosts(hosts), Access::Workspace);
+    let text = "connect to localhost port 5432: Connection refused";
+    let hint = hint_in(&profile, text).unwrap();
+    assert!(hint.contains("a connection to localhost without the proxy"), "{hint}");
+    assert!(hint.contains(r#""network":true"#), "{hint}");
+}
+
+#[test]
+fn a_file_without_a_slash_and_the_config_of_git_are_named() {
+    assert_eq!(named("/bin/bash: line 1: .git: Read-only file system"), "writing /w/.git");
+    let busy = "error: could not write config file .git/config: Device or resource busy";
+    assert_eq!(named(busy), "writing /w/.git/config");
 }
