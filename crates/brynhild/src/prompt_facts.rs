@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use contract::policy::Mode;
 use contract::sandbox::Network;
 use contract::tool::ToolSpec;
 
@@ -50,18 +51,21 @@ fn limits(world: &World, root: &Path) -> String {
     let profile = assemble::command_profile(world, root);
     let further = profile.write.iter().map(|path| format!(", {}", path.display()));
     let further: String = further.collect();
+    let writable = match world.mode() {
+        Mode::ReadOnly => "/tmp".to_owned(),
+        Mode::Ask | Mode::Normal | Mode::Yolo => format!("{}, /tmp{further}", root.display()),
+    };
     let hosts = match profile.network {
         Network::None => "no host".to_owned(),
         Network::Hosts(hosts) => hosts.names.join(", "),
         Network::Host => "any host".to_owned(),
     };
     format!(
-        "\n- Commands run in a sandbox. They can write in {}, /tmp{further} and nowhere else.\n\
+        "\n- Commands run in a sandbox. They can write in {writable} and nowhere else.\n\
          - Commands reach {hosts} unless their call requests more.\n\
          - The user's home directory and the processes of the host are hidden from commands.\n\
          - To request more, call Bash with `network` (a list of hosts) or `outside: true`, and a \
-         `reason`. The user may be asked.",
-        root.display()
+         `reason`. The user may be asked."
     )
 }
 

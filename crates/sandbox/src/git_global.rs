@@ -39,7 +39,7 @@ pub struct GitGlobal {
     pub directory: PathBuf,
     /// The environment variables.
     pub env: BTreeMap<String, String>,
-    /// True if the user's commits are signed.
+    /// True if the user or the repository has commits signed.
     pub signs_commits: bool,
 }
 
@@ -65,7 +65,11 @@ pub fn git_global(
     let is = |section: &str, key: &str| {
         reader.found.iter().rev().find(|(it, _)| it.is(section, key)).cloned()
     };
-    let signs_commits = is("commit", "gpgsign").is_some_and(|(it, _)| it.is_true());
+    let own = writable.first().map(|it| contents::file(&it.join(".git/config"), MAX_BYTES).known());
+    let own = own.flatten().and_then(|text| settings(&text)).unwrap_or_default();
+    let own = own.into_iter().rfind(|it| it.is("commit", "gpgsign"));
+    let signing = own.or_else(|| is("commit", "gpgsign").map(|(it, _)| it));
+    let signs_commits = signing.is_some_and(|it| it.is_true());
     let excludes = is("core", "excludesfile").and_then(|(it, base)| reader.path(&it, &base));
     let excludes = excludes.or_else(|| usual("ignore")).and_then(|file| reader.read(&file));
     // Other projects may get other settings.

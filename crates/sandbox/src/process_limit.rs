@@ -13,7 +13,7 @@ pub(crate) fn describe(rung: Rung) -> Result<&'static str, &'static str> {
     if !rustix::process::geteuid().is_root() {
         Ok("the number of processes is bounded by the limit of the user")
     } else if rung == Rung::Bubblewrap && has_own_numbers() {
-        Ok("the number of processes is bounded by the highest process number")
+        Ok("only the system's highest process number limits the number of processes")
     } else {
         Err("the number of processes of root is not bounded")
     }
