@@ -54,7 +54,12 @@ fn in_a_chat_the_model_is_told_and_the_run_goes_on() {
     assert_eq!(run.stdout, "I could not.\n");
     assert!(run.stderr.contains("`--yes`"), "{run}");
     let result = last_result(&server);
-    assert!(result["content"].as_str().unwrap().starts_with("Permission denied by user"));
+    assert!(
+        result["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Permission denied: this call needs approval")
+    );
     assert!(!project.path().join("made").exists());
 }
 

@@ -195,6 +195,6 @@ fn a_permission_that_nobody_can_give_is_told_to_the_model_and_by_the_exit_code()
     run.code(3);
     assert_eq!(run.stdout, "then not\n");
     let result = &last_results(&server.chats()[1])[0];
-    assert!(result.starts_with("Permission denied by user"), "{result}");
+    assert!(result.starts_with("Permission denied: this call needs approval"), "{result}");
     assert!(!project.path().join("made").exists());
 }

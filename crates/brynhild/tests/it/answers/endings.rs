@@ -29,7 +29,7 @@ fn a_permission_that_nobody_can_give_is_3() {
     assert!(run.stderr.contains("--yes"), "{run}");
     assert!(!project.path().join("made.txt").exists());
     let told = server.chats()[1].text.clone();
-    assert!(told.contains("Permission denied by user"), "{told}");
+    assert!(told.contains("Permission denied: this call needs approval"), "{told}");
 }
 
 #[test]
