@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use files::git::GitDirectories;
 use files::path::normalize;
 
 use crate::contents;
@@ -35,9 +36,9 @@ pub(crate) fn named_by(file: &Path) -> Option<PathBuf> {
     Some(normalize(&file.parent()?.join(target)))
 }
 
-/// The common git directory of a linked worktree or submodule that lies outside of `workspace`, if
-/// it names the workspace in turn: a hostile `.git` file grants only its own repository.
-pub(crate) fn outside(workspace: &Path) -> Option<PathBuf> {
+/// The git directories of a linked worktree or submodule that lie outside of `workspace`, if they
+/// name the workspace in turn: a hostile `.git` file grants only its own repository.
+pub fn linked_git_directories(workspace: &Path) -> Option<GitDirectories> {
     let file = workspace.join(".git");
     if !fs::symlink_metadata(&file).ok()?.is_file() {
         return None;
@@ -51,12 +52,14 @@ pub(crate) fn outside(workspace: &Path) -> Option<PathBuf> {
         let common = path_in(&directory.join("commondir"), b"")?;
         let common = fs::canonicalize(directory.join(common)).ok()?;
         let is_inside = directory.starts_with(common.join("worktrees"));
-        return (is_inside && is_git_directory(&common)).then_some(common);
+        let is_plain = is_inside && is_git_directory(&common);
+        return is_plain.then_some(GitDirectories { own: directory, common });
     }
     let settings = config(&directory)?;
     let worktree = settings.iter().rev().find(|setting| setting.is("core", "worktree"))?;
     let named = fs::canonicalize(directory.join(worktree.path())).ok()?;
-    (named == workspace && is_git_directory(&directory)).then_some(directory)
+    let is_plain = named == workspace && is_git_directory(&directory);
+    is_plain.then(|| GitDirectories::single(&directory))
 }
 
 /// Paths below `tree` that the config of its git directory names: `core.hooksPath` and includes.
@@ -120,9 +123,10 @@ mod tests {
         fs::write(main.join("HEAD"), "ref: refs/heads/main").unwrap();
         fs::write(link.join("commondir"), "../..\n").unwrap();
         fs::write(work.join(".git"), format!("gitdir: {}\n", link.display())).unwrap();
-        assert!(outside(&work).is_none());
+        assert!(linked_git_directories(&work).is_none());
         fs::write(link.join("gitdir"), format!("{}\n", work.join(".git").display())).unwrap();
-        assert_eq!(outside(&work), Some(main));
+        let found = linked_git_directories(&work);
+        assert_eq!(found, Some(GitDirectories { own: link, common: main }));
     }
 
     #[test]
@@ -136,11 +140,11 @@ mod tests {
         fs::write(modules.join("HEAD"), "ref: refs/heads/main").unwrap();
         fs::write(work.join(".git"), "gitdir: ../.git/modules/sub\n").unwrap();
         fs::write(modules.join("config"), "[core]\n\tworktree = ../../../other\n").unwrap();
-        assert!(outside(&work).is_none());
+        assert!(linked_git_directories(&work).is_none());
         fs::write(modules.join("config"), "[core]\n\tworktree = ../../../sub\n").unwrap();
-        assert_eq!(outside(&work).as_ref(), Some(&modules));
+        assert_eq!(linked_git_directories(&work), Some(GitDirectories::single(&modules)));
         let long = "# nothing\n".repeat(200_000) + "[core]\n\tworktree = ../../../sub\n";
         fs::write(modules.join("config"), long).unwrap();
-        assert!(outside(&work).is_none());
+        assert!(linked_git_directories(&work).is_none());
     }
 }

@@ -76,6 +76,7 @@ pub use alive::running;
 pub use barred::{FileRules, is_hidden};
 pub use doctor::{Cause, RungReport};
 pub use foreground::{feed, foreground};
+pub use git_directory::linked_git_directories;
 pub use git_global::{GitGlobal, git_global};
 pub use hide::hide_process;
 pub use led::{Astray, file_at, granted_paths, project_at, strayed_from};

@@ -79,7 +79,7 @@ impl Request {
             roots.extend(known.real(path, &open)?);
         }
         // The repository of a linked worktree is used like a `.git` in the workspace.
-        roots.extend(git_directory::outside(&workspace));
+        roots.extend(git_directory::linked_git_directories(&workspace).map(|git| git.common));
         tidy(&mut roots);
         for root in &roots {
             refuse_too_wide(root, home.as_deref())?;
