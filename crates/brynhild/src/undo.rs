@@ -51,7 +51,7 @@ pub(crate) fn keeper(world: &World, root: &Path, session: &SessionId) -> Result<
         max_file: config.undo.max_file_mb << 20,
         max_total: config.undo.max_total_mb << 20,
         is_confined: !world.is_unconfined(),
-        refuses: |_| None,
+        linked_git: sandbox::linked_git_directories(root),
     };
     Ok(Keeper::new(settings, session.clone()))
 }

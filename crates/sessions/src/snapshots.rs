@@ -6,6 +6,7 @@
 //! index, stash). A file that somebody else changed meanwhile is never overwritten.
 
 mod depot;
+mod git_objects;
 mod git_state;
 mod history;
 mod known;
@@ -27,6 +28,7 @@ use contract::id::{SessionId, Timestamp};
 use contract::policy::{Access, Action};
 use contract::snapshots::{ChangedFile, Effect, Snapshots};
 use files::changes::{ChangeTracker, Changes, Cursor};
+use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
 use depot::Depot;
@@ -60,9 +62,8 @@ pub struct Settings {
     pub max_total: u64,
     /// Whether something makes sure that a command which may not write does not.
     pub is_confined: bool,
-    /// Why a file must not be made at a path, though it was there once: what lies beside it now may
-    /// have it run something.
-    pub refuses: fn(&Path) -> Option<String>,
+    /// The git directories of `root`, if they are outside of it and name it in turn.
+    pub linked_git: Option<GitDirectories>,
 }
 
 /// Keeps the snapshots of one session.
@@ -72,6 +73,8 @@ pub struct Keeper {
     workspace: Workspace,
     /// The workspace and the further directories, each with its tracker.
     roots: Vec<Arc<ChangeTracker>>,
+    /// Tracks the common git directory of `Settings::linked_git`.
+    linked_git: Option<ChangeTracker>,
     inner: Mutex<Inner>,
 }
 
@@ -135,7 +138,9 @@ impl Keeper {
         let others = settings.others.iter().filter(is_apart).cloned();
         let mut roots = vec![Arc::clone(&settings.tracker)];
         roots.extend(others.map(|root| Arc::new(ChangeTracker::new(root))));
-        Self { settings, session, workspace, roots, inner: Mutex::default() }
+        let linked = settings.linked_git.as_ref().map(|git| git.common.clone());
+        let linked_git = linked.map(ChangeTracker::new);
+        Self { settings, session, workspace, roots, linked_git, inner: Mutex::default() }
     }
 
     /// Returns an error if commands cannot be undone: the workspace is too large, or the last
@@ -272,14 +277,17 @@ impl Keeper {
         self.make_room(inner, &known)?;
         let cursors = std::mem::take(&mut inner.cursors);
         let depot = self.depot(&mut inner.depot)?;
-        let mut scan = Scan::new(keep(depot, &self.settings), &mut known, cancel);
+        let linked = self.settings.linked_git.as_ref();
+        let mut scan = Scan::new(keep(depot, &self.settings), &mut known, linked, cancel);
         let mut next = Vec::new();
         let mut was_scanned = false;
-        for (number, tracker) in self.roots.iter().enumerate() {
+        let roots = self.roots.iter().map(AsRef::as_ref);
+        for (number, tracker) in roots.chain(&self.linked_git).enumerate() {
             let cursor = tracker.cursor();
             let since = cursors.get(number).copied().flatten();
             match since.map_or(Changes::Unknown, |since| tracker.since(since)) {
                 Changes::Paths(paths) if paths.is_empty() => {}
+                _ if number == self.roots.len() => scan.linked_git()?,
                 Changes::Paths(paths) => scan.paths(tracker.root(), &paths)?,
                 Changes::Unknown => was_scanned |= scan.whole(tracker.root())?,
             }

@@ -32,7 +32,7 @@ pub(crate) fn measure(report: &mut Report) {
         max_file: 16 << 20,
         max_total: 1 << 30,
         is_confined: true,
-        refuses: |_| None,
+        linked_git: None,
     };
     let keeper = Keeper::new(settings, SessionId::parse("bench").expect("a name"));
     let first = around(&keeper, &root, || {});

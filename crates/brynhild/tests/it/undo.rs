@@ -207,6 +207,83 @@ fn undo_restores_branch_index_and_stash_after_git_commands() {
     }
 }
 
+/// A repository with the branches `main` and `side`.
+const REPOSITORY: &str = "git init -q -b main && git config user.name A && \
+    git config user.email a@b.example && git add a.txt && git commit -qm 1 && \
+    git switch -qc side && git commit -q --allow-empty -m 2 && git switch -q main";
+
+#[test]
+fn undo_reports_commits_that_a_command_removed() {
+    let server = worker();
+    let prune = "git update-ref -d refs/heads/side; \
+        git reflog expire --expire=now --expire-unreachable=now --all; git gc -q --prune=now";
+    let whole = "not restored  .git/objects: the commits were removed and cannot be restored";
+    let side = "not restored  .git: the commits of `side` were removed and cannot be restored";
+    for (command, line) in [
+        ("rm -rf .git", whole),
+        ("find . -delete", whole),
+        ("rm -rf .git/objects; git gc -q --prune=now", whole),
+        (prune, side),
+    ] {
+        let project = project_with(&server);
+        project.file("a.txt", "1\n");
+        shell(&project, REPOSITORY);
+        work(&project, &format!("run: {command}"));
+        let run = session(&project, &["undo"]);
+        assert!(run.code(1).stdout.contains(line), "{command}: {run}");
+        assert_eq!(project.read("a.txt"), "1\n");
+        assert!(project.path().join(".git/refs/heads/side").exists(), "{command}: {run}");
+    }
+}
+
+#[test]
+fn undo_restores_the_state_of_a_linked_worktree() {
+    let server = worker();
+    let project = project_with(&server);
+    let main = tempfile::tempdir().unwrap();
+    fs::write(main.path().join("a.txt"), "1\n").unwrap();
+    let main = main.path().display();
+    // The project becomes the worktree; a new one must be empty.
+    let add = "git worktree add -q --no-checkout -b work x";
+    let adopt = "git worktree repair \"$OLDPWD\"; cd -; git reset -q --hard";
+    let add = format!("cd {main} && {REPOSITORY} && {add} && mv x/.git \"$OLDPWD\" && {adopt}");
+    shell(&project, &add);
+    let state = || {
+        let commands = "git symbolic-ref HEAD; git for-each-ref; git ls-files -s; git stash list";
+        shell(&project, commands)
+    };
+    let before = state();
+    for command in [
+        "echo 2 > a.txt; git commit -aqm 2; git tag v2; git switch -q -c topic",
+        "git switch -q -d side",
+        "echo 2 > a.txt; git stash -q",
+    ] {
+        work(&project, &format!("run: {command}"));
+        assert_ne!(state(), before, "{command}");
+        let run = session(&project, &["undo"]);
+        run.success();
+        assert_eq!(state(), before, "{command}: {run}");
+        assert_eq!(project.read("a.txt"), "1\n");
+    }
+}
+
+#[test]
+fn undo_follows_no_git_file_to_a_foreign_repository() {
+    let server = worker();
+    let project = project_with(&server);
+    let foreign = tempfile::tempdir().unwrap();
+    fs::write(foreign.path().join("a.txt"), "1\n").unwrap();
+    let path = foreign.path().display();
+    shell(&project, &format!("cd {path} && {REPOSITORY}"));
+    project.file(".git", format!("gitdir: {path}/.git\n")).file("b.txt", "1\n");
+    let branch = foreign.path().join(".git/refs/heads/new");
+    work(&project, "run: echo 2 > b.txt");
+    fs::copy(foreign.path().join(".git/refs/heads/main"), &branch).unwrap();
+    session(&project, &["undo"]).success();
+    assert!(branch.exists());
+    assert_eq!(project.read("b.txt"), "1\n");
+}
+
 #[test]
 fn what_cannot_be_brought_back_is_left_where_it_was_moved() {
     let server = worker();

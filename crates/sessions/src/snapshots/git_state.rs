@@ -1,10 +1,16 @@
 //! The state of a git repository that undo restores: HEAD, refs, index, stash and unfinished
-//! merges. Objects are never removed by undo, so everything that a restored ref names is there.
+//! merges. Objects are not covered: see `git_objects`.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-/// Files in the git directory.
-const FILES: [&str; 11] = [
+use files::git::GitDirectories;
+
+use super::git_objects;
+use super::state::Why;
+
+/// Files in the git directory of a working tree.
+const OWN_FILES: [&str; 9] = [
     "HEAD",
     "ORIG_HEAD",
     "MERGE_HEAD",
@@ -14,11 +20,16 @@ const FILES: [&str; 11] = [
     "REVERT_HEAD",
     "AUTO_MERGE",
     "index",
-    "packed-refs",
-    "logs/refs/stash",
 ];
 /// Directories in it that are covered with everything in them.
-const DIRECTORIES: [&str; 4] = ["refs", "rebase-merge", "rebase-apply", "sequencer"];
+const OWN_DIRECTORIES: [&str; 4] = ["refs", "rebase-merge", "rebase-apply", "sequencer"];
+/// Files in the common git directory.
+const COMMON_FILES: [&str; 2] = ["packed-refs", "logs/refs/stash"];
+/// Directories in it that are covered with everything in them.
+const COMMON_DIRECTORIES: [&str; 1] = ["refs"];
+/// Names in it that are not covered, but whose removal is reported.
+pub(super) const REPORTED: [(&str, Why); 2] =
+    [("objects", Why::GitObjects), ("config", Why::GitConfig)];
 /// The name of git's directory in a workspace.
 pub(super) const GIT: &str = ".git";
 
@@ -30,22 +41,57 @@ const OBJECT: [usize; 2] = [20, 32];
 /// Says that two more bytes of flags follow.
 const EXTENDED: u16 = 0x4000;
 
-/// The paths to look at, below the git directory.
-pub(super) fn paths() -> impl Iterator<Item = &'static str> {
-    FILES.into_iter().chain(DIRECTORIES)
+/// The paths to look at.
+pub(super) fn paths(git: &GitDirectories) -> BTreeSet<PathBuf> {
+    let own = OWN_FILES.iter().chain(&OWN_DIRECTORIES).map(|name| git.own.join(name));
+    let common = COMMON_FILES.iter().chain(&COMMON_DIRECTORIES).map(|name| git.common.join(name));
+    own.chain(common).collect()
 }
 
-/// Returns true if undo covers a path, which is below the git directory of a workspace.
-pub(super) fn covers(path: &Path) -> bool {
+/// Returns true if undo covers a path of a repository.
+fn covers(git: &GitDirectories, path: &Path) -> bool {
+    let is_any = |directory: &Path, files: &[&str], directories: &[&str]| {
+        path.strip_prefix(directory).is_ok_and(|path| {
+            files.iter().any(|file| path == Path::new(file))
+                || directories.iter().any(|directory| path.starts_with(directory))
+        })
+    };
     let is_lock = path.extension().is_some_and(|extension| extension == "lock");
-    let is_file = FILES.iter().any(|file| path == Path::new(file));
-    !is_lock && (is_file || DIRECTORIES.iter().any(|directory| path.starts_with(directory)))
+    let is_reported = REPORTED.iter().any(|(name, _)| path == git.common.join(name));
+    let is_covered = is_any(&git.own, &OWN_FILES, &OWN_DIRECTORIES)
+        || is_any(&git.common, &COMMON_FILES, &COMMON_DIRECTORIES);
+    is_reported || path == git.own || (is_covered && !is_lock)
 }
 
-/// The git directory whose covered state a path belongs to.
-pub(super) fn directory_of(path: &Path) -> Option<&Path> {
+/// The repository whose covered state a path belongs to: that of a workspace, or a linked one.
+pub(super) fn repository_of(
+    path: &Path,
+    linked: Option<&GitDirectories>,
+) -> Option<GitDirectories> {
+    if let Some(linked) = linked.filter(|linked| covers(linked, path)) {
+        return Some(linked.clone());
+    }
     let git = path.ancestors().filter(|above| above.ends_with(GIT)).last()?;
-    path.strip_prefix(git).is_ok_and(covers).then_some(git)
+    let git = GitDirectories::single(git);
+    covers(&git, path).then_some(git)
+}
+
+/// Returns true if a path is the index of a repository.
+pub(super) fn is_index(path: &Path, linked: Option<&GitDirectories>) -> bool {
+    path.ends_with(".git/index") || linked.is_some_and(|git| path == git.own.join("index"))
+}
+
+/// Returns true if another worktree has the branch of a ref file checked out. Whoever works there
+/// moves it.
+pub(super) fn is_checked_out_elsewhere(git: &GitDirectories, path: &Path) -> bool {
+    let Ok(name) = path.strip_prefix(&git.common) else { return false };
+    let worktrees = std::fs::read_dir(git.common.join("worktrees")).into_iter().flatten().flatten();
+    let mut others = worktrees.map(|entry| entry.path()).chain([git.common.clone()]);
+    let head = [b"ref: ", name.as_os_str().as_encoded_bytes()].concat();
+    others.any(|other| {
+        let is_there = git_objects::read(&other.join("HEAD"));
+        other != git.own && is_there.is_some_and(|text| text.trim_ascii_end() == head)
+    })
 }
 
 /// Returns true if two versions of the index differ at most in the file times that `git status`
@@ -141,22 +187,21 @@ mod tests {
 
     #[test]
     fn git_directories_are_found_by_the_first_name() {
-        let directory = directory_of(Path::new("/p/.git/refs/heads/.git/x"));
-        assert_eq!(directory, Some(Path::new("/p/.git")));
-        for path in ["/p/.git/hooks/.git/HEAD", "/p/HEAD", "/p/.git"] {
-            assert_eq!(directory_of(Path::new(path)), None, "{path}");
+        let git = repository_of(Path::new("/p/.git/refs/heads/.git/x"), None);
+        assert_eq!(git, Some(GitDirectories::single(Path::new("/p/.git"))));
+        for path in ["/p/.git/hooks/.git/HEAD", "/p/HEAD", "/p/.github"] {
+            assert_eq!(repository_of(Path::new(path), None), None, "{path}");
         }
     }
 
     #[test]
     fn refs_are_covered_and_config_hooks_and_locks_are_not() {
+        let git = GitDirectories::single(Path::new("/p/.git"));
         for path in ["HEAD", "index", "refs/heads/a/b", "logs/refs/stash", "refs/stash"] {
-            assert!(covers(Path::new(path)), "{path}");
+            assert!(covers(&git, &git.own.join(path)), "{path}");
         }
-        for path in
-            ["config", "hooks/pre-commit", "objects/ab/c", "index.lock", "logs/HEAD", "info"]
-        {
-            assert!(!covers(Path::new(path)), "{path}");
+        for path in ["hooks/pre-commit", "objects/ab/c", "index.lock", "logs/HEAD", "info"] {
+            assert!(!covers(&git, &git.own.join(path)), "{path}");
         }
     }
 }

@@ -6,15 +6,19 @@ use std::path::{Path, PathBuf};
 
 use contract::protected::protected;
 use contract::snapshots::Change as Kind;
+use files::git::GitDirectories;
 
-use super::git_state::{self, GIT};
+use super::git_state;
 use super::place::{self, Keep};
 use super::state::{Change, Record, State, Why};
+use super::{Settings, git_objects};
 
 /// The rights of the owner, without which nothing in a directory can be seen or changed.
 const OWN: u32 = 0o700;
 /// Those without which nothing in it can be seen.
 const SIGHT: u32 = 0o500;
+/// Refs without commits that are named.
+const MOST_REFS: usize = 5;
 
 /// What of `records` took such rights from directories.
 pub(super) fn closings(records: &[Record]) -> Vec<Record> {
@@ -100,7 +104,7 @@ impl Plan {
     /// What takes `records` back, which are in the order in which they were made.
     pub(super) fn new(
         keep: &mut Keep<'_>,
-        root: &Path,
+        settings: &Settings,
         records: &[Record],
         manner: Manner,
     ) -> io::Result<Self> {
@@ -113,13 +117,8 @@ impl Plan {
         }
         let mut plan = Self::default();
         for (path, mut chain) in chains {
-            let git = git_state::directory_of(&path);
-            if git.is_some_and(|git| git.join("index.lock").exists()) {
-                plan.keep(path, "a git command is running (`.git/index.lock`)");
-                continue;
-            }
-            if git.is_none() && is_closed(&path, root) {
-                plan.keep(path, "it is protected");
+            if let Some(why) = refusal(&path, settings, manner) {
+                plan.keep(path, why);
                 continue;
             }
             let Some(Link { change: latest, is_uncertain }) = chain.pop() else { continue };
@@ -131,7 +130,8 @@ impl Plan {
                 }
             };
             let mut latest = latest.clone();
-            if path.ends_with(".git/index") && keep.is_same_index(&now, &latest.after)? {
+            let is_index = git_state::is_index(&path, settings.linked_git.as_ref());
+            if is_index && keep.is_same_index(&now, &latest.after)? {
                 latest.after = now.clone();
             }
             chain.push(Link { change: &latest, is_uncertain });
@@ -191,7 +191,9 @@ impl Plan {
             return Ok(());
         }
         if let (Some(why), Manner::Careful) = (now.unkept(), manner) {
-            self.keep(path, format!("{why}, so it could not be brought back"));
+            // It is not saved, so `redo` could not restore it.
+            let done = if target == State::Absent { "deleted" } else { "replaced" };
+            self.keep(path, format!("{why}, so it was not {done}"));
             self.forcible.push(now);
             return Ok(());
         }
@@ -206,26 +208,49 @@ impl Plan {
         Ok(())
     }
 
+    /// Lists the refs that are restored, but whose commits are gone.
+    pub(super) fn report_lost_commits(&mut self, linked: Option<&GitDirectories>) {
+        let mut lost: BTreeMap<GitDirectories, Vec<String>> = BTreeMap::new();
+        for step in &self.steps {
+            let Some(git) = git_state::repository_of(&step.path, linked) else { continue };
+            let objects = git.common.join("objects");
+            if self.kept.iter().any(|(path, _)| *path == objects) {
+                continue;
+            }
+            let below = [&git.own, &git.common].map(|git| step.path.strip_prefix(git));
+            let Some(below) = below.into_iter().find_map(Result::ok) else { continue };
+            let text = step.bytes.as_deref().unwrap_or_default();
+            let refs = git_objects::lost_refs(&objects, below, text);
+            lost.entry(git).or_default().extend(refs);
+        }
+        for (git, mut refs) in lost.into_iter().filter(|(_, refs)| !refs.is_empty()) {
+            refs.sort();
+            refs.dedup();
+            let more = refs.len().saturating_sub(MOST_REFS);
+            refs.truncate(MOST_REFS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let refs = refs.join("`, `");
+            let why = format!("the commits of `{refs}`{more} were removed and cannot be restored");
+            self.keep(git.own, why);
+        }
+    }
+
     /// Does it. Returns what was done as a record tells it; what could not be done is kept.
-    pub(super) fn apply(
-        &mut self,
-        keep: &mut Keep<'_>,
-        refuses: fn(&Path) -> Option<String>,
-    ) -> Vec<Change> {
+    pub(super) fn apply(&mut self, keep: &mut Keep<'_>) -> Vec<Change> {
         // What takes the place of a directory, or a directory of something else, must find nothing there.
         self.steps.sort_by(|a, b| a.path.cmp(&b.path));
         let steps = std::mem::take(&mut self.steps);
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
         for step in steps.iter().rev() {
-            if let Err(why) = step.is_let(refuses).and_then(|()| step.clear(keep)) {
+            if let Err(why) = step.clear(keep) {
                 failed.insert(step.path.clone(), why);
             }
         }
         for step in &steps {
             if !failed.contains_key(&step.path)
-                && let Err(why) = step.fill(refuses)
+                && let Err(error) = step.put()
             {
-                failed.insert(step.path.clone(), why);
+                failed.insert(step.path.clone(), error.to_string());
             }
         }
         for step in steps.iter().rev() {
@@ -298,23 +323,6 @@ impl Step {
         })
     }
 
-    /// Puts what was there before.
-    fn fill(&self, refuses: fn(&Path) -> Option<String>) -> Result<(), String> {
-        // Asked when those before it are in their places.
-        self.is_let(refuses)?;
-        self.put().map_err(|error| error.to_string())
-    }
-
-    /// Whether what was there may be made again.
-    fn is_let(&self, refuses: fn(&Path) -> Option<String>) -> Result<(), String> {
-        // The workspace's own repository, of which only refs, HEAD and the like are planned.
-        if self.path.iter().any(|part| part == GIT) {
-            return Ok(());
-        }
-        let is_made = matches!(self.target, State::File { .. } | State::Link { .. });
-        refuses(&self.path).filter(|_| is_made).map_or(Ok(()), Err)
-    }
-
     /// Takes rights from a directory that it needed as long as something was put into it.
     fn close(&self) -> Result<(), String> {
         match self.target {
@@ -345,7 +353,16 @@ impl State {
     }
 }
 
-/// Whether a path is one that tools may not write either.
-fn is_closed(path: &Path, root: &Path) -> bool {
-    protected(path.strip_prefix(root).unwrap_or(path)).is_some()
+/// Why a path is not even looked at.
+fn refusal(path: &Path, settings: &Settings, manner: Manner) -> Option<&'static str> {
+    let Some(git) = git_state::repository_of(path, settings.linked_git.as_ref()) else {
+        // Tools may not write it either.
+        let below = path.strip_prefix(&settings.root).unwrap_or(path);
+        return protected(below).map(|_| "it is protected");
+    };
+    if git.own.join("index.lock").exists() {
+        return Some("a git command is running (`.git/index.lock`)");
+    }
+    let is_elsewhere = manner == Manner::Careful && git_state::is_checked_out_elsewhere(&git, path);
+    is_elsewhere.then_some("another worktree has this branch checked out")
 }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use contract::protected::protected;
+use files::git::GitDirectories;
 use files::skip;
 use rustix::fs::{Dir, Stat};
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,8 @@ const TOO_MANY_FILES: i32 = 24;
 pub(super) struct Scan<'a> {
     keep: Keep<'a>,
     known: &'a mut KnownFiles,
+    /// The git directories of the workspace that are outside of it.
+    linked: Option<&'a GitDirectories>,
     cancel: &'a CancellationToken,
     now: SystemTime,
     number: u64,
@@ -69,12 +72,14 @@ impl<'a> Scan<'a> {
     pub(super) fn new(
         keep: Keep<'a>,
         known: &'a mut KnownFiles,
+        linked: Option<&'a GitDirectories>,
         cancel: &'a CancellationToken,
     ) -> Self {
         let number = known.next_scan();
         let (unread, changes) = (Vec::new(), Vec::new());
         let now = SystemTime::now();
-        Self { keep, known, cancel, now, number, device: 0, unread, changes, is_partial: false }
+        let (device, is_partial) = (0, false);
+        Self { keep, known, linked, cancel, now, number, device, unread, changes, is_partial }
     }
 
     /// Looks at everything below `root`. A root that is not known yet is taken in silently. Returns
@@ -83,7 +88,7 @@ impl<'a> Scan<'a> {
         let Some((descriptor, new)) = self.open_root(root)? else { return Ok(false) };
         let here = Here { descriptor: &descriptor, new, depth: 0, has_protected: true };
         self.directory(here, &mut root.to_owned())?;
-        self.git(here, root)?;
+        self.git(&GitDirectories::single(&root.join(GIT)), new)?;
         self.remove_unseen(root);
         // Known from here on, and not if the scan was interrupted.
         let state = State::Directory { mode: place::mode(&rustix::fs::fstat(&descriptor)?) };
@@ -93,11 +98,10 @@ impl<'a> Scan<'a> {
 
     /// Looks at some paths below `root`, a known one.
     pub(super) fn paths(&mut self, root: &Path, paths: &BTreeSet<PathBuf>) -> io::Result<()> {
-        let Some((descriptor, new)) = self.open_root(root)? else { return Ok(()) };
-        let here = Here { descriptor: &descriptor, new, depth: 0, has_protected: true };
+        let Some((_, new)) = self.open_root(root)? else { return Ok(()) };
         let git = root.join(GIT);
         if paths.iter().any(|path| path.starts_with(&git)) {
-            self.git(here, root)?;
+            self.git(&GitDirectories::single(&git), new)?;
         }
         let mut done: Option<&Path> = None;
         for path in paths {
@@ -149,30 +153,46 @@ impl<'a> Scan<'a> {
         Ok(stat.is_some_and(|stat| place::is_directory(&stat)))
     }
 
-    /// Looks at the state of the repository in `root`. A repository that was not known is taken in
-    /// silently: without its objects, half of it would be undone.
-    fn git(&mut self, here: Here<'_>, root: &Path) -> io::Result<()> {
-        let git = root.join(GIT);
-        let head = git.join("HEAD");
-        let new = if self.known.get(&head).is_some() { here.new } else { New::Silent };
-        for below in git_state::paths() {
-            let mut path = git.join(below);
-            let parent = path.parent().unwrap_or(&git);
-            let name = path.file_name().unwrap_or_default().to_owned();
-            // None of these may be reached through a symlink.
-            let opened = place::open(parent);
-            let stat = match &opened {
-                Ok(descriptor) => place::stat(descriptor, &name)?,
-                Err(_) => None,
-            };
-            if let (Ok(descriptor), Some(stat)) = (&opened, stat) {
-                let here = Here { descriptor, new, depth: here.depth, has_protected: false };
-                self.entry(here, &mut path, (&name, &stat))?;
-            } else {
-                self.remove(&path);
+    /// Looks at the state of the repository outside of the workspace.
+    pub(super) fn linked_git(&mut self) -> io::Result<()> {
+        let Some(git) = self.linked else { return Ok(()) };
+        if self.open_root(&git.common)?.is_some() {
+            self.git(git, New::Created)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the state of a repository. One that was not known is taken in silently: without its
+    /// objects, half of it would be undone.
+    fn git(&mut self, git: &GitDirectories, new: New) -> io::Result<()> {
+        let new = if self.known.get(&git.own.join("HEAD")).is_some() { new } else { New::Silent };
+        for mut path in git_state::paths(git) {
+            match reach(&path)? {
+                Some((descriptor, stat)) => {
+                    let name = path.file_name().unwrap_or_default().to_owned();
+                    let here =
+                        Here { descriptor: &descriptor, new, depth: 0, has_protected: false };
+                    self.entry(here, &mut path, (&name, &stat))?;
+                }
+                None => self.remove(&path),
             }
             self.remove_unseen(&path);
         }
+        for (name, why) in git_state::REPORTED {
+            let path = git.common.join(name);
+            match reach(&path)? {
+                Some((_, stat)) => {
+                    let state = State::Unkept { why, size: 0, mark: 0 };
+                    self.set(&path, (&stat, state), New::Silent)?;
+                }
+                None => self.remove(&path),
+            }
+        }
+        if let Some((_, stat)) = reach(&git.own)?.filter(|(_, stat)| place::is_directory(stat)) {
+            let state = State::Directory { mode: place::mode(&stat) };
+            return self.set(&git.own, (&stat, state), New::Silent);
+        }
+        self.remove(&git.own);
         Ok(())
     }
 
@@ -280,7 +300,7 @@ impl<'a> Scan<'a> {
 
     /// Returns true if git has only refreshed the file times in its index.
     fn is_refreshed_index(&mut self, path: &Path, one: &State, other: &State) -> io::Result<bool> {
-        Ok(path.ends_with(".git/index") && self.keep.is_same_index(one, other)?)
+        Ok(git_state::is_index(path, self.linked) && self.keep.is_same_index(one, other)?)
     }
 
     fn remove(&mut self, path: &Path) {
@@ -295,6 +315,13 @@ impl<'a> Scan<'a> {
             self.remove(&path);
         }
     }
+}
+
+/// Opens the directory of a path, which must not be reached through a symlink.
+fn reach(path: &Path) -> io::Result<Option<(OwnedFd, Stat)>> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
+    let Ok(descriptor) = place::open(parent) else { return Ok(None) };
+    Ok(place::stat(&descriptor, name)?.map(|stat| (descriptor, stat)))
 }
 
 /// The size of a workspace, as far as undo covers it.

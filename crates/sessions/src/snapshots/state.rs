@@ -95,6 +95,10 @@ pub(super) enum Why {
     Closed,
     /// It is a directory that a build or a package manager makes again.
     Regenerable,
+    /// It is the object database of a git repository.
+    GitObjects,
+    /// It is the configuration of a git repository.
+    GitConfig,
 }
 
 impl Why {
@@ -107,27 +111,32 @@ impl Why {
             Self::Special => 3,
             Self::Closed => 4,
             Self::Regenerable => 5,
+            Self::GitObjects => 6,
+            Self::GitConfig => 7,
         }
     }
 
     /// Reads [`Why::code`].
     pub(super) fn of_code(code: u8) -> Option<Self> {
         let all = [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special, Self::Closed];
-        all.into_iter().chain([Self::Regenerable]).find(|why| why.code() == code)
+        let rest = [Self::Regenerable, Self::GitObjects, Self::GitConfig];
+        all.into_iter().chain(rest).find(|why| why.code() == code)
     }
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooLarge => "it was too large to be kept",
-            Self::NoRoom => "there was no room to keep it",
+            Self::TooLarge => "it was too large to save",
+            Self::NoRoom => "there was no room to save it",
             Self::Unreadable => "it could not be read",
             Self::Special => "it is a pipe, a socket or a device",
             Self::Closed => "the directory could not be read",
             Self::Regenerable => {
                 "undo does not cover it: a build or package manager makes it again"
             }
+            Self::GitObjects => "the commits were removed and cannot be restored",
+            Self::GitConfig => "undo does not cover git's configuration",
         })
     }
 }

@@ -143,11 +143,15 @@ impl Keeper {
         }
         let depot = self.depot(&mut inner.depot)?;
         let mut keep = keep(depot, &self.settings);
-        let mut plan = Plan::new(&mut keep, &self.settings.root, &records, wanted.manner)?;
-        if !wanted.is_dry {
+        let mut plan = Plan::new(&mut keep, &self.settings, &records, wanted.manner)?;
+        let linked = self.settings.linked_git.as_ref();
+        if wanted.is_dry {
+            plan.report_lost_commits(linked);
+        } else {
             // What is about to be overwritten is kept first, so that it can be made again.
             keep.depot.sync()?;
-            let done = plan.apply(&mut keep, self.settings.refuses);
+            let done = plan.apply(&mut keep);
+            plan.report_lost_commits(linked);
             let has_opened = !opened.is_empty();
             plan.steps.splice(0..0, opened);
             let is_settled = plan.kept.is_empty() && report.kept.is_empty();
@@ -185,8 +189,8 @@ impl Keeper {
         loop {
             let closings = closings(records);
             let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
-            let mut plan = Plan::new(&mut keep, &self.settings.root, &closings, manner)?;
-            plan.apply(&mut keep, self.settings.refuses);
+            let mut plan = Plan::new(&mut keep, &self.settings, &closings, manner)?;
+            plan.apply(&mut keep);
             // What does not become what it was, whatever is done, is tried once.
             plan.steps.retain(|step| opened.iter().all(|done| done.path != step.path));
             if plan.steps.is_empty() {

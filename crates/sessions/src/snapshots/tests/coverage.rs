@@ -1,12 +1,15 @@
 //! What undo covers: ignored files, the state of git, and changes that are reported without a scan.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use contract::policy::{Access, Action};
-use contract::snapshots::{Effect, Snapshots};
+use contract::snapshots::{Direction, Effect, Snapshots};
+use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
+use super::super::{Report, git_objects};
 use super::rig::Rig;
 
 #[expect(clippy::disallowed_methods, reason = "git works as it does for users")]
@@ -175,6 +178,132 @@ fn a_git_directory_behind_a_symlink_is_left_alone() {
     fs::rename(rig.path(".git"), &moved).unwrap();
     std::os::unix::fs::symlink(&moved, rig.path(".git")).unwrap();
     assert!(rig.command("branch", || drop(git(&rig, "branch topic"))).is_empty());
+}
+
+/// The only line about what was not restored.
+fn lost(report: &Report) -> (&str, &str) {
+    assert_eq!(report.kept.len(), 1, "{report:?}");
+    (&report.kept[0].path, &report.kept[0].why)
+}
+
+#[test]
+fn undo_reports_commits_that_were_pruned() {
+    let rig = repository();
+    git(&rig, "switch -q -c side");
+    rig.file("a.txt", "side\n");
+    git(&rig, "commit -q -a -m side");
+    git(&rig, "switch -q main");
+    rig.command("prune", || {
+        git(&rig, "update-ref -d refs/heads/side");
+        git(&rig, "reflog expire --expire=now --expire-unreachable=now --all");
+        git(&rig, "gc -q --prune=now");
+    });
+    let why = "the commits of `side` were removed and cannot be restored";
+    let dry = rig.restore(Direction::Undo, 1, (false, true));
+    assert_eq!(lost(&dry), (".git", why));
+    let report = rig.undo(1);
+    assert_eq!(lost(&report), (".git", why));
+    // `main` is in a pack.
+    assert_eq!(git(&rig, "log --format=%s main"), "first\n");
+}
+
+#[test]
+fn undo_reports_commits_that_were_removed_with_the_repository() {
+    for is_new in [false, true] {
+        let rig = repository();
+        rig.command("remove", || {
+            fs::remove_dir_all(rig.path(".git")).unwrap();
+            if is_new {
+                git(&rig, "init -q -b main");
+            }
+        });
+        let report = rig.undo(1);
+        let told: Vec<_> = report.kept.iter().map(|kept| (&*kept.path, &*kept.why)).collect();
+        if is_new {
+            let why = "the commits of `main` were removed and cannot be restored";
+            assert_eq!(told, [(".git", why)]);
+        } else {
+            let removed = "the commits were removed and cannot be restored";
+            let config = "undo does not cover git's configuration";
+            assert_eq!(told, [(".git/config", config), (".git/objects", removed)]);
+        }
+    }
+}
+
+#[test]
+fn undo_reports_removed_objects_if_nothing_else_changed() {
+    let rig = repository();
+    rig.command("remove", || fs::remove_dir_all(rig.path(".git/objects")).unwrap());
+    let report = rig.undo(1);
+    assert_eq!(lost(&report), (".git/objects", "the commits were removed and cannot be restored"));
+}
+
+#[test]
+fn objects_are_found_in_packs_and_borrowed_from_alternates() {
+    let rig = repository();
+    git(&rig, "gc -q");
+    let objects = rig.path(".git/objects");
+    let name = git(&rig, "rev-parse main");
+    let path = Path::new("refs/heads/main");
+    let missing = name.replace(|digit: char| digit.is_ascii_digit(), "e");
+    assert!(git_objects::lost_refs(&objects, path, name.as_bytes()).is_empty());
+    assert_eq!(git_objects::lost_refs(&objects, path, missing.as_bytes()), ["main"]);
+    let packed = format!("# comment\n{missing} refs/tags/a\n^{missing}");
+    let packed = packed.replace("\n refs", " refs");
+    assert_eq!(git_objects::lost_refs(&objects, "packed-refs".as_ref(), packed.as_bytes()), ["a"]);
+    let borrower = rig.path("borrower");
+    assert_eq!(git_objects::lost_refs(&borrower, path, name.as_bytes()), ["main"]);
+    rig.file("borrower/info/alternates", "../.git/objects\n");
+    assert!(git_objects::lost_refs(&borrower, path, name.as_bytes()).is_empty());
+}
+
+/// A linked worktree on the branch `work` of a repository next to it.
+fn linked_worktree() -> Rig {
+    let rig = Rig::new();
+    git(&rig, "init -q -b main ../main");
+    git(&rig, "-C ../main commit -q --allow-empty -m first");
+    git(&rig, "-C ../main worktree add -q -b work ../work");
+    let common = rig.path("../main/.git").canonicalize().unwrap();
+    rig.with_linked_git(GitDirectories { own: common.join("worktrees/work"), common })
+}
+
+#[test]
+fn undo_restores_the_state_of_a_linked_worktree() {
+    let rig = linked_worktree();
+    rig.file("staged.txt", "staged");
+    git(&rig, "add staged.txt");
+    let before = state(&rig);
+    for _ in 0..2 {
+        rig.command("commit on a branch", || {
+            rig.file("a.txt", "1\n");
+            git(&rig, "add a.txt");
+            git(&rig, "commit -q -m second");
+            git(&rig, "tag v1");
+            git(&rig, "switch -q -c topic");
+            git(&rig, "reset -q --soft HEAD~");
+            git(&rig, "stash -q");
+        });
+        git(&rig, "status");
+        let report = rig.undo(1);
+        assert!(report.kept.is_empty(), "{report:?}");
+        assert_eq!(state(&rig), before);
+    }
+    assert!(rig.command("nothing", || drop(git(&rig, "status"))).is_empty());
+}
+
+#[test]
+fn undo_leaves_branches_of_other_worktrees_alone() {
+    let rig = linked_worktree();
+    rig.command("commit", || {
+        git(&rig, "commit -q --allow-empty -m second");
+        git(&rig, "-C ../main commit -q --allow-empty -m other");
+    });
+    let report = rig.undo(1);
+    let (path, why) = lost(&report);
+    assert!(path.ends_with("main/.git/refs/heads/main"), "{report:?}");
+    assert_eq!(why, "another worktree has this branch checked out");
+    assert_eq!(git(&rig, "log -1 --format=%s work"), "first\n");
+    assert_eq!(git(&rig, "log -1 --format=%s main"), "other\n");
 }
 
 #[test]

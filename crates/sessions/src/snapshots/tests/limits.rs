@@ -39,6 +39,7 @@ fn a_file_that_is_too_large_is_told_and_left_alone() {
     let report = rig.undo(1);
     let kept: Vec<_> = report.kept.iter().map(|kept| &*kept.path).collect();
     assert_eq!(kept, ["large.bin", "made.bin"]);
+    assert_eq!(report.kept[1].why, "it was too large to save, so it was not deleted");
     assert_eq!(rig.read("small.txt"), "1");
     assert_eq!(rig.read("large.bin").len(), 102);
     rig.forced();

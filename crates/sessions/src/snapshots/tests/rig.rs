@@ -14,6 +14,7 @@ use contract::message::Usage;
 use contract::policy::{Access, Action};
 use contract::snapshots::{Direction, Effect, Snapshots};
 use files::changes::ChangeTracker;
+use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{History, Keeper, Manner, Report, Settings, Wanted};
@@ -44,7 +45,7 @@ impl Rig {
             max_file,
             max_total,
             is_confined: true,
-            refuses: |_| None,
+            linked_git: None,
         };
         Self::made(directory, settings, "sample", Vec::new())
     }
@@ -62,6 +63,12 @@ impl Rig {
     /// The same with another directory that commands may write.
     pub(super) fn with_other(mut self, directory: &Path) -> Self {
         self.settings.others.push(directory.to_owned());
+        Self::made(self.directory, self.settings, "sample", Vec::new())
+    }
+
+    /// The same with git directories outside of the workspace.
+    pub(super) fn with_linked_git(mut self, git: GitDirectories) -> Self {
+        self.settings.linked_git = Some(git);
         Self::made(self.directory, self.settings, "sample", Vec::new())
     }
 
