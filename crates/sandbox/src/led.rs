@@ -38,10 +38,8 @@ impl Writable {
         let lines: Vec<u8> =
             new.iter().flat_map(|root| [root.as_os_str().as_bytes(), b"\0"].concat()).collect();
         append(state, &lines).map_err(|error| {
-            SandboxError::Refused(format!(
-                "cannot keep in {} what commands may write: {error}",
-                record(state).display()
-            ))
+            let file = record(state).display().to_string();
+            SandboxError::Refused(format!("cannot write {file}: {error}"))
         })
     }
 

@@ -253,10 +253,8 @@ fn carry(
 /// Copies what lies at `from` to a directory on another disk, in place of what has the name there.
 fn replace(from: &Path, directory: &impl AsFd, name: &OsString) -> io::Result<()> {
     let made = tempfile::tempdir_in(pinned_path::place(directory))?;
-    let beside = pinned_path::directory_in(
-        directory,
-        Path::new(made.path().file_name().unwrap_or_default()),
-    )?;
+    let name_beside = made.path().file_name().unwrap_or_default();
+    let beside = pinned_path::directory_in(directory, Path::new(name_beside))?;
     copy(from, &beside, name)?;
     Ok(renameat_with(&beside, name, directory, name, RenameFlags::empty())?)
 }

@@ -105,8 +105,7 @@ pub(crate) fn variables(hosts: &Hosts) -> Vec<(String, String)> {
 pub(crate) fn tell_refused(network: &Network, rung: Rung, notice: Option<&Notice>) {
     if let (Network::Hosts(hosts), Some(notice)) = (network, notice) {
         notice(format!(
-            "there is no network: `{}` names single hosts, and {rung}, the sandbox of this machine, \
-             cannot tell hosts apart; bubblewrap can",
+            "there is no network: `{}` names single hosts, which only bubblewrap can allow ({rung})",
             hosts.key
         ));
     }
