@@ -220,9 +220,9 @@ fn undo_reports_commits_that_a_command_removed() {
     let whole = "not restored  .git/objects: the commits were removed and cannot be restored";
     let side = "not restored  .git: the commits of `side` were removed and cannot be restored";
     for (command, line) in [
-        ("rm -rf .git", whole),
+        ("find .git -delete", whole),
         ("find . -delete", whole),
-        ("rm -rf .git/objects; git gc -q --prune=now", whole),
+        ("find .git/objects -delete; git gc -q --prune=now", whole),
         (prune, side),
     ] {
         let project = project_with(&server);

@@ -103,6 +103,6 @@ async fn where_hosts_cannot_be_told_apart_there_is_no_network_and_the_reason() {
     let script = "$SP tcp $TCP; exec 3<>/dev/tcp/127.0.0.1/$TCP && echo ESC";
     let output = world.run(Mode::Confined(Rung::Landlock), script).await;
     assert!(!output.stdout.contains("ESC"), "{output:?}");
-    let told = "there is no network: `some.key` names single hosts, and landlock";
+    let told = "there is no network: `some.key` names single hosts, which only bubblewrap";
     assert!(world.notices.lock().unwrap()[0].contains(told), "{output:?}");
 }
