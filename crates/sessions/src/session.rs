@@ -129,7 +129,7 @@ impl Fold {
         };
         match &event.kind {
             EventKind::SessionStarted { forked_from, .. } => {
-                self.forked_from.clone_from(forked_from)
+                self.forked_from.clone_from(forked_from);
             }
             EventKind::TurnStarted { prompt } => self.messages.push(message(Role::User, prompt)),
             EventKind::Injected { text, .. } => self.messages.push(message(Role::System, text)),

@@ -425,7 +425,7 @@ impl View for Plain {
                 self.waiting = None;
             }
             EventKind::Notice { level, text, hint } => {
-                self.notice(*level, text, hint.as_deref())?
+                self.notice(*level, text, hint.as_deref())?;
             }
             EventKind::Compacted { dropped, kept, .. } => {
                 let text =
