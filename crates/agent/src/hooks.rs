@@ -391,7 +391,7 @@ impl Hooks {
     ) -> Result<Said, LogError> {
         let args = rewritten.unwrap_or(&call.args);
         // What makes no sense does nothing, and is refused when it is judged.
-        let own = rewritten.map(|args| tool.actions(args).unwrap_or_default());
+        let own = rewritten.map(|args| tool.actions(args).unwrap_or_default().actions);
         let view = CallView {
             id: &call.id,
             tool: &call.name,

@@ -20,7 +20,7 @@ use crate::conversation::{conclude, overdue, until};
 use crate::hooks::Hooks;
 use crate::journal::{Journal, Teller};
 use crate::person::Answers;
-use crate::registry::Registry;
+use crate::registry::{IsHidden, Registry};
 use crate::settings::{Execution, Parts, Settings};
 use crate::tool_call::TurnContext;
 use crate::turn;
@@ -53,6 +53,10 @@ pub struct Errand {
     pub provider: Option<Arc<dyn Provider>>,
     /// The tools.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Tells which of the tools are hidden.
+    pub is_hidden: Option<IsHidden>,
+    /// Hooks of its own, asked before the others.
+    pub hooks: Vec<Arc<dyn Hook>>,
     /// How it goes. Best made from [`Parent::settings`].
     pub settings: Settings,
     /// Things to tell when it begins.
@@ -110,10 +114,11 @@ impl Parent {
     /// what it opened is closed then.
     pub async fn converse(&self, errand: Errand) -> Result<Ended, LogError> {
         let _held = Held::new(&self.held);
-        let Errand { agent, prompt, provider, tools, mut settings, notices } = errand;
+        let Errand { agent, prompt, provider, tools, is_hidden, hooks, mut settings, notices } =
+            errand;
         self.tighten(&mut settings);
         // Of two tools of one name the first counts, as it does in any conversation.
-        let (registry, _) = Registry::new(tools);
+        let (registry, _) = Registry::new(tools, is_hidden);
         let parts = Parts {
             provider: provider.or_else(|| self.parts.provider.clone()),
             registry: Arc::new(registry),
@@ -127,7 +132,8 @@ impl Parent {
             within: Some(within.clone()),
         };
         let cancel = self.cancel.child_token();
-        let mut hooks = Hooks::new(Arc::clone(&self.hooks), scene);
+        let hooks: Vec<_> = hooks.into_iter().chain(self.hooks.iter().cloned()).collect();
+        let mut hooks = Hooks::new(hooks, scene);
         hooks.stop_with(cancel.clone());
         let inner = Inner {
             journal: self.teller.journal_within(within, settings.budget),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use contract::message::{Part, Reply};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use serde_json::{Map, Value, json};
 
 use crate::recover::{Recoveries, Sought};
@@ -99,6 +99,7 @@ pub(crate) fn spec(
         recovery_policy,
         parallel: true,
         source: "builtin".into(),
+        traits: Traits::default(),
     })
 }
 

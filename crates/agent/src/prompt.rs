@@ -155,7 +155,7 @@ fn manner(profile: &ModelProfile) -> String {
 
 #[cfg(test)]
 mod tests {
-    use contract::tool::{Recovery, Risk};
+    use contract::tool::{Recovery, Risk, Traits};
     use serde_json::json;
 
     use super::*;
@@ -172,6 +172,7 @@ mod tests {
             recovery_policy: Recovery::Allow,
             parallel: true,
             source: "builtin".into(),
+            traits: Traits::default(),
         };
         system_prompt(&Ingredients {
             model: "m",

@@ -13,8 +13,10 @@ use serde_json::Value;
 pub struct Registry {
     tools: BTreeMap<String, Registered>,
     specs: Arc<[Arc<ToolSpec>]>,
-    /// Tools that the model is told of when they say so.
+    /// Tools that are not offered from the start.
     later: Vec<Arc<dyn Tool>>,
+    /// Tells which tools are hidden at this moment.
+    is_hidden: Option<IsHidden>,
     /// How many of those are offered, and everything that is.
     offered: Mutex<(usize, Arc<[Arc<ToolSpec>]>)>,
 }
@@ -26,10 +28,16 @@ struct Registered {
     is_told: AtomicBool,
 }
 
+/// Tells of a name whether its tool is not offered at this moment.
+pub type IsHidden = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 impl Registry {
     /// Takes the tools. Also returns a line for each one whose name was taken already.
-    pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> (Self, Vec<String>) {
-        let mut registry = Self::default();
+    pub fn new(
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+        is_hidden: Option<IsHidden>,
+    ) -> (Self, Vec<String>) {
+        let mut registry = Self { is_hidden, ..Self::default() };
         let mut clashes = Vec::new();
         for tool in tools {
             let spec = tool.spec();
@@ -48,25 +56,37 @@ impl Registry {
             registry.tools.insert(spec.name.clone(), registered);
         }
         let tools = registry.tools.values().map(|entry| &entry.tool);
-        let (first, later): (Vec<_>, Vec<_>) = tools.cloned().partition(|tool| tool.is_offered());
+        let (first, later): (Vec<_>, Vec<_>) =
+            tools.cloned().partition(|tool| registry.offers(tool));
         registry.later = later;
-        registry.specs = first.iter().map(spec).collect();
+        registry.specs = first.iter().map(|tool| tool.spec()).collect();
         (registry, clashes)
     }
 
     /// What the model is offered, sorted by name; what came later stands behind what was there
     /// before, so that a provider's cache of the beginning holds.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
-        let count = self.later.iter().filter(|tool| tool.is_offered()).count();
+        let count = self.later.iter().filter(|tool| self.offers(tool)).count();
         if count == 0 {
             return Arc::clone(&self.specs);
         }
         let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         if offered.0 != count {
-            let later = self.later.iter().filter(|tool| tool.is_offered()).map(spec);
+            let later = self.later.iter().filter(|tool| self.offers(tool)).map(|tool| tool.spec());
             *offered = (count, self.specs.iter().cloned().chain(later).collect());
         }
         Arc::clone(&offered.1)
+    }
+
+    fn offers(&self, tool: &Arc<dyn Tool>) -> bool {
+        let spec = tool.spec();
+        let is_hidden = self.is_hidden.as_ref().is_some_and(|is_hidden| is_hidden(&spec.name));
+        !spec.traits.unoffered && !is_hidden
+    }
+
+    /// Tells which tools are hidden, for a registry with some of the same tools.
+    pub fn hidden(&self) -> Option<IsHidden> {
+        self.is_hidden.clone()
     }
 
     /// All tools, by name.
@@ -91,7 +111,8 @@ impl Registry {
             );
             return Err(format!("The arguments are not valid JSON: {cause}. Send a JSON object."));
         }
-        let schema = entry.tool.accepts().unwrap_or(&entry.tool.spec().input_schema);
+        let spec = entry.tool.spec();
+        let schema = spec.traits.accepted_schema.as_ref().unwrap_or(&spec.input_schema);
         let missing = missing(schema, args);
         if !missing.is_empty() {
             return Err(format!("Missing required parameters: {}", missing.join(", ")));
@@ -110,7 +131,7 @@ impl Registry {
         if entry.is_told.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let source = &entry.tool.spec().source;
+        let source = entry.tool.spec().source.clone();
         Some(format!(
             "the input schema of {name} ({source}) is broken: {error}; only required parameters \
              are checked until it is mended"
@@ -119,7 +140,7 @@ impl Registry {
 
     /// Parameters that the tool `name` does not know and will not look at, in words for people.
     pub(crate) fn ignored(&self, name: &str, args: &Value) -> Option<String> {
-        let schema = &self.tools.get(name)?.tool.spec().input_schema;
+        let schema = Arc::clone(&self.tools.get(name)?.tool.spec().input_schema);
         let known = schema.get("properties")?.as_object()?;
         if schema.get("additionalProperties").is_some() {
             return None;
@@ -146,12 +167,11 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
 
 /// Where a tool comes from, in words.
 fn origin(tool: &dyn Tool) -> String {
-    let source = &tool.spec().source;
-    tool.file().map_or_else(|| source.clone(), |file| format!("{source} ({})", file.display()))
-}
-
-fn spec(tool: &Arc<dyn Tool>) -> Arc<ToolSpec> {
-    Arc::new(tool.spec().clone())
+    let spec = tool.spec();
+    match &spec.traits.file {
+        Some(file) => format!("{} ({})", spec.source, file.display()),
+        None => spec.source.clone(),
+    }
 }
 
 /// The check of a schema: of the draft that it names, else of the first that it fits.

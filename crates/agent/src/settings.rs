@@ -10,7 +10,7 @@ use contract::hook::Hook;
 use contract::jobs::Jobs;
 use contract::log::Log;
 use contract::message::Usage;
-use contract::policy::{Mode, Policy};
+use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLines;
 use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::Confinement;
@@ -31,7 +31,7 @@ pub struct Parts {
     /// Are asked at moments of the conversation, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Judges calls.
-    pub policy: Arc<dyn Policy>,
+    pub policy: Arc<dyn Approvals>,
     /// Starts processes.
     pub confinement: Confinement,
     /// Keeps events.

@@ -18,7 +18,7 @@ use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
 use contract::snapshots::Effect;
-use contract::tool::{BUILTIN, Risk, Tool, ToolOutput};
+use contract::tool::{BUILTIN, Obstacle, Plan, Risk, Tool, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -180,7 +180,7 @@ impl Approved {
     /// Whether it may change anything.
     fn has_effect(&self) -> bool {
         let only_looks = self.tool.spec().risk_level == Risk::ReadOnly;
-        self.access != Access::ReadOnly || !only_looks || self.tool.may_write()
+        self.access != Access::ReadOnly || !only_looks || self.tool.spec().traits.may_write
     }
 }
 
@@ -238,7 +238,8 @@ impl Prepared {
     /// What it could do to files; none where it will not run or changes nothing.
     pub(crate) fn effect(&self) -> Option<Effect> {
         let Self::Approved(approved) = self else { return None };
-        let is_granted = approved.tool.may_write() && approved.access == Access::ReadOnly;
+        let may_write = approved.tool.spec().traits.may_write;
+        let is_granted = may_write && approved.access == Access::ReadOnly;
         let access = if is_granted { Access::Workspace } else { approved.access };
         approved.has_effect().then(|| Effect { actions: approved.actions.clone(), access })
     }
@@ -356,11 +357,7 @@ pub(crate) async fn prepare(
         return Ok(Settled::interrupted(call).into());
     }
     bench.tell_fallback(journal).await?;
-    let renewed = match bench.parts.registry.get(&call.name) {
-        Some(tool) => tool.renewed(bench.cancel).await,
-        None => None,
-    };
-    let (call, judgment) = match judge(bench, &call, renewed).await {
+    let (call, judgment) = match judge(bench, &call, None).await {
         _ if bench.cancel.is_cancelled() => return Ok(Settled::interrupted(call).into()),
         Err(problem) => return Ok(Settled::invalid(call, problem).into()),
         Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
@@ -390,7 +387,8 @@ async fn decide(
     earlier: &EarlierChanges,
 ) -> Result<Prepared, LogError> {
     let judged = judgment.event(&call);
-    let Judgment { tool, actions, ruling, original } = judgment;
+    let Judgment { tool, actions, obstacle, ruling, original } = judgment;
+    let obstacle = obstacle.filter(|_| !earlier.concern(&actions));
     if ruling.decision == Decision::Deny {
         journal.note(vec![judged]).await?;
         let text = format!("Permission denied: {}", why(&ruling));
@@ -409,7 +407,7 @@ async fn decide(
         journal.note(vec![judged]).await?;
         return Ok(Prepared::Approved(Box::new(approved)));
     }
-    Ok(match Question::about(bench, approved, (ruling, judged), earlier).await {
+    Ok(match Question::about(bench, approved, (ruling, judged), obstacle).await {
         Ok(question) => Prepared::Question(Box::new(question)),
         Err((call, problem)) => Settled::invalid(call, problem).into(),
     })
@@ -465,6 +463,7 @@ fn same_targets(one: &[Action], other: &[Action]) -> bool {
 struct Judgment {
     tool: Arc<dyn Tool>,
     actions: Vec<Action>,
+    obstacle: Option<Obstacle>,
     ruling: Ruling,
     /// The arguments that the model gave, where hooks changed them.
     original: Option<Value>,
@@ -485,8 +484,8 @@ impl Judgment {
 
 /// The plugin that a tool comes from.
 fn source(tool: &dyn Tool) -> Option<String> {
-    let source = &tool.spec().source;
-    (source != BUILTIN).then(|| source.clone())
+    let source = tool.spec().source.clone();
+    (source != BUILTIN).then_some(source)
 }
 
 /// Looks a call up unless its tool is known, checks its arguments, and judges it. Says in words for
@@ -504,19 +503,20 @@ async fn judge(
     let (policy, judged, args) =
         (Arc::clone(&bench.parts.policy), Arc::clone(&tool), call.args.clone());
     let mode = bench.mode();
+    let caution = bench.cancel.run_until_cancelled(tool.caution(call)).await.flatten();
     let ruled = blocking(move || {
-        let actions = judged.actions(&args).map_err(|error| error.to_string())?;
-        let ruling = policy.judge(judged.spec(), &actions, mode);
-        Ok::<_, String>((actions, ruling))
+        let plan = judged.actions(&args).map_err(|error| error.to_string())?;
+        let ruling = policy.judge(&judged.spec(), &plan.actions, mode);
+        Ok::<_, String>((plan, ruling))
     });
-    let (actions, mut ruling) = ruled.await.ok_or("interrupted: not run")??;
-    if let Some(why) = bench.cancel.run_until_cancelled(tool.caution(call)).await.flatten() {
+    let (Plan { actions, obstacle }, mut ruling) = ruled.await.ok_or("interrupted: not run")??;
+    if let Some(why) = caution {
         // No rule can have been made with this in mind.
         let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
         ruling.decision = ruling.decision.max(decision);
         ruling.reasons.insert(0, Reason { decision, subject: call.name.clone(), why, origin });
     }
-    Ok(Judgment { tool, actions, ruling, original: None })
+    Ok(Judgment { tool, actions, obstacle, ruling, original: None })
 }
 
 /// What became of a call that hooks were asked about.

@@ -35,7 +35,7 @@ pub(crate) async fn turn(
     };
     let (policy, judged) = (Arc::clone(&bench.parts.policy), Arc::clone(tool));
     let (actions, mode) = (actions.to_vec(), bench.mode());
-    let ruled = blocking(move || policy.judge(judged.spec(), &actions, mode)).await;
+    let ruled = blocking(move || policy.judge(&judged.spec(), &actions, mode)).await;
     let Some(ruling) = ruled else { return Err("interrupted: not run".to_owned()) };
     if ruling.decision == Decision::Deny {
         return Err(format!("Permission denied: {}", why(&ruling)));

@@ -9,7 +9,7 @@ use agent::registry::Registry;
 use agent::settings::{Parts, Settings};
 use contract::hook::Hook;
 use contract::id::SessionId;
-use contract::policy::Policy;
+use contract::policy::Approvals;
 use contract::sandbox::Confinement;
 use contract::tool::Tool;
 use sessions::unsaved::Unsaved;
@@ -22,7 +22,7 @@ pub(crate) struct Aside {
     /// Who answers in them, where there is a model.
     pub(crate) mind: Option<Arc<Mind>>,
     /// Judges calls.
-    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) policy: Arc<dyn Approvals>,
     /// What is asked about calls.
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
     /// Starts processes.
@@ -38,7 +38,7 @@ pub(crate) struct Aside {
 impl Aside {
     /// Begins one with these tools, whose clashes were told elsewhere.
     pub(crate) fn open(&self, tools: Vec<Arc<dyn Tool>>, settings: Settings) -> Conversation {
-        let (registry, _) = Registry::new(tools);
+        let (registry, _) = Registry::new(tools, None);
         let parts = Parts {
             provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
             registry: Arc::new(registry),

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agent::prompt::{Ingredients, system_prompt};
-use agent::registry::Registry;
+use agent::registry::{IsHidden, Registry};
 use agent::retry::Retry;
 use agent::settings::{
     Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
@@ -273,7 +273,12 @@ fn report(problems: &[plugins::problem::Problem]) {
 }
 
 /// The tools, as far as they are not switched off.
-pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(
+    world: &World,
+    root: &Path,
+    skills: Vec<Skill>,
+    activate_skill: Option<tools::ActivateSkill>,
+) -> Vec<Arc<dyn Tool>> {
     let config = world.config();
     let is_off = |name: &str| config.tools.disabled.get(name).copied().unwrap_or(false);
     // Without commands there are none in the background.
@@ -294,6 +299,7 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
             .collect(),
         readable_paths: permissions::readable(world),
         skills,
+        activate_skill,
         single_hosts: sandbox(world).is_ok_and(|it| it.enforces().single_hosts),
         jobs: Arc::clone(world.jobs()),
     });
@@ -306,8 +312,8 @@ pub(crate) fn asks_nothing(world: &World) -> bool {
 }
 
 /// The tools by name.
-pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>) -> Registry {
-    let (registry, clashes) = Registry::new(tools);
+pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -> Registry {
+    let (registry, clashes) = Registry::new(tools, is_hidden);
     for clash in clashes {
         output::warning(&clash);
     }

@@ -89,7 +89,7 @@ impl Listed {
         let listed: BTreeSet<&str> = lists.flat_map(|names| names.split(", ")).collect();
         let specs = tools.iter().map(|tool| tool.spec());
         let own = specs.filter(|it| it.source == self.name || listed.contains(it.name.as_str()));
-        let tokens: usize = own.map(tool_search::tokens).sum();
+        let tokens: usize = own.map(|spec| tool_search::tokens(&spec)).sum();
         self.tool_tokens = (tokens > 0).then_some(tokens);
         self
     }

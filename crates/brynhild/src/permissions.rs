@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling, View};
+use contract::policy::{
+    Action, Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval, View,
+};
 use contract::tool::ToolSpec;
 use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
@@ -23,7 +25,7 @@ pub(crate) use file_rules::{file_rules, host_rules};
 use remembered::Memories;
 
 /// Makes the policy of a session in the project `root`.
-pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Problem> {
+pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
     let memories = world.loaded.config_dir.as_deref().map(Memories::new);
     let mut rules = rules(world)?;
     if let Some(memories) = &memories {
@@ -66,6 +68,12 @@ impl Policy for Keeper {
         self.judge.judge(tool, actions, mode)
     }
 
+    fn view(&self, tool: &ToolSpec) -> View {
+        self.judge.view(tool)
+    }
+}
+
+impl Approvals for Keeper {
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         self.judge.remember(tool, actions)
     }
@@ -86,22 +94,18 @@ impl Policy for Keeper {
         self.judge.grant(rules, origin)
     }
 
-    fn view(&self, tool: &ToolSpec) -> View {
-        self.judge.view(tool)
-    }
-
-    fn keep(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> Kept {
+    fn store(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> StoredApproval {
         let memories = self.judge.memories(tool, actions);
         let rules = self.judge.remember(tool, actions);
         if rules.is_empty() {
-            return Kept::default();
+            return StoredApproval::default();
         }
         let written = match &self.memories {
             Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
             Some(_) => Err(String::from("this permission cannot be written down")),
             None => Err(String::from("there is no home directory to keep permissions in")),
         };
-        Kept { rules, problem: written.err() }
+        StoredApproval { rules, problem: written.err() }
     }
 }
 

@@ -16,7 +16,7 @@ use contract::hook::Hook;
 use contract::tool::Tool;
 use plugins::initrunner::custom::Depth;
 use plugins::initrunner::final_result::FinalResult;
-use plugins::initrunner::guard::Allowance;
+use plugins::initrunner::guard::{Allowance, RoleGuards};
 use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
 use plugins::initrunner::skill::{self, RoleSkill};
 use plugins::initrunner::variables;
@@ -66,6 +66,7 @@ pub(crate) struct Opened {
     given: BTreeMap<String, String>,
     added: Vec<String>,
     referee: Arc<Referee>,
+    guards: Arc<RoleGuards>,
     servers: Vec<Arc<Mcp>>,
     temperature: Option<f64>,
     max_tokens: Option<u64>,
@@ -393,18 +394,18 @@ async fn opened(
 ) -> Arc<Opened> {
     let role = &chosen.role;
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    let mut servers = Vec::new();
+    let (mut servers, mut guards) = (Vec::new(), RoleGuards::default());
     for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
         let guard = tools::guard(world, entry).within(allowance);
         let guard = if assemble::asks_nothing(world) { guard.approved() } else { guard };
-        let is_left = entry.kind == "mcp" && depth == Depth::Look;
-        let brought = if is_left {
-            Brought::default()
-        } else {
-            tools::made(world, (role, mind), (&place(index), entry)).await
+        let brought = match entry.kind.as_str() {
+            "mcp" if depth == Depth::Look => Brought::default(),
+            _ => tools::made(world, (role, mind), (&place(index), entry)).await,
         };
-        let brought_tools = brought.tools.into_iter().chain(python.tools(index));
-        tools.extend(brought_tools.map(|tool| guard.around(tool)));
+        for tool in brought.tools.into_iter().chain(python.tools(index)) {
+            guards.add(&tool.spec(), &guard);
+            tools.push(tool);
+        }
         servers.extend(brought.server);
     }
     let mut parts = vec![chosen.prompt.clone(), skill::prompt_block(&chosen.skills)];
@@ -416,12 +417,12 @@ async fn opened(
         ));
     }
     parts.retain(|part| !part.is_empty());
-    let referee = Referee::new(chosen.output.clone(), role.answer_retries, allowance);
     Arc::new(Opened {
         tools,
         system: parts.join("\n\n"),
         output: chosen.output.clone(),
-        referee: Arc::new(referee),
+        referee: Arc::new(Referee::new(chosen.output.clone(), role.answer_retries, allowance)),
+        guards: Arc::new(guards),
         allowance: Arc::clone(allowance),
         files: chosen.files(python),
         given: chosen.given.clone(),
@@ -441,7 +442,7 @@ impl Opened {
 
     /// What is asked at moments of its conversation.
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        vec![Arc::clone(&self.referee) as Arc<dyn Hook>]
+        vec![Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.referee) as _]
     }
 
     /// The role's servers.

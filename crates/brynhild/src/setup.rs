@@ -14,7 +14,7 @@ use agent::settings::{Execution, Parts, Renewal, Settings};
 use contract::hook::Hook;
 use contract::jobs::Jobs;
 use contract::log::Log;
-use contract::policy::Policy;
+use contract::policy::Approvals;
 use contract::prompt_lines::PromptLines;
 use contract::provider::Delivery;
 use contract::snapshots::Snapshots;
@@ -70,7 +70,7 @@ pub(crate) struct Offer {
     /// Who answers where work is handed to an agent.
     pub(crate) mind: Option<Arc<Mind>>,
     /// Judges calls, whatever rules it goes by at the moment.
-    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) policy: Arc<dyn Approvals>,
     /// The tools, until something changes.
     pub(crate) registry: Registry,
     /// The hooks, until something changes.
@@ -178,8 +178,8 @@ struct Needed {
 
 impl Needed {
     /// The policy, whatever rules it goes by at the moment.
-    fn judge(&self) -> Arc<dyn Policy> {
-        Arc::clone(&self.policy) as Arc<dyn Policy>
+    fn judge(&self) -> Arc<dyn Approvals> {
+        Arc::clone(&self.policy) as Arc<dyn Approvals>
     }
 
     /// What the model is told beside its task; a role brings what it needs of that itself.
@@ -457,11 +457,8 @@ impl Outfit {
         if let Some(role) = &role {
             tools.clone_from(&role.tools);
         } else if needed.offers_tools {
-            tools = assemble::tools(world, root, skills.clone());
-            if needed.audience != Audience::Others {
-                // What a skill lets run, it lets run in the conversation that it is used in.
-                tools = grants.watch(tools);
-            }
+            let activation = (needed.audience != Audience::Others).then(|| grants.activation());
+            tools = assemble::tools(world, root, skills.clone(), activation);
             if needed.mind.is_some() || needed.audience == Audience::Person {
                 tools.extend(subagents::tool(world, root, needed.mind.as_ref(), &knowledge));
             }
@@ -473,38 +470,41 @@ impl Outfit {
             };
             tools.extend(needed.mcp.present().iter().flat_map(of_servers));
         }
+        let (mut is_hidden, mut guard) = (None, None);
         if needed.audience == Audience::Model {
-            tools = tool_search::behind_search(tools, mcp::deferral(world), &needed.found);
+            let limits = mcp::deferral(world);
+            (tools, is_hidden) = tool_search::behind_search(tools, limits, &needed.found);
         }
         let mut own_words = role.as_ref().map(|role| role.system.clone());
         if let Some(file) = &needed.agent {
-            let dressed = persona::dressed(world, needed.mind.as_ref(), (file, &tools), &knowledge);
-            tools = dressed.tools;
+            let dressed =
+                persona::dressed(world, needed.mind.as_ref(), file, (tools, is_hidden), &knowledge);
+            (tools, is_hidden, guard) = (dressed.tools, dressed.is_hidden, dressed.guard);
             own_words = Some(dressed.system);
         }
-        let registry = assemble::registry(tools);
-        let mind = needed.mind.as_deref();
+        let registry = assemble::registry(tools, is_hidden);
         let hooks = hooks::load(
             world,
             &Needs {
                 root,
                 sandbox,
-                mind,
+                mind: needed.mind.as_deref(),
                 ledger: Arc::clone(&needed.ledger),
                 notice: Arc::new(|text| output::warning(&text)),
             },
         );
         hooks::report(&hooks.problems);
-        let mut asked = hooks.hooks;
+        let mut asked: Vec<_> = guard.into_iter().chain(hooks.hooks).collect();
         asked.extend(needed.guests.present().iter().flat_map(|dialect| dialect.hooks()));
         if needed.audience != Audience::Others {
             asked.extend(role.iter().flat_map(|role| role.hooks()));
         }
         staff(world, needed, &registry, &asked)?;
-        let system = mind.filter(|_| needed.audience == Audience::Model).map(|mind| {
-            own_words
-                .unwrap_or_else(|| assemble::system((world, root), mind, &registry, &knowledge))
-        });
+        let system =
+            needed.mind.as_deref().filter(|_| needed.audience == Audience::Model).map(|mind| {
+                own_words
+                    .unwrap_or_else(|| assemble::system((world, root), mind, &registry, &knowledge))
+            });
         Ok(Self {
             registry,
             grants,
@@ -554,11 +554,11 @@ pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registr
     };
     if let Some(role) = role {
         role.shutdown().await;
-        return Ok(assemble::registry(role.tools.clone()));
+        return Ok(assemble::registry(role.tools.clone(), None));
     }
     let place = world.place();
     let skills = assemble::skills(world, place);
-    let mut tools = assemble::tools(world, place, skills.clone());
+    let mut tools = assemble::tools(world, place, skills.clone(), None);
     let knowledge = Arc::new(Knowledge { skills, ..Knowledge::default() });
     tools.extend(subagents::tool(world, place, None, &knowledge));
     if !world.global.safe {
@@ -568,7 +568,7 @@ pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registr
     if mcp::is_used(world) {
         tools.extend(Mcp::open(world)?.all_tools());
     }
-    Ok(assemble::registry(tools))
+    Ok(assemble::registry(tools, None))
 }
 
 /// The MCP servers, where any are described. Of `tool` it is known that nothing else is called.

@@ -5,30 +5,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use contract::message::ToolCall;
-use contract::policy::{Action, Policy};
+use contract::policy::Approvals;
 use contract::skill::Skill;
-use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use plugins::claude::SESSION;
-use serde_json::{Value, json};
+use serde_json::json;
+use tools::ActivateSkill;
 
 use crate::slash::filled::grant_name;
 use crate::world::World;
-
-/// The tool that hands out skills.
-const LEARN: &str = "LearnSkill";
 
 /// The skills that may grant something, by name.
 #[derive(Clone)]
 pub(crate) struct Grants {
     allowed: BTreeMap<String, Vec<String>>,
-    policy: Arc<dyn Policy>,
+    policy: Arc<dyn Approvals>,
 }
 
 impl Grants {
     /// Takes from the skills what counts here.
-    pub(crate) fn new(world: &World, skills: &[Skill], policy: Arc<dyn Policy>) -> Self {
+    pub(crate) fn new(world: &World, skills: &[Skill], policy: Arc<dyn Approvals>) -> Self {
         let is_trusted = world.trust.trusted().is_some();
         let counts = |skill: &&Skill| match place(world, skill) {
             Found::Elsewhere => true,
@@ -63,16 +58,16 @@ impl Grants {
         }
     }
 
-    /// The tools, with the one that hands out skills making them active.
-    pub(crate) fn watch(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
-        let wrap = |tool: Arc<dyn Tool>| -> Arc<dyn Tool> {
-            if tool.spec().name == LEARN && tool.spec().source == "builtin" {
-                Arc::new(Learning { inner: tool, grants: self.clone() })
-            } else {
-                tool
+    /// Makes active each skill whose instructions `LearnSkill` returns.
+    pub(crate) fn activation(&self) -> ActivateSkill {
+        let grants = self.clone();
+        Arc::new(move |skill, session, output| {
+            output.output = output.output.replace(SESSION, session.as_str());
+            let granted = grants.activate(skill);
+            if !granted.is_empty() {
+                output.facts.insert(String::from("granted"), json!(granted));
             }
-        };
-        tools.into_iter().map(wrap).collect()
+        })
     }
 }
 
@@ -94,66 +89,4 @@ fn place(world: &World, skill: &Skill) -> Found {
     let directory = skill.directory.as_ref().and_then(|directory| directory.canonicalize().ok());
     let is_inside = directory.is_some_and(|it| world.root().is_ok_and(|root| it.starts_with(root)));
     if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
-}
-
-/// `LearnSkill`, which makes active what it hands out.
-struct Learning {
-    inner: Arc<dyn Tool>,
-    grants: Grants,
-}
-
-#[async_trait]
-impl Tool for Learning {
-    fn spec(&self) -> &ToolSpec {
-        self.inner.spec()
-    }
-
-    fn inner(&self) -> Option<&Arc<dyn Tool>> {
-        Some(&self.inner)
-    }
-
-    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        Some(Arc::new(Self { inner: tool, grants: self.grants.clone() }))
-    }
-
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        self.inner.actions(args)
-    }
-
-    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let mut output = self.inner.run(call, context).await?;
-        if let Some(skill) = handed_out(&call.args).filter(|_| output.success) {
-            output.output = output.output.replace(SESSION, context.session.as_str());
-            let granted = self.grants.activate(skill);
-            if !granted.is_empty() {
-                output.facts.insert(String::from("granted"), json!(granted));
-            }
-        }
-        Ok(output)
-    }
-}
-
-/// The skill whose instructions a call asks for; none where it asks for something else.
-fn handed_out(args: &Value) -> Option<&str> {
-    let is_given = |key: &str| match args.get(key) {
-        None | Some(Value::Null | Value::Bool(false)) => false,
-        Some(Value::String(text)) => !text.trim().is_empty(),
-        Some(_) => true,
-    };
-    let asks_otherwise = ["info", "reference", "script"].into_iter().any(is_given);
-    args.get("skill").and_then(Value::as_str).filter(|_| !asks_otherwise)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_asking_for_instructions_makes_a_skill_active() {
-        assert_eq!(handed_out(&json!({"skill": "a"})), Some("a"));
-        assert_eq!(handed_out(&json!({"skill": "a", "info": false, "reference": ""})), Some("a"));
-        assert_eq!(handed_out(&json!({"skill": "a", "info": true})), None);
-        assert_eq!(handed_out(&json!({"skill": "a", "reference": "r.md"})), None);
-        assert_eq!(handed_out(&json!({})), None);
-    }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ::mcp::PromptCommand;
 use contract::id::SessionId;
 use contract::message::Usage;
-use contract::policy::{Mode, Policy};
+use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::snapshots::Direction;
@@ -191,7 +191,7 @@ pub(crate) struct Facts<'a> {
     /// How much freedom tools have.
     pub(crate) mode: Mode,
     /// What judges calls; none where nothing was asked about yet.
-    pub(crate) policy: Option<&'a dyn Policy>,
+    pub(crate) policy: Option<&'a dyn Approvals>,
 }
 
 /// The commands that are no built-in ones.

@@ -172,37 +172,29 @@ pub trait Policy: Send + Sync {
     /// Rules on a call of `tool` that would do `actions`.
     fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling;
 
+    /// The files that a call of `tool` must leave out if it goes through directories.
+    fn view(&self, tool: &ToolSpec) -> View;
+}
+
+/// A policy that remembers a user's approvals.
+pub trait Approvals: Policy {
     /// Allows calls like this one until the session ends. Returns the rules it added, in words.
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
 
-    /// The rules that [`Policy::remember`] would add. Changes nothing.
+    /// The rules that [`Approvals::remember`] would add. Changes nothing.
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
 
-    /// What was allowed until the session ends, in words.
-    fn session(&self) -> Vec<String> {
-        Vec::new()
-    }
+    /// The rules that hold until the session ends, in words.
+    fn session(&self) -> Vec<String>;
 
-    /// Takes back what was allowed until the session ends. Returns whether there was such a rule.
-    fn forget(&self, _rule: &str) -> bool {
-        false
-    }
+    /// Removes a rule that holds until the session ends. Returns true if there was one.
+    fn forget(&self, rule: &str) -> bool;
 
-    /// Allows calls like this one beyond the session too, if the policy has a store.
-    fn keep(&self, tool: &ToolSpec, actions: &[Action], _reach: Reach) -> Kept {
-        let problem = Some(String::from("nothing is kept beyond this session"));
-        Kept { rules: self.remember(tool, actions), problem }
-    }
+    /// Allows calls like this one beyond the session too, if there is a store.
+    fn store(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> StoredApproval;
 
     /// Adds allow rules until the session ends, in the name of `origin`.
-    fn grant(&self, rules: &[String], _origin: &str) -> Granted {
-        Granted { rules: Vec::new(), refused: rules.to_vec() }
-    }
-
-    /// What a call of `tool` that goes through directories must leave out.
-    fn view(&self, _tool: &ToolSpec) -> View {
-        View::default()
-    }
+    fn grant(&self, rules: &[String], origin: &str) -> Granted;
 }
 
 /// Why a call that goes through directories leaves a file out.
@@ -256,9 +248,9 @@ pub enum Reach {
     Everywhere,
 }
 
-/// What became of an approval that was to outlive its session.
+/// The result of storing an approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredApproval {
     /// The rules that were added, in words.
     pub rules: Vec<String>,
     /// Why they hold until the session ends and no longer.

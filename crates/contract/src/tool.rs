@@ -36,10 +36,30 @@ pub struct ToolSpec {
     pub risk_level: Risk,
     /// What happens with a call that was recovered from text.
     pub recovery_policy: Recovery,
-    /// Whether calls may run beside others of the same reply.
+    /// True if calls may run beside others of the same reply.
     pub parallel: bool,
     /// Where it comes from: `builtin`, or a plugin's name.
     pub source: String,
+    /// Facts that most tools share.
+    #[serde(skip)]
+    pub traits: Traits,
+}
+
+/// Facts about a tool that most tools share.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traits {
+    /// The file that it is written in, if a user can change that.
+    pub file: Option<PathBuf>,
+    /// The schema that arguments are checked against, if that is not the one the model reads.
+    pub accepted_schema: Option<Arc<Value>>,
+    /// The text that the model reads if a user says no, in place of the usual one.
+    pub refusal: Option<String>,
+    /// True if the model does not read of it. It can be called all the same.
+    pub unoffered: bool,
+    /// True if a cancelled call runs to its end: a part of it is worse than the whole.
+    pub indivisible: bool,
+    /// True if its process may write files whatever a ruling says, since the user granted that.
+    pub may_write: bool,
 }
 
 /// How much harm a mistaken call does.
@@ -171,13 +191,28 @@ pub enum ToolError {
     Broken(String),
 }
 
-/// How much of a file the model may learn before a user was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
-    /// That it exists and is a file.
-    Existence,
-    /// All of it.
-    Content,
+/// The actions of a call, and the reason why it cannot succeed, if that is known beforehand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The actions.
+    pub actions: Vec<Action>,
+    /// The reason, which saves a question.
+    pub obstacle: Option<Obstacle>,
+}
+
+impl From<Vec<Action>> for Plan {
+    fn from(actions: Vec<Action>) -> Self {
+        Self { actions, obstacle: None }
+    }
+}
+
+/// The reason why a call cannot succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The text for the model.
+    pub text: String,
+    /// True if the text says something about the content of a file that the call reads.
+    pub reveals_content: bool,
 }
 
 /// What a running call may use.
@@ -216,65 +251,16 @@ pub trait Redactor: Send {
 /// Something the model can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// What it is.
-    fn spec(&self) -> &ToolSpec;
+    /// Its specification at this moment.
+    fn spec(&self) -> Arc<ToolSpec>;
 
-    /// The tool that this one wraps; it answers for all that this one does not say itself.
-    fn inner(&self) -> Option<&Arc<dyn Tool>> {
+    /// The actions of a call with these arguments, which fit the schema. Changes nothing.
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError>;
+
+    /// A reason to ask a user about this call whatever rules allow; none for most. Called before a
+    /// call is judged, so a tool whose specification changes can bring it up to date here.
+    async fn caution(&self, _call: &ToolCall) -> Option<String> {
         None
-    }
-
-    /// Another tool wrapped as the inner one is, for when that is renewed; none leaves it old.
-    fn around(&self, _tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        None
-    }
-
-    /// The file that it is written in, where people could change it.
-    fn file(&self) -> Option<PathBuf> {
-        self.inner()?.file()
-    }
-
-    /// The schema that arguments are checked against, where that is not the one the model reads.
-    fn accepts(&self) -> Option<&Value> {
-        self.inner()?.accepts()
-    }
-
-    /// What a call with these arguments, which fit the schema, would do. Must not change anything.
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
-
-    /// Fails if a call with these arguments cannot succeed. Reveals no more than `sight` allows.
-    fn check(&self, args: &Value, sight: Sight) -> Result<(), ToolError> {
-        self.inner().map_or(Ok(()), |tool| tool.check(args, sight))
-    }
-
-    /// A reason to ask a user about this call whatever rules allow; none for most.
-    async fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.inner()?.caution(call).await
-    }
-
-    /// What the model reads where a user says no; the usual words where the tool has none.
-    fn refusal(&self) -> Option<String> {
-        self.inner()?.refusal()
-    }
-
-    /// Whether the model is told of it; what is not offered can be called all the same.
-    fn is_offered(&self) -> bool {
-        self.inner().is_none_or(|tool| tool.is_offered())
-    }
-
-    /// The tool with what it says of itself by this time, asked before a call is judged.
-    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
-        self.around(self.inner()?.renewed(cancel).await?)
-    }
-
-    /// Whether a cancelled call comes to its end all the same: a part of it is worse than the whole.
-    fn is_indivisible(&self) -> bool {
-        self.inner().is_some_and(|tool| tool.is_indivisible())
-    }
-
-    /// Whether what runs it may write files whatever a ruling says, since the user granted that.
-    fn may_write(&self) -> bool {
-        self.inner().is_some_and(|tool| tool.may_write())
     }
 
     /// Runs an approved call. Stops soon after `context.cancel` fires.
@@ -283,10 +269,7 @@ pub trait Tool: Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
-
     use super::*;
-    use crate::id::CallId;
 
     #[test]
     fn a_failed_call_shows_the_model_its_output_and_its_error() {
@@ -298,113 +281,5 @@ mod tests {
     fn no_result_is_ever_empty() {
         assert!(!ToolOutput::default().for_model().is_empty());
         assert!(!ToolOutput::success("").for_model().is_empty());
-    }
-
-    fn spec(name: &str) -> ToolSpec {
-        ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
-            input_schema: Value::Null.into(),
-            version: String::new(),
-            categories: Vec::new(),
-            requires_permission: false,
-            risk_level: Risk::ReadOnly,
-            recovery_policy: Recovery::Allow,
-            parallel: false,
-            source: String::new(),
-        }
-    }
-
-    /// Says something unusual wherever it can.
-    struct Odd(ToolSpec, Value);
-
-    #[async_trait]
-    impl Tool for Odd {
-        fn spec(&self) -> &ToolSpec {
-            &self.0
-        }
-
-        fn file(&self) -> Option<PathBuf> {
-            Some(PathBuf::from("odd.py"))
-        }
-
-        fn accepts(&self) -> Option<&Value> {
-            Some(&self.1)
-        }
-
-        fn actions(&self, _: &Value) -> Result<Vec<Action>, ToolError> {
-            Ok(Vec::new())
-        }
-
-        async fn caution(&self, call: &ToolCall) -> Option<String> {
-            Some(call.name.clone())
-        }
-
-        fn refusal(&self) -> Option<String> {
-            Some("no, thanks".to_owned())
-        }
-
-        fn is_offered(&self) -> bool {
-            false
-        }
-
-        async fn renewed(&self, _: &CancellationToken) -> Option<Arc<dyn Tool>> {
-            Some(Arc::new(Self(spec("renewed"), Value::Null)))
-        }
-
-        fn is_indivisible(&self) -> bool {
-            true
-        }
-
-        fn may_write(&self) -> bool {
-            true
-        }
-
-        async fn run(&self, _: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-            Ok(ToolOutput::default())
-        }
-    }
-
-    /// Wraps a tool and says nothing itself; wraps a renewed one or leaves the old.
-    struct Plain(Arc<dyn Tool>, bool);
-
-    #[async_trait]
-    impl Tool for Plain {
-        fn spec(&self) -> &ToolSpec {
-            self.0.spec()
-        }
-
-        fn inner(&self) -> Option<&Arc<dyn Tool>> {
-            Some(&self.0)
-        }
-
-        fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-            self.1.then(|| Arc::new(Self(tool, true)) as Arc<dyn Tool>)
-        }
-
-        fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-            self.0.actions(args)
-        }
-
-        async fn run(&self, call: &ToolCall, it: &ToolContext) -> Result<ToolOutput, ToolError> {
-            self.0.run(call, it).await
-        }
-    }
-
-    #[test]
-    fn a_tool_answers_for_the_one_around_it() {
-        let odd: Arc<dyn Tool> = Arc::new(Odd(spec("odd"), Value::Bool(true)));
-        let plain = Plain(Arc::clone(&odd), true);
-        let id = CallId("1".to_owned());
-        let call = ToolCall { id, name: "x".to_owned(), args: Value::Null, opaque: None };
-        assert_eq!(plain.file(), Some(PathBuf::from("odd.py")));
-        assert_eq!(plain.accepts(), Some(&Value::Bool(true)));
-        assert_eq!(plain.caution(&call).now_or_never().flatten(), Some("x".to_owned()));
-        assert_eq!(plain.refusal(), Some("no, thanks".to_owned()));
-        assert!(!plain.is_offered() && plain.is_indivisible() && plain.may_write());
-        let cancel = CancellationToken::new();
-        let renewed = plain.renewed(&cancel).now_or_never().flatten().unwrap();
-        assert!(renewed.spec().name == "renewed" && renewed.inner().is_some());
-        assert!(Plain(odd, false).renewed(&cancel).now_or_never().flatten().is_none());
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -40,7 +41,7 @@ pub const CONTENTS: &str = "contents";
 struct ResourceTool {
     links: Vec<Arc<Link>>,
     deed: Deed,
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     keeping: Keeping,
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn tools(links: &[Arc<Link>], keeping: Keeping) -> Vec<Arc<dyn Tool>>
     let make = |(deed, spec)| {
         Arc::new(ResourceTool { links: links.to_vec(), deed, spec, keeping }) as Arc<dyn Tool>
     };
-    [(Deed::List, list), (Deed::Read, read)].map(make).into()
+    [(Deed::List, list.into()), (Deed::Read, read.into())].map(make).into()
 }
 
 fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
@@ -91,6 +92,7 @@ fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
         recovery_policy: Recovery::Allow,
         parallel: true,
         source: "mcp".to_owned(),
+        traits: Traits::default(),
     }
 }
 
@@ -141,13 +143,13 @@ impl ResourceTool {
 
 #[async_trait]
 impl Tool for ResourceTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let link = self.link(args)?;
-        Ok(actions(link, "resources"))
+        Ok(Plan::from(actions(link, "resources")))
     }
 
     async fn caution(&self, call: &ToolCall) -> Option<String> {

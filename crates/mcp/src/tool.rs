@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use rmcp::model::CallToolRequestParams;
 use serde_json::Value;
 
@@ -27,7 +29,7 @@ pub(crate) struct McpTool {
     link: Arc<Link>,
     /// The server's name for it.
     tool: String,
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     keeps_content: AtomicBool,
 }
 
@@ -58,10 +60,11 @@ impl McpTool {
             recovery_policy: Recovery::Confirm,
             parallel: entry.hints.read_only == Some(true),
             source: source(link),
+            traits: Traits::default(),
         };
         let keeps_content = AtomicBool::new(link.keeps_content());
         let (link, tool) = (Arc::clone(link), entry.name.clone());
-        Self { link, tool, spec, keeps_content }
+        Self { link, tool, spec: spec.into(), keeps_content }
     }
 
     /// Has results keep what the model cannot see, for whoever can.
@@ -158,12 +161,12 @@ pub(crate) fn told(outcome: Result<ToolOutput, Failure>) -> Result<ToolOutput, T
 
 #[async_trait]
 impl Tool for McpTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(actions(&self.link, &self.tool))
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::from(actions(&self.link, &self.tool)))
     }
 
     async fn caution(&self, call: &ToolCall) -> Option<String> {

@@ -143,14 +143,12 @@ impl Lmao {
             let facts = group.facts.tools.get(&description.key)?;
             let owner = group.owner(&facts.file);
             let source = owner.map_or(group.plugin.name(), Plugin::name);
+            let worker = self.hosts.worker(group.serving(&facts.file));
+            let python = crate::python::tool::PythonTool::new(description, worker, source)
+                .owned(owner.cloned().map(Box::new));
             let tool = facts.visible_to_agent.then(|| LmaoTool {
-                python: crate::python::tool::PythonTool::new(
-                    description,
-                    self.hosts.worker(group.serving(&facts.file)),
-                    source,
-                )
-                .owned(owner.cloned().map(Box::new)),
-                looking: tool::looking(description.spec(source)),
+                specs: tool::specs(&python.spec(), facts),
+                python,
                 facts: facts.clone(),
                 hosts: self.hosts.clone(),
                 conditions: Arc::clone(&self.conditions),

@@ -31,7 +31,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
-use contract::policy::{Action, Decision, Granted, Mode, Policy, Reason, Ruling, View};
+use contract::policy::{
+    Action, Approvals, Decision, Granted, Mode, Policy, Reach, Reason, Ruling, StoredApproval, View,
+};
 use contract::tool::ToolSpec;
 use serde::Deserialize;
 
@@ -238,6 +240,17 @@ impl Policy for Judge {
         Ruling { decision, reasons, access, destructive }
     }
 
+    fn view(&self, tool: &ToolSpec) -> View {
+        view::view(&self.call(tool, &[], &self.state()))
+    }
+}
+
+impl Approvals for Judge {
+    fn store(&self, tool: &ToolSpec, actions: &[Action], _: Reach) -> StoredApproval {
+        let problem = Some(String::from("nothing is stored beyond this session"));
+        StoredApproval { rules: self.remember(tool, actions), problem }
+    }
+
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         let added = self.added(tool, actions, &self.state());
         let words = words(&added);
@@ -263,10 +276,6 @@ impl Policy for Judge {
             granted.rules.push(text.clone());
         }
         granted
-    }
-
-    fn view(&self, tool: &ToolSpec) -> View {
-        view::view(&self.call(tool, &[], &self.state()))
     }
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {

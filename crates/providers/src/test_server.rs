@@ -8,7 +8,7 @@ use std::time::Duration;
 use contract::message::{Entry, Message};
 use contract::provider::{Delivery, Delta, Provider, ProviderError, Request};
 use contract::secret::Secret;
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -224,6 +224,7 @@ pub(crate) fn tools() -> Arc<[Arc<ToolSpec>]> {
                 recovery_policy: Recovery::Allow,
                 parallel: true,
                 source: "builtin".into(),
+                traits: Traits::default(),
             })
         })
         .into()

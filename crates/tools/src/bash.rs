@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::{Blocked, Channel, Child, Exit, Spawn, Stdin};
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Bash {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     root: PathBuf,
     jobs: Arc<Jobs>,
     single_hosts: bool,
@@ -94,7 +94,7 @@ impl Bash {
         }
         let words = include_str!("bash.md");
         Self {
-            spec: describe::spec("Bash", words, "shell", Risk::HighImpact, schema),
+            spec: describe::spec("Bash", words, "shell", Risk::HighImpact, schema).into(),
             root: settings.root.clone(),
             jobs: Arc::clone(&settings.jobs),
             single_hosts: settings.single_hosts,
@@ -105,11 +105,11 @@ impl Bash {
 
 #[async_trait]
 impl Tool for Bash {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         let hosts = needs::hosts(&args.network)?;
         if !self.single_hosts && hosts.iter().any(|host| host != needs::ANY_HOST) {
@@ -119,7 +119,8 @@ impl Tool for Bash {
         }
         let outside = args.outside.then_some(args.command.as_str());
         let run = Action::Run { command: args.command.clone(), cwd: self.root.clone() };
-        Ok(std::iter::once(run).chain(needs::actions(hosts, outside)).collect())
+        let actions = std::iter::once(run).chain(needs::actions(hosts, outside));
+        Ok(Plan::from(actions.collect::<Vec<_>>()))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

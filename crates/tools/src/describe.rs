@@ -1,6 +1,6 @@
 //! What all built-in tools say of themselves in the same way.
 
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use serde_json::Value;
 
 /// A built-in tool's description; its risk decides about permission, recovery and parallelism.
@@ -27,5 +27,6 @@ pub(crate) fn spec(
         recovery_policy,
         parallel: risk_level == Risk::ReadOnly,
         source: "builtin".to_owned(),
+        traits: Traits::default(),
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Display, Risk, Sight, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Display, Obstacle, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -47,7 +48,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Edit {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
     seen: Arc<Seen>,
 }
@@ -66,38 +67,36 @@ impl Edit {
             "required": ["file_path", "old_string", "new_string"]
         });
         let words = include_str!("edit.md");
-        let spec = describe::spec("Edit", words, "files", Risk::Mutating, schema);
+        let spec = describe::spec("Edit", words, "files", Risk::Mutating, schema).into();
         Self { spec, paths, seen }
     }
 }
 
 #[async_trait]
 impl Tool for Edit {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
     /// Says nothing about what the file holds but to the user: a rule may close it to the model.
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        let args = Args::parse(args)?;
-        let path = self.paths.writable(&args.file_path)?;
-        let file = files::load(&path, &args.file_path).ok().flatten();
-        let change = file.as_ref().and_then(|file| Change::plan(&args, file).ok());
-        let diff = change.map(|change| change.unified);
-        let written = self.seen.state(path, file.as_ref(), diff);
-        Ok(self.paths.reads(&args.file_path)?.into_iter().chain([written]).collect())
-    }
-
-    fn check(&self, args: &Value, sight: Sight) -> Result<(), ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         let given = &args.file_path;
-        let loaded = files::load(&self.paths.writable(given)?, given).map_err(ToolError::Input)?;
-        let missing = || ToolError::Input(format!("File not found: {given}"));
-        let file = loaded.ok_or_else(missing)?;
-        match sight {
-            Sight::Existence => Ok(()),
-            Sight::Content => Change::plan(&args, &file).map(drop).map_err(ToolError::Input),
-        }
+        let path = self.paths.writable(given)?;
+        let loaded = files::load(&path, given);
+        let file = loaded.as_ref().ok().and_then(Option::as_ref);
+        let change = file.map(|file| Change::plan(&args, file));
+        let obstacle = match (&loaded, &change) {
+            (Err(text), _) => Some((text.clone(), false)),
+            (Ok(None), _) => Some((format!("File not found: {given}"), false)),
+            (Ok(Some(_)), Some(Err(text))) => Some((text.clone(), true)),
+            (Ok(Some(_)), _) => None,
+        };
+        let obstacle = obstacle.map(|(text, reveals_content)| Obstacle { text, reveals_content });
+        let diff = change.and_then(Result::ok).map(|change| change.unified);
+        let written = self.seen.state(path, file, diff);
+        let actions = self.paths.reads(given)?.into_iter().chain([written]).collect();
+        Ok(Plan { actions, obstacle })
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -1,9 +1,10 @@
 //! `Finish`: the model says that the task is over and how it went.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ impl Status {
 
 /// The tool.
 pub(crate) struct Finish {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
 }
 
 impl Finish {
@@ -59,18 +60,18 @@ impl Finish {
         });
         let words = include_str!("finish.md");
         let spec = describe::spec("Finish", words, "control", Risk::ReadOnly, schema);
-        Self { spec: ToolSpec { parallel: false, ..spec } }
+        Self { spec: ToolSpec { parallel: false, ..spec }.into() }
     }
 }
 
 #[async_trait]
 impl Tool for Finish {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::{Action, Hidden, View};
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::policy::{Hidden, View};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use rustix::fs::OFlags;
@@ -49,7 +49,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Glob {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
 }
 
@@ -66,22 +66,22 @@ impl Glob {
             "required": ["pattern"]
         });
         let words = include_str!("glob.md");
-        let spec = describe::spec("Glob", words, "search", Risk::ReadOnly, schema);
+        let spec = describe::spec("Glob", words, "search", Risk::ReadOnly, schema).into();
         Self { spec, paths }
     }
 }
 
 #[async_trait]
 impl Tool for Glob {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         let Search { given, .. } = Search::new(&args, &self.paths)?;
         let start = self.paths.reads(args.path())?.into_iter().skip(1);
-        Ok(self.paths.reads(&given)?.into_iter().chain(start).collect())
+        Ok(Plan::from(self.paths.reads(&given)?.into_iter().chain(start).collect::<Vec<_>>()))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -310,7 +310,7 @@ mod tests {
         let project = Project::with(&[("d/e/open", ""), ("secret/e/closed", "")]);
         let args = json!({"pattern": "d/e/*"});
         let (mut context, _lines) = project.context();
-        context.actions = tool(&project).actions(&args).unwrap();
+        context.actions = tool(&project).actions(&args).unwrap().actions;
         std::fs::rename(project.path("d"), project.path("old")).unwrap();
         symlink("secret", project.path("d")).unwrap();
         let output = tool(&project).run(&fixture::call(args), &context).await.unwrap();

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::{Action, View};
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::policy::View;
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
@@ -92,7 +92,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Grep {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
 }
 
@@ -121,20 +121,20 @@ impl Grep {
             "required": ["pattern"]
         });
         let words = include_str!("grep.md");
-        let spec = describe::spec("Grep", words, "search", Risk::ReadOnly, schema);
+        let spec = describe::spec("Grep", words, "search", Risk::ReadOnly, schema).into();
         Self { spec, paths }
     }
 }
 
 #[async_trait]
 impl Tool for Grep {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
-        Ok(self.paths.reads(args.path())?)
+        Ok(Plan::from(self.paths.reads(args.path())?))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -72,7 +71,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Inspect {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
 }
 
@@ -96,23 +95,23 @@ impl Inspect {
             "required": ["operation"]
         });
         let words = include_str!("inspect.md");
-        let spec = describe::spec("Inspect", words, "files", Risk::ReadOnly, schema);
+        let spec = describe::spec("Inspect", words, "files", Risk::ReadOnly, schema).into();
         Self { spec, paths }
     }
 }
 
 #[async_trait]
 impl Tool for Inspect {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         if args.operation == Operation::Cwd {
-            return Ok(Vec::new());
+            return Ok(Plan::default());
         }
-        Ok(self.paths.reads(args.path())?)
+        Ok(Plan::from(self.paths.reads(args.path())?))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -9,10 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::event::EventKind;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::sandbox::{Blocked, Child, Exit};
 use contract::tool::{
-    Redactor, RedactorFactory, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Plan, Redactor, RedactorFactory, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -310,7 +309,7 @@ enum Verb {
 
 /// The tool `Jobs`.
 pub(crate) struct JobsTool {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     jobs: Arc<Jobs>,
 }
 
@@ -327,20 +326,20 @@ impl JobsTool {
             "required": ["action"]
         });
         let words = include_str!("jobs.md");
-        Self { spec: describe::spec("Jobs", words, "shell", Risk::ReadOnly, schema), jobs }
+        Self { spec: describe::spec("Jobs", words, "shell", Risk::ReadOnly, schema).into(), jobs }
     }
 }
 
 #[async_trait]
 impl Tool for JobsTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args: Args = arguments::parse("Jobs", args)?;
         match (args.action, args.job) {
-            (Verb::List, _) | (Verb::Tail | Verb::Stop, Some(_)) => Ok(Vec::new()),
+            (Verb::List, _) | (Verb::Tail | Verb::Stop, Some(_)) => Ok(Plan::default()),
             (Verb::Tail | Verb::Stop, None) => Err(ToolError::Input("No job provided".to_owned())),
         }
     }

@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::skill::Skill;
-use contract::tool::{LASTING, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{LASTING, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::ActivateSkill;
 use crate::outcome::{self, Stop};
 use crate::{arguments, describe, files};
 
@@ -73,13 +74,14 @@ impl Question {
 
 /// The tool.
 pub(crate) struct LearnSkill {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     skills: Arc<Skills>,
+    activate: Option<ActivateSkill>,
 }
 
 impl LearnSkill {
-    /// Makes the tool.
-    pub(crate) fn new(skills: Vec<Skill>) -> Self {
+    /// Makes the tool. `activate` is called for each skill whose instructions it returns.
+    pub(crate) fn new(skills: Vec<Skill>, activate: Option<ActivateSkill>) -> Self {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -92,32 +94,37 @@ impl LearnSkill {
         let words = include_str!("learn_skill.md");
         let named = skills.into_iter().map(|skill| (skill.name.to_lowercase(), skill));
         Self {
-            spec: describe::spec("LearnSkill", words, "skills", Risk::ReadOnly, schema),
+            spec: describe::spec("LearnSkill", words, "skills", Risk::ReadOnly, schema).into(),
             skills: Arc::new(Skills(named.collect())),
+            activate,
         }
     }
 }
 
 #[async_trait]
 impl Tool for LearnSkill {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let path = match Question::parse(args)? {
             Question::Reference(skill, file) => self.skills.reference(&skill, &file)?,
             Question::Script(skill, file) => self.skills.script(&skill, &file)?,
-            Question::List | Question::Body(_) | Question::Info(_) => return Ok(Vec::new()),
+            Question::List | Question::Body(_) | Question::Info(_) => return Ok(Plan::default()),
         };
-        Ok(vec![Action::Read { path }])
+        Ok(Plan::from(vec![Action::Read { path }]))
     }
 
-    async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let question = Question::parse(&call.args)?;
         let skills = Arc::clone(&self.skills);
-        let is_body = matches!(question, Question::Body(_));
-        outcome::blocking(move || {
+        let taught = match &question {
+            Question::Body(name) => Some(name.clone()),
+            _ => None,
+        };
+        let is_body = taught.is_some();
+        let mut output = outcome::blocking(move || {
             let text = match question {
                 Question::List => skills.list(),
                 Question::Body(name) => {
@@ -138,7 +145,11 @@ impl Tool for LearnSkill {
             }
             Ok(output)
         })
-        .await
+        .await?;
+        if let (Some(name), Some(activate), true) = (taught, &self.activate, output.success) {
+            activate(&name, &context.session, &mut output);
+        }
+        Ok(output)
     }
 }
 

@@ -34,8 +34,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use contract::id::SessionId;
 use contract::skill::Skill;
-use contract::tool::Tool;
+use contract::tool::{Tool, ToolOutput};
 
 /// What the tools need to know of the project and the machine.
 #[derive(Clone, Default)]
@@ -52,11 +53,16 @@ pub struct Settings {
     pub readable_paths: Vec<PathBuf>,
     /// What `LearnSkill` can teach.
     pub skills: Vec<Skill>,
+    /// Called for each skill whose instructions `LearnSkill` returns.
+    pub activate_skill: Option<ActivateSkill>,
     /// True if the sandbox can grant single hosts to a command.
     pub single_hosts: bool,
     /// The background commands of the session.
     pub jobs: Arc<jobs::Jobs>,
 }
+
+/// Makes a skill active in a session and completes the output that returns its instructions.
+pub type ActivateSkill = Arc<dyn Fn(&str, &SessionId, &mut ToolOutput) + Send + Sync>;
 
 /// Whether the error of a call says that a file is out of reach for tools.
 pub fn is_out_of_reach(error: &str) -> bool {
@@ -85,7 +91,8 @@ pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
         Arc::new(inspect::Inspect::new(paths("Inspect"))),
     ];
     tools.extend([
-        Arc::new(learn_skill::LearnSkill::new(settings.skills)) as Arc<dyn Tool>,
+        Arc::new(learn_skill::LearnSkill::new(settings.skills, settings.activate_skill))
+            as Arc<dyn Tool>,
         Arc::new(todo_write::TodoWrite::new()),
         Arc::new(finish::Finish::new()),
     ]);
@@ -101,7 +108,7 @@ mod tests {
     #[test]
     fn every_tool_says_what_it_is_and_what_it_takes() {
         let tools = all(Settings::default());
-        let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
         let expected = [
             "Bash",
             "Jobs",

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Risk, Sight, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Obstacle, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -42,7 +41,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Read {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
     seen: Arc<Seen>,
 }
@@ -60,25 +59,23 @@ impl Read {
             "required": ["file_path"]
         });
         let words = include_str!("read.md");
-        let spec = describe::spec("Read", words, "files", Risk::ReadOnly, schema);
+        let spec = describe::spec("Read", words, "files", Risk::ReadOnly, schema).into();
         Self { spec, paths, seen }
     }
 }
 
 #[async_trait]
 impl Tool for Read {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        let args = Args::parse(args)?;
-        Ok(self.paths.reads(&args.file_path)?)
-    }
-
-    fn check(&self, args: &Value, _: Sight) -> Result<(), ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let given = Args::parse(args)?.file_path;
-        files::open(&self.paths.readable(&given)?, &given).map(drop).map_err(ToolError::Input)
+        let actions = self.paths.reads(&given)?;
+        let opened = files::open(&self.paths.readable(&given)?, &given);
+        let obstacle = opened.err().map(|text| Obstacle { text, reveals_content: false });
+        Ok(Plan { actions, obstacle })
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

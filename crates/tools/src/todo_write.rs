@@ -1,11 +1,12 @@
 //! `TodoWrite`: the model's list of what is left to do. The list is the call's result, so the log
 //! keeps it, front ends show it, and the present one outlives a shortened history.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::tool::{
-    LASTING, OPEN, Risk, SUBJECT, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    LASTING, OPEN, Plan, Risk, SUBJECT, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ impl Status {
 
 /// The tool.
 pub(crate) struct TodoWrite {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
 }
 
 impl TodoWrite {
@@ -78,18 +79,18 @@ impl TodoWrite {
         });
         let words = include_str!("todo_write.md");
         let spec = describe::spec(NAME, words, "control", Risk::ReadOnly, schema);
-        Self { spec: ToolSpec { parallel: false, ..spec } }
+        Self { spec: ToolSpec { parallel: false, ..spec }.into() }
     }
 }
 
 #[async_trait]
 impl Tool for TodoWrite {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {

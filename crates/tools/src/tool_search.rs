@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{BUILTIN, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    BUILTIN, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use serde_json::{Value, json};
 
 /// The tool's name.
@@ -75,105 +75,71 @@ impl io::Write for Counted {
     }
 }
 
-/// The same tools, those of plugins and servers behind a search where they are more than the model
-/// should read in each request. All of one plugin go together, those that take most first.
+/// Tells of a name whether its tool is not offered yet.
+pub type IsHidden = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Adds a search for the tools of plugins and servers if they are more than the model should read
+/// in each request. All of one plugin go together, those that take most first. Also returns which
+/// tools are to be hidden until they are found.
 pub fn behind_search(
-    tools: Vec<Arc<dyn Tool>>,
+    mut tools: Vec<Arc<dyn Tool>>,
     deferral: Deferral,
     found: &Found,
-) -> Vec<Arc<dyn Tool>> {
-    let hidden = most_costly(&tools, deferral);
-    if hidden.is_empty() {
-        return tools;
+) -> (Vec<Arc<dyn Tool>>, Option<IsHidden>) {
+    let sources = most_costly(&tools, deferral);
+    if sources.is_empty() {
+        return (tools, None);
     }
-    let mut taken = BTreeSet::new();
-    let mut kept_back = Vec::new();
-    let mut all = Vec::with_capacity(tools.len() + 1);
-    for tool in tools {
+    let mut names = BTreeSet::new();
+    let (mut deferred, mut hidden) = (Vec::new(), BTreeSet::new());
+    for tool in &tools {
         let spec = tool.spec();
         // Of two with one name the first counts.
-        let is_first = taken.insert(spec.name.clone());
-        if is_first && tool.is_offered() && hidden.contains(&spec.source) {
-            let is_offered = AtomicBool::new(found.has(&spec.name));
-            let tool = Arc::new(Deferred { tool, is_offered });
-            kept_back.push(Arc::clone(&tool));
-            all.push(tool as Arc<dyn Tool>);
-        } else {
-            all.push(tool);
+        let is_first = names.insert(spec.name.clone());
+        if is_first && !spec.traits.unoffered && sources.contains(&spec.source) {
+            hidden.insert(spec.name.clone());
+            deferred.push(Arc::clone(tool));
         }
     }
-    all.push(Arc::new(ToolSearch::new(kept_back, found.clone())));
-    all
+    tools.push(Arc::new(ToolSearch::new(deferred, found.clone())));
+    let found = found.clone();
+    (tools, Some(Arc::new(move |name: &str| hidden.contains(name) && !found.has(name))))
 }
 
 /// The plugins and servers whose tools are not offered at once.
 fn most_costly(tools: &[Arc<dyn Tool>], deferral: Deferral) -> BTreeSet<String> {
-    let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    let offered = tools.iter().filter(|tool| tool.is_offered()).map(|tool| tool.spec());
+    let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let offered = tools.iter().map(|tool| tool.spec()).filter(|spec| !spec.traits.unoffered);
     for spec in offered.filter(|spec| !NOBODY.contains(&spec.source.as_str())) {
-        let (bytes, count) = groups.entry(&spec.source).or_default();
-        *bytes += size(spec);
+        let (bytes, count) = groups.entry(spec.source.clone()).or_default();
+        *bytes += size(&spec);
         *count += 1;
     }
     let mut count: usize = groups.values().map(|(_, count)| count).sum();
     let mut bytes: usize = groups.values().map(|(bytes, _)| bytes).sum();
-    let mut groups: Vec<(&str, (usize, usize))> = groups.into_iter().collect();
+    let mut groups: Vec<(String, (usize, usize))> = groups.into_iter().collect();
     groups.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
     let mut hidden = BTreeSet::new();
     for (source, (own_bytes, own_count)) in groups {
         if count <= deferral.tools && bytes <= deferral.bytes {
             break;
         }
-        hidden.insert(source.to_owned());
+        hidden.insert(source);
         count -= own_count;
         bytes -= own_bytes;
     }
     hidden
 }
 
-/// A tool that the model is not told of before it was found.
-struct Deferred {
-    tool: Arc<dyn Tool>,
-    is_offered: AtomicBool,
-}
-
-#[async_trait]
-impl Tool for Deferred {
-    fn spec(&self) -> &ToolSpec {
-        self.tool.spec()
-    }
-
-    fn inner(&self) -> Option<&Arc<dyn Tool>> {
-        Some(&self.tool)
-    }
-
-    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        // It is renewed for a call, and what is called is kept back no longer.
-        Some(tool)
-    }
-
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        self.tool.actions(args)
-    }
-
-    fn is_offered(&self) -> bool {
-        self.is_offered.load(Ordering::Relaxed) && self.tool.is_offered()
-    }
-
-    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.tool.run(call, context).await
-    }
-}
-
 /// Finds tools that are not offered yet.
 struct ToolSearch {
-    tools: Vec<Arc<Deferred>>,
+    tools: Vec<Arc<dyn Tool>>,
     found: Found,
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
 }
 
 impl ToolSearch {
-    fn new(tools: Vec<Arc<Deferred>>, found: Found) -> Self {
+    fn new(tools: Vec<Arc<dyn Tool>>, found: Found) -> Self {
         let spec = ToolSpec {
             name: NAME.to_owned(),
             description: described(&tools),
@@ -193,14 +159,15 @@ impl ToolSearch {
             recovery_policy: Recovery::Allow,
             parallel: true,
             source: BUILTIN.to_owned(),
+            traits: Traits::default(),
         };
-        Self { tools, found, spec }
+        Self { tools, found, spec: spec.into() }
     }
 
-    fn find(&self, query: &str, limit: usize) -> Vec<&Arc<Deferred>> {
+    fn find(&self, query: &str, limit: usize) -> Vec<&Arc<dyn Tool>> {
         if let Some(names) = query.strip_prefix("select:") {
             let names: Vec<&str> = names.split(',').map(str::trim).collect();
-            let is_named = |tool: &&Arc<Deferred>| names.contains(&tool.spec().name.as_str());
+            let is_named = |tool: &&Arc<dyn Tool>| names.contains(&tool.spec().name.as_str());
             return self.tools.iter().filter(is_named).take(MOST).collect();
         }
         let query = query.to_lowercase();
@@ -208,10 +175,10 @@ impl ToolSearch {
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| word.chars().count() > 1)
             .collect();
-        let mut found: Vec<(usize, &Arc<Deferred>)> = self
+        let mut found: Vec<(usize, &Arc<dyn Tool>)> = self
             .tools
             .iter()
-            .map(|tool| (score(tool.spec(), &words), tool))
+            .map(|tool| (score(&tool.spec(), &words), tool))
             .filter(|(score, _)| *score > 0)
             .collect();
         found.sort_by(|(a, x), (b, y)| b.cmp(a).then(x.spec().name.cmp(&y.spec().name)));
@@ -221,11 +188,11 @@ impl ToolSearch {
 
 /// What the model reads of what it could find: whose tools there are, and as many of their names as
 /// a request should hold.
-fn described(tools: &[Arc<Deferred>]) -> String {
-    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+fn described(tools: &[Arc<dyn Tool>]) -> String {
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for spec in tools.iter().map(|tool| tool.spec()) {
         let owner = spec.source.strip_prefix("mcp:").unwrap_or(&spec.source);
-        groups.entry(owner).or_default().push(&spec.name);
+        groups.entry(owner.to_owned()).or_default().push(spec.name.clone());
     }
     let mut text = String::from(
         "Finds further tools by what they do and makes them callable. Only whose they are and some \
@@ -274,12 +241,12 @@ fn score(spec: &ToolSpec, words: &[&str]) -> usize {
 
 #[async_trait]
 impl Tool for ToolSearch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -293,7 +260,6 @@ impl Tool for ToolSearch {
         let mut rows = Vec::with_capacity(found.len());
         for tool in found {
             let spec = tool.spec();
-            tool.is_offered.store(true, Ordering::Relaxed);
             self.found.add(&spec.name);
             rows.push(json!({
                 "name": spec.name,

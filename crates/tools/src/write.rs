@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Display, Risk, Sight, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Display, Obstacle, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -34,7 +36,7 @@ impl Args {
 
 /// The tool.
 pub(crate) struct Write {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
     seen: Arc<Seen>,
 }
@@ -51,36 +53,34 @@ impl Write {
             "required": ["file_path", "content"]
         });
         let words = include_str!("write.md");
-        let spec = describe::spec("Write", words, "files", Risk::Mutating, schema);
+        let spec = describe::spec("Write", words, "files", Risk::Mutating, schema).into();
         Self { spec, paths, seen }
     }
 }
 
 #[async_trait]
 impl Tool for Write {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         let path = self.paths.writable(&args.file_path)?;
-        // Rules speak of links on the way as well.
+        // Rules speak of symlinks on the way as well.
         let mut actions = self.paths.links(&args.file_path, &path)?;
+        let mut obstacle = None;
         actions.push(match files::load(&path, &args.file_path) {
             Ok(before) => {
                 let diff = change(&args, before.as_ref());
                 self.seen.state(path, before.as_ref(), diff)
             }
-            Err(_) => Action::Write { path, diff: None },
+            Err(text) => {
+                obstacle = Some(Obstacle { text, reveals_content: false });
+                Action::Write { path, diff: None }
+            }
         });
-        Ok(actions)
-    }
-
-    fn check(&self, args: &Value, _: Sight) -> Result<(), ToolError> {
-        let given = Args::parse(args)?.file_path;
-        let loaded = files::load(&self.paths.writable(&given)?, &given);
-        loaded.map(drop).map_err(ToolError::Input)
+        Ok(Plan { actions, obstacle })
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -139,7 +139,7 @@ mod tests {
         for (name, content) in [("f", "mine\n"), ("g", "")] {
             let call = fixture::call(json!({"file_path": name, "content": content}));
             let (mut context, _lines) = project.context();
-            context.actions = tool.actions(&call.args).unwrap();
+            context.actions = tool.actions(&call.args).unwrap().actions;
             project.write(name, "precious\n");
             let output = tool.run(&call, &context).await.unwrap();
             assert!(
@@ -147,7 +147,7 @@ mod tests {
                 "{output:?}"
             );
             assert_eq!(project.read(name), b"precious\n");
-            context.actions = tool.actions(&call.args).unwrap();
+            context.actions = tool.actions(&call.args).unwrap().actions;
             assert!(tool.run(&call, &context).await.unwrap().success, "what was seen is agreed to");
         }
     }
@@ -170,7 +170,7 @@ mod tests {
     fn actions_show_the_change_before_it_happens() {
         let project = Project::with(&[("f", "one\n")]);
         let args = json!({"file_path": "f", "content": "two\n"});
-        let actions = tool(&project).actions(&args).unwrap();
+        let actions = tool(&project).actions(&args).unwrap().actions;
         let [Action::Write { path, diff }] = actions.as_slice() else {
             panic!("{actions:?}");
         };
@@ -197,15 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn check_refuses_a_directory_and_accepts_a_new_file() {
+    fn actions_tell_that_a_directory_cannot_be_written() {
         let project = Project::with(&[("d/f", "")]);
-        let check = |path: &str| {
+        let obstacle = |path: &str| {
             let args = json!({"file_path": path, "content": "x"});
-            tool(&project).check(&args, Sight::Existence).map_err(|error| error.to_string())
+            tool(&project).actions(&args).unwrap().obstacle.map(|it| it.text)
         };
-        assert_eq!(check("d").unwrap_err(), "Not a file: d");
-        assert_eq!(check("d/new"), Ok(()));
-        assert_eq!(check("d/f"), Ok(()));
+        assert_eq!(obstacle("d").as_deref(), Some("Not a file: d"));
+        assert_eq!(obstacle("d/new"), None);
+        assert_eq!(obstacle("d/f"), None);
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         let outside = project.path("..").canonicalize().unwrap().join("outside");
         symlink(&outside, project.path("link")).unwrap();
         let args = json!({"file_path": "link", "content": "x"});
-        let actions = tool(&project).actions(&args).unwrap();
+        let actions = tool(&project).actions(&args).unwrap().actions;
         let [Action::Read { path: link }, Action::Write { path, .. }] = actions.as_slice() else {
             panic!("{actions:?}");
         };

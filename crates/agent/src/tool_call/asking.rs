@@ -7,13 +7,13 @@ use contract::hook::Notification;
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Action, Decision, Kept, Reach, Ruling};
-use contract::tool::{Risk, Sight, ToolSpec};
+use contract::policy::{Action, Approvals, Decision, Mode, Reach, Ruling, StoredApproval};
+use contract::tool::{Obstacle, Risk, ToolSpec};
 use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};
 
 use super::reasons::asked_because;
-use super::{Approved, EarlierChanges, Prepared, Settled, TurnContext, why};
+use super::{Approved, Prepared, Settled, TurnContext, why};
 use crate::blocking::blocking;
 use crate::journal::Journal;
 
@@ -37,35 +37,24 @@ impl Question {
     }
 
     /// The question about a call, or the reason why the call cannot succeed, which the model reads
-    /// and nobody is asked about. The reason is sought only if the
-    /// earlier calls of the reply cannot change it.
+    /// and nobody is asked about.
     pub(super) async fn about(
         bench: TurnContext<'_>,
         approved: Approved,
         (ruling, judged): (Ruling, EventKind),
-        earlier: &EarlierChanges,
+        obstacle: Option<Obstacle>,
     ) -> Result<Self, (ToolCall, String)> {
         let policy = Arc::clone(&bench.parts.policy);
-        let (tool, actions) = (Arc::clone(&approved.tool), approved.actions.clone());
-        let (args, mode) = (approved.call.args.clone(), bench.mode());
-        let can_fail_now = !earlier.concern(&approved.actions);
+        let (spec, actions) = (approved.tool.spec(), approved.actions.clone());
+        let mode = bench.mode();
         let looked = blocking(move || {
-            let spec = tool.spec();
-            if can_fail_now {
-                let is_read = |action: &&Action| matches!(action, Action::Read { .. });
-                let reads: Vec<Action> = actions.iter().filter(is_read).cloned().collect();
-                let reading = ToolSpec {
-                    requires_permission: false,
-                    risk_level: Risk::ReadOnly,
-                    ..spec.clone()
-                };
-                let sight = match policy.judge(&reading, &reads, mode).decision {
-                    Decision::Allow => Sight::Content,
-                    Decision::Ask | Decision::Deny => Sight::Existence,
-                };
-                tool.check(&args, sight).map_err(|error| error.to_string())?;
+            let is_told = |obstacle: &Obstacle| {
+                !obstacle.reveals_content || may_read(policy.as_ref(), &spec, &actions, mode)
+            };
+            match obstacle.filter(is_told) {
+                Some(obstacle) => Err(obstacle.text),
+                None => Ok(policy.rememberable(&spec, &actions)),
             }
-            Ok(policy.rememberable(spec, &actions))
         });
         let remember = match looked.await {
             Some(Ok(looked)) => looked,
@@ -83,6 +72,14 @@ impl Question {
         };
         Ok(Self { approved, ruling, events: vec![judged, asked] })
     }
+}
+
+/// Returns true if the policy lets the model read the files of these actions.
+fn may_read(policy: &dyn Approvals, spec: &ToolSpec, actions: &[Action], mode: Mode) -> bool {
+    let is_read = |action: &&Action| matches!(action, Action::Read { .. });
+    let reads: Vec<Action> = actions.iter().filter(is_read).cloned().collect();
+    let spec = ToolSpec { requires_permission: false, risk_level: Risk::ReadOnly, ..spec.clone() };
+    policy.judge(&spec, &reads, mode).decision == Decision::Allow
 }
 
 /// Puts all questions among these calls at once and waits for all answers.
@@ -189,7 +186,7 @@ async fn answered(
             return Ok(Prepared::Approved(Box::new(approved)));
         }
         Answer::Deny { reason } => {
-            let refusal = approved.tool.refusal();
+            let refusal = approved.tool.spec().traits.refusal.clone();
             let refusal = refusal.unwrap_or_else(|| "Permission denied by user".to_owned());
             let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             (CallOutcome::Denied, refusal + &why)
@@ -211,18 +208,24 @@ async fn answered(
 }
 
 /// Remembers a call for as long as the answer says.
-fn remember(bench: TurnContext<'_>, approved: &Approved, answer: &Answer) -> Kept {
+fn remember(bench: TurnContext<'_>, approved: &Approved, answer: &Answer) -> StoredApproval {
     let (policy, spec, actions) = (&bench.parts.policy, approved.tool.spec(), &approved.actions);
     match answer {
-        Answer::Session => Kept { rules: policy.remember(spec, actions), problem: None },
-        Answer::Project => policy.keep(spec, actions, Reach::Project),
-        Answer::Always => policy.keep(spec, actions, Reach::Everywhere),
-        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => Kept::default(),
+        Answer::Session => StoredApproval { rules: policy.remember(&spec, actions), problem: None },
+        Answer::Project => policy.store(&spec, actions, Reach::Project),
+        Answer::Always => policy.store(&spec, actions, Reach::Everywhere),
+        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => {
+            StoredApproval::default()
+        }
     }
 }
 
 /// Tells which rules an answer beyond this once added.
-async fn tell_kept(journal: &mut Journal, kept: &Kept, answer: &Answer) -> Result<(), LogError> {
+async fn tell_kept(
+    journal: &mut Journal,
+    kept: &StoredApproval,
+    answer: &Answer,
+) -> Result<(), LogError> {
     let span = match answer {
         Answer::Project if kept.problem.is_none() => "in this project from here on",
         Answer::Always if kept.problem.is_none() => "from here on",

@@ -46,7 +46,7 @@ pub(crate) async fn run(bench: TurnContext<'_>, approved: Approved, teller: Tell
         progress,
         spill: bench.settings.spill.clone(),
         conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
-        view: bench.parts.policy.view(tool.spec()),
+        view: bench.parts.policy.view(&tool.spec()),
         actions: actions.clone(),
         veils: keys::veils(teller.keys()),
     };
@@ -55,7 +55,7 @@ pub(crate) async fn run(bench: TurnContext<'_>, approved: Approved, teller: Tell
         let work = tool.run(&call, &context);
         let overdue = async {
             bench.cancel.cancelled().await;
-            if tool.is_indivisible() {
+            if tool.spec().traits.indivisible {
                 std::future::pending::<()>().await;
             }
             tokio::time::sleep(GRACE).await;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use contract::policy::{Action, Mode, Policy};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use policy::rules::{Scope, parse};
 use policy::{Judge, Settings};
 use serde_json::json;
@@ -107,5 +107,6 @@ fn bash() -> ToolSpec {
         recovery_policy: Recovery::Allow,
         parallel: false,
         source: String::from("builtin"),
+        traits: Traits::default(),
     }
 }

@@ -198,7 +198,7 @@ fn known_tools(world: &World, plugin: &Plugin) -> Result<Option<(Vec<String>, us
     let weighed = brings_some.map(|described| {
         let tools = hosts.tools(plugin, &described);
         let names = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-        (names, tools.iter().map(|tool| tool_search::tokens(tool.spec())).sum())
+        (names, tools.iter().map(|tool| tool_search::tokens(&tool.spec())).sum())
     });
     Ok(weighed)
 }

@@ -2,6 +2,7 @@
 
 use contract::policy::{Access, Decision, Reason, Ruling};
 use contract::text::visible;
+use contract::tool::Plan;
 use serde_json::{Value, json};
 
 use crate::args::PolicyCommand;
@@ -34,8 +35,8 @@ async fn judge(world: &World, name: &str, args: &Value) -> Outcome {
         registry.get(name).ok_or_else(|| Problem::misuse(format!("Unknown tool: {name}")))?;
     let policy = permissions::policy(world, root)?;
     let (actions, ruling) = match tool.actions(args) {
-        Ok(actions) => {
-            let ruling = policy.judge(tool.spec(), &actions, world.mode());
+        Ok(Plan { actions, .. }) => {
+            let ruling = policy.judge(&tool.spec(), &actions, world.mode());
             (actions, ruling)
         }
         Err(refusal) => (Vec::new(), refused(name, &refusal.to_string())),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::tool::Tool;
-use plugins::initrunner::guard::Guard;
+use plugins::initrunner::guard::{Guard, RoleGuards};
 use plugins::manifest;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
@@ -26,6 +26,7 @@ const NAME: &str = "api";
 #[derive(Default)]
 struct Apis {
     tools: Vec<Arc<dyn Tool>>,
+    guards: RoleGuards,
     listing: Vec<Listed>,
     /// Whether the user has approved of what would be asked about.
     is_approved: bool,
@@ -166,8 +167,10 @@ impl Apis {
             match Guard::read(entry) {
                 Ok(guard) => {
                     let guard = if self.is_approved { guard.approved() } else { guard };
-                    let tools = api.tools(settings, source).into_iter();
-                    self.tools.extend(tools.map(|tool| guard.around(tool)));
+                    for tool in api.tools(settings, source) {
+                        self.guards.add(&tool.spec(), &guard);
+                        self.tools.push(tool);
+                    }
                     let names: Vec<&str> = api.tool_names().collect();
                     report_lines.push(format!("tools: {}", names.join(", ")));
                     loaded = Some(api);
@@ -203,7 +206,7 @@ impl Dialect for Apis {
     }
 
     fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        Vec::new()
+        vec![Arc::new(self.guards.clone())]
     }
 
     fn listing(&self) -> Vec<Listed> {

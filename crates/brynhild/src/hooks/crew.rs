@@ -15,7 +15,7 @@ use contract::hook::{
 };
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
-use contract::policy::{Mode, Policy};
+use contract::policy::{Approvals, Mode};
 use contract::tool::{BUILTIN, Risk, Tool, ToolSpec};
 use plugins::claude::{AIDED, Aides, Wish};
 
@@ -51,7 +51,7 @@ pub(crate) struct Gear<'a> {
     /// The servers.
     pub(crate) servers: Present,
     /// Judges calls.
-    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) policy: Arc<dyn Approvals>,
     /// The hooks of the conversation.
     pub(crate) hooks: &'a [Arc<dyn Hook>],
 }

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind, Input, Level};
 use contract::id::CallId;
 use contract::message::ToolCall;
-use contract::policy::Policy;
+use contract::policy::Approvals;
 use contract::sandbox::Confinement;
 use contract::tool::{Tool, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 /// Runs calls of other agents.
 pub(crate) struct Guarded {
     mind: Option<Arc<Mind>>,
-    policy: Arc<dyn Policy>,
+    policy: Arc<dyn Approvals>,
     confinement: Confinement,
     settings: Settings,
     fallback: Option<Fallback>,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
-use contract::policy::{Policy, Reach};
+use contract::policy::{Approvals, Reach};
 use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ fn is_local(source: &str, root: &Path) -> bool {
 /// Takes a rule back, for this session and wherever it is remembered. Says what was taken back.
 pub(crate) fn revoke(
     world: &World,
-    policy: Option<&dyn Policy>,
+    policy: Option<&dyn Approvals>,
     rule: &str,
 ) -> Result<String, Problem> {
     let held = policy.is_some_and(|policy| policy.forget(rule));

@@ -28,7 +28,7 @@ pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
     let value: Value = serde_json::from_str(inner).map_err(|error| error.to_string())?;
     let tool = FinalResult::new(schema);
     let args = tool.arguments(value.clone());
-    let (registry, _) = Registry::new([Arc::new(tool) as Arc<dyn Tool>]);
+    let (registry, _) = Registry::new([Arc::new(tool) as Arc<dyn Tool>], None);
     registry.check(final_result::NAME, &args)?;
     Ok(value.to_string())
 }

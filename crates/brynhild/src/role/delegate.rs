@@ -9,9 +9,10 @@ use std::time::Duration;
 use agent::nested::Parent;
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::secret::Secret;
-use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use plugins::initrunner::remote::{Address, RemoteAgent, Speech};
 use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
@@ -197,7 +198,7 @@ pub(super) fn open(
     let workplace = Arc::new(workplace);
     let made = |agent: Agent| {
         let tool = Delegate {
-            spec: spec((&agent.name, &agent.description), role),
+            spec: spec((&agent.name, &agent.description), role).into(),
             agent,
             workplace: Arc::clone(&workplace),
         };
@@ -213,7 +214,7 @@ pub(super) fn open(
             ..spec((&far.name, &far.description), role)
         };
         let there = (far.address, far.speech);
-        let agent = RemoteAgent::new(spec, there, described.time, requests.clone());
+        let agent = RemoteAgent::new(spec.into(), there, described.time, requests.clone());
         Arc::new(agent) as Arc<dyn Tool>
     };
     let remote = described.remote.into_iter().map(reached);
@@ -249,11 +250,12 @@ fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
         recovery_policy: Recovery::Allow,
         parallel: true,
         source: source(role),
+        traits: Traits::default(),
     }
 }
 
 struct Delegate {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     agent: Agent,
     workplace: Arc<Workplace>,
 }
@@ -275,12 +277,12 @@ impl Delegate {
 
 #[async_trait]
 impl Tool for Delegate {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use agent::registry::IsHidden;
+
 use contract::tool::Tool;
 use plugins::claude::{self, AgentFile};
 
@@ -64,7 +66,8 @@ fn wear(world: &mut World, file: Arc<AgentFile>) {
 pub(crate) fn dressed(
     world: &World,
     mind: Option<&Arc<Mind>>,
-    (file, tools): (&AgentFile, &[Arc<dyn Tool>]),
+    file: &AgentFile,
+    tools: (Vec<Arc<dyn Tool>>, Option<IsHidden>),
     knowledge: &Arc<Knowledge>,
 ) -> Persona {
     let knowledge = Arc::clone(knowledge);

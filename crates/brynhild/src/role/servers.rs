@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::mcp::config::{Found, Scope, Server, Source, Transport};
 use contract::policy::{Action, Decision, Mode};
-use contract::tool::{Recovery, Risk, Tool, ToolSpec};
+use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use plugins::initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};
 
@@ -198,6 +198,7 @@ fn caller(server: &str) -> ToolSpec {
         recovery_policy: Recovery::Deny,
         parallel: false,
         source: format!("mcp:project:{server}"),
+        traits: Traits::default(),
     }
 }
 

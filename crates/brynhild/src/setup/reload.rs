@@ -7,7 +7,7 @@ use std::sync::Arc;
 use agent::settings::{Change, Renewal, Renewed};
 use async_trait::async_trait;
 use contract::event::{EventKind, Level};
-use contract::policy::Policy;
+use contract::policy::Approvals;
 use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
 use plugins::claude::Expansions;
@@ -77,7 +77,7 @@ pub(crate) struct Present {
     /// What active skills let run.
     pub(crate) grants: Grants,
     /// What judges calls, whatever rules it goes by at the moment.
-    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) policy: Arc<dyn Approvals>,
 }
 
 /// What outlives a change.

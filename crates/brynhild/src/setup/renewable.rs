@@ -3,14 +3,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling, View};
+use contract::policy::{
+    Action, Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval, View,
+};
 use contract::tool::ToolSpec;
 
 /// A policy that another one can take the place of.
 pub(super) struct Renewable(Mutex<State>);
 
 struct State {
-    policy: Arc<dyn Policy>,
+    policy: Arc<dyn Approvals>,
     /// What was approved until the session ends.
     approved: Vec<(ToolSpec, Vec<Action>)>,
     /// What of it was taken back.
@@ -21,14 +23,14 @@ struct State {
 
 impl Renewable {
     /// Begins with a policy.
-    pub(super) fn new(policy: Arc<dyn Policy>) -> Self {
+    pub(super) fn new(policy: Arc<dyn Approvals>) -> Self {
         let (approved, forgotten, granted) = (Vec::new(), Vec::new(), Vec::new());
         Self(Mutex::new(State { policy, approved, forgotten, granted }))
     }
 
     /// Goes on with another. Returns in whose name something was granted before: whether that still
     /// counts is for the caller to say.
-    pub(super) fn renew(&self, policy: Arc<dyn Policy>) -> Vec<String> {
+    pub(super) fn renew(&self, policy: Arc<dyn Approvals>) -> Vec<String> {
         let mut state = self.state();
         for (tool, actions) in &state.approved {
             policy.remember(tool, actions);
@@ -44,7 +46,7 @@ impl Renewable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn present(&self) -> Arc<dyn Policy> {
+    fn present(&self) -> Arc<dyn Approvals> {
         Arc::clone(&self.state().policy)
     }
 
@@ -61,6 +63,12 @@ impl Policy for Renewable {
         self.present().judge(tool, actions, mode)
     }
 
+    fn view(&self, tool: &ToolSpec) -> View {
+        self.present().view(tool)
+    }
+}
+
+impl Approvals for Renewable {
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         let rules = self.present().remember(tool, actions);
         self.note(tool, actions, &rules);
@@ -71,8 +79,8 @@ impl Policy for Renewable {
         self.present().rememberable(tool, actions)
     }
 
-    fn keep(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> Kept {
-        let kept = self.present().keep(tool, actions, reach);
+    fn store(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> StoredApproval {
+        let kept = self.present().store(tool, actions, reach);
         // What was written down is read again, and can be taken back there.
         if kept.problem.is_some() {
             self.note(tool, actions, &kept.rules);
@@ -88,10 +96,6 @@ impl Policy for Renewable {
         let mut state = self.state();
         state.forgotten.push(rule.to_owned());
         state.policy.forget(rule)
-    }
-
-    fn view(&self, tool: &ToolSpec) -> View {
-        self.present().view(tool)
     }
 
     fn grant(&self, rules: &[String], origin: &str) -> Granted {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::policy::{Action, Decision, Policy};
+use contract::policy::{Action, Approvals, Decision};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
@@ -93,8 +93,8 @@ struct Reader<'a> {
     root: &'a Path,
     recipe: &'a Recipe,
     typed: String,
-    policy: Arc<dyn Policy>,
-    tools: Vec<ToolSpec>,
+    policy: Arc<dyn Approvals>,
+    tools: Vec<Arc<ToolSpec>>,
 }
 
 impl<'a> Reader<'a> {
@@ -106,8 +106,8 @@ impl<'a> Reader<'a> {
         let typed = command.qualified();
         // What is no rule grants nothing.
         let _ = policy.grant(&named, &format!("command /{typed}"));
-        let tools = assemble::tools(world, root, Vec::new());
-        let tools = tools.iter().map(|tool| tool.spec().clone()).collect();
+        let tools = assemble::tools(world, root, Vec::new(), None);
+        let tools = tools.iter().map(|tool| tool.spec()).collect();
         Ok(Self { world, root, recipe, typed, policy, tools })
     }
 

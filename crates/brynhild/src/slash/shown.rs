@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contract::id::SessionId;
 use contract::message::Usage;
-use contract::policy::Policy;
+use contract::policy::Approvals;
 use contract::skill::Skill;
 use contract::text::head;
 use contract::tool::ToolSpec;
@@ -96,7 +96,7 @@ pub(super) fn permissions(world: &World, facts: &Facts<'_>) -> Result<String, Pr
             let _ = writeln!(text, "allow {} (remembered for {place})", entry.rule);
         }
     }
-    for rule in facts.policy.map(Policy::session).unwrap_or_default() {
+    for rule in facts.policy.map(Approvals::session).unwrap_or_default() {
         let _ = writeln!(text, "allow {rule} (this session)");
     }
     Ok(text)

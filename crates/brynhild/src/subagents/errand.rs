@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use agent::nested::{Ended, Errand, Parent};
 use agent::prompt::{self, Ingredients};
+use agent::registry::IsHidden;
 use agent::settings::{Bound, Budget, Questions, Settings};
 use contract::event::{EventKind, Level};
+use contract::hook::Hook;
 use contract::model_profile::ModelProfile;
 use contract::policy::Mode;
 use contract::provider::Delivery;
@@ -21,7 +23,7 @@ use plugins::claude::AgentFile;
 use plugins::python::Hosts;
 use tools::tool_search::{self, Found};
 
-use super::narrow::{narrowed, slips};
+use super::narrow::{Narrowed, narrowed, slips};
 use super::report::report;
 use super::roster::{Agent, Kind, Roster};
 use super::task::NAME;
@@ -85,6 +87,10 @@ impl Player {
 pub(crate) struct Persona {
     /// The tools that are left.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Keeps tools to what the file leaves them for.
+    pub(crate) guard: Option<Arc<dyn Hook>>,
+    /// Tells which of them are hidden.
+    pub(crate) is_hidden: Option<IsHidden>,
     /// The system prompt.
     pub(crate) system: String,
     /// What the file asks for and does not get.
@@ -194,16 +200,19 @@ impl Workplace {
     fn plain(&self, parent: &Parent, name: &str, prompt: String) -> Errand {
         let tools = self.at_hand(parent);
         let mut settings = self.inherited(parent);
-        settings.system = self.system(&tools, "", self.mind.as_deref());
+        let (is_hidden, hooks) = (parent.registry().hidden(), Vec::new());
+        settings.system = self.system((&tools, is_hidden.as_ref()), "", self.mind.as_deref());
         let (agent, provider, notices) = (name.to_owned(), None, Vec::new());
-        Errand { agent, prompt, provider, tools, settings, notices }
+        Errand { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
 
     fn of_file(&self, parent: &Parent, file: &AgentFile, prompt: String) -> Errand {
         let model = file.model.as_ref().and_then(|name| self.models.get(name));
         let mind = model.map(|model| &model.mind).or(self.mind.as_deref());
-        let Persona { tools, system, mut remarks, slips } =
-            self.persona(file, &self.at_hand(parent), mind);
+        let at_hand = (self.at_hand(parent), parent.registry().hidden());
+        let Persona { tools, is_hidden, guard, system, mut remarks, slips } =
+            self.persona(file, at_hand, mind);
+        let hooks = guard.into_iter().collect();
         if let (Some(name), None) = (&file.model, model) {
             remarks.push(format!("there is no model {name} here; the usual one answers"));
         }
@@ -217,17 +226,21 @@ impl Workplace {
         let slips = slips.into_iter().filter(|_| !told.contains(&file.path)).map(warning);
         let notices = slips.chain(remarks.into_iter().map(note)).collect();
         told.insert(file.path.clone());
-        Errand { agent: file.qualified(), prompt, provider: None, tools, settings, notices }
+        let (agent, provider) = (file.qualified(), None);
+        Errand { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
 
     /// What a file's agent gets of these tools, and what it is told.
     pub(crate) fn persona(
         &self,
         file: &AgentFile,
-        at_hand: &[Arc<dyn Tool>],
+        (at_hand, is_hidden): (Vec<Arc<dyn Tool>>, Option<IsHidden>),
         mind: Option<&Mind>,
     ) -> Persona {
-        let (tools, missing) = narrowed(at_hand, file, &self.root);
+        let Narrowed { tools, guard, named, missing } = narrowed(&at_hand, file, &self.root);
+        let is_hidden = is_hidden.map(|is_hidden| -> IsHidden {
+            Arc::new(move |name: &str| is_hidden(name) && !named.contains(name))
+        });
         let mut remarks = Vec::new();
         if !missing.is_empty() {
             let names = missing.join(", ");
@@ -238,8 +251,8 @@ impl Workplace {
             let names = unknown.join(", ");
             remarks.push(format!("its file names skills that are not here: {names}"));
         }
-        let system = self.system(&tools, &instructions, mind);
-        Persona { tools, system, remarks, slips: slips(at_hand, file) }
+        let system = self.system((&tools, is_hidden.as_ref()), &instructions, mind);
+        Persona { tools, is_hidden, guard, system, remarks, slips: slips(&at_hand, file) }
     }
 
     /// A role with its own model, tools and limits.
@@ -267,15 +280,18 @@ impl Workplace {
         take_over(&mut settings, &own);
         settings.system = own.system;
         opened.tighten(&mut settings);
+        let (tools, is_hidden) = tool_search::behind_search(
+            opened.tools.clone(),
+            mcp::deferral(&world),
+            &Found::default(),
+        );
         let errand = Errand {
             agent: name.to_owned(),
             prompt,
             provider: Some(Arc::clone(&mind.provider)),
-            tools: tool_search::behind_search(
-                opened.tools.clone(),
-                mcp::deferral(&world),
-                &Found::default(),
-            ),
+            tools,
+            is_hidden,
+            hooks: opened.hooks(),
             settings,
             notices: Vec::new(),
         };
@@ -318,9 +334,16 @@ impl Workplace {
         (text, unknown)
     }
 
-    fn system(&self, tools: &[Arc<dyn Tool>], instructions: &str, mind: Option<&Mind>) -> String {
-        let offered = tools.iter().filter(|tool| tool.is_offered());
-        let specs: Vec<Arc<ToolSpec>> = offered.map(|tool| Arc::new(tool.spec().clone())).collect();
+    fn system(
+        &self,
+        (tools, is_hidden): (&[Arc<dyn Tool>], Option<&IsHidden>),
+        instructions: &str,
+        mind: Option<&Mind>,
+    ) -> String {
+        let is_hidden = |name: &str| is_hidden.is_some_and(|is_hidden| is_hidden(name));
+        let specs = tools.iter().map(|tool| tool.spec());
+        let specs: Vec<Arc<ToolSpec>> =
+            specs.filter(|spec| !spec.traits.unoffered && !is_hidden(&spec.name)).collect();
         let can_learn = specs.iter().any(|spec| spec.name == "LearnSkill");
         let skills = if can_learn {
             plugins::skills::prompt_block(&self.knowledge.skills)

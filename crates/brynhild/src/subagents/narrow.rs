@@ -1,22 +1,32 @@
 //! Which of the tools at hand an agent gets, and for what. Never one that is not there; pure.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use contract::hook::Hook;
 use contract::text::closest;
 use contract::tool::Tool;
 use plugins::claude::AgentFile;
 
-use super::scoped::Scoped;
+use super::scoped::ScopeGuard;
 use crate::config::schema::TOOLS;
 
-/// The tools that an agent's file leaves of those at hand, and the names in it that none of them
-/// has. What an entry says in parentheses is all that its tool is left for.
-pub(super) fn narrowed(
-    at_hand: &[Arc<dyn Tool>],
-    file: &AgentFile,
-    root: &Path,
-) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
+/// The tools that an agent gets.
+pub(super) struct Narrowed {
+    /// The tools.
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// Keeps tools to what the file leaves them for; none if it leaves all.
+    pub(super) guard: Option<Arc<dyn Hook>>,
+    /// Tools that the file names, which need no search.
+    pub(super) named: BTreeSet<String>,
+    /// The names in the file that no tool has.
+    pub(super) missing: Vec<String>,
+}
+
+/// The tools that an agent's file leaves of those at hand. What an entry says in parentheses is all
+/// that its tool is left for.
+pub(super) fn narrowed(at_hand: &[Arc<dyn Tool>], file: &AgentFile, root: &Path) -> Narrowed {
     let is_named = |tool: &Arc<dyn Tool>, names: &[String]| {
         names.iter().any(|name| fits(base(name), &tool.spec().name))
     };
@@ -34,38 +44,37 @@ pub(super) fn narrowed(
         .iter()
         .flatten()
         .filter(|name| !at_hand.iter().any(|tool| fits(base(name), &tool.spec().name)));
-    let left = |tool: &Arc<dyn Tool>| {
+    let missing = missing.cloned().collect();
+    let tools: Vec<_> = at_hand.iter().filter(wanted).cloned().collect();
+    let (mut guard, mut named) = (ScopeGuard::default(), BTreeSet::new());
+    for spec in tools.iter().map(|tool| tool.spec()) {
         let entries = file.tools.iter().flatten();
-        let own: Vec<&str> = entries
-            .filter(|entry| fits(base(entry), &tool.spec().name))
-            .map(String::as_str)
-            .collect();
-        // What is named needs no search.
-        let is_named = own.iter().any(|entry| base(entry) != "*");
-        let is_kept_back = |itself: &&Arc<dyn Tool>| itself.is_offered() && !tool.is_offered();
-        let itself = tool.inner().filter(is_kept_back).filter(|_| is_named);
-        let tool = Arc::clone(itself.unwrap_or(tool));
-        if own.is_empty() || own.iter().any(|entry| !entry.contains('(')) {
-            return tool;
+        let own: Vec<&str> =
+            entries.filter(|it| fits(base(it), &spec.name)).map(String::as_str).collect();
+        if own.iter().any(|entry| base(entry) != "*") {
+            named.insert(spec.name.clone());
         }
-        Arc::new(Scoped::new(tool, &own, root)) as Arc<dyn Tool>
-    };
-    (at_hand.iter().filter(wanted).map(left).collect(), missing.cloned().collect())
+        if !own.is_empty() && own.iter().all(|entry| entry.contains('(')) {
+            guard.add(spec, &own, root);
+        }
+    }
+    Narrowed { tools, guard: guard.hook(), named, missing }
 }
 
 /// What to tell of the names that a file means to keep back and that no tool has, here or elsewhere: they
 /// keep back nothing. A server may bring any name another time.
 pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> {
     let own = TOOLS.iter().copied().filter(|name| !name.starts_with('_'));
-    let known: Vec<&str> = at_hand.iter().map(|it| it.spec().name.as_str()).chain(own).collect();
+    let known = at_hand.iter().map(|it| it.spec().name.clone());
+    let known: Vec<String> = known.chain(own.map(str::to_owned)).collect();
     let is_known = |name: &str| {
         let lower = name.to_lowercase();
-        let fits = |tool: &&str| fits(name, tool) || fits(&lower, &tool.to_lowercase());
+        let fits = |tool: &String| fits(name, tool) || fits(&lower, &tool.to_lowercase());
         lower.starts_with("mcp__") || known.iter().any(fits)
     };
     let names = file.disallowed_tools.iter().map(|entry| base(entry));
     let told = names.filter(|name| !is_known(name)).map(|name| {
-        let near = closest(name, known.iter().copied());
+        let near = closest(name, known.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
         format!("there is no tool `{name}` that `disallowedTools` could keep back{near}")
     });

@@ -1,12 +1,14 @@
 //! `Task`: the model hands a piece of work to an agent, and reads what came of it.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::text::head;
-use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -29,7 +31,7 @@ struct Args {
 
 /// The tool.
 pub(crate) struct Task {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     roster: Roster,
     workplace: Workplace,
 }
@@ -37,7 +39,7 @@ pub(crate) struct Task {
 impl Task {
     /// Hands work to these agents.
     pub(crate) fn new(roster: Roster, workplace: Workplace) -> Self {
-        Self { spec: spec(&roster), roster, workplace }
+        Self { spec: spec(&roster).into(), roster, workplace }
     }
 
     fn agent(&self, name: Option<&str>) -> Result<&Agent, String> {
@@ -94,17 +96,18 @@ fn spec(roster: &Roster) -> ToolSpec {
         recovery_policy: Recovery::Allow,
         parallel: true,
         source: "builtin".to_owned(),
+        traits: Traits::default(),
     }
 }
 
 #[async_trait]
 impl Tool for Task {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -41,7 +41,7 @@ fn in_form(spec: &ToolSpec, output: &ToolOutput) -> Option<Vec<ContentBlock>> {
 
 #[cfg(test)]
 mod tests {
-    use contract::tool::{Recovery, Risk};
+    use contract::tool::{Recovery, Risk, Traits};
     use serde_json::json;
 
     use super::*;
@@ -58,6 +58,7 @@ mod tests {
             recovery_policy: Recovery::Allow,
             parallel: false,
             source: source.into(),
+            traits: Traits::default(),
         }
     }
 

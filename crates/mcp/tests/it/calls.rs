@@ -28,7 +28,7 @@ async fn a_tool_is_described_called_and_known_without_a_start() {
     assert_eq!(echo.spec().description, "Says it again.");
     assert!(echo.spec().requires_permission && echo.spec().parallel);
     assert_eq!(echo.spec().source, "mcp:test");
-    let actions = echo.actions(&json!({})).unwrap();
+    let actions = echo.actions(&json!({})).unwrap().actions;
     assert_eq!(actions, [Action::Opaque { what: "echo of MCP server test".to_owned() }]);
     assert_eq!(starts(), 1, "a start needs no server");
     assert_eq!(run(&echo, json!({"text": "x"})).await.unwrap().output, "said: x");

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::text;
-use contract::tool::{Finish, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Finish, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use serde_json::Value;
 
 use super::call::{Call, Purpose};
@@ -19,7 +21,7 @@ const SHOWN: usize = 2000;
 
 /// A plugin's tool.
 pub(crate) struct ChibiTool {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     entry: ToolEntry,
     member: Arc<Member>,
 }
@@ -38,8 +40,9 @@ impl ChibiTool {
             recovery_policy: Recovery::Allow,
             parallel: entry.parallel,
             source: member.plugin.name().to_owned(),
+            traits: Traits::default(),
         };
-        Self { spec, entry, member }
+        Self { spec: spec.into(), entry, member }
     }
 
     /// What a call comes to that only steers the turn; none for one that runs.
@@ -113,18 +116,18 @@ fn ended(mut output: ToolOutput) -> ToolOutput {
 
 #[async_trait]
 impl Tool for ChibiTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         if self.steered(args).is_some() {
-            return Ok(Vec::new());
+            return Ok(Plan::default());
         }
         let args = args.to_string();
         let args = text::visible(text::head(&args, SHOWN)).into_owned();
         let (plugin, name) = (self.member.plugin.name(), &self.spec.name);
-        Ok(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }])
+        Ok(Plan::from(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

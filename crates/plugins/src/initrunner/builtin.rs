@@ -22,7 +22,7 @@ mod fixture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contract::tool::{Recovery, Risk, Tool, ToolSpec};
+use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::Value;
 
 use super::role::ToolEntry;
@@ -154,6 +154,7 @@ impl About<'_> {
             },
             parallel: only_looks,
             source: ground.source.clone(),
+            traits: Traits::default(),
         }
     }
 }
@@ -227,7 +228,7 @@ mod tests {
             (json!({"type": "slack", "webhook_url": "https://x.test"}), vec!["send_slack_message"]),
         ] {
             let built = build(&entry(&value), &ground).unwrap_or_else(|error| panic!("{error}"));
-            let found: Vec<&str> = built.tools.iter().map(|it| it.spec().name.as_str()).collect();
+            let found: Vec<_> = built.tools.iter().map(|it| it.spec().name.clone()).collect();
             assert_eq!(found, names, "{value}");
             for tool in &built.tools {
                 let spec = tool.spec();

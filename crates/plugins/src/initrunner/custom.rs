@@ -146,7 +146,7 @@ impl RolePython {
             let accepts = lenient::schema(&description.input_schema, hidden);
             let python = PythonTool::new(description, worker, &source);
             let role = self.plugin.name().to_owned();
-            Arc::new(RoleTool { python, accepts, role }) as Arc<dyn Tool>
+            Arc::new(RoleTool { python, accepts: accepts.into(), role }) as Arc<dyn Tool>
         });
         made.collect()
     }

@@ -2,9 +2,11 @@
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Finish, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Finish, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "final_result";
@@ -14,7 +16,7 @@ const WRAPPED: &str = "response";
 
 /// Takes the answer, and ends the turn.
 pub struct FinalResult {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     is_wrapped: bool,
 }
 
@@ -47,8 +49,9 @@ impl FinalResult {
             recovery_policy: Recovery::Allow,
             parallel: false,
             source: String::from("role"),
+            traits: Traits::default(),
         };
-        Self { spec, is_wrapped }
+        Self { spec: spec.into(), is_wrapped }
     }
 
     /// The arguments of a call that gives this answer.
@@ -59,12 +62,12 @@ impl FinalResult {
 
 #[async_trait]
 impl Tool for FinalResult {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {

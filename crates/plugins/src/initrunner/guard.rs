@@ -3,14 +3,14 @@
 
 mod spellings;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Finish, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
+use contract::tool::{Finish, ToolOutput, ToolSpec};
 use fancy_regex::Regex;
 use serde_json::Value;
 
@@ -109,14 +109,6 @@ impl Guard {
     #[must_use]
     pub fn below(self, root: PathBuf) -> Self {
         Self { root, ..self }
-    }
-
-    /// A tool under these rules.
-    pub fn around(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        if self.permissions.is_none() && !self.asks && self.allowance.is_none() {
-            return tool;
-        }
-        Arc::new(Guarded { tool, guard: self.clone() })
     }
 
     /// Why a call must not be, if it must not.
@@ -261,57 +253,57 @@ fn expression(glob: &str) -> String {
     out
 }
 
-/// A tool under rules.
-struct Guarded {
-    tool: Arc<dyn Tool>,
-    guard: Guard,
+/// The rules of a role for its tools, by their names. Asked before each call.
+#[derive(Clone, Debug, Default)]
+pub struct RoleGuards(BTreeMap<String, Guard>);
+
+impl RoleGuards {
+    /// Puts a tool under rules.
+    pub fn add(&mut self, tool: &ToolSpec, guard: &Guard) {
+        if guard.permissions.is_some() || guard.asks || guard.allowance.is_some() {
+            // Of two tools with one name the first counts.
+            self.0.entry(tool.name.clone()).or_insert_with(|| guard.clone());
+        }
+    }
 }
 
 #[async_trait]
-impl Tool for Guarded {
-    fn spec(&self) -> &ToolSpec {
-        self.tool.spec()
+impl Hook for RoleGuards {
+    fn name(&self) -> &'static str {
+        "the role"
     }
 
-    fn inner(&self) -> Option<&Arc<dyn Tool>> {
-        Some(&self.tool)
+    fn wants(&self, moment: Moment) -> bool {
+        moment == Moment::BeforeTool && !self.0.is_empty()
     }
 
-    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        Some(self.guard.around(tool))
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Block
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        match self.guard.refusal(&self.spec().name, args) {
-            Some(refusal) => Err(ToolError::Input(refusal)),
-            None => self.tool.actions(args),
+    async fn before_tool(&self, _: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
+        let Some(guard) = self.0.get(call.tool) else { return Ok(ToolVerdict::Proceed.into()) };
+        if let Some(refusal) = guard.refusal(call.tool, call.args) {
+            return Ok(ToolVerdict::Block(refusal).into());
         }
-    }
-
-    async fn caution(&self, call: &ToolCall) -> Option<String> {
-        let own = self.guard.asks.then(|| String::from("its author has it asked about every time"));
-        self.tool.caution(call).await.or(own)
-    }
-
-    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        if let Some(limit) = self.guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
-            let words = format!("a limit was reached: {limit}");
-            let finish =
-                Finish { status: String::from("failed"), summary: words.clone(), next_steps: None };
-            return Ok(ToolOutput { finish: Some(finish), ..ToolOutput::failure(words) });
+        if let Some(limit) = guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
+            let summary = format!("a limit was reached: {limit}");
+            let output = ToolOutput::failure(summary.clone());
+            let status = String::from("failed");
+            let finish = Some(Finish { status, summary, next_steps: None });
+            return Ok(ToolVerdict::Answer(ToolOutput { finish, ..output }).into());
         }
-        match self.guard.refusal(&self.spec().name, &call.args) {
-            Some(refusal) => Ok(ToolOutput::failure(refusal)),
-            None => self.tool.run(call, context).await,
-        }
+        Ok(if guard.asks {
+            ToolVerdict::Ask(String::from("its author has it asked about every time")).into()
+        } else {
+            ToolVerdict::Proceed.into()
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use contract::tool::{Recovery, Risk};
     use serde_json::json;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
@@ -374,53 +366,5 @@ mod tests {
         ] {
             assert!(Guard::read(&entry).unwrap_err().contains(wanted), "{entry}");
         }
-    }
-
-    /// Says something else of itself each time it is asked.
-    struct Moody(ToolSpec);
-
-    #[async_trait]
-    impl Tool for Moody {
-        fn spec(&self) -> &ToolSpec {
-            &self.0
-        }
-
-        fn actions(&self, _: &Value) -> Result<Vec<Action>, ToolError> {
-            Ok(Vec::new())
-        }
-
-        fn refusal(&self) -> Option<String> {
-            Some("its own words".to_owned())
-        }
-
-        async fn renewed(&self, _: &CancellationToken) -> Option<Arc<dyn Tool>> {
-            Some(Arc::new(Self(ToolSpec { description: "new".into(), ..self.0.clone() })))
-        }
-
-        async fn run(&self, _: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-            Ok(ToolOutput::default())
-        }
-    }
-
-    #[tokio::test]
-    async fn a_renewed_tool_stays_under_its_rules() {
-        let guard = Guard::read(&json!({"permissions": {"deny": ["*secret*"]}})).unwrap();
-        let tool = guard.around(Arc::new(Moody(ToolSpec {
-            name: "run".into(),
-            description: "old".into(),
-            input_schema: Value::Null.into(),
-            version: String::new(),
-            categories: Vec::new(),
-            requires_permission: false,
-            risk_level: Risk::Mutating,
-            recovery_policy: Recovery::Allow,
-            parallel: false,
-            source: "role".into(),
-        })));
-        assert_eq!(tool.refusal().as_deref(), Some("its own words"));
-        let tool = tool.renewed(&CancellationToken::new()).await.unwrap();
-        assert_eq!(tool.spec().description, "new");
-        assert!(tool.actions(&json!({"x": "a secret"})).is_err());
-        assert!(tool.actions(&json!({"x": "a word"})).is_ok());
     }
 }

@@ -3,13 +3,14 @@
 //! a completion.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::secret::Secret;
-use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ pub enum Speech {
 
 /// An agent at an address.
 pub struct RemoteAgent {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     address: Address,
     speech: Speech,
     time: Duration,
@@ -60,7 +61,7 @@ pub struct RemoteAgent {
 impl RemoteAgent {
     /// The tool that hands work to the agent, which may take so long.
     pub fn new(
-        spec: ToolSpec,
+        spec: Arc<ToolSpec>,
         (address, speech): (Address, Speech),
         time: Duration,
         requests: Settings,
@@ -167,12 +168,12 @@ fn words(result: &Value) -> String {
 
 #[async_trait]
 impl Tool for RemoteAgent {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Connect { host: http::host(&self.address.url) }])
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::from(vec![Action::Connect { host: http::host(&self.address.url) }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::{Action, Mode};
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits};
 use serde_json::{Value, json};
 
 use super::Conditions;
@@ -18,8 +18,8 @@ use crate::python::tool::PythonTool;
 /// A tool of an LMAO plugin.
 pub(super) struct LmaoTool {
     pub(super) python: PythonTool,
-    /// What it is where nothing can be changed.
-    pub(super) looking: ToolSpec,
+    /// Its specification in each mode.
+    pub(super) specs: Vec<(Mode, Arc<ToolSpec>)>,
     pub(super) facts: ToolFacts,
     pub(super) hosts: Hosts,
     pub(super) conditions: Arc<Conditions>,
@@ -27,9 +27,24 @@ pub(super) struct LmaoTool {
     pub(super) roots: Vec<PathBuf>,
 }
 
-/// A tool where its worker cannot change anything, whatever its manifest says.
-pub(super) fn looking(spec: ToolSpec) -> ToolSpec {
-    ToolSpec { requires_permission: false, risk_level: Risk::ReadOnly, ..spec }
+/// The specification of a tool in each mode. In read-only mode its worker cannot change anything,
+/// whatever its manifest says.
+pub(super) fn specs(spec: &ToolSpec, facts: &ToolFacts) -> Vec<(Mode, Arc<ToolSpec>)> {
+    let in_mode = |mode: Mode| {
+        let name = &spec.name;
+        let refusal = facts.always_confirm.then(|| format!("plugin '{name}' not approved by user"));
+        let unoffered = !facts.is_allowed(mode);
+        let traits = Traits { refusal, unoffered, ..spec.traits.clone() };
+        let spec = ToolSpec { traits, ..spec.clone() };
+        let spec = match mode {
+            Mode::ReadOnly => {
+                ToolSpec { requires_permission: false, risk_level: Risk::ReadOnly, ..spec }
+            }
+            Mode::Ask | Mode::Normal | Mode::Yolo => spec,
+        };
+        (mode, Arc::new(spec))
+    };
+    Mode::ALL.into_iter().map(in_mode).collect()
 }
 
 impl LmaoTool {
@@ -50,26 +65,25 @@ impl LmaoTool {
 
 #[async_trait]
 impl Tool for LmaoTool {
-    fn spec(&self) -> &ToolSpec {
-        match self.hosts.mode() {
-            Mode::ReadOnly => &self.looking,
-            Mode::Ask | Mode::Normal | Mode::Yolo => self.python.spec(),
-        }
+    fn spec(&self) -> Arc<ToolSpec> {
+        let mode = self.hosts.mode();
+        let by_mode = self.specs.iter().find(|(of, _)| *of == mode);
+        by_mode.map_or_else(|| self.python.spec(), |(_, spec)| Arc::clone(spec))
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let mode = self.hosts.mode();
         let target = self.target(args, mode)?;
         if !self.facts.is_allowed(mode) {
-            let (name, mode) = (&self.looking.name, mode.as_str());
+            let (name, mode) = (&self.spec().name, mode.as_str());
             return Err(ToolError::Input(format!("plugin '{name}' is not allowed in {mode} mode")));
         }
-        let mut actions = self.python.actions(args)?;
+        let mut actions = self.python.actions(args)?.actions;
         let writes = self.facts.is_destructive && mode != Mode::ReadOnly;
         actions.extend(target.map(|path| {
             if writes { Action::Write { path, diff: None } } else { Action::Read { path } }
         }));
-        Ok(actions)
+        Ok(Plan::from(actions))
     }
 
     async fn caution(&self, _: &ToolCall) -> Option<String> {
@@ -77,21 +91,8 @@ impl Tool for LmaoTool {
         (is_asked && !self.conditions.approves_all).then(|| {
             let headless =
                 if self.conditions.is_headless { " but headless mode is active" } else { "" };
-            format!("plugin '{}' requires confirmation{headless}", self.looking.name)
+            format!("plugin '{}' requires confirmation{headless}", self.spec().name)
         })
-    }
-
-    fn refusal(&self) -> Option<String> {
-        let name = &self.looking.name;
-        self.facts.always_confirm.then(|| format!("plugin '{name}' not approved by user"))
-    }
-
-    fn is_offered(&self) -> bool {
-        self.facts.is_allowed(self.hosts.mode())
-    }
-
-    fn may_write(&self) -> bool {
-        self.python.may_write()
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
@@ -329,6 +329,7 @@ impl ToolDescription {
             // Calls of one plugin share a loop, and their authors count on one at a time.
             parallel: false,
             source: plugin.to_owned(),
+            traits: Traits::default(),
         }
     }
 

@@ -1,13 +1,12 @@
 //! A plugin's tool, run by its worker.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::{Action, Mode};
+use contract::policy::Action;
 use contract::text;
-use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +21,7 @@ const SHOWN: usize = 2000;
 
 /// A plugin's tool.
 pub(crate) struct PythonTool {
-    spec: ToolSpec,
+    spec: Mutex<Arc<ToolSpec>>,
     /// Names it in calls to the worker.
     key: String,
     /// How it describes itself, where that may change from call to call.
@@ -37,8 +36,12 @@ pub(crate) struct PythonTool {
 impl PythonTool {
     /// A tool that comes from `source`, a plugin that the worker serves.
     pub(crate) fn new(description: &ToolDescription, worker: Arc<Worker>, source: &str) -> Self {
+        let mut spec = description.spec(source);
+        let key = &description.key;
+        spec.traits.file = (!key.starts_with("entry:")).then(|| worker.plugin.root.join(key));
+        spec.traits.may_write = !worker.plugin.settings.grants.write.is_empty();
         Self {
-            spec: description.spec(source),
+            spec: Mutex::new(spec.into()),
             key: description.key.clone(),
             live: description.live.then(|| Box::new(description.clone())),
             worker,
@@ -73,8 +76,9 @@ impl PythonTool {
         drop(said);
         let host = &self.worker.host;
         host.cache.forget(&self.worker.plugin);
-        let tool = Self::new(&description, Arc::clone(&self.worker), &self.spec.source)
+        let tool = Self::new(&description, Arc::clone(&self.worker), &self.spec().source)
             .owned(self.owner.clone());
+        *self.spec.lock().unwrap_or_else(PoisonError::into_inner) = tool.spec();
         host.refresh(Arc::new(tool));
     }
 
@@ -85,7 +89,8 @@ impl PythonTool {
             error: result.error,
             ..ToolOutput::default()
         };
-        let plugin = self.spec.source.as_str();
+        let spec = self.spec();
+        let plugin = spec.source.as_str();
         if !output.success
             && let Some(advice) = self.advice(output.error.as_ref().unwrap_or(&output.output))
         {
@@ -107,7 +112,8 @@ impl PythonTool {
     }
 
     fn trouble(&self, trouble: Trouble) -> Result<ToolOutput, ToolError> {
-        let name = &self.spec.name;
+        let spec = self.spec();
+        let name = &spec.name;
         match trouble {
             Trouble::Sandbox(error) => Err(ToolError::Sandbox(error)),
             Trouble::Unready(words) | Trouble::Failed(Failed::Refused(words)) => {
@@ -121,7 +127,7 @@ impl PythonTool {
                 let own = &self.worker.plugin;
                 let key = match own.manifest.dialect {
                     Dialect::Brynhild | Dialect::Lmao => {
-                        format!("plugins.{}.timeout", self.spec.source)
+                        format!("plugins.{}.timeout", spec.source)
                     }
                     Dialect::InitRunner => format!(
                         "plugins.{}.timeout, or the role's execution.tool_timeout_seconds",
@@ -151,30 +157,23 @@ impl PythonTool {
 
 #[async_trait]
 impl Tool for PythonTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn file(&self) -> Option<PathBuf> {
-        let key = &self.key;
-        (!key.starts_with("entry:")).then(|| self.worker.plugin.root.join(key))
-    }
-
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = args.to_string();
         let args = text::visible(text::head(&args, SHOWN)).into_owned();
-        let (plugin, name) = (&self.spec.source, &self.spec.name);
-        Ok(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }])
+        let spec = self.spec();
+        let (plugin, name) = (&spec.source, &spec.name);
+        Ok(Plan::from(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }]))
     }
 
-    fn may_write(&self) -> bool {
-        let grants = &self.worker.plugin.settings.grants;
-        !grants.write.is_empty() && self.worker.host.mode() != Mode::ReadOnly
-    }
-
-    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
+    /// Asks a tool that may describe itself anew for each call.
+    async fn caution(&self, _: &ToolCall) -> Option<String> {
         self.live.as_ref()?;
-        let bounds = Bounds { time: self.worker.time(), cancel };
+        let cancel = CancellationToken::new();
+        let bounds = Bounds { time: self.worker.time(), cancel: &cancel };
         let params = json!({"tool": self.key});
         // What keeps it from answering is said by the call itself.
         let answer = self.worker.ask("look", &params, bounds).await.ok()?;
@@ -182,9 +181,7 @@ impl Tool for PythonTool {
         if let Some(live) = live {
             self.learn(live);
         }
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        let tool = Self::new(&said, Arc::clone(&self.worker), &self.spec.source);
-        Some(Arc::new(tool.owned(self.owner.clone())))
+        None
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -196,7 +193,7 @@ impl Tool for PythonTool {
                     serde_json::from_str(answer.get()).map_err(|error| {
                         ToolError::Broken(format!(
                             "`{}` answered nonsense: {error}",
-                            self.spec.name
+                            self.spec().name
                         ))
                     })?;
                 if let Some(live) = result.live.take() {

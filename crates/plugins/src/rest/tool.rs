@@ -6,7 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
@@ -20,9 +22,7 @@ const REDACTED: &str = "[redacted]";
 
 /// An endpoint as a tool.
 pub(super) struct EndpointTool {
-    spec: ToolSpec,
-    /// The schema with room for numbers and truth values that are written as texts.
-    accepts: Value,
+    spec: Arc<ToolSpec>,
     endpoint: Arc<Endpoint>,
     base: Url,
     settings: Settings,
@@ -52,9 +52,12 @@ impl EndpointTool {
             recovery_policy: Recovery::Confirm,
             parallel: only_looks,
             source: source.to_owned(),
+            traits: Traits {
+                accepted_schema: Some(endpoint.accepts().into()),
+                ..Traits::default()
+            },
         };
-        let accepts = endpoint.accepts();
-        Self { spec, accepts, endpoint, base: base.clone(), settings: settings.clone() }
+        Self { spec: spec.into(), endpoint, base: base.clone(), settings: settings.clone() }
     }
 
     fn prepared(&self, args: &Value) -> Result<Prepared, ToolError> {
@@ -77,22 +80,18 @@ impl EndpointTool {
 
 #[async_trait]
 impl Tool for EndpointTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn accepts(&self) -> Option<&Value> {
-        Some(&self.accepts)
-    }
-
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let url = self.prepared(args)?.url;
         let host = url.host_str().unwrap_or_default();
         let host = match url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        Ok(vec![Action::Connect { host }])
+        Ok(Plan::from(vec![Action::Connect { host }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -1,5 +1,6 @@
 //! The rules that approvals leave behind.
 
+use contract::policy::Approvals as _;
 use contract::policy::{Action, Decision, Mode, Policy};
 use contract::tool::{Risk, ToolSpec};
 use policy::rules::Scope;

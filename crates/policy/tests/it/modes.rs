@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use contract::policy::Approvals as _;
 use contract::policy::{Access, Action, Decision, Mode, Policy};
 use contract::tool::Risk;
 use policy::rules::Scope;

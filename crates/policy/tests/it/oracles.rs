@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use contract::policy::{Action, Decision, Mode, Policy, Ruling};
 use contract::text::{is_hidden, visible};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use policy::rules::{Scope, parse};
 use policy::{Judge, Settings};
 use serde_json::{Value, json};
@@ -33,6 +33,7 @@ fn tool(name: &str) -> ToolSpec {
         recovery_policy: Recovery::Allow,
         parallel: false,
         source: String::from("builtin"),
+        traits: Traits::default(),
     }
 }
 

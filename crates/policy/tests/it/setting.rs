@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use contract::policy::{Action, Mode, Policy, Ruling};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use policy::rules::{Rule, Scope, parse};
 use policy::{Judge, Settings};
 use serde_json::{Value, json};
@@ -63,6 +63,7 @@ pub(crate) fn tool(name: &str, requires_permission: bool, risk_level: Risk) -> T
         recovery_policy: Recovery::Allow,
         parallel: false,
         source: String::from("builtin"),
+        traits: Traits::default(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Commands and the decisions on them, as data.
 
+use contract::policy::Approvals as _;
 use contract::policy::{Access, Action, Decision, Mode, Policy};
 use policy::Settings;
 

@@ -92,7 +92,7 @@ fn actions_name_the_command_and_refuse_none() {
     let project = Project::new();
     let tool = tool(&project);
     let command = "ls -l | wc".to_owned();
-    let actions = tool.actions(&json!({"command": command})).unwrap();
+    let actions = tool.actions(&json!({"command": command})).unwrap().actions;
     let cwd = project.paths.root().to_owned();
     assert_eq!(actions, [Action::Run { command, cwd }]);
     assert_eq!(fixture::refusal(&tool, &json!({"command": " \n"})), "No command provided");
@@ -103,7 +103,7 @@ fn actions_name_the_command_and_refuse_none() {
 fn network_and_outside_become_actions() {
     let project = Project::new();
     let tool = tool(&project);
-    let stated = |args: Value| tool.actions(&args).unwrap().split_off(1);
+    let stated = |args: Value| tool.actions(&args).unwrap().actions.split_off(1);
     let connect = |host: &str| Action::Connect { host: host.to_owned() };
     for none in [json!([]), json!(false), json!(null)] {
         assert_eq!(stated(json!({"command": "x", "network": none})), []);

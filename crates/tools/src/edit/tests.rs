@@ -1,5 +1,6 @@
 //! Tests of `Edit`.
 
+use contract::policy::Action;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
@@ -73,13 +74,13 @@ fn actions_carry_the_diff_and_give_nothing_away_when_there_is_none() {
     let project = Project::with(&[("f", "secret = 1\n")]);
     let tool = tool(&project);
     let path = project.path("f");
-    let actions = tool.actions(&edit("1", "2")).unwrap();
+    let actions = tool.actions(&edit("1", "2")).unwrap().actions;
     assert_eq!(actions[0], Action::Read { path: path.clone() });
     let Action::Write { diff, .. } = &actions[1] else {
         panic!("{actions:?}");
     };
     assert!(diff.as_deref().unwrap().contains("-secret = 1\n+secret = 2\n"));
-    let actions = tool.actions(&edit("sekret = 1", "2")).unwrap();
+    let actions = tool.actions(&edit("sekret = 1", "2")).unwrap().actions;
     assert_eq!(actions[1], Action::Write { path, diff: None });
 }
 
@@ -170,7 +171,7 @@ async fn only_the_file_that_was_judged_is_edited() {
     let tool = tool(&project);
     let call = fixture::call(edit("two", "2"));
     let (mut context, _lines) = project.context();
-    context.actions = tool.actions(&call.args).unwrap();
+    context.actions = tool.actions(&call.args).unwrap().actions;
     project.write("f", "evil\ntwo\n");
     let output = tool.run(&call, &context).await.unwrap();
     assert!(!output.success && output.for_model().contains("changed meanwhile"), "{output:?}");
@@ -180,14 +181,14 @@ async fn only_the_file_that_was_judged_is_edited() {
 }
 
 #[test]
-fn check_tells_why_an_edit_cannot_succeed() {
+fn actions_tell_why_an_edit_cannot_succeed() {
     let project = Project::with(&[("f", "one")]);
-    let check = |path: &str, old: &str, sight| {
+    let obstacle = |path: &str, old: &str| {
         let args = json!({"file_path": path, "old_string": old, "new_string": "x"});
-        tool(&project).check(&args, sight).map_err(|error| error.to_string())
+        tool(&project).actions(&args).unwrap().obstacle
     };
-    assert_eq!(check("f", "one", Sight::Content), Ok(()));
-    assert!(check("f", "two", Sight::Content).is_err());
-    assert_eq!(check("f", "two", Sight::Existence), Ok(()));
-    assert_eq!(check("g", "one", Sight::Existence).unwrap_err(), "File not found: g");
+    assert_eq!(obstacle("f", "one"), None);
+    assert!(obstacle("f", "two").unwrap().reveals_content);
+    let missing = obstacle("g", "one").unwrap();
+    assert_eq!((missing.text.as_str(), missing.reveals_content), ("File not found: g", false));
 }

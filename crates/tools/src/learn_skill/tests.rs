@@ -28,7 +28,7 @@ fn sample() -> (Project, LearnSkill) {
     };
     let directory = project.path("skill");
     let skills = vec![skill("deploy", Some(directory)), skill("commit", None)];
-    (project, LearnSkill::new(skills))
+    (project, LearnSkill::new(skills, None))
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn skills_are_listed_and_taught() {
     assert_eq!(text, "commit: Helps with commit\ndeploy: Helps with deploy");
     let text = project.output(&tool, json!({"skill": "DEPLOY"})).await;
     assert_eq!(text, "<skill name=\"deploy\">\n# deploy\ndo it\n</skill>");
-    let text = LearnSkill::new(Vec::new());
+    let text = LearnSkill::new(Vec::new(), None);
     assert_eq!(project.output(&text, json!({})).await, "No skills available");
 }
 
@@ -69,7 +69,7 @@ async fn references_are_read_and_scripts_are_found() {
     for name in ["run.sh", "scripts/run.sh"] {
         let args = json!({"skill": "deploy", "script": name});
         assert_eq!(project.output(&tool, args.clone()).await, path.display().to_string());
-        let actions = tool.actions(&args).unwrap();
+        let actions = tool.actions(&args).unwrap().actions;
         assert_eq!(actions, [Action::Read { path: path.clone() }]);
     }
 }

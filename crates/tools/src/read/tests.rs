@@ -1,5 +1,6 @@
 //! Tests of `Read`.
 
+use contract::policy::Action;
 use std::io::Read as _;
 use std::os::unix::fs::symlink;
 
@@ -76,7 +77,7 @@ fn actions_name_the_resolved_path_and_links_on_the_way_and_refuse_closed_ones() 
     let project = Project::with(&[("real", "x")]);
     symlink("real", project.path("link")).unwrap();
     let tool = tool(&project);
-    let actions = tool.actions(&json!({"file_path": "./link"})).unwrap();
+    let actions = tool.actions(&json!({"file_path": "./link"})).unwrap().actions;
     let paths = ["real", "link"].map(|name| Action::Read { path: project.path(name) });
     assert_eq!(actions, paths);
     let message = fixture::refusal(&tool, &json!({"file_path": "~/.netrc"}));
@@ -92,7 +93,7 @@ async fn a_link_planted_after_approval_is_not_followed() {
     let tool = tool(&project);
     let args = json!({"file_path": "notes"});
     let (mut context, _lines) = project.context();
-    context.actions = tool.actions(&args).unwrap();
+    context.actions = tool.actions(&args).unwrap().actions;
     std::fs::remove_file(project.path("notes")).unwrap();
     symlink(project.path("../secret"), project.path("notes")).unwrap();
     let output = tool.run(&fixture::call(args), &context).await.unwrap();
@@ -128,7 +129,7 @@ async fn a_link_that_changed_since_the_call_was_judged_leads_nowhere() {
     let reader = tool(&project);
     let args = json!({"file_path": "d/f"});
     let (mut context, _lines) = project.context();
-    context.actions = reader.actions(&args).unwrap();
+    context.actions = reader.actions(&args).unwrap().actions;
     std::fs::rename(project.path("d"), project.path("old")).unwrap();
     symlink("secret", project.path("d")).unwrap();
     let output = reader.run(&fixture::call(args), &context).await.unwrap();
@@ -137,8 +138,9 @@ async fn a_link_that_changed_since_the_call_was_judged_leads_nowhere() {
 }
 
 #[test]
-fn check_refuses_a_missing_file() {
+fn actions_tell_of_a_missing_file() {
     let project = Project::with(&[("f", "one")]);
-    let check = |path: &str| tool(&project).check(&json!({"file_path": path}), Sight::Existence);
-    assert!(check("f").is_ok() && check("g").is_err() && check(".").is_err());
+    let obstacle =
+        |path: &str| tool(&project).actions(&json!({"file_path": path})).unwrap().obstacle;
+    assert!(obstacle("f").is_none() && obstacle("g").is_some() && obstacle(".").is_some());
 }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::{rfc2822, strtime};
 use jiff::tz::{Offset, TimeZone};
@@ -53,7 +52,8 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
             "additionalProperties": false,
         });
         let about = About { name, description, kind: "datetime", risk: Risk::ReadOnly, schema };
-        Arc::new(Clock { spec: about.spec(ground), work, zone: zone.clone() }) as Arc<dyn Tool>
+        Arc::new(Clock { spec: about.spec(ground).into(), work, zone: zone.clone() })
+            as Arc<dyn Tool>
     };
     Ok(Built::of([
         made(
@@ -95,19 +95,19 @@ enum Work {
 }
 
 struct Clock {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     work: Work,
     zone: TimeZone,
 }
 
 #[async_trait]
 impl Tool for Clock {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
-        Ok(Vec::new())
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
     }
 
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::options::Options;
@@ -98,7 +98,7 @@ enum Work {
 }
 
 struct FileTool {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     work: Work,
     directory: Arc<Directory>,
 }
@@ -135,7 +135,7 @@ impl FileTool {
             "additionalProperties": false,
         });
         let about = About { name, description, kind: "filesystem", risk, schema };
-        Arc::new(Self { spec: about.spec(ground), work, directory: Arc::clone(directory) })
+        Arc::new(Self { spec: about.spec(ground).into(), work, directory: Arc::clone(directory) })
     }
 
     fn relative(&self, args: &Value) -> Result<PathBuf, ToolError> {
@@ -153,18 +153,18 @@ impl FileTool {
 
 #[async_trait]
 impl Tool for FileTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         // Without the dot that an empty path would end in.
         let path =
             self.directory.root.components().chain(self.relative(args)?.components()).collect();
-        Ok(vec![match self.work {
+        Ok(Plan::from(vec![match self.work {
             Work::Read | Work::List => Action::Read { path },
             Work::Write => Action::Write { path, diff: None },
-        }])
+        }]))
     }
 
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -216,9 +216,9 @@ mod tests {
         let text = std::fs::read_to_string(directory.path().join("root/new/ü.md")).unwrap();
         assert_eq!(text, "grüße");
         let root = directory.path().join("root").canonicalize().unwrap();
-        let actions = write.actions(&json!({"path": "./x/../b", "content": ""})).unwrap();
+        let actions = write.actions(&json!({"path": "./x/../b", "content": ""})).unwrap().actions;
         assert_eq!(actions, [Action::Write { path: root.join("b"), diff: None }]);
-        assert_eq!(list.actions(&json!({})).unwrap(), [Action::Read { path: root }]);
+        assert_eq!(list.actions(&json!({})).unwrap().actions, [Action::Read { path: root }]);
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::Network;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 use super::options::Options;
@@ -65,7 +65,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
             schema: (look.schema)(),
         };
         let repository = Arc::clone(&repository);
-        Arc::new(GitLook { spec: about.spec(ground), look, repository }) as Arc<dyn Tool>
+        Arc::new(GitLook { spec: about.spec(ground).into(), look, repository }) as Arc<dyn Tool>
     };
     let mut built = Built { tools: ALL.iter().map(made).collect(), notes: Vec::new() };
     if !options.flag("read_only", true)? {
@@ -95,18 +95,18 @@ struct Repository {
 }
 
 struct GitLook {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     look: &'static Look,
     repository: Arc<Repository>,
 }
 
 #[async_trait]
 impl Tool for GitLook {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let words = (self.look.words)(args).map_err(ToolError::Input)?;
         let repository = &self.repository;
         let mut actions = vec![Action::Read { path: repository.top.clone() }];
@@ -119,7 +119,7 @@ impl Tool for GitLook {
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let command = format!("git {}", words.join(" "));
         actions.push(Action::Run { command, cwd: repository.directory.clone() });
-        Ok(actions)
+        Ok(Plan::from(actions))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -205,7 +205,7 @@ mod tests {
             ),
             ("git_status", json!({}), vec![], "status --short --branch"),
         ] {
-            let actions = tool(name).actions(&args).unwrap();
+            let actions = tool(name).actions(&args).unwrap().actions;
             let reads = [""].into_iter().chain(paths).map(read);
             assert_eq!(actions, reads.chain([run(command)]).collect::<Vec<_>>(), "{name}");
         }

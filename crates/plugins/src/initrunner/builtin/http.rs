@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     };
     let spec = ToolSpec { requires_permission: true, ..about.spec(ground) };
     let requests = ground.requests.clone();
-    Ok(Built::of([Arc::new(HttpRequest { spec, base, methods, headers, requests })]))
+    Ok(Built::of([Arc::new(HttpRequest { spec: spec.into(), base, methods, headers, requests })]))
 }
 
 /// An address that requests can be made to.
@@ -91,7 +91,7 @@ fn climbs(path: &str) -> bool {
 }
 
 struct HttpRequest {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     base: Url,
     methods: Vec<String>,
     headers: HeaderMap,
@@ -120,13 +120,13 @@ impl HttpRequest {
 
 #[async_trait]
 impl Tool for HttpRequest {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let (_, url) = self.target(args).map_err(ToolError::Input)?;
-        Ok(vec![Action::Connect { host: host(&url) }])
+        Ok(Plan::from(vec![Action::Connect { host: host(&url) }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -177,7 +177,7 @@ mod tests {
 
     fn target(base: &str, path: &str) -> Result<Vec<Action>, String> {
         let args = json!({"method": "get", "path": path});
-        tool(base).actions(&args).map_err(|error| error.to_string())
+        tool(base).actions(&args).map(|plan| plan.actions).map_err(|error| error.to_string())
     }
 
     #[test]

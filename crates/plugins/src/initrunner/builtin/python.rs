@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::Network;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::options::Options;
@@ -45,7 +45,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         schema,
     };
     let mut built = Built::of([Arc::new(RunPython {
-        spec: about.spec(ground),
+        spec: about.spec(ground).into(),
         cwd: ground.working_directory(options.text("working_dir")?)?,
         is_offline: options.flag("network_disabled", true)?,
         network: ground.network.clone(),
@@ -66,7 +66,7 @@ pub(super) fn missing(ground: &Ground) -> Option<String> {
 }
 
 struct RunPython {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     cwd: PathBuf,
     is_offline: bool,
     network: Granted,
@@ -75,13 +75,13 @@ struct RunPython {
 
 #[async_trait]
 impl Tool for RunPython {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let command = format!("{INTERPRETER} -c {}", quoted(text(args, "code")));
-        Ok(vec![Action::Run { command, cwd: self.cwd.clone() }])
+        Ok(Plan::from(vec![Action::Run { command, cwd: self.cwd.clone() }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -121,7 +121,7 @@ mod tests {
         let entry = json!({"working_dir": "sub"});
         let ground = fixture::ground(Path::new("/role"));
         let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
-        let actions = built.tools[0].actions(&json!({"code": "print('hi')"})).unwrap();
+        let actions = built.tools[0].actions(&json!({"code": "print('hi')"})).unwrap().actions;
         let command = r"python3 -c 'print('\''hi'\'')'".to_owned();
         assert_eq!(actions, [Action::Run { command, cwd: "/role/sub".into() }]);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::options::Options;
@@ -60,7 +60,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         schema,
     };
     Ok(Built::of([Arc::new(RunShell {
-        spec: about.spec(ground),
+        spec: about.spec(ground).into(),
         allowed: options.texts("allowed_commands")?.unwrap_or_default(),
         blocked: options.texts("blocked_commands")?.unwrap_or_else(usual),
         cwd: ground.working_directory(options.text("working_dir")?)?,
@@ -73,7 +73,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
 }
 
 struct RunShell {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     allowed: Vec<String>,
     blocked: Vec<String>,
     cwd: PathBuf,
@@ -113,14 +113,14 @@ impl RunShell {
 
 #[async_trait]
 impl Tool for RunShell {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let words = self.words(args).map_err(ToolError::Input)?;
         let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        Ok(vec![Action::Run { command, cwd: self.cwd.clone() }])
+        Ok(Plan::from(vec![Action::Run { command, cwd: self.cwd.clone() }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -211,7 +211,7 @@ mod tests {
         let ground = fixture::ground(Path::new("/role"));
         let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
         let actions = built.tools[0].actions(&json!({"command": command}));
-        match actions.map_err(|error| error.to_string())?.remove(0) {
+        match actions.map_err(|error| error.to_string())?.actions.remove(0) {
             Action::Run { command, cwd } => Ok(format!("{command} in {}", cwd.display())),
             other => panic!("{other:?}"),
         }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::secret::Secret;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         schema,
     };
     let tool = SlackMessage {
-        spec: about.spec(ground),
+        spec: about.spec(ground).into(),
         webhook: webhook.map(Secret::new),
         written: written.to_owned(),
         channel: owned("default_channel")?,
@@ -81,7 +81,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
 }
 
 struct SlackMessage {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     webhook: Option<Secret<Url>>,
     /// The address as it was written.
     written: String,
@@ -132,13 +132,13 @@ impl SlackMessage {
 
 #[async_trait]
 impl Tool for SlackMessage {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         self.payload(args).map_err(ToolError::Input)?;
-        Ok(vec![Action::Connect { host: http::host(self.webhook()?) }])
+        Ok(Plan::from(vec![Action::Connect { host: http::host(self.webhook()?) }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_address_comes_from_a_variable_and_is_judged_by_its_host() {
         let tool = built(&json!({"webhook_url": "${HOOK}"})).unwrap().tools.remove(0);
-        let actions = tool.actions(&json!({"text": "hi"})).unwrap();
+        let actions = tool.actions(&json!({"text": "hi"})).unwrap().actions;
         assert_eq!(actions, [Action::Connect { host: "x.test".to_owned() }]);
         let error = tool.actions(&json!({"text": "hi", "blocks": "{}"})).unwrap_err();
         assert_eq!(error.to_string(), "`blocks` is no JSON list");

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::Network;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::options::Options;
@@ -56,7 +56,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         schema,
     };
     let mut built = Built::of([Arc::new(QueryDatabase {
-        spec: about.spec(ground),
+        spec: about.spec(ground).into(),
         file,
         outside,
         read_only,
@@ -98,7 +98,7 @@ fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
 }
 
 struct QueryDatabase {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     file: Option<PathBuf>,
     /// What must be reached where the file is not in the workspace.
     outside: Option<PathBuf>,
@@ -110,19 +110,19 @@ struct QueryDatabase {
 
 #[async_trait]
 impl Tool for QueryDatabase {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         if text(args, "sql").trim().is_empty() {
             return Err(ToolError::Input(String::from("the statement is empty")));
         }
-        Ok(match &self.file {
+        Ok(Plan::from(match &self.file {
             None => Vec::new(),
             Some(path) if self.read_only => vec![Action::Read { path: path.clone() }],
             Some(path) => vec![Action::Write { path: path.clone(), diff: None }],
-        })
+        }))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -178,7 +178,7 @@ mod tests {
     fn actions(directory: &Path, entry: &Value) -> Result<Vec<Action>, String> {
         let ground = fixture::ground(directory);
         let built = build(&Options::new(entry.as_object().unwrap()), &ground)?;
-        Ok(built.tools[0].actions(&json!({"sql": "SELECT 1"})).unwrap())
+        Ok(built.tools[0].actions(&json!({"sql": "SELECT 1"})).unwrap().actions)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn domain(written: &str) -> Result<String, String> {
 }
 
 struct Page {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     form: Form,
     allowed: Vec<String>,
     blocked: Vec<String>,
@@ -122,7 +122,7 @@ impl Page {
             headers.insert(USER_AGENT, value.map_err(|_| "`user_agent` is no header".to_owned())?);
         }
         Ok(Arc::new(Self {
-            spec: ToolSpec { requires_permission: true, ..about.spec(ground) },
+            spec: ToolSpec { requires_permission: true, ..about.spec(ground) }.into(),
             form,
             allowed: allowed.unwrap_or_default(),
             blocked: domains("blocked_domains")?.unwrap_or_default(),
@@ -203,13 +203,13 @@ impl Page {
 
 #[async_trait]
 impl Tool for Page {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let url = self.checked(text(args, "url")).map_err(ToolError::Input)?;
-        Ok(vec![Action::Connect { host: http::host(&url) }])
+        Ok(Plan::from(vec![Action::Connect { host: http::host(&url) }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -234,7 +234,7 @@ mod tests {
         let ground = fixture::ground(Path::new("/"));
         let built = build_reader(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
         let actions = built.tools[0].actions(&json!({"url": url}));
-        match actions.map_err(|error| error.to_string())?.remove(0) {
+        match actions.map_err(|error| error.to_string())?.actions.remove(0) {
             Action::Connect { host } => Ok(host),
             other => panic!("{other:?}"),
         }

@@ -1,9 +1,10 @@
 //! A tool of a role that is Python.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 use crate::python::tool::PythonTool;
@@ -21,8 +22,8 @@ const ALONE: [&str; 4] = [
 /// A tool of a role that is Python.
 pub(super) struct RoleTool {
     pub(super) python: PythonTool,
-    /// What arguments are checked against; Python reads more than the model is told.
-    pub(super) accepts: Value,
+    /// The schema of the arguments that Python accepts: more than the model reads.
+    pub(super) accepts: Arc<Value>,
     pub(super) role: String,
 }
 
@@ -48,20 +49,18 @@ impl RoleTool {
 
 #[async_trait]
 impl Tool for RoleTool {
-    fn spec(&self) -> &ToolSpec {
-        self.python.spec()
+    fn spec(&self) -> Arc<ToolSpec> {
+        let mut spec = ToolSpec::clone(&self.python.spec());
+        spec.traits.accepted_schema = Some(Arc::clone(&self.accepts));
+        spec.into()
     }
 
-    fn accepts(&self) -> Option<&Value> {
-        Some(&self.accepts)
-    }
-
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         self.python.actions(args)
     }
 
-    fn may_write(&self) -> bool {
-        self.python.may_write()
+    async fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.python.caution(call).await
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -2,7 +2,7 @@
 
 use contract::message::{Entry, Message, Part, Reply, StopReason, Usage};
 use contract::provider::{Delivery, Delta, Failure, Provider, ProviderError, Request};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt as _;
 use serde_json::{Map, json};
 
@@ -70,6 +70,7 @@ fn request(history: Vec<Message>, delivery: Delivery) -> Request {
         recovery_policy: Recovery::Allow,
         parallel: false,
         source: "builtin".into(),
+        traits: Traits::default(),
     };
     Request {
         model: "m1".into(),

@@ -18,7 +18,7 @@ async fn a_tool_is_described_and_called_and_what_it_prints_is_shown() {
     let heard = world.heard();
     assert!(heard.contains("at import") && heard.contains("while it runs"), "{heard}");
     let what = "plugin demo: greet {\"x\":\"\\\\u{202e}\"}".replace("\\\\", "\\");
-    let actions = tool.actions(&json!({"x": "\u{202e}"})).unwrap();
+    let actions = tool.actions(&json!({"x": "\u{202e}"})).unwrap().actions;
     assert_eq!(actions, [Action::Opaque { what }]);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, StopReason};
 use contract::provider::{Delivery, Delta, Provider, ProviderError, Request};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt;
 
 use crate::script::{Script, parse};
@@ -66,6 +66,7 @@ impl Conversation {
                 recovery_policy: Recovery::Allow,
                 parallel: true,
                 source: "builtin".into(),
+                traits: Traits::default(),
             })
         };
         Request {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::sandbox::Network;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::super::process::{End, Program};
@@ -24,7 +24,7 @@ enum Kind {
 
 /// A tool that changes a repository.
 pub(super) struct GitChange {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     kind: Kind,
     repository: Arc<Repository>,
 }
@@ -33,8 +33,10 @@ impl GitChange {
     /// All of them.
     pub(super) fn all(ground: &Ground, repository: &Arc<Repository>) -> [Arc<dyn Tool>; 3] {
         [Kind::Checkout, Kind::Tag, Kind::Commit].map(|kind| {
-            let (spec, repository) = (about(kind).spec(ground), Arc::clone(repository));
-            Arc::new(Self { spec, kind, repository }) as Arc<dyn Tool>
+            let (mut spec, repository) = (about(kind).spec(ground), Arc::clone(repository));
+            // An interrupted checkout would leave files of both sides.
+            spec.traits.indivisible = true;
+            Arc::new(Self { spec: spec.into(), kind, repository }) as Arc<dyn Tool>
         })
     }
 }
@@ -134,23 +136,18 @@ fn commands(kind: Kind, args: &Value) -> Result<Vec<Vec<String>>, String> {
 
 #[async_trait]
 impl Tool for GitChange {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
     }
 
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let commands = commands(self.kind, args).map_err(ToolError::Input)?;
         let action = |words: &Vec<String>| {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             let command = format!("git {}", words.join(" "));
             Action::Run { command, cwd: self.repository.directory.clone() }
         };
-        Ok(commands.iter().map(action).collect())
-    }
-
-    /// An interrupted checkout would leave files of both sides.
-    fn is_indivisible(&self) -> bool {
-        true
+        Ok(Plan::from(commands.iter().map(action).collect::<Vec<_>>()))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
