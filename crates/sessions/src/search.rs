@@ -1,9 +1,5 @@
-//! Finds words in sessions: in what people asked, what models answered, what tools got and gave,
-//! and in titles. Reads the logs themselves, the session that was last used first, and of each
-//! session what was said last.
-
-mod segment;
-pub(crate) mod words;
+//! Finds words in sessions: in what users asked, what models answered, what tools got and gave,
+//! and in titles. Reads the logs from their ends, the session that was last used first.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 use contract::event::{Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
-use memchr::memmem::{self, Finder};
+use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,7 +17,6 @@ use crate::error::{Error, cannot};
 use crate::record;
 use crate::store::Store;
 use crate::summary::Summary;
-use words::Words;
 
 /// A place where all words were found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,85 +62,30 @@ pub enum Who {
     Title,
 }
 
-/// Bytes of a log that are read at once where its words are not gathered.
-const CHUNK: u64 = 1 << 20;
-
-/// How far the gathering of words has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Gathered {
-    /// Bytes of logs that were gone through.
-    pub done: u64,
-    /// Bytes of logs that there were to go through.
-    pub all: u64,
-}
+/// Bytes of a log that are read at once.
+const CHUNK: u64 = if cfg!(test) { 4 << 10 } else { 4 << 20 };
 
 impl Store {
     /// Finds up to `limit` places that contain every word of `query`, in any case; the last first.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, Error> {
-        let query = Query::new(query);
         let mut hits = Vec::new();
-        if query.words.is_empty() {
-            return Ok(hits);
-        }
+        let Some(query) = Query::new(query) else { return Ok(hits) };
+        let mut buffer = Vec::new();
         for summary in self.list()? {
             if hits.len() >= limit {
                 break;
             }
-            match self.search_session(&query, &summary, limit, &mut hits) {
+            let log = match self.file(&summary.id) {
                 // Deleted since it was listed.
-                Err(Error::NotFound(_)) => {}
-                result => result?,
-            }
+                Err(Error::NotFound(_)) => continue,
+                log => log?.into_inner(),
+            };
+            let last = Seq(u64::MAX);
+            let mut scan = Scan { query: &query, summary: &summary, limit, hits: &mut hits, last };
+            let path = self.path(&summary.id);
+            scan.log(&log, &mut buffer).map_err(cannot("read", &path))?;
         }
         Ok(hits)
-    }
-
-    /// Gathers the words of logs that have grown much since that was last done, so that searches
-    /// read only parts of them. Does nothing where there is little to gain. What was done counts,
-    /// also where it is stopped in the middle.
-    pub fn gather_words(&self, told: &mut dyn FnMut(Gathered)) -> Result<(), Error> {
-        let mut behind = Vec::new();
-        for id in self.ids()? {
-            let path = self.path(&id);
-            let Ok(log) = File::open(&path) else { continue };
-            let length = log.metadata().map_or(0, |metadata| metadata.len());
-            let covered = Words::open(&log, &words::path(&path)).map_or(0, |words| words.covered);
-            behind.push((length.saturating_sub(covered), path));
-        }
-        let is_much = behind.iter().map(|(rest, _)| rest).sum::<u64>() > words::MUCH;
-        behind.retain(|(rest, _)| *rest > words::REST || is_much && *rest >= words::LITTLE);
-        let all = behind.iter().map(|(rest, _)| rest).sum();
-        let mut done = 0;
-        for (_, path) in behind {
-            let mut add = |bytes| {
-                done += bytes;
-                told(Gathered { done, all });
-            };
-            words::gather(&path, &mut add).map_err(cannot("gather the words of", &path))?;
-        }
-        Ok(())
-    }
-
-    fn search_session(
-        &self,
-        query: &Query,
-        summary: &Summary,
-        limit: usize,
-        hits: &mut Vec<Hit>,
-    ) -> Result<(), Error> {
-        let path = self.path(&summary.id);
-        let reader = self.file(&summary.id)?;
-        let log = reader.get_ref();
-        let length = log.metadata().map_err(cannot("read", &path))?.len();
-        let last = Seq(u64::MAX);
-        let mut scan = Scan { query, summary, limit, hits, last, scratch: Vec::new() };
-        let words = Words::open(log, &words::path(&path));
-        let covered = words.as_ref().map_or(0, |words| words.covered);
-        scan.backwards(log, covered, length).map_err(cannot("read", &path))?;
-        if let Some(words) = words {
-            scan.gathered(&words, log).map_err(cannot("read", &path))?;
-        }
-        Ok(())
     }
 }
 
@@ -157,59 +97,33 @@ struct Scan<'a> {
     hits: &'a mut Vec<Hit>,
     /// The event of the last hit.
     last: Seq,
-    scratch: Vec<u8>,
 }
 
 impl Scan<'_> {
-    /// Looks into the parts of a log that may hold the words.
-    fn gathered(&mut self, words: &Words, log: &File) -> io::Result<()> {
-        let parts = segment::parts(&self.query.words);
-        for number in (0..words.count()).rev() {
-            if self.is_full() {
-                return Ok(());
-            }
-            for (from, to) in words.candidates(number, &parts)?.into_iter().rev() {
-                if self.is_full() {
-                    return Ok(());
-                }
-                self.backwards(log, from, to)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks at all lines of a stretch of a log.
-    fn backwards(&mut self, log: &File, from: u64, to: u64) -> io::Result<()> {
-        let (mut end, mut size) = (to, CHUNK);
-        while end > from && !self.is_full() {
-            let start = end.saturating_sub(size).max(from);
-            let mut bytes = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
-            log.read_exact_at(&mut bytes, start)?;
-            // What stands before the first end of a line belongs to the chunk before.
-            let first = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
-            let first = if start == from { 0 } else { first };
-            if first == bytes.len() && size <= record::LONGEST as u64 {
+    fn log(&mut self, log: &File, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let (mut end, mut size) = (log.metadata()?.len(), CHUNK);
+        while end > 0 && !self.is_full() {
+            let start = end.saturating_sub(size);
+            buffer.resize(usize::try_from(end - start).map_err(io::Error::other)?, 0);
+            log.read_exact_at(buffer, start)?;
+            // The line that begins before the chunk belongs to the chunk before.
+            let first = memchr::memchr(b'\n', buffer).map_or(buffer.len(), |at| at + 1);
+            let first = if start == 0 { 0 } else { first };
+            if first == buffer.len() && size <= record::LONGEST as u64 {
                 size *= 2;
                 continue;
             }
-            self.lines(&bytes[first..]);
-            end = if first == bytes.len() { start } else { start + first as u64 };
+            for line in self.query.candidates(&buffer[first..]).into_iter().rev() {
+                if let Ok(event) = record::open(line).and_then(record::parse)
+                    && !self.is_full()
+                {
+                    self.event(&event);
+                }
+            }
+            end = if first == buffer.len() { start } else { start + first as u64 };
             size = CHUNK;
         }
         Ok(())
-    }
-
-    fn lines(&mut self, bytes: &[u8]) {
-        for line in bytes.strip_suffix(b"\n").unwrap_or(bytes).rsplit(|byte| *byte == b'\n') {
-            if self.is_full() {
-                return;
-            }
-            if self.query.may_match(line, &mut self.scratch)
-                && let Ok(event) = record::open(line).and_then(record::parse)
-            {
-                self.event(&event);
-            }
-        }
     }
 
     fn is_full(&self) -> bool {
@@ -238,32 +152,45 @@ impl Scan<'_> {
 }
 
 struct Query {
-    /// The words, in lower case.
-    words: Vec<String>,
-    /// The words as they stand in JSON, as far as they are ASCII.
-    filters: Vec<Finder<'static>>,
+    words: Vec<Word>,
+    /// The longest word as JSON has it.
+    filter: Regex,
+}
+
+/// A word in any case.
+struct Word {
+    in_text: Regex,
+    in_json: Regex,
 }
 
 impl Query {
-    fn new(text: &str) -> Self {
-        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-        let in_json = |word: &String| Value::String(word.clone()).to_string();
-        let filters = words
+    fn new(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let in_json = |word: &&str| {
+            let json = Value::String((*word).to_owned()).to_string();
+            in_any_case(&json[1..json.len() - 1])
+        };
+        let longest = words.iter().max_by_key(|word| word.len())?;
+        let filter = in_json(longest)?;
+        let words = words
             .iter()
-            .filter(|word| word.is_ascii())
-            .map(in_json)
-            .map(|json| Finder::new(&json.as_bytes()[1..json.len() - 1]).into_owned())
-            .collect();
-        Self { words, filters }
+            .map(|word| Some(Word { in_text: in_any_case(word)?, in_json: in_json(word)? }));
+        Some(Self { words: words.collect::<Option<_>>()?, filter })
     }
 
-    /// Whether the raw line can contain the words at all.
-    fn may_match(&self, line: &[u8], scratch: &mut Vec<u8>) -> bool {
-        scratch.clear();
-        scratch.extend_from_slice(line);
-        scratch.make_ascii_lowercase();
-        let found = |filter: &Finder<'_>| filter.find(scratch).is_some();
-        self.filters.iter().all(found)
+    /// The lines that may have all words.
+    fn candidates<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+        let (mut lines, mut from) = (Vec::new(), 0);
+        while let Some(found) = self.filter.find_at(bytes, from) {
+            let start = memchr::memrchr(b'\n', &bytes[..found.start()]).map_or(0, |at| at + 1);
+            let rest = memchr::memchr(b'\n', &bytes[found.end()..]);
+            from = rest.map_or(bytes.len(), |rest| found.end() + rest);
+            let line = &bytes[start..from];
+            if self.words.iter().all(|word| word.in_json.is_match(line)) {
+                lines.push(line);
+            }
+        }
+        lines
     }
 
     fn find_in(&self, event: &Event) -> Option<(Who, String, Range<usize>)> {
@@ -273,21 +200,17 @@ impl Query {
         })
     }
 
-    /// Where the first word is, if all are there.
+    /// The place of the first word, if all are there.
     fn find(&self, text: &str) -> Option<Range<usize>> {
         let (first, others) = self.words.split_first()?;
-        let lower = text.to_ascii_lowercase();
-        let find = |word: &String| {
-            if word.is_ascii() {
-                let start = memmem::find(lower.as_bytes(), word.as_bytes())?;
-                Some(start..start + word.len())
-            } else {
-                find_folded(text, word)
-            }
-        };
-        let place = find(first)?;
-        others.iter().all(|word| find(word).is_some()).then_some(place)
+        let place = first.in_text.find(text.as_bytes())?.range();
+        others.iter().all(|word| word.in_text.is_match(text.as_bytes())).then_some(place)
     }
+}
+
+fn in_any_case(word: &str) -> Option<Regex> {
+    let flags = if word.is_ascii() { "(?i-u)" } else { "(?i)" };
+    Regex::new(&format!("{flags}{}", regex::escape(word))).ok()
 }
 
 /// What is searched of an event.
@@ -318,20 +241,6 @@ fn tool(event: &Event) -> Option<&str> {
         EventKind::ToolFinished { name, .. } => Some(name),
         _ => None,
     }
-}
-
-/// Finds a lower-case word in any case. Lower case may be longer or shorter than the original, so
-/// every byte of it remembers the character it came from.
-fn find_folded(text: &str, word: &str) -> Option<Range<usize>> {
-    let mut folded = String::with_capacity(text.len());
-    let mut origins = Vec::with_capacity(text.len());
-    for (position, c) in text.char_indices() {
-        folded.extend(c.to_lowercase());
-        origins.resize(folded.len(), position..position + c.len_utf8());
-    }
-    let start = folded.find(word)?;
-    let (first, last) = (&origins[start], &origins[start + word.len() - 1]);
-    Some(first.start..last.end)
 }
 
 /// Appends the keys and values of arguments, a line each.

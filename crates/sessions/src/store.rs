@@ -20,7 +20,6 @@ use crate::log::FileLog;
 pub use crate::reader::recent::Cut;
 use crate::reader::recent::Recent;
 use crate::reader::{Contents, Events, Repair};
-use crate::search::words;
 use crate::snapshots::{self, History};
 use crate::summary::{Summarizer, Summary};
 
@@ -174,7 +173,6 @@ impl Store {
         self.must_exist(id)?;
         let _lock = self.lock(id)?;
         let path = self.path(id);
-        words::forget(&path)?;
         fs::remove_file(&path).map_err(cannot("delete", &path))?;
         snapshots::forget(&self.snapshots(), id)
             .map_err(cannot("delete the snapshots of", &path))?;
@@ -192,7 +190,6 @@ impl Store {
             return Err(Error::Exists(new.clone()));
         }
         let path = self.path(old);
-        words::forget(&path)?;
         fs::rename(&path, self.path(new)).map_err(cannot("rename", &path))?;
         let renamed = snapshots::rename(&self.snapshots(), old, new);
         renamed.map_err(cannot("rename the snapshots of", &path))?;

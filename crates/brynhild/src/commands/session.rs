@@ -11,7 +11,7 @@ use contract::text::{head, visible};
 use serde_json::json;
 use sessions::error::Error;
 use sessions::export::{Export, ExportError, Thinking};
-use sessions::search::{Gathered, Hit, Who};
+use sessions::search::{Hit, Who};
 use sessions::store::Store;
 
 use super::undo;
@@ -269,37 +269,7 @@ fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
     }
     let hits = store.search(query, limit)?;
     show_hits(world, &hits)?;
-    let mut progress = Progress::new(world.environment.terminal.stderr);
-    // After the answer, for the next search. Where it fails, that one reads the logs themselves.
-    let _ = store.gather_words(&mut |gathered| progress.tell(gathered));
     Ok(Exit::Done)
-}
-
-/// Tells a user that waits what is still done after the answer.
-struct Progress {
-    is_seen: bool,
-    has_begun: bool,
-}
-
-impl Progress {
-    fn new(is_seen: bool) -> Self {
-        Self { is_seen, has_begun: false }
-    }
-
-    fn tell(&mut self, Gathered { done, all }: Gathered) {
-        let is_over = done >= all;
-        if !self.is_seen || (is_over && !self.has_begun) {
-            return;
-        }
-        if !self.has_begun {
-            output::hint("gathering words, so that the next search is fast; Ctrl+C may stop it");
-        }
-        self.has_begun = true;
-        let percent = done.saturating_mul(100) / all.max(1);
-        let end = if is_over { "\n" } else { "" };
-        // Where it cannot be shown, nobody misses it.
-        let _ = write!(io::stderr(), "\r{percent} %{end}");
-    }
 }
 
 fn show_hits(world: &World, hits: &[Hit]) -> io::Result<()> {
