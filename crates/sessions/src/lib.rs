@@ -23,7 +23,6 @@ pub mod reader;
 mod record;
 pub mod search;
 pub mod session;
-mod sha256;
 pub mod snapshots;
 pub mod statistics;
 pub mod store;

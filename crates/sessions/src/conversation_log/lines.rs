@@ -5,8 +5,7 @@ use contract::id::{RECOVERED, SessionId, Timestamp};
 use contract::message::{Reply, ToolCall, Usage};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
-
-use crate::sha256;
+use sha2::{Digest, Sha256};
 
 /// Words of notices about recovered calls, with the lines of their own that they have.
 const RECOVERY_NOTICES: [(&str, &str); 2] = [
@@ -180,7 +179,7 @@ impl Translator {
             let fields = json!({"base_system_prompt": system, "context_version": version});
             self.push(at, "context_init", fields);
         }
-        let hash = sha256::short(system);
+        let hash = short_hash(system);
         let fields = json!({"context_version": version, "system_prompt_hash": hash});
         self.push(at, "context_ready", fields);
         self.push(at, "system_prompt", json!({"content": system}));
@@ -194,7 +193,7 @@ impl Translator {
             "source": origin,
             "location": "conversation",
             "content": text,
-            "content_hash": sha256::short(text),
+            "content_hash": short_hash(text),
             "origin": origin,
             "trigger_type": null,
             "trigger_match": null,
@@ -280,5 +279,23 @@ impl Translator {
             line.extend(fields);
         }
         self.lines.push(Value::Object(line));
+    }
+}
+
+/// The first 16 hexadecimal digits of the SHA-256 of a text.
+fn short_hash(text: &str) -> String {
+    let hash = Sha256::digest(text);
+    let (start, _) = hash.split_first_chunk().expect("a hash has 32 bytes");
+    format!("{:016x}", u64::from_be_bytes(*start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_hashes_are_those_of_other_programs() {
+        assert_eq!(short_hash(""), "e3b0c44298fc1c14");
+        assert_eq!(short_hash("abc"), "ba7816bf8f01cfea");
     }
 }
