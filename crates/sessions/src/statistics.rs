@@ -1,9 +1,7 @@
 //! What sessions took: tokens and money by model, calls by tool and plugin, day by day. A fold over
-//! the logs, kept beside them so that only what has come since is read. Nothing but speed depends
-//! on what is kept.
+//! the logs, which are read anew each time.
 
 mod figures;
-mod kept;
 
 pub use figures::{Figures, Spent, Used};
 
@@ -12,9 +10,8 @@ use std::collections::BTreeMap;
 use contract::event::{CallOutcome, Event, EventKind};
 use contract::id::{CallId, SessionId, Timestamp};
 use contract::message::Usage;
-use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, cannot};
 use crate::store::Store;
 
 /// The figures of one session.
@@ -28,9 +25,9 @@ pub struct SessionFigures {
     pub last_turn: Spent,
 }
 
-/// A fold over the events of a session that can be taken up again.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Fold {
+/// A fold over the events of a session.
+#[derive(Default)]
+struct Fold {
     days: BTreeMap<String, Figures>,
     last_turn: Spent,
     /// When the session began; what is older was copied from another one.
@@ -43,7 +40,7 @@ pub(crate) struct Fold {
 
 impl Fold {
     /// Takes the next event into account.
-    pub(crate) fn add(&mut self, event: &Event) {
+    fn add(&mut self, event: &Event) {
         let conversation =
             event.within.as_ref().map(|within| within.call.to_string()).unwrap_or_default();
         match &event.kind {
@@ -121,13 +118,18 @@ impl SessionFigures {
 impl Store {
     /// The figures of all sessions.
     pub fn figures(&self) -> Result<Vec<SessionFigures>, Error> {
-        let folds = kept::all(self)?;
-        Ok(folds.into_iter().map(|(id, fold)| fold.figures(id)).collect())
+        // A log that cannot be read is left out; `session list` shows it.
+        Ok(self.ids()?.iter().filter_map(|id| self.figures_of(id).ok()).collect())
     }
 
     /// The figures of one session.
     pub fn figures_of(&self, id: &SessionId) -> Result<SessionFigures, Error> {
-        Ok(kept::one(self, id)?.figures(id.clone()))
+        let mut fold = Fold::default();
+        let mut events = self.events(id)?;
+        while let Some(event) = events.next().map_err(cannot("read", &self.path(id)))? {
+            fold.add(&event);
+        }
+        Ok(fold.figures(id.clone()))
     }
 }
 

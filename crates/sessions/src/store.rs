@@ -6,7 +6,7 @@ mod newest;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use contract::event::Event;
 use contract::id::{Seq, SessionId, Timestamp};
@@ -53,11 +53,6 @@ impl Store {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         Self { directory }
-    }
-
-    /// The directory.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
     }
 
     /// The file of a session's log.

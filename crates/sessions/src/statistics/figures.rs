@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use contract::message::Usage;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Characters of output that make a token, about.
 const CHARACTERS_PER_TOKEN: u64 = 4;
 
 /// What was taken in some time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// Turns that began.
     pub turns: u64,
@@ -20,7 +20,7 @@ pub struct Figures {
 }
 
 /// What replies took.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spent {
     /// How many replies.
     pub replies: u64,
@@ -43,7 +43,7 @@ pub struct Spent {
 }
 
 /// What a tool, or all tools of a plugin, did.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
     /// The plugin it comes from; none for a built-in one.
     pub plugin: Option<String>,
