@@ -31,4 +31,5 @@ pub mod tool_statistics;
 pub mod unsaved;
 
 #[cfg(test)]
+#[path = "tests/samples.rs"]
 mod samples;
