@@ -1,9 +1,17 @@
-//! Access to the files of a workspace that several crates need.
+//! Access to files that several crates need.
 //!
-//! `changes` tracks which paths changed, so that nobody has to walk the whole workspace after each
-//! call. `git` names the directories of a repository. `skip` is the one list of directories that a build or a package manager makes again.
+//! `changes` tracks which paths of a workspace changed, so that nobody has to walk all of it after
+//! each call. `skip` is the one list of directories that a build or a package manager makes again.
+//! `exact_path` works at paths that no symlink may be part of, `bounded` reads what others may have
+//! put somewhere, `private` and `lock` are for our own files, `path` compares paths
+//! as text.
 
+pub mod bounded;
 pub mod changes;
+pub mod exact_path;
 pub mod git;
+pub mod lock;
 pub mod path;
+pub mod private;
 pub mod skip;
+pub mod stamp;

@@ -1,0 +1,154 @@
+//! Advisory locks of the operating system on small files. A lock ends with its process, however
+//! that ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+
+/// Bytes of a note that are read.
+const MAX_NOTE: u64 = 4096;
+
+/// A lock that is held until it is dropped. The file goes with it.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// The outcome of an attempt to take a lock.
+#[derive(Debug)]
+pub enum Attempt {
+    /// It is taken.
+    Taken(Lock),
+    /// Somebody else holds it, and left this note.
+    Held(Vec<u8>),
+}
+
+impl Lock {
+    /// Takes the lock at `path`, at once or not at all.
+    pub fn try_take(path: &Path) -> io::Result<Attempt> {
+        Self::take(path, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Waits for the lock at `path`.
+    pub fn wait(path: &Path) -> io::Result<Self> {
+        loop {
+            if let Attempt::Taken(lock) = Self::take(path, FlockOperation::LockExclusive)? {
+                return Ok(lock);
+            }
+        }
+    }
+
+    fn take(path: &Path, operation: FlockOperation) -> io::Result<Attempt> {
+        loop {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                .open(path)?;
+            match flock(&file, operation) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    let mut note = Vec::new();
+                    file.take(MAX_NOTE).read_to_end(&mut note)?;
+                    return Ok(Attempt::Held(note));
+                }
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            // The last holder removes the file before it lets go: this may be a file without a
+            // name, whose lock keeps nobody out.
+            if is_still_at(&file, path)? {
+                return Ok(Attempt::Taken(Self { path: path.to_owned(), file }));
+            }
+        }
+    }
+
+    /// Writes a note for others that want the lock.
+    pub fn write_note(&mut self, note: &[u8]) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all(note)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A file that stays does no harm: the lock itself ends with the descriptor.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    let held = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.ino(), named.dev()) == (held.ino(), held.dev())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_held_lock_shows_its_note() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.lock");
+        let Attempt::Taken(mut first) = Lock::try_take(&path).unwrap() else { panic!("held") };
+        first.write_note(b"me").unwrap();
+        let Attempt::Held(note) = Lock::try_take(&path).unwrap() else { panic!("two holders") };
+        assert_eq!(note, b"me");
+        drop(first);
+        assert!(!path.exists());
+        fs::write(&path, "left by a dead process").unwrap();
+        assert!(matches!(Lock::try_take(&path).unwrap(), Attempt::Taken(_)));
+    }
+
+    #[test]
+    fn many_takers_never_hold_a_lock_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.lock");
+        let (inside, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        let enter = |lock: Lock| {
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+            taken.fetch_add(1, Ordering::SeqCst);
+            inside.fetch_sub(1, Ordering::SeqCst);
+            drop(lock);
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (path, taken, enter) = (&path, &taken, &enter);
+                scope.spawn(move || {
+                    while taken.load(Ordering::SeqCst) < 200 {
+                        if number % 2 == 0 {
+                            enter(Lock::wait(path).unwrap());
+                        } else if let Attempt::Taken(lock) = Lock::try_take(path).unwrap() {
+                            enter(lock);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_lock_follows_no_symlink() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("precious");
+        fs::write(&target, "precious").unwrap();
+        let path = directory.path().join("a.lock");
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        assert!(Lock::try_take(&path).is_err());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+    }
+}
