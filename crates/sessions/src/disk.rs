@@ -1,9 +1,9 @@
 //! Appends to a file so that either all of a batch is written or none of it counts.
 //! Knows bytes only; what they mean is the caller's business.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{FileError, cannot};
@@ -119,15 +119,6 @@ impl<D: Disk> Tail<D> {
         }
         Ok(())
     }
-}
-
-/// Makes sure that a directory exists; one that is made here is the owner's alone.
-pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(cannot("create the directory", path))
 }
 
 /// Waits until the names in a directory are on disk.

@@ -1,11 +1,10 @@
 //! What can go wrong with a session.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
-use contract::id::{InvalidSessionId, SessionId};
-
-pub use crate::lock::Holder;
+use contract::id::{InvalidSessionId, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// Why something could not be done with a session.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +37,39 @@ pub enum Error {
     /// The system refused.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// The process that has a session open, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: Option<u32>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// The run of the machine that the process belongs to.
+    pub boot_id: Option<String>,
+}
+
+impl Holder {
+    /// This process, from now on.
+    pub(crate) fn current() -> Self {
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        Self {
+            pid: Some(std::process::id()),
+            since: Some(Timestamp::now()),
+            boot_id: boot_id.map(|id| id.trim().to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, self.since) {
+            (Some(pid), Some(since)) => write!(f, "process {pid} since {since}"),
+            (Some(pid), None) => write!(f, "process {pid}"),
+            (None, _) => f.write_str("another process"),
+        }
+    }
 }
 
 /// A file or directory that could not be used.

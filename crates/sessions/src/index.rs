@@ -2,19 +2,20 @@
 //! missing, old or broken at any time; nothing but speed depends on it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use contract::id::{CallId, Seq};
+use files::lock::{Attempt, Lock};
+use files::private::{self, Durability};
 use serde::{Deserialize, Serialize};
 
-use crate::lock::Lock;
 use crate::summary::Summary;
 
 /// Changes whenever [`Summary`] does, so that old caches are not believed.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The cached summaries.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,19 +26,13 @@ pub(crate) struct Index {
     is_changed: bool,
 }
 
+/// The summary of a log.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
-    state: State,
-    #[serde(flatten)]
-    known: Known,
-}
-
-/// What was found out about a log.
-#[derive(Debug, Serialize, Deserialize)]
-struct Known {
+    /// The stamp of the log when it was read.
+    stamp: u64,
     summary: Summary,
-    /// How far it was read; nothing where it did not end with a whole line.
-    #[serde(default)]
+    /// How far it was read; none if it did not end with a whole line.
     progress: Option<Progress>,
 }
 
@@ -48,7 +43,7 @@ pub(crate) struct Progress {
     pub(crate) length: u64,
     /// The last event in them.
     pub(crate) last: Seq,
-    /// The checksum of the last of these bytes, which tells whether the log is still the same.
+    /// The checksum of the last of these bytes, by which another log is recognized.
     pub(crate) tail: u32,
     /// Calls without an end so far.
     pub(crate) open_calls: Vec<CallId>,
@@ -63,27 +58,8 @@ pub(crate) fn tail(file: &File, length: u64) -> io::Result<u32> {
     Ok(crc32fast::hash(bytes))
 }
 
-/// What of a file tells whether it has changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
-    size: u64,
-    modified: (i64, i64),
-    inode: u64,
-}
-
-impl State {
-    /// Takes what matters from a file's metadata.
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            size: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            inode: metadata.ino(),
-        }
-    }
-}
-
 impl Index {
-    /// Reads the index of a directory; an empty one where there is none that can be used.
+    /// Reads the index of a directory; an empty one if there is none that can be used.
     pub(crate) fn load(directory: &Path) -> Self {
         fs::read(directory.join("index.json"))
             .ok()
@@ -93,57 +69,43 @@ impl Index {
     }
 
     /// The summary of a session, if its log is as it was.
-    pub(crate) fn get(&self, id: &str, state: &State) -> Option<&Summary> {
+    pub(crate) fn get(&self, id: &str, stamp: u64) -> Option<&Summary> {
+        self.entry(id).filter(|entry| entry.stamp == stamp).map(|entry| &entry.summary)
+    }
+
+    /// The summary of the beginning of a log that may have grown since.
+    pub(crate) fn before(&self, id: &str) -> Option<(&Summary, &Progress)> {
         let entry = self.entry(id)?;
-        (entry.state == *state).then_some(&entry.known.summary)
+        Some((&entry.summary, entry.progress.as_ref()?))
     }
 
-    /// What is known of the beginning of a log that may have grown since.
-    pub(crate) fn before(&self, id: &str, state: &State) -> Option<(&Summary, &Progress)> {
-        let Entry { state: old, known } = self.entry(id)?;
-        let progress = known.progress.as_ref()?;
-        let has_grown = old.inode == state.inode && progress.length <= state.size;
-        has_grown.then_some((&known.summary, progress))
-    }
-
-    /// Remembers the summary of a log in this state.
-    pub(crate) fn put(&mut self, state: State, summary: Summary, progress: Option<Progress>) {
+    /// Remembers the summary of a log with this stamp.
+    pub(crate) fn put(&mut self, stamp: u64, summary: Summary, progress: Option<Progress>) {
         self.is_changed = true;
         let id = summary.id.as_str().to_owned();
-        self.sessions.insert(id, Entry { state, known: Known { summary, progress } });
+        self.sessions.insert(id, Entry { stamp, summary, progress });
     }
 
     fn entry(&self, id: &str) -> Option<&Entry> {
-        self.sessions.get(id).filter(|entry| entry.known.summary.id.as_str() == id)
+        self.sessions.get(id).filter(|entry| entry.summary.id.as_str() == id)
     }
 
-    /// Forgets the sessions that are not among `ids`.
-    pub(crate) fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
+    /// Forgets the sessions that do not exist any more.
+    pub(crate) fn retain(&mut self, exists: impl Fn(&str) -> bool) {
         let before = self.sessions.len();
-        self.sessions.retain(|id, _| is_there(id));
+        self.sessions.retain(|id, _| exists(id));
         self.is_changed |= self.sessions.len() != before;
     }
 
-    /// Writes the index if it has changed. Where that fails, or somebody else is at it, the
-    /// next list does the work again.
+    /// Writes the index if it has changed. If that fails, or somebody else does it, the next list
+    /// does the work again.
     pub(crate) fn save(&self, directory: &Path) {
-        if !self.is_changed {
-            return;
-        }
-        let Ok(_lock) = Lock::take(&directory.join("index.json.lock")) else {
-            return;
-        };
-        let temporary = directory.join("index.json.tmp");
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| file.write_all(&serde_json::to_vec(self)?))
-            .and_then(|()| fs::rename(&temporary, directory.join("index.json")));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
+        let path = directory.join("index.json");
+        if self.is_changed
+            && let Ok(Attempt::Taken(_lock)) = Lock::try_take(&path.with_extension("json.lock"))
+            && let Ok(bytes) = serde_json::to_vec(self)
+        {
+            let _ = private::replace(&path, &bytes, Durability::Unsynced);
         }
     }
 }

@@ -14,7 +14,6 @@ mod disk;
 pub mod error;
 pub mod export;
 mod index;
-mod lock;
 pub mod log;
 mod markdown;
 #[cfg(any(test, fuzzing))]

@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use contract::event::Event;
 use contract::id::{Seq, SessionId};
 use contract::log::{Log, LogError};
+use files::lock::Lock;
 
 use crate::disk::Tail;
-use crate::lock::Lock;
 use crate::record;
 
 /// A session's log in a file. Holds the session's lock until it is dropped.

@@ -10,10 +10,10 @@ mod git_objects;
 mod git_state;
 mod history;
 mod known;
-mod place;
 mod restore;
 mod scan;
 mod state;
+mod state_reader;
 mod views;
 mod workspace;
 
@@ -33,9 +33,9 @@ use tokio_util::sync::CancellationToken;
 
 use depot::Depot;
 use known::KnownFiles;
-use place::Keep;
 use scan::{Scan, Size};
 use state::{Change, Hash, Name, Record, State, Why};
+use state_reader::StateReader;
 use workspace::{Pending, Workspace};
 
 pub use history::{History, Standing, Turn};
@@ -64,6 +64,12 @@ pub struct Settings {
     pub is_confined: bool,
     /// The git directories of `root`, if they are outside of it and name it in turn.
     pub linked_git: Option<GitDirectories>,
+}
+
+impl Settings {
+    fn reader<'a>(&self, depot: &'a mut Depot) -> StateReader<'a> {
+        StateReader { depot, max_file: self.max_file }
+    }
 }
 
 /// Keeps the snapshots of one session.
@@ -213,7 +219,7 @@ impl Keeper {
         for path in paths {
             for path in with_missing_directories(&path) {
                 if let Entry::Vacant(place) = inner.paths.entry(path) {
-                    let state = keep(depot, &self.settings).look(place.key())?;
+                    let state = self.settings.reader(depot).look(place.key())?;
                     place.insert(state);
                 }
             }
@@ -278,7 +284,7 @@ impl Keeper {
         let cursors = std::mem::take(&mut inner.cursors);
         let depot = self.depot(&mut inner.depot)?;
         let linked = self.settings.linked_git.as_ref();
-        let mut scan = Scan::new(keep(depot, &self.settings), &mut known, linked, cancel);
+        let mut scan = Scan::new(self.settings.reader(depot), &mut known, linked, cancel);
         let mut next = Vec::new();
         let mut was_scanned = false;
         let roots = self.roots.iter().map(AsRef::as_ref);
@@ -346,7 +352,7 @@ impl Keeper {
         let mut paths = inner.paths.clone();
         let depot = self.depot(&mut inner.depot)?;
         for (path, before) in &mut paths {
-            let after = keep(depot, &self.settings).look(path)?;
+            let after = self.settings.reader(depot).look(path)?;
             let before = std::mem::replace(before, after.clone());
             named.push(Change::new(path, before, after));
         }
@@ -464,7 +470,7 @@ impl Keeper {
         let depot = self.depot(&mut inner.depot)?;
         for (path, before) in pending.paths {
             let path = path.path();
-            let after = keep(depot, &self.settings).look(&path)?;
+            let after = self.settings.reader(depot).look(&path)?;
             changes.push(Change::new(&path, before, after));
         }
         let whats = self.told(inner, joined(changes), Certainty::Uncertain)?;
@@ -530,10 +536,6 @@ impl Snapshots for Keeper {
     fn recover(&self) -> Vec<EventKind> {
         self.try_recover().unwrap_or_else(|error| self.complain(&error))
     }
-}
-
-fn keep<'a>(depot: &'a mut Depot, settings: &Settings) -> Keep<'a> {
-    Keep { depot, max_file: settings.max_file }
 }
 
 fn notice(text: String, hint: Option<&str>) -> EventKind {

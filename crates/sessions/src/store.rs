@@ -1,21 +1,22 @@
 //! All sessions of one directory. Does nothing on disk until it is used.
 
 mod fork;
-mod newest;
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use contract::event::Event;
 use contract::id::{Seq, SessionId, Timestamp};
-use rustix::fs::OFlags;
+use files::lock::{Attempt, Lock};
+use files::private;
+use files::stamp::stamp;
+use rustix::fs::{FileType, OFlags, Stat};
 
-use crate::disk::{make_directory, sync_directory};
-use crate::error::{Error, FileError, cannot};
-use crate::index::{self, Index, Progress, State};
-use crate::lock::{Lock, NotLocked};
+use crate::disk::sync_directory;
+use crate::error::{Error, FileError, Holder, cannot};
+use crate::index::{self, Index, Progress};
 use crate::log::FileLog;
 pub use crate::reader::recent::Cut;
 use crate::reader::recent::Recent;
@@ -67,7 +68,8 @@ impl Store {
 
     /// Begins a session of this name.
     pub fn create(&self, id: &SessionId) -> Result<FileLog, Error> {
-        make_directory(&self.directory)?;
+        let made = private::make_directory(&self.directory);
+        made.map_err(cannot("create the directory", &self.directory))?;
         if self.exists(id) {
             return Err(Error::Exists(id.clone()));
         }
@@ -119,19 +121,16 @@ impl Store {
         let mut summaries = Vec::new();
         let ids = self.ids()?;
         for id in &ids {
-            let Some(metadata) = self.metadata(id) else {
-                continue;
-            };
-            let state = State::of(&metadata);
-            if let Some(summary) = index.get(id.as_str(), &state) {
+            let Some(stat) = self.stat(id) else { continue };
+            if let Some(summary) = index.get(id.as_str(), stamp(&stat)) {
                 summaries.push(summary.clone());
                 continue;
             }
-            let mut summarizer = Summarizer::new(id.clone(), modified(&metadata));
-            let known = index.before(id.as_str(), &state);
+            let mut summarizer = Summarizer::new(id.clone(), modified(&stat));
+            let known = index.before(id.as_str());
             // A log that cannot be read is listed with what is known of it, so that it is seen.
             if let Ok(progress) = self.summarize(id, known, &mut summarizer) {
-                index.put(state, summarizer.summary.clone(), progress);
+                index.put(stamp(&stat), summarizer.summary.clone(), progress);
             }
             summaries.push(summarizer.summary);
         }
@@ -139,6 +138,12 @@ impl Store {
         index.save(&self.directory);
         summaries.sort_by(|a, b| (b.updated_at, &b.id).cmp(&(a.updated_at, &a.id)));
         Ok(summaries)
+    }
+
+    /// The session that was last used among those that work in a directory which `is_wanted`.
+    pub fn newest(&self, is_wanted: impl Fn(&str) -> bool) -> Result<Option<SessionId>, Error> {
+        let newest = self.list()?.into_iter().find(|summary| is_wanted(&summary.cwd));
+        Ok(newest.map(|summary| summary.id))
     }
 
     /// The session that `text` means: its name, the beginning of it where only one session
@@ -296,10 +301,11 @@ impl Store {
         Ok(Some(Progress { length, last: events.last(), tail, open_calls }))
     }
 
-    /// What is known of a session's file; none where there is nothing in it.
-    fn metadata(&self, id: &SessionId) -> Option<Metadata> {
-        let metadata = fs::symlink_metadata(self.path(id)).ok()?;
-        (metadata.is_file() && metadata.len() > 0).then_some(metadata)
+    /// The metadata of a session's log; none if it is empty.
+    fn stat(&self, id: &SessionId) -> Option<Stat> {
+        let stat = rustix::fs::lstat(self.path(id)).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        (is_file && stat.st_size > 0).then_some(stat)
     }
 
     fn must_exist(&self, id: &SessionId) -> Result<(), Error> {
@@ -307,10 +313,19 @@ impl Store {
     }
 
     fn lock(&self, id: &SessionId) -> Result<Lock, Error> {
-        Lock::take(&self.directory.join(format!("{id}.lock"))).map_err(|error| match error {
-            NotLocked::Held(holder) => Error::Open { id: id.clone(), holder },
-            NotLocked::File(error) => Error::File(error),
-        })
+        let path = self.directory.join(format!("{id}.lock"));
+        match Lock::try_take(&path).map_err(cannot("lock", &path))? {
+            Attempt::Held(note) => {
+                let holder = serde_json::from_slice(&note).unwrap_or_default();
+                Err(Error::Open { id: id.clone(), holder })
+            }
+            Attempt::Taken(mut lock) => {
+                let holder = serde_json::to_vec(&Holder::current()).map_err(io::Error::from);
+                let noted = holder.and_then(|holder| lock.write_note(&holder));
+                noted.map_err(cannot("lock", &path))?;
+                Ok(lock)
+            }
+        }
     }
 
     fn open_locked(&self, id: &SessionId, lock: Lock) -> Result<Opened, Error> {
@@ -355,9 +370,8 @@ impl Store {
 }
 
 /// When a file was last changed.
-fn modified(metadata: &Metadata) -> Timestamp {
-    let at = metadata.modified().ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
-    Timestamp(at.unwrap_or(jiff::Timestamp::UNIX_EPOCH))
+fn modified(stat: &Stat) -> Timestamp {
+    Timestamp(jiff::Timestamp::from_second(stat.st_mtime).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
 }
 
 #[cfg(test)]

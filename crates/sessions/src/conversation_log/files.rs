@@ -1,18 +1,17 @@
 //! The files of conversation logs: made without ever overwriting one, found again, read.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
+use files::private;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Error, Settings};
-use crate::disk::make_directory;
 use crate::error::cannot;
 use crate::reader::{Line, Lines};
 
@@ -137,13 +136,7 @@ pub(super) fn create(
 
 /// Opens a log file that the user named, at its end.
 pub(super) fn open_named(path: &Path) -> Result<File, Error> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(cannot("open", path))?;
+    let mut file = private::append(path).map_err(cannot("open", path))?;
     let mut last = [b'\n'];
     if file.seek(SeekFrom::End(-1)).is_ok() {
         file.read_exact(&mut last).map_err(cannot("read", path))?;
@@ -162,7 +155,7 @@ fn open_directory(settings: &Settings) -> Result<File, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::lstat(path);
     if matches!(found, Err(Errno::NOENT)) {
-        make_directory(path)?;
+        private::make_directory(path).map_err(cannot("create the directory", path))?;
     } else if let Ok(stat) = found {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {}

@@ -2,13 +2,12 @@
 //! objects, so what a turn pruned is lost.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use files::bounded;
 
 /// Files that a git command wrote are read up to this length.
 const MAX_BYTES: u64 = 64 << 20;
@@ -65,7 +64,7 @@ fn exists(objects: &Path, name: &[u8], depth: usize) -> bool {
 
 /// Looks for an object in a pack's index, see <https://git-scm.com/docs/pack-format>.
 fn in_pack(index: &Path, name: &[u8]) -> Option<bool> {
-    let file = open(index)?;
+    let file = bounded::open(index).ok()?;
     let mut start = [0; PACK_HEADER.len() + FAN_OUT];
     file.read_exact_at(&mut start, 0).ok()?;
     let fan_out = start.strip_prefix(&PACK_HEADER)?.as_chunks::<4>().0;
@@ -94,14 +93,5 @@ fn alternates(objects: &Path) -> Vec<PathBuf> {
 
 /// Reads a file of git.
 pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
-}
-
-/// Opens a regular file without waiting for a pipe.
-fn open(path: &Path) -> Option<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    file.metadata().is_ok_and(|it| it.is_file()).then_some(file)
+    bounded::read(path, MAX_BYTES).ok().flatten()
 }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use contract::protected::protected;
 use contract::snapshots::Change as Kind;
+use files::exact_path::ExactPath;
 use files::git::GitDirectories;
 
 use super::git_state;
-use super::place::{self, Keep};
 use super::state::{Change, Record, State, Why};
+use super::state_reader::StateReader;
 use super::{Settings, git_objects};
 
 /// The rights of the owner, without which nothing in a directory can be seen or changed.
@@ -103,7 +104,7 @@ struct Link<'a> {
 impl Plan {
     /// What takes `records` back, which are in the order in which they were made.
     pub(super) fn new(
-        keep: &mut Keep<'_>,
+        reader: &mut StateReader<'_>,
         settings: &Settings,
         records: &[Record],
         manner: Manner,
@@ -122,7 +123,7 @@ impl Plan {
                 continue;
             }
             let Some(Link { change: latest, is_uncertain }) = chain.pop() else { continue };
-            let now = match keep.look_again(&path, &latest.after) {
+            let now = match reader.look_again(&path, &latest.after) {
                 Ok(now) => now,
                 Err(error) => {
                     plan.keep(path, error.to_string());
@@ -131,11 +132,11 @@ impl Plan {
             };
             let mut latest = latest.clone();
             let is_index = git_state::is_index(&path, settings.linked_git.as_ref());
-            if is_index && keep.is_same_index(&now, &latest.after)? {
+            if is_index && reader.is_same_index(&now, &latest.after)? {
                 latest.after = now.clone();
             }
             chain.push(Link { change: &latest, is_uncertain });
-            plan.add(keep, path, now, (&chain, manner))?;
+            plan.add(reader, path, now, (&chain, manner))?;
         }
         plan.spare_what_was_moved();
         Ok(plan)
@@ -164,7 +165,7 @@ impl Plan {
     /// Decides about one path.
     fn add(
         &mut self,
-        keep: &mut Keep<'_>,
+        reader: &mut StateReader<'_>,
         path: PathBuf,
         now: State,
         (chain, manner): (&[Link<'_>], Manner),
@@ -197,7 +198,7 @@ impl Plan {
             self.forcible.push(now);
             return Ok(());
         }
-        let bytes = match target.hash().map(|hash| keep.depot.get(hash)).transpose()? {
+        let bytes = match target.hash().map(|hash| reader.depot.get(hash)).transpose()? {
             Some(None) => {
                 self.keep(path, "its bytes are no longer kept");
                 return Ok(());
@@ -236,13 +237,13 @@ impl Plan {
     }
 
     /// Does it. Returns what was done as a record tells it; what could not be done is kept.
-    pub(super) fn apply(&mut self, keep: &mut Keep<'_>) -> Vec<Change> {
+    pub(super) fn apply(&mut self, reader: &mut StateReader<'_>) -> Vec<Change> {
         // What takes the place of a directory, or a directory of something else, must find nothing there.
         self.steps.sort_by(|a, b| a.path.cmp(&b.path));
         let steps = std::mem::take(&mut self.steps);
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
         for step in steps.iter().rev() {
-            if let Err(why) = step.clear(keep) {
+            if let Err(why) = step.clear(reader) {
                 failed.insert(step.path.clone(), why);
             }
         }
@@ -299,8 +300,8 @@ fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
 
 impl Step {
     /// Removes what is in the way or must go.
-    fn clear(&self, keep: &mut Keep<'_>) -> Result<(), String> {
-        match keep.look_again(&self.path, &self.now) {
+    fn clear(&self, reader: &mut StateReader<'_>) -> Result<(), String> {
+        match reader.look_again(&self.path, &self.now) {
             Ok(found) if found == self.now => {}
             Ok(_) => return Err("changed since".to_owned()),
             Err(error) => return Err(error.to_string()),
@@ -312,11 +313,9 @@ impl Step {
         if !must_go {
             return Ok(());
         }
-        let removed = if self.now.is_directory() {
-            place::remove_directory(&self.path)
-        } else {
-            place::remove(&self.path)
-        };
+        let removed = ExactPath::open(&self.path).and_then(|path| {
+            if self.now.is_directory() { path.remove_directory() } else { path.remove() }
+        });
         removed.map_err(|error| match error.kind() {
             io::ErrorKind::DirectoryNotEmpty => "something else is in it".to_owned(),
             _ => error.to_string(),
@@ -327,19 +326,21 @@ impl Step {
     fn close(&self) -> Result<(), String> {
         match self.target {
             State::Directory { mode } if mode & OWN != OWN => {
-                place::directory(&self.path, mode).map_err(|error| error.to_string())
+                let path = ExactPath::open(&self.path);
+                path.and_then(|path| path.make_directory(mode)).map_err(|error| error.to_string())
             }
             _ => Ok(()),
         }
     }
 
     fn put(&self) -> io::Result<()> {
+        let path = || ExactPath::open(&self.path);
         match &self.target {
             State::Absent | State::Unkept { .. } => Ok(()),
-            State::Directory { mode } => place::directory(&self.path, mode | OWN),
-            State::Link { target } => place::link(&self.path, &target.path()),
+            State::Directory { mode } => path()?.make_directory(mode | OWN),
+            State::Link { target } => path()?.write_symlink(&target.path()),
             State::File { mode, .. } => {
-                place::write(&self.path, self.bytes.as_deref().unwrap_or_default(), *mode)
+                path()?.write(self.bytes.as_deref().unwrap_or_default(), *mode)
             }
         }
     }

@@ -13,26 +13,26 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use contract::protected::protected;
+use files::exact_path::{ExactPath, open_directory, open_directory_in, stat_in};
 use files::git::GitDirectories;
 use files::skip;
+use files::stamp::{is_recent, stamp};
 use rustix::fs::{Dir, Stat};
 use tokio_util::sync::CancellationToken;
 
 use super::git_state::{self, GIT};
 use super::known::{Known, KnownFiles};
-use super::place::{self, Keep};
 use super::state::{Change, State, Why};
+use super::state_reader::{StateReader, is_absence, is_directory, is_limit, mode};
 
 /// Files and directories that are covered, at most.
 pub(super) const MOST_ENTRIES: usize = 200_000;
 /// Directories within directories.
 const DEEPEST: usize = 128;
-/// `EMFILE`: the limit of this process; every other error is about the directory.
-const TOO_MANY_FILES: i32 = 24;
 
 /// One look at a workspace.
 pub(super) struct Scan<'a> {
-    keep: Keep<'a>,
+    reader: StateReader<'a>,
     known: &'a mut KnownFiles,
     /// The git directories of the workspace that are outside of it.
     linked: Option<&'a GitDirectories>,
@@ -70,7 +70,7 @@ struct Here<'a> {
 impl<'a> Scan<'a> {
     /// Begins to look.
     pub(super) fn new(
-        keep: Keep<'a>,
+        reader: StateReader<'a>,
         known: &'a mut KnownFiles,
         linked: Option<&'a GitDirectories>,
         cancel: &'a CancellationToken,
@@ -79,7 +79,7 @@ impl<'a> Scan<'a> {
         let (unread, changes) = (Vec::new(), Vec::new());
         let now = SystemTime::now();
         let (device, is_partial) = (0, false);
-        Self { keep, known, linked, cancel, now, number, device, unread, changes, is_partial }
+        Self { reader, known, linked, cancel, now, number, device, unread, changes, is_partial }
     }
 
     /// Looks at everything below `root`. A root that is not known yet is taken in silently. Returns
@@ -91,7 +91,7 @@ impl<'a> Scan<'a> {
         self.git(&GitDirectories::single(&root.join(GIT)), new)?;
         self.remove_unseen(root);
         // Known from here on, and not if the scan was interrupted.
-        let state = State::Directory { mode: place::mode(&rustix::fs::fstat(&descriptor)?) };
+        let state = State::Directory { mode: mode(&rustix::fs::fstat(&descriptor)?) };
         self.known.insert(root, Known { mark: 0, is_recent: false, state, scan: self.number });
         Ok(true)
     }
@@ -117,14 +117,14 @@ impl<'a> Scan<'a> {
     }
 
     fn open_root(&mut self, root: &Path) -> io::Result<Option<(OwnedFd, New)>> {
-        match place::open(root) {
+        match open_directory(root) {
             Ok(descriptor) => {
                 self.device = rustix::fs::fstat(&descriptor)?.st_dev;
                 let is_known = self.known.is_directory(root);
                 let new = if is_known { New::Created } else { New::Silent };
                 Ok(Some((descriptor, new)))
             }
-            Err(error) if place::is_absence(&error) => Ok(None),
+            Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -139,10 +139,10 @@ impl<'a> Scan<'a> {
             return Ok(false);
         }
         // A parent that is gone or a symlink by now is reported itself.
-        let Ok(descriptor) = place::open(parent) else { return Ok(false) };
+        let Ok(descriptor) = open_directory(parent) else { return Ok(false) };
         let depth = path.components().count();
         let here = Here { descriptor: &descriptor, new: New::Created, depth, has_protected: true };
-        let stat = place::stat(&descriptor, name)?;
+        let stat = stat_in(&descriptor, name)?;
         if let Some(stat) = stat {
             self.entry(here, &mut path.to_owned(), (name, &stat))?;
         }
@@ -150,7 +150,7 @@ impl<'a> Scan<'a> {
         if stat.is_none() {
             self.remove(path);
         }
-        Ok(stat.is_some_and(|stat| place::is_directory(&stat)))
+        Ok(stat.is_some_and(|stat| is_directory(&stat)))
     }
 
     /// Looks at the state of the repository outside of the workspace.
@@ -168,11 +168,10 @@ impl<'a> Scan<'a> {
         let new = if self.known.get(&git.own.join("HEAD")).is_some() { new } else { New::Silent };
         for mut path in git_state::paths(git) {
             match reach(&path)? {
-                Some((descriptor, stat)) => {
-                    let name = path.file_name().unwrap_or_default().to_owned();
+                Some((exact, stat)) => {
                     let here =
-                        Here { descriptor: &descriptor, new, depth: 0, has_protected: false };
-                    self.entry(here, &mut path, (&name, &stat))?;
+                        Here { descriptor: exact.directory(), new, depth: 0, has_protected: false };
+                    self.entry(here, &mut path, (exact.name(), &stat))?;
                 }
                 None => self.remove(&path),
             }
@@ -188,8 +187,8 @@ impl<'a> Scan<'a> {
                 None => self.remove(&path),
             }
         }
-        if let Some((_, stat)) = reach(&git.own)?.filter(|(_, stat)| place::is_directory(stat)) {
-            let state = State::Directory { mode: place::mode(&stat) };
+        if let Some((_, stat)) = reach(&git.own)?.filter(|(_, stat)| is_directory(stat)) {
+            let state = State::Directory { mode: mode(&stat) };
             return self.set(&git.own, (&stat, state), New::Silent);
         }
         self.remove(&git.own);
@@ -210,7 +209,7 @@ impl<'a> Scan<'a> {
             if is_excluded {
                 continue;
             }
-            let Some(stat) = place::stat(here.descriptor, &name)? else { continue };
+            let Some(stat) = stat_in(here.descriptor, &name)? else { continue };
             path.push(&name);
             let looked = self.entry(here, path, (&name, &stat));
             path.pop();
@@ -226,7 +225,7 @@ impl<'a> Scan<'a> {
         path: &mut PathBuf,
         (name, stat): (&OsStr, &Stat),
     ) -> io::Result<()> {
-        if !place::is_directory(stat) {
+        if !is_directory(stat) {
             return self.file(here, path, (name, stat));
         }
         let earlier = self.known.get(path).map(|known| known.state.clone());
@@ -239,13 +238,13 @@ impl<'a> Scan<'a> {
             // Creating one is not worth a report, removing it is.
             return self.set(path, (stat, state), New::Silent);
         }
-        let opened = match place::open_within(here.descriptor, name) {
-            Err(error) if error.raw_os_error() == Some(TOO_MANY_FILES) => return Err(error),
+        let opened = match open_directory_in(here.descriptor, name) {
+            Err(error) if is_limit(&error) => return Err(error),
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Ok(()),
             Err(_) if !is_known => return self.file(here, path, (name, stat)),
             opened => opened.ok(),
         };
-        self.set(path, (stat, State::Directory { mode: place::mode(stat) }), here.new)?;
+        self.set(path, (stat, State::Directory { mode: mode(stat) }), here.new)?;
         let Some(descriptor) = opened else {
             self.unread.push(path.clone());
             return Ok(());
@@ -265,12 +264,12 @@ impl<'a> Scan<'a> {
         path: &Path,
         (name, stat): (&OsStr, &Stat),
     ) -> io::Result<()> {
-        let (mark, _) = place::mark(stat, self.now);
+        let mark = stamp(stat);
         if self.known.get(path).is_some_and(|known| known.mark == mark && !known.is_recent) {
             self.known.see(path, self.number);
             return Ok(());
         }
-        let state = self.keep.state(here.descriptor, name, stat)?;
+        let state = self.reader.state(here.descriptor, name, stat)?;
         self.is_partial |= state.unkept() == Some(Why::NoRoom);
         if state == State::Absent {
             return Ok(());
@@ -280,7 +279,7 @@ impl<'a> Scan<'a> {
 
     /// Remembers the state of a path, and reports it if it has changed.
     fn set(&mut self, path: &Path, (stat, state): (&Stat, State), new: New) -> io::Result<()> {
-        let (mark, is_recent) = place::mark(stat, self.now);
+        let (mark, is_recent) = (stamp(stat), is_recent(stat, self.now));
         let earlier = self.known.get(path).map(|known| known.state.clone());
         match earlier {
             Some(earlier) if earlier == state => {}
@@ -300,7 +299,7 @@ impl<'a> Scan<'a> {
 
     /// Returns true if git has only refreshed the file times in its index.
     fn is_refreshed_index(&mut self, path: &Path, one: &State, other: &State) -> io::Result<bool> {
-        Ok(git_state::is_index(path, self.linked) && self.keep.is_same_index(one, other)?)
+        Ok(git_state::is_index(path, self.linked) && self.reader.is_same_index(one, other)?)
     }
 
     fn remove(&mut self, path: &Path) {
@@ -318,10 +317,9 @@ impl<'a> Scan<'a> {
 }
 
 /// Opens the directory of a path, which must not be reached through a symlink.
-fn reach(path: &Path) -> io::Result<Option<(OwnedFd, Stat)>> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
-    let Ok(descriptor) = place::open(parent) else { return Ok(None) };
-    Ok(place::stat(&descriptor, name)?.map(|stat| (descriptor, stat)))
+fn reach(path: &Path) -> io::Result<Option<(ExactPath, Stat)>> {
+    let Ok(path) = ExactPath::open(path) else { return Ok(None) };
+    Ok(path.stat()?.map(|stat| (path, stat)))
 }
 
 /// The size of a workspace, as far as undo covers it.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::restore::{Manner, Plan, Step, closings, unseen};
 use super::state::{Change, Record, State};
-use super::{History, Inner, Keeper, TOLD, Turn, joined, keep};
+use super::{History, Inner, Keeper, TOLD, Turn, joined};
 
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug)]
@@ -142,15 +142,15 @@ impl Keeper {
             opened = self.open_directories(inner, &mut records, wanted.manner)?;
         }
         let depot = self.depot(&mut inner.depot)?;
-        let mut keep = keep(depot, &self.settings);
-        let mut plan = Plan::new(&mut keep, &self.settings, &records, wanted.manner)?;
+        let mut reader = self.settings.reader(depot);
+        let mut plan = Plan::new(&mut reader, &self.settings, &records, wanted.manner)?;
         let linked = self.settings.linked_git.as_ref();
         if wanted.is_dry {
             plan.report_lost_commits(linked);
         } else {
             // What is about to be overwritten is kept first, so that it can be made again.
-            keep.depot.sync()?;
-            let done = plan.apply(&mut keep);
+            reader.depot.sync()?;
+            let done = plan.apply(&mut reader);
             plan.report_lost_commits(linked);
             let has_opened = !opened.is_empty();
             plan.steps.splice(0..0, opened);
@@ -188,9 +188,9 @@ impl Keeper {
         let mut opened: Vec<Step> = Vec::new();
         loop {
             let closings = closings(records);
-            let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
-            let mut plan = Plan::new(&mut keep, &self.settings, &closings, manner)?;
-            plan.apply(&mut keep);
+            let mut reader = self.settings.reader(self.depot(&mut inner.depot)?);
+            let mut plan = Plan::new(&mut reader, &self.settings, &closings, manner)?;
+            plan.apply(&mut reader);
             // What does not become what it was, whatever is done, is tried once.
             plan.steps.retain(|step| opened.iter().all(|done| done.path != step.path));
             if plan.steps.is_empty() {
@@ -218,11 +218,11 @@ impl Keeper {
     /// The directories that the turns of `records` closed and that somebody has opened since: what the
     /// turns did in them is in no record.
     fn unseen(&self, inner: &mut Inner, records: &[Record]) -> io::Result<Vec<KeptFile>> {
-        let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
+        let mut reader = self.settings.reader(self.depot(&mut inner.depot)?);
         let mut kept = Vec::new();
         for change in unseen(records) {
             let path = change.path();
-            if keep.look_again(&path, &change.after).is_ok_and(|now| now != change.after) {
+            if reader.look_again(&path, &change.after).is_ok_and(|now| now != change.after) {
                 let why = "the turn closed it, so what it did in there was not seen".to_owned();
                 kept.push(KeptFile { path: self.short(&path), why });
             }

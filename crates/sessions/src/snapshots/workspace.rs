@@ -2,14 +2,15 @@
 //! files of the workspace (`known` with a log), and for each session the records of what it changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use contract::id::SessionId;
-use rustix::fs::{FlockOperation, flock};
+use files::lock::Lock;
+use files::private::{self, Durability, make_directory, remove};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -33,9 +34,6 @@ const LONG_LOG: u64 = 64 << 20;
 pub(super) struct Workspace {
     directory: PathBuf,
 }
-
-/// Keeps other processes out until it is dropped.
-pub(super) struct Held(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
 /// What a session was about to change.
 #[derive(Default, Serialize, Deserialize)]
@@ -91,16 +89,9 @@ impl Workspace {
     }
 
     /// Waits for the lock.
-    pub(super) fn lock(&self) -> io::Result<Held> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(self.directory.join("lock"))?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Held(file))
+    pub(super) fn lock(&self) -> io::Result<Lock> {
+        make_directory(&self.directory)?;
+        Lock::wait(&self.directory.join("lock"))
     }
 
     /// The kept bytes.
@@ -163,7 +154,8 @@ impl Workspace {
                 self.append(at, &known.encode_unsaved())?;
             }
             earlier => {
-                write(&self.directory.join(KNOWN), &known.encode(), Durable::No)?;
+                let path = self.directory.join(KNOWN);
+                private::replace(&path, &known.encode(), Durability::Unsynced)?;
                 if let Some(earlier) = earlier {
                     remove(&self.log(earlier.generation))?;
                 }
@@ -174,8 +166,7 @@ impl Workspace {
     }
 
     fn append(&self, at: Position, batch: &[u8]) -> io::Result<()> {
-        let path = self.log(at.generation);
-        let mut log = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let mut log = private::append(&self.log(at.generation))?;
         let written = log.write_all(batch);
         if written.is_err() {
             // Nothing after half a batch could be read.
@@ -198,11 +189,13 @@ impl Workspace {
 
     /// Notes what a session is about to change, so that it is known after a crash.
     pub(super) fn announce(&self, session: &SessionId, pending: &Pending) -> io::Result<()> {
-        let directory = self.session(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        let pending_file = self.pending(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(self.directory.join(RUNNING))?;
-        write(&pending_file, &serde_json::to_vec(pending)?, Durable::No)
+        make_directory(&self.session(session))?;
+        make_directory(&self.directory.join(RUNNING))?;
+        private::replace(
+            &self.pending(session),
+            &serde_json::to_vec(pending)?,
+            Durability::Unsynced,
+        )
     }
 
     fn pending(&self, session: &SessionId) -> PathBuf {
@@ -239,15 +232,11 @@ impl Workspace {
     /// Keeps a record for good and names it. Others that are at work see it in the journal.
     pub(super) fn record(&self, session: &SessionId, record: &Record) -> io::Result<String> {
         let directory = self.session(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        make_directory(&directory)?;
         let bytes = serde_json::to_vec(record)?;
         let name = format!("{:?}", Hash::of(&bytes))[..16].to_owned();
-        write(&directory.join(format!("{name}.json")), &bytes, Durable::Yes)?;
-        let mut journal = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(self.directory.join("journal"))?;
+        private::replace(&directory.join(format!("{name}.json")), &bytes, Durability::Synced)?;
+        let mut journal = private::append(&self.directory.join("journal"))?;
         writeln!(journal, "{session} {name}")?;
         Ok(name)
     }
@@ -303,7 +292,7 @@ impl Workspace {
             return Ok(());
         }
         let directory = self.session(new);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        make_directory(&directory)?;
         for path in records {
             let Some(name) = path.file_name() else { continue };
             let copy = directory.join(name);
@@ -370,31 +359,4 @@ impl Workspace {
         }
         depot.retain(&live)
     }
-}
-
-/// Removes a file that need not be there.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a file must outlive a power cut.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Durable {
-    Yes,
-    No,
-}
-
-/// Makes a file in one step.
-fn write(path: &Path, bytes: &[u8], durable: Durable) -> io::Result<()> {
-    let temporary = path.with_extension("tmp");
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    file.write_all(bytes)?;
-    if durable == Durable::Yes {
-        file.sync_all()?;
-    }
-    fs::rename(&temporary, path)
 }

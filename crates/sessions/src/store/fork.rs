@@ -1,12 +1,12 @@
 //! Copies a session into one of its own, record by record, so that a long one needs no memory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use contract::event::{Event, EventKind, Origin};
 use contract::id::{Seq, SessionId, Timestamp};
+use files::private;
 
 use super::Store;
 use crate::error::{Error, cannot};
@@ -41,8 +41,7 @@ pub(super) fn write(
         format: contract::log::FORMAT,
         forked_from: Some(Origin { session: id.clone(), seq: last }),
     };
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(target);
-    let file = file.map_err(cannot("write", target))?;
+    let file = private::create(target).map_err(cannot("write", target))?;
     let mut copy = Copy { out: BufWriter::new(file), new, seq: Seq(0), record: Vec::new() };
     let written = (|| {
         let at = Timestamp::now();

@@ -331,7 +331,7 @@ fn a_list_reads_only_what_has_been_added_to_a_log() {
 }
 
 #[test]
-fn the_newest_session_is_found_by_the_ends_of_the_logs() {
+fn the_newest_session_of_a_directory_is_found() {
     let (_parent, store) = store();
     assert_eq!(store.newest(|_| true).unwrap(), None);
     save(&store, "a");
