@@ -5,7 +5,7 @@
 //! not, except regenerable directories and files above a size, and the state of git (refs, HEAD,
 //! index, stash). A file that somebody else changed meanwhile is never overwritten.
 
-mod depot;
+mod blob_store;
 mod git_objects;
 mod git_state;
 mod history;
@@ -31,7 +31,7 @@ use files::changes::{ChangeTracker, Changes, Cursor};
 use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
-use depot::Depot;
+use blob_store::BlobStore;
 use known::KnownFiles;
 use scan::{Scan, Size};
 use state::{Change, Hash, Name, Record, State, Why};
@@ -67,8 +67,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn reader<'a>(&self, depot: &'a mut Depot) -> StateReader<'a> {
-        StateReader { depot, max_file: self.max_file }
+    fn reader<'a>(&self, blobs: &'a mut BlobStore) -> StateReader<'a> {
+        StateReader { blobs, max_file: self.max_file }
     }
 }
 
@@ -86,7 +86,7 @@ pub struct Keeper {
 
 #[derive(Default)]
 struct Inner {
-    depot: Option<Depot>,
+    blobs: Option<BlobStore>,
     known: Option<KnownFiles>,
     /// Up to where the changes of each root are known; none if it has to be scanned.
     cursors: Vec<Option<Cursor>>,
@@ -215,16 +215,16 @@ impl Keeper {
         let mut inner = self.inner();
         let inner = &mut *inner;
         let _held = self.workspace.lock()?;
-        let depot = self.depot(&mut inner.depot)?;
+        let blobs = self.blobs(&mut inner.blobs)?;
         for path in paths {
             for path in with_missing_directories(&path) {
                 if let Entry::Vacant(place) = inner.paths.entry(path) {
-                    let state = self.settings.reader(depot).look(place.key())?;
+                    let state = self.settings.reader(blobs).look(place.key())?;
                     place.insert(state);
                 }
             }
         }
-        depot.flush()?;
+        blobs.flush()?;
         if inner.open <= 1 {
             inner.journal = self.workspace.journal_length();
         }
@@ -260,15 +260,15 @@ impl Keeper {
     }
 
     /// The kept bytes, with what others have added.
-    fn depot<'a>(&self, slot: &'a mut Option<Depot>) -> io::Result<&'a mut Depot> {
-        let depot = match slot.take() {
-            Some(mut depot) => {
-                depot.refresh()?;
-                depot
+    fn blobs<'a>(&self, slot: &'a mut Option<BlobStore>) -> io::Result<&'a mut BlobStore> {
+        let blobs = match slot.take() {
+            Some(mut blobs) => {
+                blobs.refresh()?;
+                blobs
             }
-            None => self.workspace.depot(self.settings.max_total)?,
+            None => self.workspace.blobs(self.settings.max_total)?,
         };
-        Ok(slot.insert(depot))
+        Ok(slot.insert(blobs))
     }
 
     /// Brings what is known up to date; none if the workspace is too large. The lock must be held.
@@ -282,9 +282,9 @@ impl Keeper {
         }
         self.make_room(inner, &known)?;
         let cursors = std::mem::take(&mut inner.cursors);
-        let depot = self.depot(&mut inner.depot)?;
+        let blobs = self.blobs(&mut inner.blobs)?;
         let linked = self.settings.linked_git.as_ref();
-        let mut scan = Scan::new(self.settings.reader(depot), &mut known, linked, cancel);
+        let mut scan = Scan::new(self.settings.reader(blobs), &mut known, linked, cancel);
         let mut next = Vec::new();
         let mut was_scanned = false;
         let roots = self.roots.iter().map(AsRef::as_ref);
@@ -300,7 +300,7 @@ impl Keeper {
             next.push(Some(cursor));
         }
         let Scan { changes, is_partial, .. } = scan;
-        depot.flush()?;
+        blobs.flush()?;
         inner.cursors = next;
         if was_scanned {
             self.judge(inner, Size { entries: known.len(), bytes: known.total() });
@@ -313,17 +313,17 @@ impl Keeper {
     fn make_room(&self, inner: &mut Inner, known: &KnownFiles) -> io::Result<()> {
         let limit = self.settings.max_total;
         let (full, left) = (scan::budget(limit), inner.left);
-        let depot = self.depot(&mut inner.depot)?;
-        if depot.total() <= full.max(left + limit / 8) {
+        let blobs = self.blobs(&mut inner.blobs)?;
+        if blobs.total() <= full.max(left + limit / 8) {
             return Ok(());
         }
         let mut live: BTreeSet<Hash> = BTreeSet::new();
         known.states(&mut |state| live.extend(state.hash()));
-        let needed: u64 = live.iter().map(|hash| depot.length(*hash)).sum();
-        if depot.total() - needed.min(depot.total()) > limit / 8 {
-            self.workspace.prune(depot, (limit / 2).max(needed + limit / 8))?;
+        let needed: u64 = live.iter().map(|hash| blobs.length(*hash)).sum();
+        if blobs.total() - needed.min(blobs.total()) > limit / 8 {
+            self.workspace.prune(blobs, (limit / 2).max(needed + limit / 8))?;
         }
-        inner.left = depot.total();
+        inner.left = blobs.total();
         Ok(())
     }
 
@@ -350,9 +350,9 @@ impl Keeper {
         }
         let mut named = Vec::new();
         let mut paths = inner.paths.clone();
-        let depot = self.depot(&mut inner.depot)?;
+        let blobs = self.blobs(&mut inner.blobs)?;
         for (path, before) in &mut paths {
-            let after = self.settings.reader(depot).look(path)?;
+            let after = self.settings.reader(blobs).look(path)?;
             let before = std::mem::replace(before, after.clone());
             named.push(Change::new(path, before, after));
         }
@@ -414,7 +414,7 @@ impl Keeper {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        self.depot(&mut inner.depot)?.sync()?;
+        self.blobs(&mut inner.blobs)?.sync()?;
         let is_uncertain = certainty == Certainty::Uncertain;
         let record = Record { at: Timestamp::now(), is_uncertain, changes };
         let name = self.workspace.record(&self.session, &record)?;
@@ -467,10 +467,10 @@ impl Keeper {
             let looked = self.look(inner, &CancellationToken::new())?;
             changes = looked.into_iter().flat_map(|looked| looked.changes).collect();
         }
-        let depot = self.depot(&mut inner.depot)?;
+        let blobs = self.blobs(&mut inner.blobs)?;
         for (path, before) in pending.paths {
             let path = path.path();
-            let after = self.settings.reader(depot).look(&path)?;
+            let after = self.settings.reader(blobs).look(&path)?;
             changes.push(Change::new(&path, before, after));
         }
         let whats = self.told(inner, joined(changes), Certainty::Uncertain)?;
@@ -495,7 +495,7 @@ impl Keeper {
     fn complain(&self, error: &io::Error) -> Vec<EventKind> {
         let mut inner = self.inner();
         // What was known may be wrong; what is on disk is looked at again.
-        (inner.depot, inner.known, inner.cursors) = (None, None, Vec::new());
+        (inner.blobs, inner.known, inner.cursors) = (None, None, Vec::new());
         if error.kind() == io::ErrorKind::Interrupted {
             return Vec::new();
         }

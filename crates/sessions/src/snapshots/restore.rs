@@ -198,7 +198,7 @@ impl Plan {
             self.forcible.push(now);
             return Ok(());
         }
-        let bytes = match target.hash().map(|hash| reader.depot.get(hash)).transpose()? {
+        let bytes = match target.hash().map(|hash| reader.blobs.get(hash)).transpose()? {
             Some(None) => {
                 self.keep(path, "its bytes are no longer kept");
                 return Ok(());

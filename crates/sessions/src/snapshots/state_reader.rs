@@ -13,7 +13,7 @@ use files::stamp::stamp;
 use rustix::fs::{FileType, Stat, readlinkat};
 use rustix::io::Errno;
 
-use super::depot::Depot;
+use super::blob_store::BlobStore;
 use super::git_state;
 use super::state::{Hash, Name, State, Why};
 
@@ -21,7 +21,7 @@ const PERMISSIONS: u32 = 0o7777;
 
 /// Reads states within limits.
 pub(super) struct StateReader<'a> {
-    pub(super) depot: &'a mut Depot,
+    pub(super) blobs: &'a mut BlobStore,
     /// Bytes of the largest file that is saved.
     pub(super) max_file: u64,
 }
@@ -83,10 +83,10 @@ impl StateReader<'_> {
                 Ok(None) => Ok(unkept(Why::TooLarge)),
                 Ok(Some(bytes)) => {
                     let (hash, size) = (Hash::of(&bytes), bytes.len() as u64);
-                    if !self.depot.holds(hash) && !self.depot.has_room(size) {
+                    if !self.blobs.holds(hash) && !self.blobs.has_room(size) {
                         return Ok(unkept(Why::NoRoom));
                     }
-                    self.depot.put(hash, &bytes)?;
+                    self.blobs.put(hash, &bytes)?;
                     Ok(State::File { hash, size, mode: mode(stat) })
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::Absent),
@@ -99,7 +99,7 @@ impl StateReader<'_> {
     /// Returns true if two versions of git's index differ at most in file times.
     pub(super) fn is_same_index(&mut self, one: &State, other: &State) -> io::Result<bool> {
         let (Some(one), Some(other)) = (one.hash(), other.hash()) else { return Ok(false) };
-        let (one, other) = (self.depot.get(one)?, self.depot.get(other)?);
+        let (one, other) = (self.blobs.get(one)?, self.blobs.get(other)?);
         Ok(one.zip(other).is_some_and(|(one, other)| git_state::is_same_index(&one, &other)))
     }
 

@@ -141,15 +141,15 @@ impl Keeper {
         if !wanted.is_dry {
             opened = self.open_directories(inner, &mut records, wanted.manner)?;
         }
-        let depot = self.depot(&mut inner.depot)?;
-        let mut reader = self.settings.reader(depot);
+        let blobs = self.blobs(&mut inner.blobs)?;
+        let mut reader = self.settings.reader(blobs);
         let mut plan = Plan::new(&mut reader, &self.settings, &records, wanted.manner)?;
         let linked = self.settings.linked_git.as_ref();
         if wanted.is_dry {
             plan.report_lost_commits(linked);
         } else {
             // What is about to be overwritten is kept first, so that it can be made again.
-            reader.depot.sync()?;
+            reader.blobs.sync()?;
             let done = plan.apply(&mut reader);
             plan.report_lost_commits(linked);
             let has_opened = !opened.is_empty();
@@ -188,7 +188,7 @@ impl Keeper {
         let mut opened: Vec<Step> = Vec::new();
         loop {
             let closings = closings(records);
-            let mut reader = self.settings.reader(self.depot(&mut inner.depot)?);
+            let mut reader = self.settings.reader(self.blobs(&mut inner.blobs)?);
             let mut plan = Plan::new(&mut reader, &self.settings, &closings, manner)?;
             plan.apply(&mut reader);
             // What does not become what it was, whatever is done, is tried once.
@@ -218,7 +218,7 @@ impl Keeper {
     /// The directories that the turns of `records` closed and that somebody has opened since: what the
     /// turns did in them is in no record.
     fn unseen(&self, inner: &mut Inner, records: &[Record]) -> io::Result<Vec<KeptFile>> {
-        let mut reader = self.settings.reader(self.depot(&mut inner.depot)?);
+        let mut reader = self.settings.reader(self.blobs(&mut inner.blobs)?);
         let mut kept = Vec::new();
         for change in unseen(records) {
             let path = change.path();
@@ -255,12 +255,12 @@ impl Keeper {
         let changes = joined(records.into_iter().flat_map(|record| record.changes).collect());
         let mut inner = self.inner();
         let _held = self.workspace.lock()?;
-        let depot = self.depot(&mut inner.depot)?;
+        let blobs = self.blobs(&mut inner.blobs)?;
         let mut content = |state: &State| -> io::Result<Content> {
             Ok(match state {
                 State::Absent => Content::Absent,
                 State::File { hash, mode, .. } => {
-                    Content::File { bytes: depot.get(*hash)?, mode: *mode }
+                    Content::File { bytes: blobs.get(*hash)?, mode: *mode }
                 }
                 State::Link { target } => Content::Link(target.path()),
                 State::Directory { .. } => Content::Directory,

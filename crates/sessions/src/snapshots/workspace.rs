@@ -1,4 +1,4 @@
-//! The directory in which the snapshots of one workspace are kept: bytes (`depot`), the known
+//! The directory in which the snapshots of one workspace are kept: bytes (`blobs`), the known
 //! files of the workspace (`known` with a log), and for each session the records of what it changed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::depot::Depot;
+use super::blob_store::BlobStore;
 use super::known::KnownFiles;
 use super::state::{Hash, Name, Record, State};
 
@@ -95,8 +95,8 @@ impl Workspace {
     }
 
     /// The kept bytes.
-    pub(super) fn depot(&self, limit: u64) -> io::Result<Depot> {
-        Depot::open(&self.directory, limit)
+    pub(super) fn blobs(&self, limit: u64) -> io::Result<BlobStore> {
+        BlobStore::open(&self.directory, limit)
     }
 
     /// The known files as they were last saved.
@@ -314,7 +314,7 @@ impl Workspace {
         let _held = self.lock()?;
         self.settle(session)?;
         fs::remove_dir_all(self.session(session))?;
-        self.prune(&mut self.depot(u64::MAX)?, u64::MAX)
+        self.prune(&mut self.blobs(u64::MAX)?, u64::MAX)
     }
 
     fn records_of(directory: &Path) -> Vec<PathBuf> {
@@ -325,7 +325,7 @@ impl Workspace {
 
     /// Drops bytes that nobody needs. Where what is needed takes more than `budget`, the oldest
     /// records go too. The lock must be held.
-    pub(super) fn prune(&self, depot: &mut Depot, budget: u64) -> io::Result<()> {
+    pub(super) fn prune(&self, blobs: &mut BlobStore, budget: u64) -> io::Result<()> {
         let mut live = BTreeSet::new();
         // What the log has overwritten may be needed by a session that is running or has crashed.
         let is_idle = self.all_running().next().is_none();
@@ -343,13 +343,13 @@ impl Workspace {
             }
         }
         records.sort_by_key(|(record, _)| std::cmp::Reverse(record.at));
-        let mut total: u64 = live.iter().map(|hash| depot.length(*hash)).sum();
+        let mut total: u64 = live.iter().map(|hash| blobs.length(*hash)).sum();
         let mut is_full = false;
         for (record, path) in records {
             let states = record.changes.iter().flat_map(|change| [&change.before, &change.after]);
             let needed: BTreeSet<Hash> =
                 states.filter_map(State::hash).filter(|hash| !live.contains(hash)).collect();
-            total += needed.iter().map(|hash| depot.length(*hash)).sum::<u64>();
+            total += needed.iter().map(|hash| blobs.length(*hash)).sum::<u64>();
             is_full |= total > budget;
             if is_full {
                 fs::remove_file(path)?;
@@ -357,6 +357,6 @@ impl Workspace {
                 live.extend(needed);
             }
         }
-        depot.retain(&live)
+        blobs.retain(&live)
     }
 }

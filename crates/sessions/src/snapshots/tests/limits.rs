@@ -13,8 +13,8 @@ fn stored(rig: &Rig) -> u64 {
     fn size(directory: &std::path::Path) -> u64 {
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
         let size = |path: std::path::PathBuf| {
-            let is_pack = path.file_name().unwrap().to_string_lossy().starts_with("pack-");
-            match (path.is_dir(), is_pack) {
+            let is_blobs = path.file_name().unwrap().to_string_lossy().starts_with("blobs-");
+            match (path.is_dir(), is_blobs) {
                 (true, _) => size(&path),
                 (false, true) => fs::metadata(path).unwrap().len(),
                 (false, false) => 0,
@@ -100,19 +100,19 @@ fn sessions_in_a_workspace_near_the_limit_write_nothing_anew() {
     }
     rig.command("one", || rig.file("small.txt", &"x".repeat(600)));
     rig.command("two", || rig.file("small.txt", &"y".repeat(700)));
-    let packs = |rig: &Rig| -> Vec<_> {
+    let files = |rig: &Rig| -> Vec<_> {
         let directory =
             fs::read_dir(rig.store_directory()).unwrap().next().unwrap().unwrap().path();
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
-        let mut packs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        packs.retain(|name| name.to_string_lossy().starts_with("pack-"));
-        packs
+        let mut files: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        files.retain(|name| name.to_string_lossy().starts_with("blobs-"));
+        files
     };
     assert!(stored(&rig) > 7_500);
     for _ in 0..3 {
         let again = rig.restarted();
         again.command("more", || {});
-        assert_eq!(packs(&again), ["pack-000001"]);
+        assert_eq!(files(&again), ["blobs-0"]);
     }
 }
 
