@@ -9,13 +9,14 @@ mod blob_store;
 mod git_objects;
 mod git_state;
 mod history;
-mod known;
+
 mod restore;
 mod scan;
 mod state;
 mod state_reader;
+mod tree_cache;
 mod views;
-mod workspace;
+mod workspace_store;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,11 +33,12 @@ use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
 use blob_store::BlobStore;
-use known::KnownFiles;
+
 use scan::{Scan, Size};
 use state::{Change, Hash, Name, Record, State, Why};
 use state_reader::StateReader;
-use workspace::{Pending, Workspace};
+use tree_cache::TreeCache;
+use workspace_store::{Pending, Workspace};
 
 pub use history::{History, Standing, Turn};
 pub use restore::Manner;
@@ -87,7 +89,7 @@ pub struct Keeper {
 #[derive(Default)]
 struct Inner {
     blobs: Option<BlobStore>,
-    known: Option<KnownFiles>,
+    known: Option<TreeCache>,
     /// Up to where the changes of each root are known; none if it has to be scanned.
     cursors: Vec<Option<Cursor>>,
     /// Calls that are running.
@@ -273,7 +275,7 @@ impl Keeper {
 
     /// Brings what is known up to date; none if the workspace is too large. The lock must be held.
     fn look(&self, inner: &mut Inner, cancel: &CancellationToken) -> io::Result<Option<Looked>> {
-        let mut known = inner.known.take().unwrap_or_else(|| self.workspace.known());
+        let mut known = inner.known.take().unwrap_or_else(|| self.workspace.tree_cache());
         if matches!(inner.size, Fit::Unknown) && !known.is_directory(&self.settings.root) {
             self.measure(inner);
         }
@@ -310,7 +312,7 @@ impl Keeper {
     }
 
     /// Drops versions that nobody needs if the store is nearly full and that helps.
-    fn make_room(&self, inner: &mut Inner, known: &KnownFiles) -> io::Result<()> {
+    fn make_room(&self, inner: &mut Inner, known: &TreeCache) -> io::Result<()> {
         let limit = self.settings.max_total;
         let (full, left) = (scan::budget(limit), inner.left);
         let blobs = self.blobs(&mut inner.blobs)?;
@@ -330,7 +332,7 @@ impl Keeper {
     fn save(&self, inner: &mut Inner) -> io::Result<()> {
         if inner.too_large().is_some() {
             inner.known = None;
-            return self.workspace.forget_known();
+            return self.workspace.forget_cache();
         }
         inner.known.as_mut().map_or(Ok(()), |known| self.workspace.save(known))
     }

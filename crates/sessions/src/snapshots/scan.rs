@@ -21,9 +21,9 @@ use rustix::fs::{Dir, Stat};
 use tokio_util::sync::CancellationToken;
 
 use super::git_state::{self, GIT};
-use super::known::{Known, KnownFiles};
 use super::state::{Change, State, Why};
 use super::state_reader::{StateReader, is_absence, is_directory, is_limit, mode};
+use super::tree_cache::{CachedPath, TreeCache};
 
 /// Files and directories that are covered, at most.
 pub(super) const MOST_ENTRIES: usize = 200_000;
@@ -33,7 +33,7 @@ const DEEPEST: usize = 128;
 /// One look at a workspace.
 pub(super) struct Scan<'a> {
     reader: StateReader<'a>,
-    known: &'a mut KnownFiles,
+    known: &'a mut TreeCache,
     /// The git directories of the workspace that are outside of it.
     linked: Option<&'a GitDirectories>,
     cancel: &'a CancellationToken,
@@ -71,7 +71,7 @@ impl<'a> Scan<'a> {
     /// Begins to look.
     pub(super) fn new(
         reader: StateReader<'a>,
-        known: &'a mut KnownFiles,
+        known: &'a mut TreeCache,
         linked: Option<&'a GitDirectories>,
         cancel: &'a CancellationToken,
     ) -> Self {
@@ -92,7 +92,8 @@ impl<'a> Scan<'a> {
         self.remove_unseen(root);
         // Known from here on, and not if the scan was interrupted.
         let state = State::Directory { mode: mode(&rustix::fs::fstat(&descriptor)?) };
-        self.known.insert(root, Known { mark: 0, is_recent: false, state, scan: self.number });
+        self.known
+            .insert(root, CachedPath { stamp: 0, is_recent: false, state, scan: self.number });
         Ok(true)
     }
 
@@ -264,8 +265,8 @@ impl<'a> Scan<'a> {
         path: &Path,
         (name, stat): (&OsStr, &Stat),
     ) -> io::Result<()> {
-        let mark = stamp(stat);
-        if self.known.get(path).is_some_and(|known| known.mark == mark && !known.is_recent) {
+        let stamp = stamp(stat);
+        if self.known.get(path).is_some_and(|known| known.stamp == stamp && !known.is_recent) {
             self.known.see(path, self.number);
             return Ok(());
         }
@@ -279,7 +280,7 @@ impl<'a> Scan<'a> {
 
     /// Remembers the state of a path, and reports it if it has changed.
     fn set(&mut self, path: &Path, (stat, state): (&Stat, State), new: New) -> io::Result<()> {
-        let (mark, is_recent) = (stamp(stat), is_recent(stat, self.now));
+        let (stamp, is_recent) = (stamp(stat), is_recent(stat, self.now));
         let earlier = self.known.get(path).map(|known| known.state.clone());
         match earlier {
             Some(earlier) if earlier == state => {}
@@ -290,7 +291,7 @@ impl<'a> Scan<'a> {
             }
             None => {}
         }
-        self.known.insert(path, Known { mark, is_recent, state, scan: self.number });
+        self.known.insert(path, CachedPath { stamp, is_recent, state, scan: self.number });
         if self.known.len() > MOST_ENTRIES {
             self.is_partial = true;
         }

@@ -18,6 +18,11 @@ impl Hash {
     pub(super) fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
+
+    /// Reads what `Debug` writes.
+    pub(super) fn from_hex(digits: &[u8]) -> Option<Self> {
+        Some(Self(*blake3::Hash::from_hex(digits).ok()?.as_bytes()))
+    }
 }
 
 impl fmt::Debug for Hash {
@@ -35,8 +40,7 @@ impl Serialize for Hash {
 impl<'de> Deserialize<'de> for Hash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let hash = blake3::Hash::from_hex(text).map_err(serde::de::Error::custom)?;
-        Ok(Self(*hash.as_bytes()))
+        Self::from_hex(text.as_bytes()).ok_or_else(|| serde::de::Error::custom("not a hash"))
     }
 }
 
@@ -102,26 +106,17 @@ pub(super) enum Why {
 }
 
 impl Why {
-    /// Its code in the file of known paths.
-    pub(super) fn code(self) -> u8 {
-        match self {
-            Self::TooLarge => 0,
-            Self::NoRoom => 1,
-            Self::Unreadable => 2,
-            Self::Special => 3,
-            Self::Closed => 4,
-            Self::Regenerable => 5,
-            Self::GitObjects => 6,
-            Self::GitConfig => 7,
-        }
-    }
-
-    /// Reads [`Why::code`].
-    pub(super) fn of_code(code: u8) -> Option<Self> {
-        let all = [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special, Self::Closed];
-        let rest = [Self::Regenerable, Self::GitObjects, Self::GitConfig];
-        all.into_iter().chain(rest).find(|why| why.code() == code)
-    }
+    /// All reasons, by their numbers in the tree cache.
+    pub(super) const ALL: [Self; 8] = [
+        Self::TooLarge,
+        Self::NoRoom,
+        Self::Unreadable,
+        Self::Special,
+        Self::Closed,
+        Self::Regenerable,
+        Self::GitObjects,
+        Self::GitConfig,
+    ];
 }
 
 impl fmt::Display for Why {

@@ -218,7 +218,7 @@ fn a_damaged_store_is_taken_up_again() {
     rig.command("one", || rig.file("a.txt", "2"));
     for entry in fs::read_dir(rig.store_directory()).unwrap() {
         let directory = entry.unwrap().path();
-        fs::write(directory.join("known"), "garbage").unwrap();
+        fs::write(directory.join("tree"), "garbage").unwrap();
         fs::write(directory.join("index"), "garbage").unwrap();
     }
     let again = rig.restarted();

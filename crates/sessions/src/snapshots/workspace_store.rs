@@ -1,5 +1,5 @@
-//! The directory in which the snapshots of one workspace are kept: bytes (`blobs`), the known
-//! files of the workspace (`known` with a log), and for each session the records of what it changed.
+//! The directory with the snapshots of one workspace: blobs, the tree cache, and for each session the
+//! records of its changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::id::SessionId;
 use files::lock::Lock;
@@ -16,18 +17,16 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::blob_store::BlobStore;
-use super::known::KnownFiles;
 use super::state::{Hash, Name, Record, State};
+use super::tree_cache::{Header, TreeCache};
 
 /// The directory that has a file for each session whose calls are running.
 const RUNNING: &str = "running";
-/// The file of the known files.
-const KNOWN: &str = "known";
-/// A log up to this long is never worth writing the whole file again.
-const SHORT_LOG: u64 = 1 << 20;
-/// With a longer one, the file is written again even if the recovery of a session that crashed
-/// would need the log.
-const LONG_LOG: u64 = 64 << 20;
+/// Batches up to this long are never worth writing the whole tree cache again.
+const SHORT_BATCHES: u64 = 1 << 20;
+/// With longer ones, it is written again even if the recovery of a session that crashed would need
+/// them.
+const LONG_BATCHES: u64 = 64 << 20;
 
 /// The files of one workspace's snapshots.
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ pub(super) struct Pending {
     pub(super) paths: Vec<(Name, State)>,
     /// Whether anything in the workspace could change.
     pub(super) is_walk: bool,
-    /// Where the known files say how the workspace was.
+    /// Where the tree cache says how the workspace was.
     #[serde(default)]
     pub(super) base: Option<Position>,
     /// The process that runs the calls.
@@ -57,13 +56,13 @@ impl Pending {
     }
 }
 
-/// A state of the known files on disk.
+/// A state of the tree cache on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     /// Which file.
     generation: u64,
-    /// How much of its log.
-    log: u64,
+    /// How much of it.
+    length: u64,
 }
 
 /// What other sessions have told since a position of the journal.
@@ -99,88 +98,78 @@ impl Workspace {
         BlobStore::open(&self.directory, limit)
     }
 
-    /// The known files as they were last saved.
-    pub(super) fn known(&self) -> KnownFiles {
-        self.read_known(None, &mut |_| {}).unwrap_or_default()
+    /// The tree cache as it was last saved.
+    pub(super) fn tree_cache(&self) -> TreeCache {
+        self.read_cache(None, &mut |_| {}).unwrap_or_default()
     }
 
     /// Returns true if the workspace has been taken in before.
     pub(super) fn is_known(&self) -> bool {
-        self.directory.join(KNOWN).exists()
+        self.cache_file().exists()
     }
 
-    /// The known files at a position; `each` gets every state in the log.
-    fn read_known(&self, at: Option<Position>, each: &mut dyn FnMut(&State)) -> Option<KnownFiles> {
-        let position = self.position()?;
-        let mut known = KnownFiles::decode(&fs::read(self.directory.join(KNOWN)).ok()?)?;
-        let log = fs::read(self.log(position.generation)).unwrap_or_default();
+    fn cache_file(&self) -> PathBuf {
+        self.directory.join("tree")
+    }
+
+    /// The tree cache at a position; `each` gets every state in it, also replaced ones.
+    fn read_cache(&self, at: Option<Position>, each: &mut dyn FnMut(&State)) -> Option<TreeCache> {
+        let file = fs::read(self.cache_file()).ok()?;
         let length = match at {
-            Some(at) if at.generation != position.generation => return None,
-            Some(at) => usize::try_from(at.log).ok()?,
-            None => log.len(),
+            Some(at) if self.header()?.0.generation != at.generation => return None,
+            Some(at) => usize::try_from(at.length).ok()?,
+            None => file.len(),
         };
-        known.replay(log.get(..length)?, each);
-        Some(known)
+        TreeCache::decode(file.get(..length)?, each)
     }
 
-    /// The position of the known files; none before they were first saved.
+    /// The header of the tree cache, and the length of its file.
+    fn header(&self) -> Option<(Header, u64)> {
+        let file = File::open(self.cache_file()).ok()?;
+        let mut start = [0; Header::LENGTH];
+        file.read_exact_at(&mut start, 0).ok()?;
+        Some((Header::read(start)?, file.metadata().ok()?.len()))
+    }
+
+    /// The position of the tree cache; none before it was first saved.
     pub(super) fn position(&self) -> Option<Position> {
-        let file = File::open(self.directory.join(KNOWN)).ok()?;
-        // The end of its checksum tells one file from the next.
-        let mut end = [0; 8];
-        file.read_exact_at(&mut end, file.metadata().ok()?.len().checked_sub(8)?).ok()?;
-        let generation = u64::from_le_bytes(end);
-        let log = fs::metadata(self.log(generation)).map_or(0, |metadata| metadata.len());
-        Some(Position { generation, log })
+        let (header, length) = self.header()?;
+        Some(Position { generation: header.generation, length })
     }
 
-    fn log(&self, generation: u64) -> PathBuf {
-        self.directory.join(format!("{KNOWN}-{generation:016x}.log"))
-    }
-
-    /// Saves the known files: as a rule, appends the changed entries to the log.
-    pub(super) fn save(&self, known: &mut KnownFiles) -> io::Result<()> {
-        if !known.is_unsaved() {
+    /// Saves the tree cache: as a rule, appends the changed entries.
+    pub(super) fn save(&self, cache: &mut TreeCache) -> io::Result<()> {
+        if !cache.is_unsaved() {
             return Ok(());
         }
-        let whole = fs::metadata(self.directory.join(KNOWN)).map_or(0, |metadata| metadata.len());
+        let path = self.cache_file();
         let is_idle = || self.all_running().next().is_none();
-        match self.position() {
-            Some(at)
-                if !known.must_rewrite()
-                    && at.log < LONG_LOG
-                    && (at.log < whole.max(SHORT_LOG) || !is_idle()) =>
-            {
-                self.append(at, &known.encode_unsaved())?;
+        let is_appended = |(header, length): (Header, u64)| {
+            let batches = length.saturating_sub(header.first_batch);
+            !cache.must_rewrite()
+                && batches < LONG_BATCHES
+                && (batches < header.first_batch.max(SHORT_BATCHES) || !is_idle())
+        };
+        if self.header().is_some_and(is_appended) {
+            let mut file = private::append(&path)?;
+            let length = file.metadata()?.len();
+            if let Err(error) = file.write_all(&cache.encode_unsaved()) {
+                // Nothing after half a batch could be read.
+                file.set_len(length)?;
+                return Err(error);
             }
-            earlier => {
-                let path = self.directory.join(KNOWN);
-                private::replace(&path, &known.encode(), Durability::Unsynced)?;
-                if let Some(earlier) = earlier {
-                    remove(&self.log(earlier.generation))?;
-                }
-            }
+        } else {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let generation = u64::try_from(now.as_nanos()).unwrap_or(0);
+            private::replace(&path, &cache.encode(generation), Durability::Unsynced)?;
         }
-        known.saved();
+        cache.saved();
         Ok(())
     }
 
-    fn append(&self, at: Position, batch: &[u8]) -> io::Result<()> {
-        let mut log = private::append(&self.log(at.generation))?;
-        let written = log.write_all(batch);
-        if written.is_err() {
-            // Nothing after half a batch could be read.
-            log.set_len(at.log)?;
-        }
-        written
-    }
-
-    /// Forgets the known files, since the workspace has become too large.
-    pub(super) fn forget_known(&self) -> io::Result<()> {
-        if let Some(at) = self.position() {
-            remove(&self.log(at.generation))?;
-        }
-        remove(&self.directory.join(KNOWN))
+    /// Forgets the tree cache, since the workspace has become too large.
+    pub(super) fn forget_cache(&self) -> io::Result<()> {
+        remove(&self.cache_file())
     }
 
     fn session(&self, session: &SessionId) -> PathBuf {
@@ -217,10 +206,10 @@ impl Workspace {
     }
 
     /// What a session was about to change when its program ended, and the files as they were.
-    pub(super) fn announced(&self, session: &SessionId) -> Option<(Pending, Option<KnownFiles>)> {
+    pub(super) fn announced(&self, session: &SessionId) -> Option<(Pending, Option<TreeCache>)> {
         let pending: Pending =
             serde_json::from_slice(&fs::read(self.pending(session)).ok()?).ok()?;
-        let base = pending.base.and_then(|base| self.read_known(Some(base), &mut |_| {}));
+        let base = pending.base.and_then(|base| self.read_cache(Some(base), &mut |_| {}));
         Some((pending, base))
     }
 
@@ -329,7 +318,7 @@ impl Workspace {
         let mut live = BTreeSet::new();
         // What the log has overwritten may be needed by a session that is running or has crashed.
         let is_idle = self.all_running().next().is_none();
-        let known = self.read_known(None, &mut |state| {
+        let known = self.read_cache(None, &mut |state| {
             live.extend(state.hash().filter(|_| !is_idle));
         });
         known.unwrap_or_default().states(&mut |state| live.extend(state.hash()));
