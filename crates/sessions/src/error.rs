@@ -1,7 +1,7 @@
 //! What can go wrong with a session.
 
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use contract::id::{InvalidSessionId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -46,19 +46,12 @@ pub struct Holder {
     pub pid: Option<u32>,
     /// Since when.
     pub since: Option<Timestamp>,
-    /// The run of the machine that the process belongs to.
-    pub boot_id: Option<String>,
 }
 
 impl Holder {
     /// This process, from now on.
     pub(crate) fn current() -> Self {
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-        Self {
-            pid: Some(std::process::id()),
-            since: Some(Timestamp::now()),
-            boot_id: boot_id.map(|id| id.trim().to_owned()),
-        }
+        Self { pid: Some(std::process::id()), since: Some(Timestamp::now()) }
     }
 }
 

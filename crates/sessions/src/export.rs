@@ -9,25 +9,12 @@ use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, cannot};
+pub use crate::markdown::Thinking;
 use crate::markdown::{self, Entry};
+use crate::messages::{Fold, Message, Role};
 use crate::reader::Contents;
-use crate::session::{Fold, Message, Role};
 use crate::store::Store;
-use crate::summary::{Summarizer, Summary, typed};
-
-/// What a document shows of the model's reasoning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Thinking {
-    /// All of it, folded away.
-    #[default]
-    Collapsible,
-    /// All of it.
-    Full,
-    /// How long it is.
-    Summary,
-    /// Nothing.
-    Hidden,
-}
+use crate::summary::{Summarizer, Summary};
 
 /// Why a session could not be exported.
 #[derive(Debug, thiserror::Error)]
@@ -200,7 +187,7 @@ impl Outline {
             ("Tool calls", self.tools.to_string()),
             ("Failed tool calls", self.failed_tools.to_string()),
         ];
-        figures.extend(usage_figures(&self.usage));
+        figures.extend(markdown::usage_figures(&self.usage));
         figures
     }
 }
@@ -237,27 +224,9 @@ impl Serialize for Messages<'_> {
     }
 }
 
-/// What is worth showing of a usage.
-pub(crate) fn usage_figures(usage: &Usage) -> Vec<(&'static str, String)> {
-    let mut figures = vec![
-        ("Input tokens", usage.input_tokens.to_string()),
-        ("Output tokens", usage.output_tokens.to_string()),
-    ];
-    figures.extend(usage.cost_usd.map(|cost| ("Cost", format!("${cost:.4}"))));
-    figures
-}
-
-/// What the user said, as it is shown.
-pub(crate) fn user(content: &str) -> Entry {
-    match typed(content) {
-        Some(text) => Entry::User(text.to_owned()),
-        None => Entry::UserVerbatim(content.to_owned()),
-    }
-}
-
 fn entry(message: &Message) -> Entry {
     match message.role {
-        Role::User => user(&message.content),
+        Role::User => Entry::user(&message.content),
         Role::System => Entry::System(message.content.clone()),
         Role::Assistant => Entry::Assistant {
             thinking: message.thinking.clone().unwrap_or_default(),

@@ -16,12 +16,12 @@ pub mod export;
 mod index;
 pub mod log;
 mod markdown;
+pub mod messages;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
 pub mod reader;
 mod record;
 pub mod search;
-pub mod session;
 pub mod snapshots;
 pub mod statistics;
 pub mod store;

@@ -2,23 +2,26 @@
 
 use std::fmt::Write as _;
 
+use contract::message::Usage;
 use serde_json::Value;
 
-use crate::export::Thinking;
+use crate::summary::typed;
 
 /// How much of a tool's input or output is shown, in characters.
 const SHOWN: usize = 2_000;
 
-/// A document to be rendered.
-pub(crate) struct Document {
-    /// The heading.
-    pub(crate) title: String,
-    /// What is known of the conversation, above it.
-    pub(crate) facts: Vec<(&'static str, String)>,
-    /// The conversation.
-    pub(crate) entries: Vec<Entry>,
-    /// The figures below it.
-    pub(crate) figures: Vec<(&'static str, String)>,
+/// What a document shows of the model's reasoning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// All of it, folded away.
+    #[default]
+    Collapsible,
+    /// All of it.
+    Full,
+    /// How long it is.
+    Summary,
+    /// Nothing.
+    Hidden,
 }
 
 /// A piece of a conversation.
@@ -51,18 +54,6 @@ pub(crate) enum Entry {
     Error(String),
 }
 
-impl Document {
-    /// The document as text.
-    pub(crate) fn render(&self, thinking: Thinking) -> String {
-        let mut out = head(&self.title, &self.facts);
-        for entry in &self.entries {
-            entry.render(thinking, &mut out);
-        }
-        out.push_str(&tail(&self.figures));
-        out
-    }
-}
-
 /// What comes before the conversation.
 pub(crate) fn head(title: &str, facts: &[(&'static str, String)]) -> String {
     let mut out = format!("# {}\n\n", one_line(title));
@@ -83,7 +74,25 @@ pub(crate) fn tail(figures: &[(&'static str, String)]) -> String {
     out
 }
 
+/// The figures of a usage that are shown.
+pub(crate) fn usage_figures(usage: &Usage) -> Vec<(&'static str, String)> {
+    let mut figures = vec![
+        ("Input tokens", usage.input_tokens.to_string()),
+        ("Output tokens", usage.output_tokens.to_string()),
+    ];
+    figures.extend(usage.cost_usd.map(|cost| ("Cost", format!("${cost:.4}"))));
+    figures
+}
+
 impl Entry {
+    /// A prompt.
+    pub(crate) fn user(content: &str) -> Self {
+        match typed(content) {
+            Some(text) => Self::User(text.to_owned()),
+            None => Self::UserVerbatim(content.to_owned()),
+        }
+    }
+
     /// Adds it to a document.
     pub(crate) fn render(&self, style: Thinking, out: &mut String) {
         match self {

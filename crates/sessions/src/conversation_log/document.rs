@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use contract::message::Usage;
 use serde_json::Value;
 
-use crate::export::{Thinking, usage_figures, user};
-use crate::markdown::{Document, Entry};
+use crate::markdown::{self, Entry, Thinking, usage_figures};
 
 /// The log as a Markdown document.
 pub fn markdown(lines: &[Value], title: Option<&str>, thinking: Thinking) -> String {
@@ -15,19 +14,17 @@ pub fn markdown(lines: &[Value], title: Option<&str>, thinking: Thinking) -> Str
     let moments = [lines.first(), lines.last()];
     let [first, last] = moments.map(|line| line.map_or("", |line| text(line, "timestamp")));
     let model = format!("{} ({})", fact("model"), fact("provider"));
-    let facts = vec![
+    let facts = [
         ("Session", fact("session_id").to_owned()),
         ("Started", first.to_owned()),
         ("Ended", last.to_owned()),
         ("Model", model),
     ];
-    let document = Document {
-        title: title.unwrap_or("Conversation").to_owned(),
-        facts,
-        entries: entries(lines),
-        figures: figures(lines),
-    };
-    document.render(thinking)
+    let mut document = markdown::head(title.unwrap_or("Conversation"), &facts);
+    for entry in entries(lines) {
+        entry.render(thinking, &mut document);
+    }
+    document + &markdown::tail(&figures(lines))
 }
 
 /// The figures of a log, each with its name.
@@ -67,7 +64,7 @@ fn entries(lines: &[Value]) -> Vec<Entry> {
     for line in lines.iter().filter(|line| !is_within(line)) {
         let content = text(line, "content");
         entries.push(match kind(line) {
-            "user_message" => user(content),
+            "user_message" => Entry::user(content),
             "context_injection" => Entry::System(content.to_owned()),
             "assistant_message" => Entry::Assistant {
                 thinking: text(line, "thinking").to_owned(),

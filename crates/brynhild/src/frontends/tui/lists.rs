@@ -8,7 +8,7 @@ use ::tui::theme::{self, Theme};
 use contract::id::SessionId;
 use contract::text::head;
 use ignore::DirEntry;
-use sessions::session::{Role, Session};
+use sessions::messages::{self, Message, Role};
 use sessions::store::Store;
 use tools::walk::{Filter, IgnoreFiles, Sources};
 
@@ -204,14 +204,13 @@ pub(super) fn listed_sessions(
 pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
     let session_id = SessionId::parse(id)?;
     let contents = world.store()?.read(&session_id)?;
-    let session = Session::of(&session_id, &contents.events);
-    let spoken = |message: &&sessions::session::Message| {
+    let messages = messages::messages(&contents.events);
+    let spoken = |message: &&Message| {
         matches!(message.role, Role::User | Role::Assistant) && !message.content.trim().is_empty()
     };
-    let messages: Vec<&sessions::session::Message> =
-        session.messages.iter().filter(spoken).collect();
+    let messages: Vec<&Message> = messages.iter().filter(spoken).collect();
     let skipped = messages.len().saturating_sub(PREVIEW);
-    let words = |message: &&sessions::session::Message| {
+    let words = |message: &&Message| {
         let mark = if message.role == Role::User { "┃ " } else { "" };
         let said = ::tui::prose::words(&message.content);
         let lines = head(said, 600).lines().take(6);

@@ -1,27 +1,10 @@
-//! A session as people and scripts see it: its outline, its messages, what it cost.
+//! The messages of a session, as users and scripts see them.
 
 use contract::event::{CallOutcome, Event, EventKind, Origin};
-use contract::id::{CallId, SessionId, Timestamp};
+use contract::id::{CallId, Timestamp};
 use contract::message::Usage;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::summary::{Summarizer, Summary};
-
-/// A whole session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Session {
-    /// Its outline.
-    #[serde(flatten)]
-    pub summary: Summary,
-    /// Where it was forked from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forked_from: Option<Origin>,
-    /// The conversation.
-    pub messages: Vec<Message>,
-    /// What all replies cost together.
-    pub usage: Usage,
-}
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,24 +58,11 @@ pub struct ToolResult {
     pub duration_ms: u64,
 }
 
-impl Session {
-    /// Folds the events of session `id`.
-    pub fn of(id: &SessionId, events: &[Event]) -> Self {
-        let at = events.first().map_or_else(Timestamp::now, |event| event.at);
-        let mut summarizer = Summarizer::new(id.clone(), at);
-        let mut fold = Fold::default();
-        for event in events {
-            summarizer.add(event);
-            fold.add(event);
-        }
-        let messages = fold.messages.drain(..).chain(fold.open.drain(..).map(|(_, it)| it));
-        Self {
-            summary: summarizer.summary,
-            forked_from: fold.forked_from,
-            messages: messages.collect(),
-            usage: Usage { generation_id: None, ..fold.usage },
-        }
-    }
+/// The messages of a session.
+pub fn messages(events: &[Event]) -> Vec<Message> {
+    let mut fold = Fold::default();
+    events.iter().for_each(|event| fold.add(event));
+    fold.messages.into_iter().chain(fold.open.into_iter().map(|(_, message)| message)).collect()
 }
 
 /// The fold of a session's events into messages.
@@ -189,14 +159,16 @@ impl Fold {
 mod tests {
     use super::*;
     use crate::samples;
+    use crate::summary::Summarizer;
 
     #[test]
-    fn the_outline_counts_the_messages_at_every_point() {
+    fn the_summary_counts_the_messages_at_every_point() {
         let events = samples::conversation();
-        for count in 0..=events.len() {
-            let session = Session::of(&samples::id(), &events[..count]);
-            let counted = usize::try_from(session.summary.message_count).unwrap();
-            assert_eq!(counted, session.messages.len(), "after {count} events");
+        let mut summarizer = Summarizer::new(samples::id(), events[0].at);
+        for (count, event) in (1..).zip(&events) {
+            summarizer.add(event);
+            let counted = usize::try_from(summarizer.summary.message_count).unwrap();
+            assert_eq!(counted, messages(&events[..count]).len(), "after {count} events");
         }
     }
 
@@ -205,8 +177,8 @@ mod tests {
         let events = samples::conversation();
         let is_call = |event: &Event| matches!(event.kind, EventKind::ToolCalled { .. });
         let called = events.iter().position(is_call).unwrap();
-        let session = Session::of(&samples::id(), &events[..=called]);
-        let last = session.messages.last().unwrap();
+        let messages = messages(&events[..=called]);
+        let last = messages.last().unwrap();
         assert_eq!(last.tool_name.as_deref(), Some("Bash"));
         assert_eq!(last.tool_result, None);
     }
