@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 use crate::error::{FileError, cannot};
 
 pub use document::{figures, markdown};
-pub use files::{Kept, Kind, list, locate, read};
+pub use files::{Kind, LogFile, list, locate, read};
 pub use raw::{RawExchange, RawLog};
 
 /// Where conversation logs go.

@@ -48,19 +48,11 @@ pub struct Holder {
     pub since: Option<Timestamp>,
 }
 
-impl Holder {
-    /// This process, from now on.
-    pub(crate) fn current() -> Self {
-        Self { pid: Some(std::process::id()), since: Some(Timestamp::now()) }
-    }
-}
-
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.pid, self.since) {
             (Some(pid), Some(since)) => write!(f, "process {pid} since {since}"),
-            (Some(pid), None) => write!(f, "process {pid}"),
-            (None, _) => f.write_str("another process"),
+            _ => f.write_str("another process"),
         }
     }
 }

@@ -8,7 +8,7 @@ use contract::message::Usage;
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use crate::error::{Error, cannot};
+use crate::error::Error;
 pub use crate::markdown::Thinking;
 use crate::markdown::{self, Entry};
 use crate::messages::{Fold, Message, Role};
@@ -73,13 +73,8 @@ impl<'a> Export<'a> {
                 tools += 1;
                 failed_tools += u64::from(!message.tool_result.is_some_and(|it| it.success));
             }
-            Ok(())
-        });
-        let damage = match damage {
-            Ok(damage) => damage,
-            Err(ExportError::Read(error)) => return Err(error),
-            Err(ExportError::Write(_)) => Contents::default(),
-        };
+            Ok::<_, Error>(())
+        })?;
         let unfinished = fold.open.len() as u64;
         let summarizer =
             summarizer.unwrap_or_else(|| Summarizer::new(id.clone(), Timestamp::now()));
@@ -134,31 +129,24 @@ impl<'a> Export<'a> {
         let mut fold = Fold::default();
         self.source.each(&mut |event| {
             fold.add(event);
-            fold.messages.drain(..).try_for_each(|message| take(&message))
+            let taken = fold.messages.drain(..).try_for_each(|message| take(&message));
+            taken.map_err(ExportError::from)
         })?;
         Ok(fold.open.into_iter().try_for_each(|(_, message)| take(&message))?)
     }
 }
 
 impl Source<'_> {
-    fn each(
+    fn each<E: From<Error>>(
         &self,
-        take: &mut dyn FnMut(&Event) -> io::Result<()>,
-    ) -> Result<Contents, ExportError> {
+        take: &mut dyn FnMut(&Event) -> Result<(), E>,
+    ) -> Result<Contents, E> {
         match self {
             Self::Memory(events) => {
                 events.iter().try_for_each(take)?;
                 Ok(Contents::default())
             }
-            Self::Log(store, id) => {
-                let path = store.path(id);
-                let read = |error| Error::from(cannot("read", &path)(error));
-                let mut events = store.events(id)?;
-                while let Some(event) = events.next().map_err(read)? {
-                    take(&event)?;
-                }
-                Ok(std::mem::take(&mut events.contents))
-            }
+            Self::Log(store, id) => store.each_event(id, |event| take(&event)),
         }
     }
 }

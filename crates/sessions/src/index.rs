@@ -18,22 +18,20 @@ use crate::summary::Summary;
 const VERSION: u32 = 3;
 
 /// The cached summaries.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Index {
     version: u32,
     sessions: BTreeMap<String, Entry>,
-    #[serde(skip)]
-    is_changed: bool,
 }
 
 /// The summary of a log.
-#[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
     /// The stamp of the log when it was read.
-    stamp: u64,
-    summary: Summary,
+    pub(crate) stamp: u64,
+    pub(crate) summary: Summary,
     /// How far it was read; none if it did not end with a whole line.
-    progress: Option<Progress>,
+    pub(crate) progress: Option<Progress>,
 }
 
 /// How far a log was read, so that only what comes after has to be read again.
@@ -58,51 +56,35 @@ pub(crate) fn tail(file: &File, length: u64) -> io::Result<u32> {
     Ok(crc32fast::hash(bytes))
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self { version: VERSION, sessions: BTreeMap::new() }
+    }
+}
+
 impl Index {
     /// Reads the index of a directory; an empty one if there is none that can be used.
     pub(crate) fn load(directory: &Path) -> Self {
-        fs::read(directory.join("index.json"))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .filter(|index: &Self| index.version == VERSION)
-            .unwrap_or(Self { version: VERSION, sessions: BTreeMap::new(), is_changed: false })
+        let bytes = fs::read(directory.join("index.json")).ok();
+        let index = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        index.filter(|index: &Self| index.version == VERSION).unwrap_or_default()
     }
 
-    /// The summary of a session, if its log is as it was.
-    pub(crate) fn get(&self, id: &str, stamp: u64) -> Option<&Summary> {
-        self.entry(id).filter(|entry| entry.stamp == stamp).map(|entry| &entry.summary)
-    }
-
-    /// The summary of the beginning of a log that may have grown since.
-    pub(crate) fn before(&self, id: &str) -> Option<(&Summary, &Progress)> {
-        let entry = self.entry(id)?;
-        Some((&entry.summary, entry.progress.as_ref()?))
-    }
-
-    /// Remembers the summary of a log with this stamp.
-    pub(crate) fn put(&mut self, stamp: u64, summary: Summary, progress: Option<Progress>) {
-        self.is_changed = true;
-        let id = summary.id.as_str().to_owned();
-        self.sessions.insert(id, Entry { stamp, summary, progress });
-    }
-
-    fn entry(&self, id: &str) -> Option<&Entry> {
+    /// The entry of a session.
+    pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
         self.sessions.get(id).filter(|entry| entry.summary.id.as_str() == id)
     }
 
-    /// Forgets the sessions that do not exist any more.
-    pub(crate) fn retain(&mut self, exists: impl Fn(&str) -> bool) {
-        let before = self.sessions.len();
-        self.sessions.retain(|id, _| exists(id));
-        self.is_changed |= self.sessions.len() != before;
+    /// Adds an entry.
+    pub(crate) fn put(&mut self, entry: Entry) {
+        self.sessions.insert(entry.summary.id.to_string(), entry);
     }
 
-    /// Writes the index if it has changed. If that fails, or somebody else does it, the next list
-    /// does the work again.
+    /// Writes the index. If that fails, or somebody else does it, the next list does the work
+    /// again.
     pub(crate) fn save(&self, directory: &Path) {
         let path = directory.join("index.json");
-        if self.is_changed
-            && let Ok(Attempt::Taken(_lock)) = Lock::try_take(&path.with_extension("json.lock"))
+        if let Ok(Attempt::Taken(_lock)) = Lock::try_take(&path.with_extension("json.lock"))
             && let Ok(bytes) = serde_json::to_vec(self)
         {
             let _ = private::replace(&path, &bytes, Durability::Unsynced);

@@ -183,15 +183,17 @@ impl<R: BufRead> Events<R> {
         }
     }
 
-    fn accept(&mut self, mut event: Event) -> Option<Event> {
-        if !self.admit(event.seq) {
-            return None;
-        }
+    fn accept(&mut self, event: Event) -> Option<Event> {
+        self.admit(event.seq).then(|| self.adopt(event))
+    }
+
+    /// Gives an event the name of the session.
+    fn adopt(&mut self, mut event: Event) -> Event {
         if let EventKind::SessionStarted { format, .. } = event.kind {
             self.contents.is_foreign |= format > contract::log::FORMAT;
         }
         event.session.clone_from(&self.id);
-        Some(event)
+        event
     }
 
     /// Whether an event of this number can follow those before it.

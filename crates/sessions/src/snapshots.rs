@@ -90,8 +90,8 @@ pub struct Keeper {
 struct Inner {
     blobs: Option<BlobStore>,
     known: Option<TreeCache>,
-    /// Up to where the changes of each root are known; none if it has to be scanned.
-    cursors: Vec<Option<Cursor>>,
+    /// Up to where the changes of each root are known; without one, it has to be scanned.
+    cursors: Vec<Cursor>,
     /// Calls that are running.
     open: usize,
     /// Paths that running calls named, as they were when last looked at.
@@ -104,37 +104,21 @@ struct Inner {
     journal: u64,
     /// Whether calls of another session ran meanwhile that could change anything, too.
     is_shared: bool,
-    told: Told,
-    size: Fit,
+    /// The user has been told that undo does not cover everything.
+    has_complained: bool,
+    /// The user has been told of a file that is too large.
+    has_told_large: bool,
+    /// An error if the workspace is too large for undo; none if that is not known.
+    fit: Option<Result<(), String>>,
     /// Why the last snapshot failed.
     failure: Option<String>,
     /// Bytes that were left when something was last dropped.
     left: u64,
 }
 
-/// Notices that a user gets once.
-#[derive(Default)]
-struct Told {
-    problem: bool,
-    large_file: bool,
-}
-
-/// The size of the workspace, compared with the limits.
-#[derive(Default)]
-enum Fit {
-    #[default]
-    Unknown,
-    Fits,
-    /// Commands cannot be undone, and why.
-    TooLarge(String),
-}
-
 impl Inner {
     fn too_large(&self) -> Option<String> {
-        match &self.size {
-            Fit::TooLarge(why) => Some(why.clone()),
-            Fit::Unknown | Fit::Fits => None,
-        }
+        self.fit.clone()?.err()
     }
 }
 
@@ -155,7 +139,7 @@ impl Keeper {
     /// snapshot failed. Measures a workspace that was never taken in.
     pub fn covers(&self) -> Result<(), String> {
         let mut inner = self.inner();
-        if matches!(inner.size, Fit::Unknown) && !self.workspace.is_known() {
+        if inner.fit.is_none() && !self.workspace.is_known() {
             self.measure(&mut inner);
         }
         inner.too_large().or_else(|| inner.failure.clone()).map_or(Ok(()), Err)
@@ -174,12 +158,9 @@ impl Keeper {
     }
 
     fn judge(&self, inner: &mut Inner, size: Size) {
-        inner.size = if size.fits(self.settings.max_total) {
-            Fit::Fits
-        } else {
-            let (most, limit) = (scan::MOST_ENTRIES, scan::budget(self.settings.max_total) >> 20);
-            Fit::TooLarge(format!("the project has more than {most} files or {limit} MB"))
-        };
+        let (most, limit) = (scan::MOST_ENTRIES, scan::budget(self.settings.max_total) >> 20);
+        let why = || format!("the project has more than {most} files or {limit} MB");
+        inner.fit = Some(size.fits(self.settings.max_total).then_some(()).ok_or_else(why));
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -276,7 +257,7 @@ impl Keeper {
     /// Brings what is known up to date; none if the workspace is too large. The lock must be held.
     fn look(&self, inner: &mut Inner, cancel: &CancellationToken) -> io::Result<Option<Looked>> {
         let mut known = inner.known.take().unwrap_or_else(|| self.workspace.tree_cache());
-        if matches!(inner.size, Fit::Unknown) && !known.is_directory(&self.settings.root) {
+        if inner.fit.is_none() && !known.is_directory(&self.settings.root) {
             self.measure(inner);
         }
         if inner.too_large().is_some() {
@@ -292,14 +273,14 @@ impl Keeper {
         let roots = self.roots.iter().map(AsRef::as_ref);
         for (number, tracker) in roots.chain(&self.linked_git).enumerate() {
             let cursor = tracker.cursor();
-            let since = cursors.get(number).copied().flatten();
+            let since = cursors.get(number).copied();
             match since.map_or(Changes::Unknown, |since| tracker.since(since)) {
                 Changes::Paths(paths) if paths.is_empty() => {}
                 _ if number == self.roots.len() => scan.linked_git()?,
                 Changes::Paths(paths) => scan.paths(tracker.root(), &paths)?,
                 Changes::Unknown => was_scanned |= scan.whole(tracker.root())?,
             }
-            next.push(Some(cursor));
+            next.push(cursor);
         }
         let Scan { changes, is_partial, .. } = scan;
         blobs.flush()?;
@@ -431,7 +412,7 @@ impl Keeper {
     fn tell_large(&self, inner: &mut Inner, changes: &[Change]) -> Option<EventKind> {
         let is_large = |change: &&Change| change.before.unkept() == Some(Why::TooLarge);
         let large = changes.iter().find(is_large)?;
-        if std::mem::replace(&mut inner.told.large_file, true) {
+        if std::mem::replace(&mut inner.has_told_large, true) {
             return None;
         }
         let (path, limit) = (self.short(&large.path()), self.settings.max_file >> 20);
@@ -441,14 +422,13 @@ impl Keeper {
 
     /// The files of changes as people read them: the first of them, and how many there are.
     fn files(&self, changes: &[Change]) -> (Vec<ChangedFile>, u64) {
-        let is_file = |change: &&Change| !change.is_about_directory();
-        let files: Vec<&Change> = changes.iter().filter(is_file).collect();
-        let shown = if files.is_empty() { changes.iter().collect() } else { files };
-        let told = |change: &&Change| ChangedFile {
-            path: self.short(&change.path()),
-            change: change.kind(),
-        };
-        (shown.iter().take(TOLD).map(told).collect(), shown.len() as u64)
+        let shown = shown(changes.iter());
+        let files = shown.iter().take(TOLD).map(|change| self.file(change));
+        (files.collect(), shown.len() as u64)
+    }
+
+    fn file(&self, change: &Change) -> ChangedFile {
+        ChangedFile { path: self.short(&change.path()), change: change.kind() }
     }
 
     /// A path as people read it.
@@ -484,7 +464,7 @@ impl Keeper {
 
     /// Says once that not everything can be undone.
     fn complain_once(&self, inner: &mut Inner, why: &str) -> Option<EventKind> {
-        if std::mem::replace(&mut inner.told.problem, true) {
+        if std::mem::replace(&mut inner.has_complained, true) {
             return None;
         }
         let limit = self.settings.max_total >> 20;
@@ -504,7 +484,7 @@ impl Keeper {
         let directory = self.settings.directory.display();
         let text = format!("cannot save snapshots in {directory}: {error}");
         inner.failure = Some(text.clone());
-        if std::mem::replace(&mut inner.told.problem, true) {
+        if std::mem::replace(&mut inner.has_complained, true) {
             return Vec::new();
         }
         let text = format!("changes of files cannot be undone: {text}");
@@ -551,6 +531,12 @@ fn with_missing_directories(path: &Path) -> Vec<PathBuf> {
     std::iter::once(path).chain(missing).map(Path::to_path_buf).collect()
 }
 
+/// The changes that users read: directories only if nothing else changed.
+fn shown<'a>(changes: impl Iterator<Item = &'a Change> + Clone) -> Vec<&'a Change> {
+    let files: Vec<_> = changes.clone().filter(|change| !change.is_about_directory()).collect();
+    if files.is_empty() { changes.collect() } else { files }
+}
+
 /// One change for each path, of several that follow each other.
 fn joined(changes: Vec<Change>) -> Vec<Change> {
     let mut joined: BTreeMap<PathBuf, Change> = BTreeMap::new();
@@ -565,19 +551,12 @@ fn joined(changes: Vec<Change>) -> Vec<Change> {
     joined.into_values().filter(|change| change.before != change.after).collect()
 }
 
-/// Drops the snapshots of a session that is no more, and the bytes that nobody else needs.
-pub(crate) fn forget(directory: &Path, session: &SessionId) -> io::Result<()> {
-    Workspace::all(directory).iter().try_for_each(|workspace| workspace.forget(session))
-}
-
-/// Gives the snapshots of a session to its other name.
-pub(crate) fn rename(directory: &Path, old: &SessionId, new: &SessionId) -> io::Result<()> {
-    Workspace::all(directory).iter().try_for_each(|workspace| workspace.rename(old, new))
-}
-
-/// Gives the snapshots of a session to a copy of it as well.
-pub(crate) fn copy(directory: &Path, old: &SessionId, new: &SessionId) -> io::Result<()> {
-    Workspace::all(directory).iter().try_for_each(|workspace| workspace.copy(old, new))
+/// Changes the snapshots of every workspace.
+pub(crate) fn each_workspace(
+    directory: &Path,
+    change: impl FnMut(&Workspace) -> io::Result<()>,
+) -> io::Result<()> {
+    Workspace::all(directory).iter().try_for_each(change)
 }
 
 #[cfg(test)]

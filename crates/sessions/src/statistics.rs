@@ -11,7 +11,7 @@ use contract::event::{CallOutcome, Event, EventKind};
 use contract::id::{CallId, SessionId, Timestamp};
 use contract::message::Usage;
 
-use crate::error::{Error, cannot};
+use crate::error::Error;
 use crate::store::Store;
 
 /// The figures of one session.
@@ -125,10 +125,10 @@ impl Store {
     /// The figures of one session.
     pub fn figures_of(&self, id: &SessionId) -> Result<SessionFigures, Error> {
         let mut fold = Fold::default();
-        let mut events = self.events(id)?;
-        while let Some(event) = events.next().map_err(cannot("read", &self.path(id)))? {
+        self.each_event(id, |event| {
             fold.add(&event);
-        }
+            Ok::<_, Error>(())
+        })?;
         Ok(fold.figures(id.clone()))
     }
 }

@@ -16,12 +16,12 @@ use rustix::fs::{FileType, OFlags, Stat};
 
 use crate::disk::sync_directory;
 use crate::error::{Error, FileError, Holder, cannot};
-use crate::index::{self, Index, Progress};
+use crate::index::{self, Entry, Index, Progress};
 use crate::log::FileLog;
 pub use crate::reader::recent::Cut;
 use crate::reader::recent::Recent;
 use crate::reader::{Contents, Events, Repair};
-use crate::snapshots::{self, History};
+use crate::snapshots::{History, each_workspace};
 use crate::summary::{Summarizer, Summary};
 
 /// Bytes of a log that is read whole when it is opened.
@@ -70,10 +70,7 @@ impl Store {
     pub fn create(&self, id: &SessionId) -> Result<FileLog, Error> {
         let made = private::make_directory(&self.directory);
         made.map_err(cannot("create the directory", &self.directory))?;
-        if self.exists(id) {
-            return Err(Error::Exists(id.clone()));
-        }
-        let lock = self.lock(id)?;
+        let lock = self.lock_new(id)?;
         let path = self.path(id);
         let file =
             OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path).map_err(
@@ -117,25 +114,27 @@ impl Store {
 
     /// All sessions, the one that was last used first.
     pub fn list(&self) -> Result<Vec<Summary>, Error> {
-        let mut index = Index::load(&self.directory);
+        let known = Index::load(&self.directory);
+        let mut index = Index::default();
         let mut summaries = Vec::new();
-        let ids = self.ids()?;
-        for id in &ids {
-            let Some(stat) = self.stat(id) else { continue };
-            if let Some(summary) = index.get(id.as_str(), stamp(&stat)) {
-                summaries.push(summary.clone());
+        for id in self.ids()? {
+            let Some(stat) = self.stat(&id) else { continue };
+            let (entry, stamp) = (known.get(id.as_str()), stamp(&stat));
+            if let Some(entry) = entry.filter(|entry| entry.stamp == stamp) {
+                summaries.push(entry.summary.clone());
+                index.put(entry.clone());
                 continue;
             }
             let mut summarizer = Summarizer::new(id.clone(), modified(&stat));
-            let known = index.before(id.as_str());
             // A log that cannot be read is listed with what is known of it, so that it is seen.
-            if let Ok(progress) = self.summarize(id, known, &mut summarizer) {
-                index.put(stamp(&stat), summarizer.summary.clone(), progress);
+            if let Ok(progress) = self.summarize(&id, entry, &mut summarizer) {
+                index.put(Entry { stamp, summary: summarizer.summary.clone(), progress });
             }
             summaries.push(summarizer.summary);
         }
-        index.retain(|id| ids.binary_search_by(|known| known.as_str().cmp(id)).is_ok());
-        index.save(&self.directory);
+        if index != known {
+            index.save(&self.directory);
+        }
         summaries.sort_by(|a, b| (b.updated_at, &b.id).cmp(&(a.updated_at, &a.id)));
         Ok(summaries)
     }
@@ -174,24 +173,18 @@ impl Store {
         let _lock = self.lock(id)?;
         let path = self.path(id);
         fs::remove_file(&path).map_err(cannot("delete", &path))?;
-        snapshots::forget(&self.snapshots(), id)
-            .map_err(cannot("delete the snapshots of", &path))?;
+        let forgotten = each_workspace(&self.snapshots(), |workspace| workspace.forget(id));
+        forgotten.map_err(cannot("delete the snapshots of", &path))?;
         Ok(sync_directory(&self.directory)?)
     }
 
     /// Gives a session another name. Refused while it is open.
     pub fn rename(&self, old: &SessionId, new: &SessionId) -> Result<(), Error> {
         self.must_exist(old)?;
-        if self.exists(new) {
-            return Err(Error::Exists(new.clone()));
-        }
-        let _locks = (self.lock(old)?, self.lock(new)?);
-        if self.exists(new) {
-            return Err(Error::Exists(new.clone()));
-        }
+        let _locks = (self.lock_new(new)?, self.lock(old)?);
         let path = self.path(old);
         fs::rename(&path, self.path(new)).map_err(cannot("rename", &path))?;
-        let renamed = snapshots::rename(&self.snapshots(), old, new);
+        let renamed = each_workspace(&self.snapshots(), |workspace| workspace.rename(old, new));
         renamed.map_err(cannot("rename the snapshots of", &path))?;
         Ok(sync_directory(&self.directory)?)
     }
@@ -205,18 +198,12 @@ impl Store {
         up_to: Option<Seq>,
     ) -> Result<Opened, Error> {
         self.must_exist(id)?;
-        if self.exists(new) {
-            return Err(Error::Exists(new.clone()));
-        }
-        let lock = self.lock(new)?;
-        if self.exists(new) {
-            return Err(Error::Exists(new.clone()));
-        }
+        let lock = self.lock_new(new)?;
         let path = self.path(new);
         // A copy that breaks off must not pass for a session.
         let temporary = self.directory.join(format!("{new}.jsonl.tmp"));
         let source = fork::write(self, id, new, up_to, &temporary)?;
-        let copied = snapshots::copy(&self.snapshots(), id, new);
+        let copied = each_workspace(&self.snapshots(), |workspace| workspace.copy(id, new));
         copied.map_err(cannot("copy the snapshots of", &path))?;
         fs::rename(&temporary, &path).map_err(cannot("create", &path))?;
         sync_directory(&self.directory)?;
@@ -232,10 +219,10 @@ impl Store {
     /// The turns of a session that changed files. Reads the log without keeping it.
     pub fn history(&self, id: &SessionId) -> Result<History, Error> {
         let mut history = History::default();
-        let mut events = self.events(id)?;
-        while let Some(event) = events.next().map_err(cannot("read", &self.path(id)))? {
+        self.each_event(id, |event| {
             history.take(&event);
-        }
+            Ok::<_, Error>(())
+        })?;
         Ok(history)
     }
 
@@ -266,21 +253,35 @@ impl Store {
     }
 
     /// The events of a session, one at a time.
-    pub(crate) fn events(&self, id: &SessionId) -> Result<Events<BufReader<File>>, Error> {
+    fn events(&self, id: &SessionId) -> Result<Events<BufReader<File>>, Error> {
         Ok(Events::new(self.file(id)?, id.clone()))
+    }
+
+    /// Hands out the events of a session, one at a time. Returns what was damaged.
+    pub(crate) fn each_event<E: From<Error>>(
+        &self,
+        id: &SessionId,
+        mut take: impl FnMut(Event) -> Result<(), E>,
+    ) -> Result<Contents, E> {
+        let mut events = self.events(id)?;
+        let read = |error| Error::from(cannot("read", &self.path(id))(error));
+        while let Some(event) = events.next().map_err(read)? {
+            take(event)?;
+        }
+        Ok(events.contents)
     }
 
     /// Folds a log from its beginning, or from where it was read before.
     fn summarize(
         &self,
         id: &SessionId,
-        known: Option<(&Summary, &Progress)>,
+        known: Option<&Entry>,
         summarizer: &mut Summarizer,
     ) -> Result<Option<Progress>, Error> {
         let path = self.path(id);
         let mut reader = self.file(id)?;
         let (mut from, mut last) = (0, Seq(0));
-        if let Some((summary, progress)) = known
+        if let Some(Entry { summary, progress: Some(progress), .. }) = known
             && index::tail(reader.get_ref(), progress.length).ok() == Some(progress.tail)
         {
             (from, last) = (progress.length, progress.last);
@@ -312,6 +313,14 @@ impl Store {
         if self.exists(id) { Ok(()) } else { Err(Error::NotFound(id.to_string())) }
     }
 
+    /// Takes the lock of a name that no session has.
+    fn lock_new(&self, id: &SessionId) -> Result<Lock, Error> {
+        let is_free = || if self.exists(id) { Err(Error::Exists(id.clone())) } else { Ok(()) };
+        is_free()?;
+        let lock = self.lock(id)?;
+        is_free().map(|()| lock)
+    }
+
     fn lock(&self, id: &SessionId) -> Result<Lock, Error> {
         let path = self.directory.join(format!("{id}.lock"));
         match Lock::try_take(&path).map_err(cannot("lock", &path))? {
@@ -320,7 +329,9 @@ impl Store {
                 Err(Error::Open { id: id.clone(), holder })
             }
             Attempt::Taken(mut lock) => {
-                let holder = serde_json::to_vec(&Holder::current()).map_err(io::Error::from);
+                let pid = Some(std::process::id());
+                let holder = Holder { pid, since: Some(Timestamp::now()) };
+                let holder = serde_json::to_vec(&holder).map_err(io::Error::from);
                 let noted = holder.and_then(|holder| lock.write_note(&holder));
                 noted.map_err(cannot("lock", &path))?;
                 Ok(lock)

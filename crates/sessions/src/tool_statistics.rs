@@ -57,13 +57,8 @@ impl ToolStatistics {
     pub fn of_events(events: &[Event]) -> Self {
         let mut statistics = Self::default();
         for event in events {
-            if let EventKind::ToolFinished {
-                name,
-                outcome: CallOutcome::Ran,
-                output,
-                duration_ms,
-                ..
-            } = &event.kind
+            if let EventKind::ToolFinished { name, outcome, output, duration_ms, .. } = &event.kind
+                && *outcome == CallOutcome::Ran
             {
                 let at = Some(event.at.to_string());
                 statistics.add(name, output.success, to_float(*duration_ms), at);

@@ -33,7 +33,7 @@ impl Kind {
 
 /// A log file as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct LogFile {
     /// The file.
     pub path: PathBuf,
     /// Its name.
@@ -45,7 +45,7 @@ pub struct Kept {
 }
 
 /// The logs of a directory, the one that was last written to first.
-pub fn list(directory: &Path, kind: Kind) -> Result<Vec<Kept>, Error> {
+pub fn list(directory: &Path, kind: Kind) -> Result<Vec<LogFile>, Error> {
     let mut logs = Vec::new();
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -54,23 +54,12 @@ pub fn list(directory: &Path, kind: Kind) -> Result<Vec<Kept>, Error> {
     };
     for entry in entries {
         let entry = entry.map_err(cannot("read the directory", directory))?;
-        let Ok(name) = entry.file_name().into_string() else {
-            continue;
-        };
-        let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else {
-            continue;
-        };
-        if !kind.holds(&name) {
-            continue;
-        }
-        let modified = metadata.modified().ok();
-        let modified = modified.and_then(|at| jiff::Timestamp::try_from(at).ok());
-        logs.push(Kept {
-            path: entry.path(),
-            name,
-            size: metadata.len(),
-            modified: Timestamp(modified.unwrap_or(jiff::Timestamp::UNIX_EPOCH)),
-        });
+        let name = entry.file_name().into_string().ok().filter(|name| kind.holds(name));
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file);
+        let (Some(name), Some(metadata)) = (name, metadata) else { continue };
+        let at = metadata.modified().ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
+        let modified = Timestamp(at.unwrap_or(jiff::Timestamp::UNIX_EPOCH));
+        logs.push(LogFile { path: entry.path(), name, size: metadata.len(), modified });
     }
     logs.sort_by(|a, b| (b.modified, &b.name).cmp(&(a.modified, &a.name)));
     Ok(logs)

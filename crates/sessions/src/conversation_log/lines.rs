@@ -225,18 +225,13 @@ impl Translator {
 
     fn call(&mut self, at: Timestamp, call: &ToolCall) {
         let is_recovered = call.id.as_str().starts_with(RECOVERED);
-        let fields = json!({
-            "tool_name": call.name,
-            "tool_input": call.args,
-            "tool_id": call.id,
-            "call_type": if is_recovered { "recovered" } else { "native" },
+        let mut fields = json!({
+            "tool_name": call.name, "tool_input": call.args, "tool_id": call.id,
         });
         if is_recovered {
-            let fields = json!({
-                "tool_name": call.name, "tool_input": call.args, "tool_id": call.id,
-            });
-            self.push(at, "tool_call_recovered", fields);
+            self.push(at, "tool_call_recovered", fields.clone());
         }
+        fields["call_type"] = if is_recovered { "recovered" } else { "native" }.into();
         self.push(at, "tool_call", fields);
     }
 

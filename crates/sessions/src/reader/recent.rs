@@ -80,6 +80,7 @@ pub struct Cut {
 }
 
 /// What is known of a log so far.
+#[derive(Default)]
 struct Skimmed {
     /// The part without gaps.
     recent: VecDeque<Place>,
@@ -102,16 +103,7 @@ impl<R: BufRead> Events<R> {
     }
 
     pub(crate) fn recent_within(&mut self, read: impl ReadAt, window: u64) -> io::Result<Recent> {
-        let mut skimmed = Skimmed {
-            recent: VecDeque::new(),
-            length: 0,
-            start: None,
-            configured: None,
-            lasting: Vec::new(),
-            reply: None,
-            left_out: 0,
-            window,
-        };
+        let mut skimmed = Skimmed { window, ..Skimmed::default() };
         loop {
             let offset = self.lines.length;
             let looked = match self.lines.next()? {
@@ -159,13 +151,7 @@ impl<R: BufRead> Events<R> {
             line.resize(place.length, 0);
             read(&mut line, place.offset)?;
             match record::open(&line).and_then(record::parse) {
-                Ok(mut event) => {
-                    if let EventKind::SessionStarted { format, .. } = event.kind {
-                        self.contents.is_foreign |= format > contract::log::FORMAT;
-                    }
-                    event.session.clone_from(&self.id);
-                    events.push(event);
-                }
+                Ok(event) => events.push(self.adopt(event)),
                 Err(cause) => {
                     let last = std::mem::replace(&mut self.lines.number, place.line);
                     self.refuse(cause);

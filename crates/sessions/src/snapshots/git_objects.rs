@@ -20,7 +20,7 @@ const MAX_ALTERNATES: usize = 5;
 /// The names of refs in a file of git that name a missing object. `path` is below the git directory.
 pub(super) fn lost_refs(objects: &Path, path: &Path, text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
-    let is_lost = |name: &str| parse(name).is_some_and(|name| !exists(objects, &name, 0));
+    let is_lost = |name: &str| is_name(name) && !exists(objects, name, 0);
     if path == Path::new("packed-refs") {
         let refs = text.lines().filter_map(|line| line.split_once(' '));
         return refs.filter(|(name, _)| is_lost(name)).map(|(_, name)| short(name)).collect();
@@ -38,21 +38,14 @@ fn short(name: &str) -> String {
         .to_owned()
 }
 
-/// The bytes of an object's name in hexadecimal digits.
-fn parse(name: &str) -> Option<Vec<u8>> {
-    let is_name = matches!(name.len(), 40 | 64) && name.bytes().all(|it| it.is_ascii_hexdigit());
-    let byte = |at: usize| u8::from_str_radix(&name[at..at + 2], 16).ok();
-    is_name.then(|| (0..name.len()).step_by(2).map_while(byte).collect())
+/// Returns true for the name of an object, with SHA-1 or SHA-256.
+fn is_name(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
 /// Returns false if an object is missing. A file that cannot be read may have it.
-fn exists(objects: &Path, name: &[u8], depth: usize) -> bool {
-    use std::fmt::Write;
-    let mut digits = String::new();
-    for byte in name {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    let loose = objects.join(&digits[..2]).join(&digits[2..]);
+fn exists(objects: &Path, name: &str, depth: usize) -> bool {
+    let loose = objects.join(&name[..2]).join(&name[2..]);
     let packs = fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
     let mut indexes =
         packs.map(|entry| entry.path()).filter(|path| path.extension() == Some("idx".as_ref()));
@@ -63,7 +56,9 @@ fn exists(objects: &Path, name: &[u8], depth: usize) -> bool {
 }
 
 /// Looks for an object in a pack's index, see <https://git-scm.com/docs/pack-format>.
-fn in_pack(index: &Path, name: &[u8]) -> Option<bool> {
+fn in_pack(index: &Path, name: &str) -> Option<bool> {
+    let byte = |at: usize| u8::from_str_radix(&name[at..at + 2], 16).ok();
+    let name: Vec<u8> = (0..name.len()).step_by(2).map_while(byte).collect();
     let file = bounded::open(index).ok()?;
     let mut start = [0; PACK_HEADER.len() + FAN_OUT];
     file.read_exact_at(&mut start, 0).ok()?;
@@ -75,7 +70,7 @@ fn in_pack(index: &Path, name: &[u8]) -> Option<bool> {
     while low < high {
         let middle = low + (high - low) / 2;
         file.read_exact_at(&mut found, start.len() as u64 + middle * name.len() as u64).ok()?;
-        match found.as_slice().cmp(name) {
+        match found.cmp(&name) {
             std::cmp::Ordering::Equal => return Some(true),
             std::cmp::Ordering::Less => low = middle + 1,
             std::cmp::Ordering::Greater => high = middle,

@@ -9,8 +9,8 @@ use files::git::GitDirectories;
 use super::git_objects;
 use super::state::Why;
 
-/// Files in the git directory of a working tree.
-const OWN_FILES: [&str; 9] = [
+/// Files in the git directory of a working tree, and directories with everything in them.
+const OWN: [&str; 13] = [
     "HEAD",
     "ORIG_HEAD",
     "MERGE_HEAD",
@@ -20,13 +20,13 @@ const OWN_FILES: [&str; 9] = [
     "REVERT_HEAD",
     "AUTO_MERGE",
     "index",
+    "refs",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
 ];
-/// Directories in it that are covered with everything in them.
-const OWN_DIRECTORIES: [&str; 4] = ["refs", "rebase-merge", "rebase-apply", "sequencer"];
-/// Files in the common git directory.
-const COMMON_FILES: [&str; 2] = ["packed-refs", "logs/refs/stash"];
-/// Directories in it that are covered with everything in them.
-const COMMON_DIRECTORIES: [&str; 1] = ["refs"];
+/// Those in the common git directory.
+const COMMON: [&str; 3] = ["packed-refs", "logs/refs/stash", "refs"];
 /// Names in it that are not covered, but whose removal is reported.
 pub(super) const REPORTED: [(&str, Why); 2] =
     [("objects", Why::GitObjects), ("config", Why::GitConfig)];
@@ -43,23 +43,15 @@ const EXTENDED: u16 = 0x4000;
 
 /// The paths to look at.
 pub(super) fn paths(git: &GitDirectories) -> BTreeSet<PathBuf> {
-    let own = OWN_FILES.iter().chain(&OWN_DIRECTORIES).map(|name| git.own.join(name));
-    let common = COMMON_FILES.iter().chain(&COMMON_DIRECTORIES).map(|name| git.common.join(name));
-    own.chain(common).collect()
+    let own = OWN.iter().map(|name| git.own.join(name));
+    own.chain(COMMON.iter().map(|name| git.common.join(name))).collect()
 }
 
 /// Returns true if undo covers a path of a repository.
 fn covers(git: &GitDirectories, path: &Path) -> bool {
-    let is_any = |directory: &Path, files: &[&str], directories: &[&str]| {
-        path.strip_prefix(directory).is_ok_and(|path| {
-            files.iter().any(|file| path == Path::new(file))
-                || directories.iter().any(|directory| path.starts_with(directory))
-        })
-    };
     let is_lock = path.extension().is_some_and(|extension| extension == "lock");
     let is_reported = REPORTED.iter().any(|(name, _)| path == git.common.join(name));
-    let is_covered = is_any(&git.own, &OWN_FILES, &OWN_DIRECTORIES)
-        || is_any(&git.common, &COMMON_FILES, &COMMON_DIRECTORIES);
+    let is_covered = paths(git).iter().any(|covered| path.starts_with(covered));
     is_reported || path == git.own || (is_covered && !is_lock)
 }
 

@@ -1,11 +1,10 @@
 //! Takes changes back, file by file, where nobody has touched a file since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::protected::protected;
-use contract::snapshots::Change as Kind;
 use files::exact_path::ExactPath;
 use files::git::GitDirectories;
 
@@ -19,7 +18,7 @@ const OWN: u32 = 0o700;
 /// Those without which nothing in it can be seen.
 const SIGHT: u32 = 0o500;
 /// Refs without commits that are named.
-const MOST_REFS: usize = 5;
+const MAX_REFS: usize = 5;
 
 /// What of `records` took such rights from directories.
 pub(super) fn closings(records: &[Record]) -> Vec<Record> {
@@ -64,25 +63,15 @@ pub(super) struct Plan {
 /// One path that changes.
 pub(super) struct Step {
     pub(super) path: PathBuf,
-    now: State,
-    pub(super) target: State,
+    /// The present state, and the one to be made.
+    pub(super) change: Change,
     bytes: Option<Vec<u8>>,
 }
 
 impl Step {
-    /// What happens to the path, in a word.
-    pub(super) fn kind(&self) -> Kind {
-        Change::new(&self.path, self.now.clone(), self.target.clone()).kind()
-    }
-
-    /// Whether it lets be seen what is in a directory.
+    /// Returns true if it makes the names in a directory readable.
     pub(super) fn is_disclosing(&self) -> bool {
-        self.now.hides_names()
-    }
-
-    /// Whether it is about a directory alone.
-    pub(super) fn is_about_directory(&self) -> bool {
-        Change::new(&self.path, self.now.clone(), self.target.clone()).is_about_directory()
+        self.change.before.hides_names()
     }
 }
 
@@ -151,7 +140,8 @@ impl Plan {
             }
         };
         self.can_force |= self.forcible.iter().any(|now| !is_lost(now));
-        let moved = |step: &mut Step| step.target == State::Absent && is_lost(&step.now);
+        let moved =
+            |step: &mut Step| step.change.after == State::Absent && is_lost(&step.change.before);
         let moved: Vec<Step> = self.steps.extract_if(.., moved).collect();
         for step in moved {
             self.keep(step.path, "it was probably moved here, and could not be brought back");
@@ -205,13 +195,14 @@ impl Plan {
             }
             found => found.flatten(),
         };
-        self.steps.push(Step { path, now, target, bytes });
+        let change = Change::new(&path, now, target);
+        self.steps.push(Step { path, change, bytes });
         Ok(())
     }
 
     /// Lists the refs that are restored, but whose commits are gone.
     pub(super) fn report_lost_commits(&mut self, linked: Option<&GitDirectories>) {
-        let mut lost: BTreeMap<GitDirectories, Vec<String>> = BTreeMap::new();
+        let mut lost: BTreeMap<GitDirectories, BTreeSet<String>> = BTreeMap::new();
         for step in &self.steps {
             let Some(git) = git_state::repository_of(&step.path, linked) else { continue };
             let objects = git.common.join("objects");
@@ -224,14 +215,11 @@ impl Plan {
             let refs = git_objects::lost_refs(&objects, below, text);
             lost.entry(git).or_default().extend(refs);
         }
-        for (git, mut refs) in lost.into_iter().filter(|(_, refs)| !refs.is_empty()) {
-            refs.sort();
-            refs.dedup();
-            let more = refs.len().saturating_sub(MOST_REFS);
-            refs.truncate(MOST_REFS);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let refs = refs.join("`, `");
-            let why = format!("the commits of `{refs}`{more} were removed and cannot be restored");
+        for (git, refs) in lost.into_iter().filter(|(_, refs)| !refs.is_empty()) {
+            let more = if refs.len() > MAX_REFS { " and others" } else { "" };
+            let names: Vec<String> = refs.into_iter().take(MAX_REFS).collect();
+            let names = names.join("`, `");
+            let why = format!("the commits of `{names}`{more} were removed and cannot be restored");
             self.keep(git.own, why);
         }
     }
@@ -266,7 +254,7 @@ impl Plan {
             if let Some(why) = failed.remove(&step.path) {
                 self.keep(step.path, why);
             } else {
-                done.push(Change::new(&step.path, step.now.clone(), step.target.clone()));
+                done.push(step.change.clone());
                 self.steps.push(step);
             }
         }
@@ -301,20 +289,18 @@ fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
 impl Step {
     /// Removes what is in the way or must go.
     fn clear(&self, reader: &mut StateReader<'_>) -> Result<(), String> {
-        match reader.look_again(&self.path, &self.now) {
-            Ok(found) if found == self.now => {}
+        let Change { before: now, after: target, .. } = &self.change;
+        match reader.look_again(&self.path, now) {
+            Ok(found) if found == *now => {}
             Ok(_) => return Err("changed since".to_owned()),
             Err(error) => return Err(error.to_string()),
         }
-        let must_go = match &self.target {
-            State::Absent => self.now != State::Absent,
-            target => self.now.is_directory() != target.is_directory() && self.now != State::Absent,
-        };
-        if !must_go {
+        let is_in_the_way = *target == State::Absent || now.is_directory() != target.is_directory();
+        if *now == State::Absent || !is_in_the_way {
             return Ok(());
         }
         let removed = ExactPath::open(&self.path).and_then(|path| {
-            if self.now.is_directory() { path.remove_directory() } else { path.remove() }
+            if now.is_directory() { path.remove_directory() } else { path.remove() }
         });
         removed.map_err(|error| match error.kind() {
             io::ErrorKind::DirectoryNotEmpty => "something else is in it".to_owned(),
@@ -324,7 +310,7 @@ impl Step {
 
     /// Takes rights from a directory that it needed as long as something was put into it.
     fn close(&self) -> Result<(), String> {
-        match self.target {
+        match self.change.after {
             State::Directory { mode } if mode & OWN != OWN => {
                 let path = ExactPath::open(&self.path);
                 path.and_then(|path| path.make_directory(mode)).map_err(|error| error.to_string())
@@ -335,7 +321,7 @@ impl Step {
 
     fn put(&self) -> io::Result<()> {
         let path = || ExactPath::open(&self.path);
-        match &self.target {
+        match &self.change.after {
             State::Absent | State::Unkept { .. } => Ok(()),
             State::Directory { mode } => path()?.make_directory(mode | OWN),
             State::Link { target } => path()?.write_symlink(&target.path()),

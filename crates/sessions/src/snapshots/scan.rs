@@ -179,20 +179,19 @@ impl<'a> Scan<'a> {
             self.remove_unseen(&path);
         }
         for (name, why) in git_state::REPORTED {
-            let path = git.common.join(name);
-            match reach(&path)? {
-                Some((_, stat)) => {
-                    let state = State::Unkept { why, size: 0, mark: 0 };
-                    self.set(&path, (&stat, state), New::Silent)?;
-                }
-                None => self.remove(&path),
-            }
+            let state = State::Unkept { why, size: 0, mark: 0 };
+            self.note(&git.common.join(name), |_| Some(state.clone()))?;
         }
-        if let Some((_, stat)) = reach(&git.own)?.filter(|(_, stat)| is_directory(stat)) {
-            let state = State::Directory { mode: mode(&stat) };
-            return self.set(&git.own, (&stat, state), New::Silent);
+        let directory = |stat: &Stat| State::Directory { mode: mode(stat) };
+        self.note(&git.own, |stat| is_directory(stat).then(|| directory(stat)))
+    }
+
+    /// Notes that a path exists, without anything in it. Only its removal is reported.
+    fn note(&mut self, path: &Path, state: impl Fn(&Stat) -> Option<State>) -> io::Result<()> {
+        match reach(path)?.and_then(|(_, stat)| Some((state(&stat)?, stat))) {
+            Some((state, stat)) => self.set(path, (&stat, state), New::Silent)?,
+            None => self.remove(path),
         }
-        self.remove(&git.own);
         Ok(())
     }
 

@@ -3,10 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use super::state::{Hash, Name, State, Why};
 
@@ -39,26 +43,26 @@ pub(super) struct TreeCache {
     scans: u64,
 }
 
-/// The start of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+/// A state of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Position {
     /// Differs from file to file.
     pub(super) generation: u64,
     /// Bytes of the first batch, which has all entries.
     pub(super) first_batch: u64,
+    /// Bytes of the file.
+    pub(super) length: u64,
 }
 
-impl Header {
-    /// Bytes of the file that tell it.
-    pub(super) const LENGTH: usize = 24;
-
-    /// Reads the start of a file; none if it is of another kind.
-    pub(super) fn read(bytes: [u8; Self::LENGTH]) -> Option<Self> {
-        let mut parts = bytes.as_chunks::<8>().0.iter().copied();
-        let is_known = parts.next() == Some(MAGIC);
-        let mut numbers = parts.map(u64::from_le_bytes);
-        let header = Self { generation: numbers.next()?, first_batch: numbers.next()? };
-        is_known.then_some(header)
+impl Position {
+    /// The present state of a file; none if it is of another kind.
+    pub(super) fn of(file: &File) -> Option<Self> {
+        let mut start = [0; 24];
+        file.read_exact_at(&mut start, 0).ok()?;
+        let [magic, generation, first_batch] = start.as_chunks::<8>().0 else { return None };
+        let [generation, first_batch] = [generation, first_batch].map(|it| u64::from_le_bytes(*it));
+        let length = file.metadata().ok()?.len();
+        (*magic == MAGIC).then_some(Self { generation, first_batch, length })
     }
 }
 
@@ -313,11 +317,10 @@ mod tests {
     fn a_tree_cache_survives_encoding() {
         let cache = sample();
         assert_eq!(decode(&cache.encode(5)).unwrap().entries, cache.entries);
-        let start = cache.encode(5).first_chunk().copied().unwrap();
-        let header = Header::read(start).unwrap();
-        assert_eq!(header.generation, 5);
-        let rest = Header::LENGTH + CHECK;
-        assert_eq!(usize::try_from(header.first_batch).unwrap(), cache.encode(5).len() - rest);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&cache.encode(5)).unwrap();
+        let Position { generation, first_batch, length } = Position::of(&file).unwrap();
+        assert_eq!((generation, length - first_batch), (5, 24 + CHECK as u64));
     }
 
     #[test]

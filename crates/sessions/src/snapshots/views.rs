@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::restore::{Manner, Plan, Step, closings, unseen};
 use super::state::{Change, Record, State};
-use super::{History, Inner, Keeper, TOLD, Turn, joined};
+use super::{History, Inner, Keeper, TOLD, Turn, joined, shown};
 
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug)]
@@ -163,13 +163,8 @@ impl Keeper {
                 self.look(inner, &CancellationToken::new())?;
             }
         }
-        let shows_directories = plan.steps.iter().all(Step::is_about_directory);
-        for step in &plan.steps {
-            if shows_directories || !step.is_about_directory() {
-                let path = self.short(&step.path);
-                report.files.push(ChangedFile { path, change: step.kind() });
-            }
-        }
+        let steps = shown(plan.steps.iter().map(|step| &step.change));
+        report.files = steps.into_iter().map(|change| self.file(change)).collect();
         report.can_force = plan.can_force;
         for (path, why) in plan.kept {
             report.kept.push(KeptFile { path: self.short(&path), why });
@@ -275,12 +270,7 @@ impl Keeper {
                 after: content(&change.after)?,
             })
         };
-        let mut views: Vec<FileView> = changes.iter().map(&mut view).collect::<io::Result<_>>()?;
-        // Directories go without saying where files in them are told.
-        if views.iter().any(|view| !view.is_about_directory()) {
-            views.retain(|view| !view.is_about_directory());
-        }
-        Ok(Some(views))
+        shown(changes.iter()).into_iter().map(&mut view).collect::<io::Result<_>>().map(Some)
     }
 
     /// Where files went that were only given another name: by their old name.
@@ -289,7 +279,8 @@ impl Keeper {
         let mut taken = Vec::new();
         for old in views.iter().filter(|view| view.change == Kind::Deleted) {
             let is_same = |new: &&FileView| {
-                new.change == Kind::Created && new.after == old.before && !new.is_about_directory()
+                let is_file = new.after != Content::Directory;
+                new.change == Kind::Created && new.after == old.before && is_file
             };
             let found = views.iter().filter(is_same).find(|new| !taken.contains(&&new.path));
             if let Some(new) = found {
@@ -298,13 +289,5 @@ impl Keeper {
             }
         }
         renamed
-    }
-}
-
-impl FileView {
-    fn is_about_directory(&self) -> bool {
-        let is_directory =
-            |content: &Content| matches!(content, Content::Directory | Content::Absent);
-        is_directory(&self.before) && is_directory(&self.after)
     }
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blob_store::BlobStore;
 use super::state::{Hash, Name, Record, State};
-use super::tree_cache::{Header, TreeCache};
+use super::tree_cache::{Position, TreeCache};
 
 /// The directory that has a file for each session whose calls are running.
 const RUNNING: &str = "running";
@@ -30,7 +29,7 @@ const LONG_BATCHES: u64 = 64 << 20;
 
 /// The files of one workspace's snapshots.
 #[derive(Clone, Debug)]
-pub(super) struct Workspace {
+pub(crate) struct Workspace {
     directory: PathBuf,
 }
 
@@ -54,15 +53,6 @@ impl Pending {
         let process = i32::try_from(self.process).ok().and_then(Pid::from_raw);
         process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
     }
-}
-
-/// A state of the tree cache on disk.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Position {
-    /// Which file.
-    generation: u64,
-    /// How much of it.
-    length: u64,
 }
 
 /// What other sessions have told since a position of the journal.
@@ -114,27 +104,17 @@ impl Workspace {
 
     /// The tree cache at a position; `each` gets every state in it, also replaced ones.
     fn read_cache(&self, at: Option<Position>, each: &mut dyn FnMut(&State)) -> Option<TreeCache> {
-        let file = fs::read(self.cache_file()).ok()?;
-        let length = match at {
-            Some(at) if self.header()?.0.generation != at.generation => return None,
-            Some(at) => usize::try_from(at.length).ok()?,
-            None => file.len(),
-        };
-        TreeCache::decode(file.get(..length)?, each)
-    }
-
-    /// The header of the tree cache, and the length of its file.
-    fn header(&self) -> Option<(Header, u64)> {
-        let file = File::open(self.cache_file()).ok()?;
-        let mut start = [0; Header::LENGTH];
-        file.read_exact_at(&mut start, 0).ok()?;
-        Some((Header::read(start)?, file.metadata().ok()?.len()))
+        let mut file = fs::read(self.cache_file()).ok()?;
+        if let Some(at) = at {
+            let is_same = self.position()?.generation == at.generation;
+            file.truncate(usize::try_from(at.length).ok().filter(|_| is_same)?);
+        }
+        TreeCache::decode(&file, each)
     }
 
     /// The position of the tree cache; none before it was first saved.
     pub(super) fn position(&self) -> Option<Position> {
-        let (header, length) = self.header()?;
-        Some(Position { generation: header.generation, length })
+        Position::of(&File::open(self.cache_file()).ok()?)
     }
 
     /// Saves the tree cache: as a rule, appends the changed entries.
@@ -144,13 +124,13 @@ impl Workspace {
         }
         let path = self.cache_file();
         let is_idle = || self.all_running().next().is_none();
-        let is_appended = |(header, length): (Header, u64)| {
-            let batches = length.saturating_sub(header.first_batch);
+        let is_appended = |at: Position| {
+            let batches = at.length.saturating_sub(at.first_batch);
             !cache.must_rewrite()
                 && batches < LONG_BATCHES
-                && (batches < header.first_batch.max(SHORT_BATCHES) || !is_idle())
+                && (batches < at.first_batch.max(SHORT_BATCHES) || !is_idle())
         };
-        if self.header().is_some_and(is_appended) {
+        if self.position().is_some_and(is_appended) {
             let mut file = private::append(&path)?;
             let length = file.metadata()?.len();
             if let Err(error) = file.write_all(&cache.encode_unsaved()) {
@@ -262,7 +242,7 @@ impl Workspace {
     }
 
     /// Gives the records of a session to another name.
-    pub(super) fn rename(&self, old: &SessionId, new: &SessionId) -> io::Result<()> {
+    pub(crate) fn rename(&self, old: &SessionId, new: &SessionId) -> io::Result<()> {
         let files =
             [(self.session(old), self.session(new)), (self.pending(old), self.pending(new))];
         for (old, new) in files {
@@ -275,7 +255,7 @@ impl Workspace {
     }
 
     /// Gives the records of a session to a copy of it as well.
-    pub(super) fn copy(&self, old: &SessionId, new: &SessionId) -> io::Result<()> {
+    pub(crate) fn copy(&self, old: &SessionId, new: &SessionId) -> io::Result<()> {
         let records = Self::records_of(&self.session(old));
         if records.is_empty() {
             return Ok(());
@@ -294,9 +274,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Drops the records of a session, and the bytes that nobody else needs. Says whether there was
-    /// anything.
-    pub(super) fn forget(&self, session: &SessionId) -> io::Result<()> {
+    /// Drops the records of a session, and the bytes that nobody else needs.
+    pub(crate) fn forget(&self, session: &SessionId) -> io::Result<()> {
         if !self.session(session).exists() {
             return Ok(());
         }
@@ -316,7 +295,7 @@ impl Workspace {
     /// records go too. The lock must be held.
     pub(super) fn prune(&self, blobs: &mut BlobStore, budget: u64) -> io::Result<()> {
         let mut live = BTreeSet::new();
-        // What the log has overwritten may be needed by a session that is running or has crashed.
+        // States that were replaced since may be needed by a session that is running or has crashed.
         let is_idle = self.all_running().next().is_none();
         let known = self.read_cache(None, &mut |state| {
             live.extend(state.hash().filter(|_| !is_idle));

@@ -25,7 +25,7 @@ pub(super) fn write(
     let mut cwd = None;
     let mut last = Seq(0);
     let is_shared = |event: &Event| up_to.is_none_or(|last| event.seq <= last);
-    let damage = each(store, id, |event| {
+    let damage = store.each_event(id, |event| {
         if is_shared(&event) {
             last = event.seq;
             if let EventKind::SessionStarted { cwd: directory, .. } = event.kind
@@ -34,7 +34,7 @@ pub(super) fn write(
                 cwd.get_or_insert(directory);
             }
         }
-        Ok(())
+        Ok::<_, Error>(())
     })?;
     let start = EventKind::SessionStarted {
         cwd: cwd.unwrap_or_default(),
@@ -47,10 +47,13 @@ pub(super) fn write(
         let at = Timestamp::now();
         let first = Event { seq: Seq(1), session: new.clone(), at, within: None, kind: start };
         copy.push(first).map_err(cannot("write", target))?;
-        each(store, id, |event| {
+        store.each_event(id, |event| {
             let is_own =
                 matches!(event.kind, EventKind::SessionStarted { .. } | EventKind::SessionEnded);
-            if is_own || !is_shared(&event) { Ok(()) } else { copy.push(event) }
+            if !is_own && is_shared(&event) {
+                copy.push(event).map_err(cannot("write", target))?;
+            }
+            Ok::<_, Error>(())
         })?;
         copy.out.flush().map_err(cannot("write", target))?;
         copy.out.get_ref().sync_all().map_err(cannot("write", target))?;
@@ -78,18 +81,4 @@ impl Copy<'_> {
         record::encode(&event, &mut self.record)?;
         self.out.write_all(&self.record)
     }
-}
-
-/// Hands out the events of a session one at a time. Returns what was damaged.
-fn each(
-    store: &Store,
-    id: &SessionId,
-    mut take: impl FnMut(Event) -> io::Result<()>,
-) -> Result<Contents, Error> {
-    let path = store.path(id);
-    let mut events = store.events(id)?;
-    while let Some(event) = events.next().map_err(cannot("read", &path))? {
-        take(event).map_err(cannot("copy", &path))?;
-    }
-    Ok(std::mem::take(&mut events.contents))
 }

@@ -6,6 +6,7 @@ use contract::event::EventKind;
 use contract::id::SessionId;
 use contract::policy::Access;
 
+use super::super::Workspace;
 use super::rig::Rig;
 use crate::snapshots;
 
@@ -182,14 +183,17 @@ fn what_a_deleted_session_kept_goes_with_it() {
     other.command("edit", || rig.file("a.txt", &"3".repeat(1000)));
     assert_eq!(stored(&rig), 3000);
     let session = |name| SessionId::parse(name).unwrap();
-    snapshots::copy(rig.store_directory(), &session("sample"), &session("copy")).unwrap();
-    snapshots::forget(rig.store_directory(), &session("sample")).unwrap();
+    let each = |change: &dyn Fn(&Workspace) -> std::io::Result<()>| {
+        snapshots::each_workspace(rig.store_directory(), change).unwrap();
+    };
+    each(&|workspace| workspace.copy(&session("sample"), &session("copy")));
+    each(&|workspace| workspace.forget(&session("sample")));
     assert_eq!(stored(&rig), 3000, "a copy needs it");
-    snapshots::forget(rig.store_directory(), &session("copy")).unwrap();
+    each(&|workspace| workspace.forget(&session("copy")));
     assert_eq!(stored(&rig), 2000);
-    snapshots::rename(rig.store_directory(), &session("other"), &session("sample")).unwrap();
+    each(&|workspace| workspace.rename(&session("other"), &session("sample")));
     assert!(!other.undo(1).kept.is_empty());
-    snapshots::rename(rig.store_directory(), &session("sample"), &session("other")).unwrap();
+    each(&|workspace| workspace.rename(&session("sample"), &session("other")));
     assert!(other.undo(1).kept.is_empty());
     assert_eq!(rig.read("a.txt"), "2".repeat(1000));
 }
