@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sessions::snapshots::Keeper;
+use sessions::snapshots::SessionSnapshots;
 
 use crate::exit::Problem;
 use crate::world::World;
@@ -12,7 +12,10 @@ use crate::{assemble, permissions};
 pub(crate) type Fallback = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// The check for a session, whose files `undo` covers if it is given.
-pub(crate) fn fallback(world: &World, undo: Option<Arc<Keeper>>) -> Result<Fallback, Problem> {
+pub(crate) fn fallback(
+    world: &World,
+    undo: Option<Arc<SessionSnapshots>>,
+) -> Result<Fallback, Problem> {
     let sandbox = assemble::sandbox(world)?;
     let has_file_rules = permissions::file_rules(world)?.is_some();
     let is_undo_off = !world.config().undo.enabled;

@@ -22,7 +22,7 @@ use contract::tool::Tool;
 use plugins::claude::AgentFile;
 use plugins::hooks::{Ledger, Lifecycle};
 use plugins::python::{Hosts, Missing};
-use sessions::snapshots::Keeper;
+use sessions::snapshots::SessionSnapshots;
 use tools::tool_search::{self, Found};
 
 use crate::args::ChatArgs;
@@ -433,7 +433,7 @@ impl Setup {
 pub(crate) struct Opening {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) beginning: Beginning,
-    pub(crate) snapshots: Option<Arc<Keeper>>,
+    pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
 }
 
 /// The log and the beginning of the session that was chosen.

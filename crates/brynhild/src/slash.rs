@@ -19,7 +19,7 @@ use contract::tool::ToolSpec;
 use plugins::claude::Expanded;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
-use sessions::snapshots::Manner;
+use sessions::snapshots::OnConflict;
 
 use crate::assemble;
 use crate::config;
@@ -141,7 +141,7 @@ pub(crate) enum Control {
         /// How many turns.
         turns: usize,
         /// Whether what somebody changed since may be lost.
-        manner: Manner,
+        on_conflict: OnConflict,
     },
     /// Changes of files are shown.
     Changes {
@@ -358,7 +358,7 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
     let direction = if name == "redo" { Direction::Redo } else { Direction::Undo };
     let (forced, other): (Vec<&str>, Vec<&str>) =
         rest.split_whitespace().partition(|word| matches!(*word, "force" | "--force"));
-    let manner = if forced.is_empty() { Manner::Careful } else { Manner::Forced };
+    let on_conflict = if forced.is_empty() { OnConflict::Keep } else { OnConflict::Overwrite };
     let count = match (direction, other.as_slice()) {
         (_, []) => 1,
         (Direction::Undo, [count]) => turns(Some(count))?.unwrap_or(1),
@@ -370,7 +370,7 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
         }
     };
     let turns = usize::try_from(count).unwrap_or(usize::MAX);
-    Ok(Control::Restore { direction, turns, manner })
+    Ok(Control::Restore { direction, turns, on_conflict })
 }
 
 fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {

@@ -12,7 +12,8 @@ use contract::snapshots::{Change, Direction, Snapshots as _};
 use contract::text::head;
 use serde_json::{Value, json};
 use sessions::snapshots::{
-    Content, FileView, History, Keeper, Report, Settings, Standing, Turn, Wanted,
+    Content, FileChange, History, SessionSnapshots, Settings, Turn, TurnState, UndoReport,
+    UndoRequest,
 };
 use similar::{ChangeTag, TextDiff};
 
@@ -34,14 +35,22 @@ pub(crate) enum Detail {
 }
 
 /// Keeps what files hold for a session that is kept itself.
-pub(crate) fn keeping(world: &World, root: &Path, chosen: &Chosen) -> Option<Arc<Keeper>> {
+pub(crate) fn keeping(
+    world: &World,
+    root: &Path,
+    chosen: &Chosen,
+) -> Option<Arc<SessionSnapshots>> {
     let is_kept = chosen.keeping == Keeping::Kept && world.config().undo.enabled;
     let keeper = is_kept.then(|| keeper(world, root, &chosen.id))?;
     keeper.ok().map(Arc::new)
 }
 
 /// The snapshots of a session that works in `root`.
-pub(crate) fn keeper(world: &World, root: &Path, session: &SessionId) -> Result<Keeper, Problem> {
+pub(crate) fn keeper(
+    world: &World,
+    root: &Path,
+    session: &SessionId,
+) -> Result<SessionSnapshots, Problem> {
     let config = world.config();
     let settings = Settings {
         directory: world.store()?.snapshots(),
@@ -53,16 +62,16 @@ pub(crate) fn keeper(world: &World, root: &Path, session: &SessionId) -> Result<
         is_confined: !world.is_unconfined(),
         linked_git: sandbox::linked_git_directories(root),
     };
-    Ok(Keeper::new(settings, session.clone()))
+    Ok(SessionSnapshots::new(settings, session.clone()))
 }
 
 /// Takes changes back or makes them again. Every event is handed to `record` as soon as it counts.
 pub(crate) fn restore(
-    keeper: &Keeper,
+    keeper: &SessionSnapshots,
     read: impl FnOnce() -> Result<History, Problem>,
-    (direction, wanted): (Direction, Wanted),
+    (direction, wanted): (Direction, UndoRequest),
     record: &mut dyn FnMut(EventKind) -> Result<(), Problem>,
-) -> Result<Report, Problem> {
+) -> Result<UndoReport, Problem> {
     for what in keeper.recover() {
         record(what)?;
     }
@@ -79,12 +88,12 @@ pub(crate) fn restore(
 }
 
 /// How a restoration ends the program.
-pub(crate) fn exit(report: &Report) -> Exit {
+pub(crate) fn exit(report: &UndoReport) -> Exit {
     if report.kept.is_empty() { Exit::Done } else { Exit::Failed }
 }
 
 /// A restoration in words.
-pub(crate) fn told(report: &Report) -> String {
+pub(crate) fn told(report: &UndoReport) -> String {
     let (verb, nothing) = match report.direction {
         Direction::Undo => ("undone", "There is nothing to undo: no turn changed a file.\n"),
         Direction::Redo => ("made again", "There is nothing to make again.\n"),
@@ -126,7 +135,11 @@ pub(crate) fn last(history: &History, count: Option<u32>) -> &[Turn] {
 }
 
 /// The changes of turns in words.
-pub(crate) fn listed(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<String, Problem> {
+pub(crate) fn listed(
+    keeper: &SessionSnapshots,
+    turns: &[Turn],
+    detail: Detail,
+) -> Result<String, Problem> {
     let told = parts(keeper, turns, detail)?;
     Ok(told.into_iter().map(|part| part.words + &part.unified).collect())
 }
@@ -142,26 +155,30 @@ pub(crate) struct Part {
 }
 
 /// The changes of turns, part by part.
-pub(crate) fn parts(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<Vec<Part>, Problem> {
+pub(crate) fn parts(
+    keeper: &SessionSnapshots,
+    turns: &[Turn],
+    detail: Detail,
+) -> Result<Vec<Part>, Problem> {
     let only = |words: String| Part { words, ..Part::default() };
     if turns.is_empty() {
         return Ok(vec![only("No turn changed a file.\n".to_owned())]);
     }
     let mut parts = Vec::new();
     for turn in turns {
-        let standing = match turn.standing {
-            Standing::Done => "",
-            Standing::Partly => " (undone in part)",
-            Standing::Undone => " (undone)",
+        let state = match turn.state {
+            TurnState::Done => "",
+            TurnState::Partly => " (undone in part)",
+            TurnState::Undone => " (undone)",
         };
         let at = turn.at.0.strftime("%Y-%m-%d %H:%M");
         let prompt = one_line(&turn.prompt);
-        parts.push(only(format!("turn {}{standing}  {at}  {prompt}\n", turn.number)));
+        parts.push(only(format!("turn {}{state}  {at}  {prompt}\n", turn.number)));
         let Some(views) = keeper.changes(turn)? else {
             parts.push(only("  what it changed is no longer kept\n".to_owned()));
             continue;
         };
-        let renamed = Keeper::renamed(&views);
+        let renamed = SessionSnapshots::renamed(&views);
         for view in &views {
             if renamed.values().any(|new| *new == view.path) {
                 continue;
@@ -191,10 +208,14 @@ fn word(change: Change) -> &'static str {
 }
 
 /// The changes of turns for programs.
-pub(crate) fn data(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<Value, Problem> {
+pub(crate) fn data(
+    keeper: &SessionSnapshots,
+    turns: &[Turn],
+    detail: Detail,
+) -> Result<Value, Problem> {
     let mut list = Vec::new();
     for turn in turns {
-        let file = |view: &FileView| {
+        let file = |view: &FileChange| {
             let mut file = json!({"path": view.path, "change": view.change});
             if let Some((added, removed)) = lines(view) {
                 file["added"] = added.into();
@@ -211,7 +232,7 @@ pub(crate) fn data(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<Va
             "turn": turn.number,
             "at": turn.at,
             "prompt": turn.prompt,
-            "state": turn.standing,
+            "state": turn.state,
             "files": files,
         }));
     }
@@ -219,14 +240,14 @@ pub(crate) fn data(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<Va
 }
 
 /// The texts of a file before and after; none where they are no texts.
-fn texts(view: &FileView) -> Option<(&str, &str)> {
+fn texts(view: &FileChange) -> Option<(&str, &str)> {
     fn text(content: &Content) -> Option<&str> {
         match content {
             Content::Absent => Some(""),
             Content::File { bytes: Some(bytes), .. } if !bytes.contains(&0) => {
                 std::str::from_utf8(bytes).ok()
             }
-            Content::File { .. } | Content::Link(_) | Content::Directory | Content::Unkept(_) => {
+            Content::File { .. } | Content::Link(_) | Content::Directory | Content::Unsaved(_) => {
                 None
             }
         }
@@ -235,16 +256,16 @@ fn texts(view: &FileView) -> Option<(&str, &str)> {
 }
 
 /// How many lines were added and removed.
-fn lines(view: &FileView) -> Option<(usize, usize)> {
+fn lines(view: &FileChange) -> Option<(usize, usize)> {
     let (before, after) = texts(view)?;
     let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(before, after);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
     Some((count(ChangeTag::Insert), count(ChangeTag::Delete)))
 }
 
-fn size(view: &FileView) -> String {
+fn size(view: &FileChange) -> String {
     match (&view.before, &view.after) {
-        (Content::Unkept(why), _) | (_, Content::Unkept(why)) => format!(" ({why})"),
+        (Content::Unsaved(why), _) | (_, Content::Unsaved(why)) => format!(" ({why})"),
         (_, Content::Link(target)) => format!(" (a link to {})", target.display()),
         (Content::Directory, Content::Absent) | (_, Content::Directory) => {
             " (a directory)".to_owned()
@@ -262,7 +283,7 @@ fn size(view: &FileView) -> String {
 }
 
 /// The change line by line; nothing where it is no text.
-fn difference(view: &FileView) -> String {
+fn difference(view: &FileChange) -> String {
     let Some((before, after)) = texts(view) else { return String::new() };
     let name = |content: &Content, side: &str| match content {
         Content::Absent => "/dev/null".to_owned(),

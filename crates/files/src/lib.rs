@@ -3,8 +3,8 @@
 //! `changes` tracks which paths of a workspace changed, so that nobody has to walk all of it after
 //! each call. `skip` is the one list of directories that a build or a package manager makes again.
 //! `exact_path` works at paths that no symlink may be part of, `bounded` reads what others may have
-//! put somewhere, `private` and `lock` are for our own files, `path` compares paths
-//! as text.
+//! put somewhere, `private` and `lock` are for our own files, `path` has
+//! paths as text.
 
 pub mod bounded;
 pub mod changes;

@@ -25,7 +25,7 @@ pub use raw::{RawExchange, RawLog};
 pub struct Settings {
     /// The directory.
     pub directory: PathBuf,
-    /// Whether the directory is closed to everybody else.
+    /// The directory is closed to everybody else.
     pub private: bool,
     /// The time zone in which the log tells the time.
     pub zone: TimeZone,
@@ -39,7 +39,7 @@ pub enum Error {
     Unsafe {
         /// The directory.
         directory: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
     /// There is no such log.
@@ -47,7 +47,7 @@ pub enum Error {
     NotFound {
         /// The directory that was searched.
         directory: PathBuf,
-        /// What was asked for; none where any would do.
+        /// The name that was asked for; none if any would do.
         name: Option<String>,
     },
     /// The system refused.

@@ -54,7 +54,7 @@ impl<D: Disk> Tail<D> {
         Self { disk, length, is_dirty: false, doubt: None }
     }
 
-    /// Whether the file is certainly empty.
+    /// Returns true if the file is certainly empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.length == 0 && self.doubt.is_none()
     }
@@ -138,7 +138,7 @@ mod tests {
     /// A real file whose operations fail by script.
     struct Faulty {
         file: File,
-        /// What each write does, first first: at most this many bytes, or an error.
+        /// The outcomes of writes, the first first: at most this many bytes, or an error.
         writes: Vec<Result<usize, i32>>,
         sync: Vec<i32>,
         truncate: Option<i32>,

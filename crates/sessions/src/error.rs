@@ -1,4 +1,4 @@
-//! What can go wrong with a session.
+//! Errors of sessions.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -21,7 +21,7 @@ pub enum Error {
     /// Several sessions begin like this.
     #[error("several sessions begin with `{prefix}`: {candidates}. Type more of the id")]
     Ambiguous {
-        /// What was typed.
+        /// The text that was typed.
         prefix: String,
         /// Some of the sessions it may mean.
         candidates: String,
@@ -61,7 +61,7 @@ impl fmt::Display for Holder {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct FileError {
-    /// What was tried, as a verb.
+    /// The attempt, as a verb.
     pub action: &'static str,
     /// The file or directory.
     pub path: PathBuf,

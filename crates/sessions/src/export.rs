@@ -22,7 +22,7 @@ pub enum ExportError {
     /// It could not be read.
     #[error(transparent)]
     Read(#[from] Error),
-    /// What was read could not be written.
+    /// It could not be written.
     #[error(transparent)]
     Write(#[from] io::Error),
 }
@@ -41,7 +41,7 @@ enum Source<'a> {
     Memory(&'a [Event]),
 }
 
-/// What is told of a session beside its messages.
+/// The facts of a session beside its messages.
 struct Outline {
     summary: Summary,
     forked_from: Option<Origin>,

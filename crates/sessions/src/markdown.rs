@@ -10,7 +10,7 @@ use crate::summary::typed;
 /// How much of a tool's input or output is shown, in characters.
 const SHOWN: usize = 2_000;
 
-/// What a document shows of the model's reasoning.
+/// The part of the model's reasoning that a document shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thinking {
     /// All of it, folded away.
@@ -43,18 +43,18 @@ pub(crate) enum Entry {
     Tool {
         /// Its name.
         name: String,
-        /// What it got.
+        /// Its arguments.
         input: Option<Value>,
         /// How it ended, in a word or two.
         ending: String,
-        /// What it gave.
+        /// Its output.
         output: String,
     },
     /// Something failed.
     Error(String),
 }
 
-/// What comes before the conversation.
+/// The part before the conversation.
 pub(crate) fn head(title: &str, facts: &[(&'static str, String)]) -> String {
     let mut out = format!("# {}\n\n", one_line(title));
     for (name, value) in facts {
@@ -64,7 +64,7 @@ pub(crate) fn head(title: &str, facts: &[(&'static str, String)]) -> String {
     out
 }
 
-/// What comes after it.
+/// The part after it.
 pub(crate) fn tail(figures: &[(&'static str, String)]) -> String {
     let mut out = String::from("## Summary\n\n| | |\n|---|---|\n");
     for (name, value) in figures {

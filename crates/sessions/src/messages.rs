@@ -11,7 +11,7 @@ use serde_json::Value;
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What the model reads or wrote.
+    /// The text that the model reads or wrote.
     pub content: String,
     /// When.
     pub timestamp: Timestamp,
@@ -24,7 +24,7 @@ pub struct Message {
     /// The arguments it got.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_input: Option<Value>,
-    /// What came of the call; none where it never ended.
+    /// The result of the call; none if it never ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_result: Option<ToolResult>,
 }
@@ -43,14 +43,14 @@ pub enum Role {
     Tool,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolResult {
-    /// Whether it did what it was asked.
+    /// The call did what it was asked.
     pub success: bool,
-    /// What it has to say.
+    /// Its output.
     pub output: String,
-    /// What went wrong.
+    /// Its error.
     pub error: Option<String>,
     /// How it ended.
     pub outcome: CallOutcome,
@@ -61,7 +61,9 @@ pub struct ToolResult {
 /// The messages of a session.
 pub fn messages(events: &[Event]) -> Vec<Message> {
     let mut fold = Fold::default();
-    events.iter().for_each(|event| fold.add(event));
+    for event in events {
+        fold.add(event);
+    }
     fold.messages.into_iter().chain(fold.open.into_iter().map(|(_, message)| message)).collect()
 }
 
@@ -72,7 +74,7 @@ pub(crate) struct Fold {
     pub(crate) messages: Vec<Message>,
     /// Calls without an end so far.
     pub(crate) open: Vec<(CallId, Message)>,
-    /// What all replies cost together.
+    /// The usage of all replies together.
     pub(crate) usage: Usage,
     /// Where the session was forked from.
     pub(crate) forked_from: Option<Origin>,

@@ -1,4 +1,4 @@
-//! What must hold for any bytes in the place of a log, one function for each target: a fuzzer calls
+//! Properties that hold for any bytes in the place of a log, one function for each target: a fuzzer calls
 //! them with what it invents (`fuzz/`), property tests with what they generate, and both replay the
 //! corpus.
 

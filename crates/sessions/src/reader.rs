@@ -20,20 +20,20 @@ const LISTED: usize = 1_000;
 pub struct Repair {
     /// The line, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The problem.
     pub cause: Cause,
 }
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug, Default)]
 pub struct Contents {
     /// The events that could be read, in order.
     pub events: Vec<Event>,
-    /// What could not, up to a thousand of them.
+    /// Lines that could not be read, up to a thousand.
     pub repairs: Vec<Repair>,
     /// How many repairs there are in all.
     pub repair_count: u64,
-    /// Whether the log was written by a later version of the program, so that it must not be
+    /// The log was written by a later version of the program, so that it must not be
     /// continued by this one.
     pub is_foreign: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Lines<R> {
     longest: usize,
     /// The number of the last line.
     pub(crate) number: u64,
-    /// Whether the last line had an end.
+    /// The last line had an end.
     pub(crate) is_whole: bool,
     /// How many bytes were read.
     pub(crate) length: u64,
@@ -196,7 +196,7 @@ impl<R: BufRead> Events<R> {
         event
     }
 
-    /// Whether an event of this number can follow those before it.
+    /// Returns true if an event of this number can follow those before it.
     fn admit(&mut self, Seq(found): Seq) -> bool {
         if found <= self.last {
             self.report(Cause::Repeated(found));

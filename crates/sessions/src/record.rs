@@ -19,7 +19,7 @@ pub(crate) const HIGHEST: u64 = 1 << 53;
 const CHECKSUM: usize = 8;
 const HEADER: usize = CHECKSUM + 1;
 
-/// What is wrong with a line of the log.
+/// The problem of a line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The last line has no end: the program was stopped while it wrote.
@@ -99,7 +99,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Event, Cause> {
     Ok(event)
 }
 
-/// What the first bytes of a record's JSON tell, as this program writes them.
+/// The first fields of a record's JSON, as this program writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Glance<'a> {
     /// The event's number.

@@ -39,9 +39,6 @@ pub struct Hit {
     pub agent: Option<String>,
     /// The words around the first match, on one line.
     pub snippet: String,
-    /// Where in the snippet the match is.
-    #[serde(skip)]
-    pub matched: Range<usize>,
 }
 
 /// Whose words were found.
@@ -136,7 +133,6 @@ impl Scan<'_> {
             return;
         }
         self.last = event.seq;
-        let (snippet, matched) = cut(&text, &place);
         self.hits.push(Hit {
             session: self.summary.id.clone(),
             title: self.summary.title.clone(),
@@ -145,8 +141,7 @@ impl Scan<'_> {
             who,
             tool: tool(event).map(str::to_owned),
             agent: event.within.as_ref().map(|within| within.agent.clone()),
-            snippet,
-            matched,
+            snippet: cut(&text, &place),
         });
     }
 }
@@ -213,7 +208,7 @@ fn in_any_case(word: &str) -> Option<Regex> {
     Regex::new(&format!("{flags}{}", regex::escape(word))).ok()
 }
 
-/// What is searched of an event.
+/// The texts of an event that are searched.
 fn texts(event: &Event) -> Vec<(Who, Cow<'_, str>)> {
     match &event.kind {
         EventKind::Titled { title } => vec![(Who::Title, title.into())],
@@ -265,36 +260,15 @@ fn flatten(value: &Value, text: &mut String) {
     }
 }
 
-/// Cuts the surroundings of a match out of a text, white space squeezed.
-fn cut(text: &str, place: &Range<usize>) -> (String, Range<usize>) {
+/// The text around a match, on one line.
+fn cut(text: &str, place: &Range<usize>) -> String {
     const BEFORE: usize = 60;
     const AFTER: usize = 100;
     let from = text.ceil_char_boundary(place.start.saturating_sub(BEFORE));
     let to = text.floor_char_boundary(place.end.saturating_add(AFTER).min(text.len()));
-    let mut snippet = String::new();
-    if from > 0 {
-        snippet.push('…');
-    }
-    squeeze(&text[from..place.start], &mut snippet);
-    let start = snippet.len();
-    squeeze(&text[place.clone()], &mut snippet);
-    let end = snippet.len();
-    squeeze(&text[place.end..to], &mut snippet);
-    snippet.truncate(snippet.trim_end().len().max(end));
-    if to < text.len() {
-        snippet.push('…');
-    }
-    (snippet, start..end)
-}
-
-fn squeeze(text: &str, into: &mut String) {
-    for c in text.chars() {
-        if !c.is_whitespace() {
-            into.push(c);
-        } else if !into.is_empty() && !into.ends_with(' ') {
-            into.push(' ');
-        }
-    }
+    let words: Vec<&str> = text[from..to].split_whitespace().collect();
+    let (before, after) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
+    format!("{before}{}{after}", words.join(" "))
 }
 
 #[cfg(test)]

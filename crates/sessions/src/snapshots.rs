@@ -15,7 +15,7 @@ mod scan;
 mod state;
 mod state_reader;
 mod tree_cache;
-mod views;
+mod undo;
 mod workspace_store;
 
 use std::collections::btree_map::Entry;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::event::{EventKind, Level};
-use contract::id::{SessionId, Timestamp};
+use contract::id::SessionId;
 use contract::policy::{Access, Action};
 use contract::snapshots::{ChangedFile, Effect, Snapshots};
 use files::changes::{ChangeTracker, Changes, Cursor};
@@ -35,19 +35,19 @@ use tokio_util::sync::CancellationToken;
 use blob_store::BlobStore;
 
 use scan::{Scan, Size};
-use state::{Change, Hash, Name, Record, State, Why};
+use state::{Change, Hash, Name, Record, SkipReason, State};
 use state_reader::StateReader;
 use tree_cache::TreeCache;
 use workspace_store::{Pending, Workspace};
 
-pub use history::{History, Standing, Turn};
-pub use restore::Manner;
-pub use views::{Content, FileView, KeptFile, Report, Wanted};
+pub use history::{History, Turn, TurnState};
+pub use restore::OnConflict;
+pub use undo::{Content, FileChange, UndoReport, UndoRequest, UnrestoredFile};
 
 /// Files that an event names; the record has all of them.
-const TOLD: usize = 100;
+const MAX_LISTED: usize = 100;
 
-/// What is kept, and where.
+/// Limits and places of snapshots.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The directory for the snapshots of all workspaces.
@@ -62,7 +62,7 @@ pub struct Settings {
     pub max_file: u64,
     /// Bytes that are kept for the workspace, all together.
     pub max_total: u64,
-    /// Whether something makes sure that a command which may not write does not.
+    /// A sandbox makes sure that a command which may not write does not.
     pub is_confined: bool,
     /// The git directories of `root`, if they are outside of it and name it in turn.
     pub linked_git: Option<GitDirectories>,
@@ -75,7 +75,7 @@ impl Settings {
 }
 
 /// Keeps the snapshots of one session.
-pub struct Keeper {
+pub struct SessionSnapshots {
     settings: Settings,
     session: SessionId,
     workspace: Workspace,
@@ -96,33 +96,37 @@ struct Inner {
     open: usize,
     /// Paths that running calls named, as they were when last looked at.
     paths: BTreeMap<PathBuf, State>,
-    /// Whether a running call can change anything.
+    /// A running call can change anything.
     is_walk: bool,
     /// Changes that were found while calls were running, and that are not told yet.
     found: Vec<Change>,
     /// Where the journal of others' changes ended when the first running call began.
     journal: u64,
-    /// Whether calls of another session ran meanwhile that could change anything, too.
+    /// Calls of another session ran meanwhile that could change anything, too.
     is_shared: bool,
-    /// The user has been told that undo does not cover everything.
-    has_complained: bool,
-    /// The user has been told of a file that is too large.
-    has_told_large: bool,
+    /// The hints of warnings that the user has seen.
+    hints: BTreeSet<String>,
     /// An error if the workspace is too large for undo; none if that is not known.
     fit: Option<Result<(), String>>,
-    /// Why the last snapshot failed.
+    /// SkipReason the last snapshot failed.
     failure: Option<String>,
     /// Bytes that were left when something was last dropped.
     left: u64,
 }
 
 impl Inner {
+    /// A warning, unless the user has seen one with this hint.
+    fn warn_once(&mut self, text: String, hint: String) -> Option<EventKind> {
+        let is_new = self.hints.insert(hint.clone());
+        is_new.then_some(EventKind::Notice { level: Level::Warning, text, hint: Some(hint) })
+    }
+
     fn too_large(&self) -> Option<String> {
         self.fit.clone()?.err()
     }
 }
 
-impl Keeper {
+impl SessionSnapshots {
     /// Keeps the snapshots of `session`. Does nothing on disk until it must.
     pub fn new(settings: Settings, session: SessionId) -> Self {
         let workspace = Workspace::new(&settings.directory, &settings.root);
@@ -150,15 +154,13 @@ impl Keeper {
         let (max_file, max_total) = (self.settings.max_file, self.settings.max_total);
         let mut size = Size::default();
         for tracker in &self.roots {
-            let root = scan::measure(tracker.root(), max_file, max_total);
-            size.entries += root.entries;
-            size.bytes += root.bytes;
+            scan::measure(tracker.root(), max_file, max_total, &mut size);
         }
         self.judge(inner, size);
     }
 
     fn judge(&self, inner: &mut Inner, size: Size) {
-        let (most, limit) = (scan::MOST_ENTRIES, scan::budget(self.settings.max_total) >> 20);
+        let (most, limit) = (scan::MAX_ENTRIES, scan::budget(self.settings.max_total) >> 20);
         let why = || format!("the project has more than {most} files or {limit} MB");
         inner.fit = Some(size.fits(self.settings.max_total).then_some(()).ok_or_else(why));
     }
@@ -167,7 +169,7 @@ impl Keeper {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What calls could change: single paths, and whether anything.
+    /// The single paths that calls could change, and if they could change anything.
     fn scope(&self, calls: &[Effect]) -> (Vec<PathBuf>, bool) {
         let mut paths = Vec::new();
         let mut is_walk = false;
@@ -197,7 +199,7 @@ impl Keeper {
         }
         let mut inner = self.inner();
         let inner = &mut *inner;
-        let _held = self.workspace.lock()?;
+        let _lock = self.workspace.lock()?;
         let blobs = self.blobs(&mut inner.blobs)?;
         for path in paths {
             for path in with_missing_directories(&path) {
@@ -213,7 +215,7 @@ impl Keeper {
         }
         let others = self.workspace.running(&self.session);
         inner.is_shared |= others.iter().any(|other| other.is_walk);
-        let mut whats = Vec::new();
+        let mut events = Vec::new();
         if is_walk && let Some(looked) = self.look(inner, cancel)? {
             // What was different before the first call is not its doing. After a failed snapshot
             // nobody knows whose doing it is.
@@ -223,11 +225,11 @@ impl Keeper {
             inner.is_shared |= inner.open <= 1 && inner.is_walk;
             inner.is_walk = true;
             if looked.is_partial {
-                whats.extend(self.complain_once(inner, "some files found no room"));
+                events.extend(self.report_gap(inner, "some files found no room"));
             }
         }
         if let Some(why) = inner.too_large().filter(|_| is_walk) {
-            whats.extend(self.complain_once(inner, &why));
+            events.extend(self.report_gap(inner, &why));
         }
         self.save(inner)?;
         let named = |(path, state): (&PathBuf, &State)| (Name::of(path.as_os_str()), state.clone());
@@ -239,7 +241,7 @@ impl Keeper {
         };
         self.workspace.announce(&self.session, &pending)?;
         inner.failure = None;
-        Ok(whats)
+        Ok(events)
     }
 
     /// The kept bytes, with what others have added.
@@ -255,7 +257,11 @@ impl Keeper {
     }
 
     /// Brings what is known up to date; none if the workspace is too large. The lock must be held.
-    fn look(&self, inner: &mut Inner, cancel: &CancellationToken) -> io::Result<Option<Looked>> {
+    fn look(
+        &self,
+        inner: &mut Inner,
+        cancel: &CancellationToken,
+    ) -> io::Result<Option<ScanResult>> {
         let mut known = inner.known.take().unwrap_or_else(|| self.workspace.tree_cache());
         if inner.fit.is_none() && !known.is_directory(&self.settings.root) {
             self.measure(inner);
@@ -289,7 +295,7 @@ impl Keeper {
             self.judge(inner, Size { entries: known.len(), bytes: known.total() });
         }
         inner.known = Some(known);
-        Ok(Some(Looked { changes, is_partial }))
+        Ok(Some(ScanResult { changes, is_partial }))
     }
 
     /// Drops versions that nobody needs if the store is nearly full and that helps.
@@ -325,7 +331,7 @@ impl Keeper {
         if inner.paths.is_empty() && !inner.is_walk {
             return Ok(Vec::new());
         }
-        let _held = self.workspace.lock()?;
+        let _lock = self.workspace.lock()?;
         if inner.is_walk {
             // What was begun is finished: half a look would tell half of the changes.
             let looked = self.look(inner, &CancellationToken::new())?;
@@ -339,15 +345,14 @@ impl Keeper {
             let before = std::mem::replace(before, after.clone());
             named.push(Change::new(path, before, after));
         }
-        let (mut named, mut walked) = (joined(named), joined(inner.found.clone()));
+        let (mut named, mut walked) = (merged(named), merged(inner.found.clone()));
         walked.retain(|change| !paths.contains_key(&change.path()));
         self.leave_to_others(inner, &mut named, &mut walked);
-        let certainty = if inner.is_shared { Certainty::Uncertain } else { Certainty::Certain };
-        if certainty == Certainty::Certain {
+        if !inner.is_shared {
             named.append(&mut walked);
         }
-        let mut whats = self.told(inner, named, Certainty::Certain)?;
-        whats.extend(self.told(inner, walked, Certainty::Uncertain)?);
+        let mut events = self.record(inner, &Record::certain(named))?;
+        events.extend(self.record(inner, &Record::uncertain(walked))?);
         self.save(inner)?;
         inner.found.clear();
         inner.paths = paths;
@@ -357,10 +362,10 @@ impl Keeper {
             self.workspace.settle(&self.session)?;
         }
         inner.failure = None;
-        Ok(whats)
+        Ok(events)
     }
 
-    /// Takes out what another session has told as its own, or is about to.
+    /// Takes out the changes that another session has recorded as its own, or is about to.
     fn leave_to_others(
         &self,
         inner: &mut Inner,
@@ -387,43 +392,33 @@ impl Keeper {
         }
     }
 
-    /// Keeps changes for good and tells of them.
-    fn told(
-        &self,
-        inner: &mut Inner,
-        changes: Vec<Change>,
-        certainty: Certainty,
-    ) -> io::Result<Vec<EventKind>> {
-        if changes.is_empty() {
+    /// Saves changes and returns the events about them.
+    fn record(&self, inner: &mut Inner, record: &Record) -> io::Result<Vec<EventKind>> {
+        if record.changes.is_empty() {
             return Ok(Vec::new());
         }
         self.blobs(&mut inner.blobs)?.sync()?;
-        let is_uncertain = certainty == Certainty::Uncertain;
-        let record = Record { at: Timestamp::now(), is_uncertain, changes };
-        let name = self.workspace.record(&self.session, &record)?;
+        let name = self.workspace.record(&self.session, record)?;
         let (files, count) = self.files(&record.changes);
-        let mut whats =
-            vec![EventKind::FilesChanged { record: name, files, count, uncertain: is_uncertain }];
-        whats.extend(self.tell_large(inner, &record.changes));
-        Ok(whats)
+        let uncertain = record.is_uncertain;
+        let mut events = vec![EventKind::FilesChanged { record: name, files, count, uncertain }];
+        events.extend(self.report_large(inner, &record.changes));
+        Ok(events)
     }
 
     /// Says once which files are too large for undo, when the first of them changes.
-    fn tell_large(&self, inner: &mut Inner, changes: &[Change]) -> Option<EventKind> {
-        let is_large = |change: &&Change| change.before.unkept() == Some(Why::TooLarge);
+    fn report_large(&self, inner: &mut Inner, changes: &[Change]) -> Option<EventKind> {
+        let is_large = |change: &&Change| change.before.unsaved() == Some(SkipReason::TooLarge);
         let large = changes.iter().find(is_large)?;
-        if std::mem::replace(&mut inner.has_told_large, true) {
-            return None;
-        }
         let (path, limit) = (self.short(&large.path()), self.settings.max_file >> 20);
         let text = format!("undo cannot restore `{path}`: it is larger than {limit} MB");
-        Some(notice(text, Some("`undo.max_file_mb` allows more")))
+        inner.warn_once(text, "`undo.max_file_mb` allows more".to_owned())
     }
 
-    /// The files of changes as people read them: the first of them, and how many there are.
+    /// The files of changes as users read them: the first of them, and how many there are.
     fn files(&self, changes: &[Change]) -> (Vec<ChangedFile>, u64) {
         let shown = shown(changes.iter());
-        let files = shown.iter().take(TOLD).map(|change| self.file(change));
+        let files = shown.iter().take(MAX_LISTED).map(|change| self.file(change));
         (files.collect(), shown.len() as u64)
     }
 
@@ -431,7 +426,7 @@ impl Keeper {
         ChangedFile { path: self.short(&change.path()), change: change.kind() }
     }
 
-    /// A path as people read it.
+    /// A path as users read it.
     fn short(&self, path: &Path) -> String {
         path.strip_prefix(&self.settings.root).unwrap_or(path).to_string_lossy().into_owned()
     }
@@ -442,7 +437,7 @@ impl Keeper {
         };
         let mut inner = self.inner();
         let inner = &mut *inner;
-        let _held = self.workspace.lock()?;
+        let _lock = self.workspace.lock()?;
         let mut changes = Vec::new();
         if let Some(base) = base {
             inner.known = Some(base);
@@ -455,26 +450,23 @@ impl Keeper {
             let after = self.settings.reader(blobs).look(&path)?;
             changes.push(Change::new(&path, before, after));
         }
-        let whats = self.told(inner, joined(changes), Certainty::Uncertain)?;
+        let events = self.record(inner, &Record::uncertain(merged(changes)))?;
         self.workspace.settle(&self.session)?;
         // The base is older than what others have saved since.
         (inner.known, inner.cursors) = (None, Vec::new());
-        Ok(whats)
+        Ok(events)
     }
 
     /// Says once that not everything can be undone.
-    fn complain_once(&self, inner: &mut Inner, why: &str) -> Option<EventKind> {
-        if std::mem::replace(&mut inner.has_complained, true) {
-            return None;
-        }
+    fn report_gap(&self, inner: &mut Inner, why: &str) -> Option<EventKind> {
         let limit = self.settings.max_total >> 20;
-        Some(notice(
+        inner.warn_once(
             format!("undo does not cover all changes of commands: {why}"),
-            Some(&format!("`undo.max_total_mb` (now {limit}) allows more")),
-        ))
+            format!("`undo.max_total_mb` (now {limit}) allows more"),
+        )
     }
 
-    fn complain(&self, error: &io::Error) -> Vec<EventKind> {
+    fn report_failure(&self, error: &io::Error) -> Vec<EventKind> {
         let mut inner = self.inner();
         // What was known may be wrong; what is on disk is looked at again.
         (inner.blobs, inner.known, inner.cursors) = (None, None, Vec::new());
@@ -484,44 +476,31 @@ impl Keeper {
         let directory = self.settings.directory.display();
         let text = format!("cannot save snapshots in {directory}: {error}");
         inner.failure = Some(text.clone());
-        if std::mem::replace(&mut inner.has_complained, true) {
-            return Vec::new();
-        }
         let text = format!("changes of files cannot be undone: {text}");
-        vec![notice(text, Some("`undo.enabled: false` switches undo off"))]
+        let hint = "`undo.enabled: false` switches undo off".to_owned();
+        inner.warn_once(text, hint).into_iter().collect()
     }
 }
 
-/// What a look at the workspace found.
-struct Looked {
+/// The result of a look at the workspace.
+struct ScanResult {
     changes: Vec<Change>,
     is_partial: bool,
 }
 
-/// Whether somebody else may have made a change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Certainty {
-    Certain,
-    Uncertain,
-}
-
-impl Snapshots for Keeper {
+impl Snapshots for SessionSnapshots {
     fn before(&self, calls: &[Effect], cancel: &CancellationToken) -> Vec<EventKind> {
         self.inner().open += 1;
-        self.try_before(calls, cancel).unwrap_or_else(|error| self.complain(&error))
+        self.try_before(calls, cancel).unwrap_or_else(|error| self.report_failure(&error))
     }
 
     fn after(&self) -> Vec<EventKind> {
-        self.try_after().unwrap_or_else(|error| self.complain(&error))
+        self.try_after().unwrap_or_else(|error| self.report_failure(&error))
     }
 
     fn recover(&self) -> Vec<EventKind> {
-        self.try_recover().unwrap_or_else(|error| self.complain(&error))
+        self.try_recover().unwrap_or_else(|error| self.report_failure(&error))
     }
-}
-
-fn notice(text: String, hint: Option<&str>) -> EventKind {
-    EventKind::Notice { level: Level::Warning, text, hint: hint.map(str::to_owned) }
 }
 
 /// A path with the directories on the way to it that are not there yet.
@@ -538,17 +517,17 @@ fn shown<'a>(changes: impl Iterator<Item = &'a Change> + Clone) -> Vec<&'a Chang
 }
 
 /// One change for each path, of several that follow each other.
-fn joined(changes: Vec<Change>) -> Vec<Change> {
-    let mut joined: BTreeMap<PathBuf, Change> = BTreeMap::new();
+fn merged(changes: Vec<Change>) -> Vec<Change> {
+    let mut merged: BTreeMap<PathBuf, Change> = BTreeMap::new();
     for change in changes {
-        match joined.entry(change.path()) {
+        match merged.entry(change.path()) {
             Entry::Occupied(mut known) => {
                 known.get_mut().after = change.after;
             }
             Entry::Vacant(place) => drop(place.insert(change)),
         }
     }
-    joined.into_values().filter(|change| change.before != change.after).collect()
+    merged.into_values().filter(|change| change.before != change.after).collect()
 }
 
 /// Changes the snapshots of every workspace.

@@ -1,4 +1,4 @@
-//! What sessions took: tokens and money by model, calls by tool and plugin, day by day. A fold over
+//! Usage of sessions: tokens and money by model, calls by tool and plugin, day by day. A fold over
 //! the logs, which are read anew each time.
 
 mod figures;
@@ -21,7 +21,7 @@ pub struct SessionFigures {
     pub id: SessionId,
     /// Its figures, by the day in UTC (`2026-03-01`).
     pub days: BTreeMap<String, Figures>,
-    /// What its last turn took.
+    /// The usage of its last turn.
     pub last_turn: Spent,
 }
 
@@ -93,10 +93,6 @@ impl Fold {
         let model = model.cloned().unwrap_or_else(|| "unknown".to_owned());
         self.day(event).models.entry(model).or_default().add(&spent);
     }
-
-    fn figures(self, id: SessionId) -> SessionFigures {
-        SessionFigures { id, days: self.days, last_turn: self.last_turn }
-    }
 }
 
 impl SessionFigures {
@@ -129,7 +125,7 @@ impl Store {
             fold.add(&event);
             Ok::<_, Error>(())
         })?;
-        Ok(fold.figures(id.clone()))
+        Ok(SessionFigures { id: id.clone(), days: fold.days, last_turn: fold.last_turn })
     }
 }
 

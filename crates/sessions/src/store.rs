@@ -38,12 +38,12 @@ pub struct Opened {
     /// Takes further events; none where a later version of the program wrote the log, which can
     /// then be read and forked, but not continued.
     pub log: Option<FileLog>,
-    /// What happened so far; in a long log the part of it that a conversation goes on from. The
+    /// The events so far; in a long log the part of it that a conversation goes on from. The
     /// last event is always there.
     pub events: Vec<Event>,
     /// Set where even that part is too long to be read whole.
     pub cut: Option<Cut>,
-    /// What of it was damaged, up to a thousand places.
+    /// Damaged places, up to a thousand.
     pub repairs: Vec<Repair>,
     /// How many damaged places there are in all.
     pub repair_count: u64,
@@ -61,7 +61,7 @@ impl Store {
         self.directory.join(format!("{id}.jsonl"))
     }
 
-    /// Whether there is such a session.
+    /// Returns true if there is such a session.
     pub fn exists(&self, id: &SessionId) -> bool {
         fs::symlink_metadata(self.path(id)).is_ok_and(|metadata| metadata.is_file())
     }

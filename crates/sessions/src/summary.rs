@@ -1,4 +1,4 @@
-//! What a list of sessions shows of each: a fold over its events.
+//! The summary of a session that a list shows: a fold over its events.
 
 use contract::event::{Event, EventKind};
 use contract::id::{CallId, SessionId, Timestamp};
@@ -26,7 +26,7 @@ pub struct Summary {
     pub message_count: u64,
     /// How many times the user asked for something.
     pub turns: u64,
-    /// What it cost in US dollars, where that is known.
+    /// Its cost in US dollars, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The beginning of what the user asked for first.
@@ -138,7 +138,7 @@ impl Summarizer {
     }
 }
 
-/// What the user typed, where the prompt consists of that alone.
+/// The text that the user typed, if the prompt has nothing else.
 pub(crate) fn typed(prompt: &str) -> Option<&str> {
     let inner = prompt.strip_prefix("<prompt>\n");
     match inner.and_then(|rest| rest.strip_suffix("\n</prompt>")) {

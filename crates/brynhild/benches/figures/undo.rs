@@ -10,7 +10,7 @@ use contract::id::SessionId;
 use contract::policy::{Access, Action};
 use contract::snapshots::{Effect, Snapshots};
 use files::changes::ChangeTracker;
-use sessions::snapshots::{Keeper, Settings};
+use sessions::snapshots::{SessionSnapshots, Settings};
 use tokio_util::sync::CancellationToken;
 
 use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
@@ -34,7 +34,7 @@ pub(crate) fn measure(report: &mut Report) {
         is_confined: true,
         linked_git: None,
     };
-    let keeper = Keeper::new(settings, SessionId::parse("bench").expect("a name"));
+    let keeper = SessionSnapshots::new(settings, SessionId::parse("bench").expect("a name"));
     let first = around(&keeper, &root, || {});
     // What has changed a moment ago is read again; that is over when this is.
     std::thread::sleep(Duration::from_millis(100));
@@ -75,7 +75,7 @@ fn workspace(root: &Path) -> Vec<PathBuf> {
 }
 
 /// The time that is added to a command.
-fn around(keeper: &Keeper, root: &Path, command: impl FnOnce()) -> Duration {
+fn around(keeper: &SessionSnapshots, root: &Path, command: impl FnOnce()) -> Duration {
     let action = Action::Run { command: "make".into(), cwd: root.to_owned() };
     let effect = Effect { actions: vec![action], access: Access::Workspace };
     let start = Instant::now();

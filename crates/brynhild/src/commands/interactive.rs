@@ -9,7 +9,7 @@ use agent::conversation::Conversation;
 use contract::event::{Event, Level};
 use contract::id::SessionId;
 use contract::message::Usage;
-use sessions::snapshots::Keeper;
+use sessions::snapshots::SessionSnapshots;
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
 use tui::message::Effect;
@@ -167,7 +167,7 @@ struct Opened {
     conversation: Conversation,
     watch: Arc<Reload>,
     backstage: Backstage,
-    snapshots: Option<Arc<Keeper>>,
+    snapshots: Option<Arc<SessionSnapshots>>,
     id: SessionId,
     keeping: Keeping,
     before: Vec<Event>,

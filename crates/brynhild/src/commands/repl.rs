@@ -14,7 +14,7 @@ use contract::policy::Mode;
 use contract::snapshots::Direction;
 use contract::text::visible;
 use serde_json::Value;
-use sessions::snapshots::{Keeper, Wanted};
+use sessions::snapshots::{SessionSnapshots, UndoRequest};
 
 use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
@@ -155,7 +155,7 @@ struct Session<'a> {
     conversation: Conversation,
     watch: Arc<Reload>,
     backstage: Backstage,
-    snapshots: Option<Arc<Keeper>>,
+    snapshots: Option<Arc<SessionSnapshots>>,
     view: Tee<'a>,
     id: String,
     keeping: Keeping,
@@ -414,8 +414,8 @@ impl Talk<'_> {
                 })?;
                 return Ok(Step::Leave(Next::Session(found.to_string())));
             }
-            Control::Restore { direction, turns, manner } => {
-                let wanted = Wanted { turns, manner, is_dry: false };
+            Control::Restore { direction, turns, on_conflict } => {
+                let wanted = UndoRequest { turns, on_conflict, is_dry: false };
                 let text = session.restore(self.world, direction, wanted).await?;
                 self.show(&text)?;
             }
@@ -483,7 +483,7 @@ impl Session<'_> {
     }
 
     /// What files held, where it is kept.
-    fn snapshots(&self) -> Result<&Arc<Keeper>, Problem> {
+    fn snapshots(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
         self.snapshots.as_ref().ok_or_else(|| {
             Problem::misuse("what files held is not kept in this conversation")
                 .hint("it is where sessions are kept and `undo.enabled` is true")
@@ -495,7 +495,7 @@ impl Session<'_> {
         &mut self,
         world: &World,
         direction: Direction,
-        wanted: Wanted,
+        wanted: UndoRequest,
     ) -> Result<String, Problem> {
         let keeper = Arc::clone(self.snapshots()?);
         let (store, id) = (world.store()?, SessionId::parse(&self.id)?);

@@ -8,7 +8,7 @@ use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::snapshots::Direction;
 use contract::text::visible;
-use sessions::snapshots::{Keeper, Manner, Wanted};
+use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
 use sessions::store::Store;
 
 use crate::exit::{Exit, Outcome, Problem};
@@ -17,16 +17,16 @@ use crate::undo::{self, Detail};
 use crate::world::World;
 
 /// What the flags ask for.
-pub(super) fn wanted(turns: u32, force: bool, is_dry: bool) -> Wanted {
-    let manner = if force { Manner::Forced } else { Manner::Careful };
-    Wanted { turns: usize::try_from(turns).unwrap_or(usize::MAX), manner, is_dry }
+pub(super) fn wanted(turns: u32, force: bool, is_dry: bool) -> UndoRequest {
+    let on_conflict = if force { OnConflict::Overwrite } else { OnConflict::Keep };
+    UndoRequest { turns: usize::try_from(turns).unwrap_or(usize::MAX), on_conflict, is_dry }
 }
 
 /// The session that is meant, with the snapshots of it.
 struct Meant {
     store: Store,
     id: SessionId,
-    keeper: Keeper,
+    keeper: SessionSnapshots,
 }
 
 impl Meant {
@@ -56,7 +56,7 @@ pub(super) fn restore(
     world: &World,
     id: Option<&str>,
     direction: Direction,
-    wanted: Wanted,
+    wanted: UndoRequest,
 ) -> Outcome {
     let Meant { store, id, keeper } = Meant::new(world, id)?;
     let opened = store.open(&id).map_err(|error| Problem::misuse(error.to_string()))?;

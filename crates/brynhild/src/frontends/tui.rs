@@ -21,7 +21,7 @@ use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::sandbox::Network;
-use sessions::snapshots::{Keeper, Wanted};
+use sessions::snapshots::{SessionSnapshots, UndoRequest};
 
 use super::View;
 use super::tee::Tee;
@@ -46,7 +46,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) mind: &'a Arc<Mind>,
     pub(crate) watch: Arc<Reload>,
     pub(crate) backstage: Backstage,
-    pub(crate) snapshots: Option<Arc<Keeper>>,
+    pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
     pub(crate) id: SessionId,
     pub(crate) keeping: Keeping,
     pub(crate) tee: RefCell<Tee<'a>>,
@@ -316,8 +316,8 @@ impl Desk<'_> {
                 return Err(Problem::misuse("files are not taken back while the model is at work")
                     .hint("stop it, or wait for the end of the turn"));
             }
-            Control::Restore { direction, turns, manner } => {
-                let wanted = Wanted { turns, manner, is_dry: false };
+            Control::Restore { direction, turns, on_conflict } => {
+                let wanted = UndoRequest { turns, on_conflict, is_dry: false };
                 let store = self.world.store()?;
                 let history = || Ok(store.history(&self.id)?);
                 let mut events = Vec::new();
@@ -343,7 +343,7 @@ impl Desk<'_> {
         })
     }
 
-    fn keeper(&self) -> Result<&Arc<Keeper>, Problem> {
+    fn keeper(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
         self.snapshots.as_ref().ok_or_else(|| {
             Problem::misuse("what files held is not kept in this conversation")
                 .hint("it is where sessions are kept and `undo.enabled` is true")

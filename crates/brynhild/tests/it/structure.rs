@@ -7,8 +7,12 @@ const LONGEST_FILE: usize = 600;
 const CONTRACT_BUDGET: usize = 2600;
 
 /// The largest number of production lines in some directories of `crates/`.
-const BUDGETS: [(&str, usize); 3] =
-    [("policy/src", 6_000), ("sandbox/src", 8_000), ("brynhild/src/trust", 1_500)];
+const BUDGETS: [(&str, usize); 4] = [
+    ("policy/src", 6_000),
+    ("sandbox/src", 8_000),
+    ("sessions/src", 7_100),
+    ("brynhild/src/trust", 1_500),
+];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")

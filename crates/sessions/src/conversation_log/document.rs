@@ -110,7 +110,7 @@ fn succeeded(line: &Value) -> bool {
     line.get("success").and_then(Value::as_bool) == Some(true)
 }
 
-/// Whether a line is about a conversation within the session.
+/// Returns true if a line is about a conversation within the session.
 fn is_within(line: &Value) -> bool {
     line.get("parent_tool_id").is_some()
 }

@@ -15,12 +15,12 @@ use super::{Error, Settings};
 use crate::error::cannot;
 use crate::reader::{Line, Lines};
 
-/// What a log file holds.
+/// The kind of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A conversation.
     Conversation,
-    /// What went over the wire.
+    /// Requests and responses of providers.
     Raw,
 }
 

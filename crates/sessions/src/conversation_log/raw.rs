@@ -1,4 +1,4 @@
-//! What went over the wire, in a file beside the conversation log: one JSON object a line with
+//! Requests and responses of providers, in a file beside the conversation log: one JSON object a line with
 //! `timestamp`, `direction`, `provider`, `model`, `endpoint` and `payload`.
 
 use std::fs::File;

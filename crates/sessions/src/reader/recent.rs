@@ -30,7 +30,7 @@ struct Place {
     kind: Kind,
 }
 
-/// What a record means to whoever goes on from it.
+/// The meaning of a record to whoever goes on from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The session's beginning.
@@ -43,7 +43,7 @@ enum Kind {
     Reply { is_empty: bool },
     /// The end of a call.
     Result { is_lasting: bool },
-    /// What came before is gone from the model's view, but for the last so many messages.
+    /// Earlier messages are gone from the model's view, except the last so many.
     Compacted { kept: u64, is_cleared: bool },
     /// Nothing that outlives its neighbors.
     Other,
@@ -55,7 +55,7 @@ impl Kind {
         u64::from(matches!(self, Self::Message | Self::Reply { is_empty: false }))
     }
 
-    /// Whether a history can begin with it.
+    /// Returns true if a history can begin with it.
     fn can_be_first(self) -> bool {
         self.messages() == 1 || matches!(self, Self::Compacted { .. })
     }
@@ -79,7 +79,7 @@ pub struct Cut {
     pub at: usize,
 }
 
-/// What is known of a log so far.
+/// The records of a log that matter so far.
 #[derive(Default)]
 struct Skimmed {
     /// The part without gaps.
@@ -222,7 +222,7 @@ impl Skimmed {
     }
 }
 
-/// What a record is, from its first bytes where they tell.
+/// The kind of a record, by its first bytes if they tell.
 fn look(json: &[u8]) -> Result<(Seq, Kind), Cause> {
     if let Some(glance) = record::glance(json)
         && let Some(kind) = glance.kind.map_or(Some(Kind::Other), |name| kind_of(name, json))

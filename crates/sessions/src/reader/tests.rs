@@ -22,7 +22,7 @@ fn causes(contents: &Contents) -> Vec<(u64, Cause)> {
     contents.repairs.iter().map(pair).collect()
 }
 
-/// Whether `part` is `whole` with some events left out.
+/// Returns true if `part` is `whole` with some events left out.
 fn is_within(part: &[Event], whole: &[Event]) -> bool {
     let mut rest = whole.iter();
     part.iter().all(|event| rest.any(|other| other == event))

@@ -35,7 +35,7 @@ fn words_are_found_wherever_they_stand_and_in_any_case() {
 fn a_hit_shows_the_match_in_its_surroundings() {
     let (_directory, store) = store_with_sample();
     let hit = store.search("PANICKED", 1).unwrap().remove(0);
-    assert_eq!(&hit.snippet[hit.matched.clone()], "panicked");
+    assert!(hit.snippet.contains("parser panicked at"), "{}", hit.snippet);
     assert_eq!(hit.tool.as_deref(), Some("Bash"));
     assert_eq!(hit.title.as_deref(), Some("Mending the parser"));
     assert!(!hit.snippet.contains('\n'));
@@ -69,11 +69,10 @@ fn damaged_lines_and_repeated_events_give_no_hits() {
 #[test]
 fn a_snippet_is_cut_between_characters() {
     let text = format!("{}needle{}", "漢".repeat(100), "é".repeat(100));
-    let (snippet, matched) = cut(&text, &(300..306));
-    assert_eq!(&snippet[matched], "needle");
+    let snippet = cut(&text, &(300..306));
+    assert!(snippet.contains("漢needleé"), "{snippet}");
     assert!(snippet.starts_with('…') && snippet.ends_with('…'));
-    let (snippet, matched) = cut("a \n\t b", &(0..1));
-    assert_eq!((snippet.as_str(), matched), ("a b", 0..1));
+    assert_eq!(cut("a \n\t b", &(0..1)), "a b");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use files::git::GitDirectories;
 
 use super::git_objects;
-use super::state::Why;
+use super::state::SkipReason;
 
 /// Files in the git directory of a working tree, and directories with everything in them.
 const OWN: [&str; 13] = [
@@ -28,8 +28,8 @@ const OWN: [&str; 13] = [
 /// Those in the common git directory.
 const COMMON: [&str; 3] = ["packed-refs", "logs/refs/stash", "refs"];
 /// Names in it that are not covered, but whose removal is reported.
-pub(super) const REPORTED: [(&str, Why); 2] =
-    [("objects", Why::GitObjects), ("config", Why::GitConfig)];
+pub(super) const REPORTED: [(&str, SkipReason); 2] =
+    [("objects", SkipReason::GitObjects), ("config", SkipReason::GitConfig)];
 /// The name of git's directory in a workspace.
 pub(super) const GIT: &str = ".git";
 

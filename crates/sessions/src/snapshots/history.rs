@@ -12,7 +12,7 @@ use crate::summary::typed;
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub(super) turns: Vec<Turn>,
-    /// What was undone and can be made again, the last last.
+    /// Turns that were undone and can be made again, the last last.
     pub(super) undone: Vec<Undone>,
     /// The turn that goes on, as long as it has changed nothing.
     begun: Option<Turn>,
@@ -29,15 +29,15 @@ pub struct Turn {
     pub at: Timestamp,
     /// The beginning of what the user asked for.
     pub prompt: String,
-    /// Whether its changes stand.
-    pub standing: Standing,
+    /// Says if its changes stand.
+    pub state: TurnState,
     pub(super) records: Vec<String>,
 }
 
-/// Whether the changes of a turn stand.
+/// Says if the changes of a turn stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum TurnState {
     /// They do.
     Done,
     /// Some of them were undone.
@@ -86,7 +86,7 @@ impl History {
         }
         if let Some(turn) = self.turns.last_mut() {
             turn.records.push(record.to_owned());
-            turn.standing = Standing::Done;
+            turn.state = TurnState::Done;
         }
         self.undone.clear();
     }
@@ -103,19 +103,19 @@ impl History {
             number: self.count,
             at,
             prompt: head(line.unwrap_or_default().trim(), 80).to_owned(),
-            standing: Standing::Done,
+            state: TurnState::Done,
             records: Vec::new(),
         }
     }
 
     fn restored(&mut self, direction: Direction, turns: &[u64], record: &str, is_partial: bool) {
-        let standing = match direction {
-            Direction::Undo if is_partial => Standing::Partly,
-            Direction::Undo => Standing::Undone,
-            Direction::Redo => Standing::Done,
+        let state = match direction {
+            Direction::Undo if is_partial => TurnState::Partly,
+            Direction::Undo => TurnState::Undone,
+            Direction::Redo => TurnState::Done,
         };
         for turn in self.turns.iter_mut().filter(|turn| turns.contains(&turn.number)) {
-            turn.standing = standing;
+            turn.state = state;
         }
         match direction {
             Direction::Undo => {
@@ -128,10 +128,10 @@ impl History {
     /// The last `count` turns whose changes stand, oldest first; with `is_forced` also those that
     /// were undone in part.
     pub(super) fn last(&self, count: usize, is_forced: bool) -> Vec<&Turn> {
-        let stands = |turn: &&Turn| match turn.standing {
-            Standing::Done => true,
-            Standing::Partly => is_forced,
-            Standing::Undone => false,
+        let stands = |turn: &&Turn| match turn.state {
+            TurnState::Done => true,
+            TurnState::Partly => is_forced,
+            TurnState::Undone => false,
         };
         let mut turns: Vec<&Turn> = self.turns.iter().rev().filter(stands).take(count).collect();
         turns.reverse();

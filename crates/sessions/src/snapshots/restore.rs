@@ -9,7 +9,7 @@ use files::exact_path::ExactPath;
 use files::git::GitDirectories;
 
 use super::git_state;
-use super::state::{Change, Record, State, Why};
+use super::state::{Change, Record, SkipReason, State};
 use super::state_reader::StateReader;
 use super::{Settings, git_objects};
 
@@ -20,8 +20,8 @@ const SIGHT: u32 = 0o500;
 /// Refs without commits that are named.
 const MAX_REFS: usize = 5;
 
-/// What of `records` took such rights from directories.
-pub(super) fn closings(records: &[Record]) -> Vec<Record> {
+/// The changes in `records` that took such rights from directories.
+pub(super) fn closed_directories(records: &[Record]) -> Vec<Record> {
     let closes = |change: &&Change| match (&change.before, &change.after) {
         (State::Directory { mode: before }, State::Directory { mode: after }) => {
             before & !after & OWN != 0
@@ -35,28 +35,18 @@ pub(super) fn closings(records: &[Record]) -> Vec<Record> {
     records.iter().map(closing).collect()
 }
 
-/// The directories that were left in a state in which a look could not see what is in them, by `records`.
-pub(super) fn unseen(records: &[Record]) -> Vec<&Change> {
-    let mut latest: BTreeMap<PathBuf, &Change> = BTreeMap::new();
-    for change in records.iter().flat_map(|record| &record.changes) {
-        latest.insert(change.path(), change);
-    }
-    let is_unseen = |change: &&Change| change.before.is_directory() && change.after.hides_names();
-    latest.into_values().filter(is_unseen).collect()
-}
-
-/// What is to be done, and what is left as it is.
+/// The steps of an undo or redo, and the paths that are left as they are.
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) kept: Vec<(PathBuf, String)>,
-    /// Whether some of what is kept would be overwritten by force.
+    /// Some of these would be overwritten by force.
     pub(super) can_force: bool,
     /// Paths that are already as they should be, as a record tells them.
     already: Vec<Change>,
-    /// What cannot be brought back: why, and how large it was.
-    lost: Vec<(Why, u64)>,
-    /// What stands in the way and would not come back, either.
+    /// The reasons and sizes of files that cannot be restored.
+    lost: Vec<(SkipReason, u64)>,
+    /// States that are in the way and could not be restored, either.
     forcible: Vec<State>,
 }
 
@@ -75,13 +65,13 @@ impl Step {
     }
 }
 
-/// Whether changes that somebody made since may be lost.
+/// Says what to do with changes that somebody made since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// They are kept.
-    Careful,
+pub enum OnConflict {
+    /// They stay.
+    Keep,
     /// They are overwritten.
-    Forced,
+    Overwrite,
 }
 
 /// One change of a path, with whether somebody else may have made it.
@@ -91,12 +81,12 @@ struct Link<'a> {
 }
 
 impl Plan {
-    /// What takes `records` back, which are in the order in which they were made.
+    /// Plans to undo `records`, which are in the order in which they were made.
     pub(super) fn new(
         reader: &mut StateReader<'_>,
         settings: &Settings,
         records: &[Record],
-        manner: Manner,
+        on_conflict: OnConflict,
     ) -> io::Result<Self> {
         let mut chains: BTreeMap<PathBuf, Vec<Link<'_>>> = BTreeMap::new();
         for record in records {
@@ -107,7 +97,7 @@ impl Plan {
         }
         let mut plan = Self::default();
         for (path, mut chain) in chains {
-            if let Some(why) = refusal(&path, settings, manner) {
+            if let Some(why) = refusal(&path, settings, on_conflict) {
                 plan.keep(path, why);
                 continue;
             }
@@ -125,7 +115,7 @@ impl Plan {
                 latest.after = now.clone();
             }
             chain.push(Link { change: &latest, is_uncertain });
-            plan.add(reader, path, now, (&chain, manner))?;
+            plan.add(reader, path, now, (&chain, on_conflict))?;
         }
         plan.spare_what_was_moved();
         Ok(plan)
@@ -134,7 +124,7 @@ impl Plan {
     /// Leaves what cannot be brought back where it was moved to.
     fn spare_what_was_moved(&mut self) {
         let is_lost = |now: &State| match now {
-            State::Unkept { why, size, .. } => self.lost.contains(&(*why, *size)),
+            State::Unsaved { why, size, .. } => self.lost.contains(&(*why, *size)),
             State::Absent | State::File { .. } | State::Link { .. } | State::Directory { .. } => {
                 false
             }
@@ -158,16 +148,16 @@ impl Plan {
         reader: &mut StateReader<'_>,
         path: PathBuf,
         now: State,
-        (chain, manner): (&[Link<'_>], Manner),
+        (chain, on_conflict): (&[Link<'_>], OnConflict),
     ) -> io::Result<()> {
         let Some(latest) = chain.last() else { return Ok(()) };
-        let (target, doubt) = match manner {
-            Manner::Forced => (chain[0].change.before.clone(), None),
-            Manner::Careful => walk_back(&now, chain),
+        let (target, doubt) = match on_conflict {
+            OnConflict::Overwrite => (chain[0].change.before.clone(), None),
+            OnConflict::Keep => walk_back(&now, chain),
         };
         if let Some(why) = doubt {
             self.keep(path.clone(), why);
-            self.can_force |= chain[0].change.before.unkept().is_none();
+            self.can_force |= chain[0].change.before.unsaved().is_none();
         }
         if target == now {
             if doubt.is_none() {
@@ -176,12 +166,12 @@ impl Plan {
             }
             return Ok(());
         }
-        if let State::Unkept { why, size, .. } = target {
+        if let State::Unsaved { why, size, .. } = target {
             self.keep(path, why.to_string());
             self.lost.push((why, size));
             return Ok(());
         }
-        if let (Some(why), Manner::Careful) = (now.unkept(), manner) {
+        if let (Some(why), OnConflict::Keep) = (now.unsaved(), on_conflict) {
             // It is not saved, so `redo` could not restore it.
             let done = if target == State::Absent { "deleted" } else { "replaced" };
             self.keep(path, format!("{why}, so it was not {done}"));
@@ -322,7 +312,7 @@ impl Step {
     fn put(&self) -> io::Result<()> {
         let path = || ExactPath::open(&self.path);
         match &self.change.after {
-            State::Absent | State::Unkept { .. } => Ok(()),
+            State::Absent | State::Unsaved { .. } => Ok(()),
             State::Directory { mode } => path()?.make_directory(mode | OWN),
             State::Link { target } => path()?.write_symlink(&target.path()),
             State::File { mode, .. } => {
@@ -333,15 +323,15 @@ impl Step {
 }
 
 impl State {
-    /// Whether it is a directory that nobody but root can look into.
-    fn hides_names(&self) -> bool {
+    /// Returns true for a directory that nobody but root can look into.
+    pub(super) fn hides_names(&self) -> bool {
         let is_root = rustix::process::geteuid().is_root();
         matches!(self, Self::Directory { mode } if mode & SIGHT != SIGHT) && !is_root
     }
 }
 
-/// Why a path is not even looked at.
-fn refusal(path: &Path, settings: &Settings, manner: Manner) -> Option<&'static str> {
+/// SkipReason a path is not even looked at.
+fn refusal(path: &Path, settings: &Settings, on_conflict: OnConflict) -> Option<&'static str> {
     let Some(git) = git_state::repository_of(path, settings.linked_git.as_ref()) else {
         // Tools may not write it either.
         let below = path.strip_prefix(&settings.root).unwrap_or(path);
@@ -350,6 +340,7 @@ fn refusal(path: &Path, settings: &Settings, manner: Manner) -> Option<&'static 
     if git.own.join("index.lock").exists() {
         return Some("a git command is running (`.git/index.lock`)");
     }
-    let is_elsewhere = manner == Manner::Careful && git_state::is_checked_out_elsewhere(&git, path);
+    let is_elsewhere =
+        on_conflict == OnConflict::Keep && git_state::is_checked_out_elsewhere(&git, path);
     is_elsewhere.then_some("another worktree has this branch checked out")
 }

@@ -21,14 +21,14 @@ use rustix::fs::{Dir, Stat};
 use tokio_util::sync::CancellationToken;
 
 use super::git_state::{self, GIT};
-use super::state::{Change, State, Why};
+use super::state::{Change, SkipReason, State};
 use super::state_reader::{StateReader, is_absence, is_directory, is_limit, mode};
 use super::tree_cache::{CachedPath, TreeCache};
 
 /// Files and directories that are covered, at most.
-pub(super) const MOST_ENTRIES: usize = 200_000;
+pub(super) const MAX_ENTRIES: usize = 200_000;
 /// Directories within directories.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// One look at a workspace.
 pub(super) struct Scan<'a> {
@@ -59,7 +59,7 @@ enum New {
 
 /// A directory on the way.
 #[derive(Clone, Copy)]
-struct Here<'a> {
+struct OpenDirectory<'a> {
     descriptor: &'a OwnedFd,
     new: New,
     depth: usize,
@@ -86,7 +86,7 @@ impl<'a> Scan<'a> {
     /// false if there is no such directory.
     pub(super) fn whole(&mut self, root: &Path) -> io::Result<bool> {
         let Some((descriptor, new)) = self.open_root(root)? else { return Ok(false) };
-        let here = Here { descriptor: &descriptor, new, depth: 0, has_protected: true };
+        let here = OpenDirectory { descriptor: &descriptor, new, depth: 0, has_protected: true };
         self.directory(here, &mut root.to_owned())?;
         self.git(&GitDirectories::single(&root.join(GIT)), new)?;
         self.remove_unseen(root);
@@ -142,7 +142,12 @@ impl<'a> Scan<'a> {
         // A parent that is gone or a symlink by now is reported itself.
         let Ok(descriptor) = open_directory(parent) else { return Ok(false) };
         let depth = path.components().count();
-        let here = Here { descriptor: &descriptor, new: New::Created, depth, has_protected: true };
+        let here = OpenDirectory {
+            descriptor: &descriptor,
+            new: New::Created,
+            depth,
+            has_protected: true,
+        };
         let stat = stat_in(&descriptor, name)?;
         if let Some(stat) = stat {
             self.entry(here, &mut path.to_owned(), (name, &stat))?;
@@ -170,8 +175,12 @@ impl<'a> Scan<'a> {
         for mut path in git_state::paths(git) {
             match reach(&path)? {
                 Some((exact, stat)) => {
-                    let here =
-                        Here { descriptor: exact.directory(), new, depth: 0, has_protected: false };
+                    let here = OpenDirectory {
+                        descriptor: exact.directory(),
+                        new,
+                        depth: 0,
+                        has_protected: false,
+                    };
                     self.entry(here, &mut path, (exact.name(), &stat))?;
                 }
                 None => self.remove(&path),
@@ -179,7 +188,7 @@ impl<'a> Scan<'a> {
             self.remove_unseen(&path);
         }
         for (name, why) in git_state::REPORTED {
-            let state = State::Unkept { why, size: 0, mark: 0 };
+            let state = State::Unsaved { why, size: 0, mark: 0 };
             self.note(&git.common.join(name), |_| Some(state.clone()))?;
         }
         let directory = |stat: &Stat| State::Directory { mode: mode(stat) };
@@ -196,7 +205,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Looks at the names in a directory.
-    fn directory(&mut self, here: Here<'_>, path: &mut PathBuf) -> io::Result<()> {
+    fn directory(&mut self, here: OpenDirectory<'_>, path: &mut PathBuf) -> io::Result<()> {
         if self.cancel.is_cancelled() {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -221,7 +230,7 @@ impl<'a> Scan<'a> {
     /// Looks at one name of a directory, with everything below it.
     fn entry(
         &mut self,
-        here: Here<'_>,
+        here: OpenDirectory<'_>,
         path: &mut PathBuf,
         (name, stat): (&OsStr, &Stat),
     ) -> io::Result<()> {
@@ -230,11 +239,11 @@ impl<'a> Scan<'a> {
         }
         let earlier = self.known.get(path).map(|known| known.state.clone());
         let is_known = earlier.as_ref().is_some_and(State::is_directory);
-        if !is_known && (stat.st_dev != self.device || here.depth >= DEEPEST) {
+        if !is_known && (stat.st_dev != self.device || here.depth >= MAX_DEPTH) {
             return Ok(());
         }
         if !is_known && here.has_protected && skip::is_regenerable(path) {
-            let state = State::Unkept { why: Why::Regenerable, size: 0, mark: 0 };
+            let state = State::Unsaved { why: SkipReason::Regenerable, size: 0, mark: 0 };
             // Creating one is not worth a report, removing it is.
             return self.set(path, (stat, state), New::Silent);
         }
@@ -249,18 +258,21 @@ impl<'a> Scan<'a> {
             self.unread.push(path.clone());
             return Ok(());
         };
-        let new = match earlier.and_then(|state| state.unkept()) {
+        let new = match earlier.and_then(|state| state.unsaved()) {
             // What was in a directory that could not be read may have been there before.
-            Some(Why::Closed) => New::Silent,
+            Some(SkipReason::Closed) => New::Silent,
             _ => here.new,
         };
-        self.directory(Here { descriptor: &descriptor, new, depth: here.depth + 1, ..here }, path)
+        self.directory(
+            OpenDirectory { descriptor: &descriptor, new, depth: here.depth + 1, ..here },
+            path,
+        )
     }
 
     /// Looks at one name that is no directory, or one that cannot be read.
     fn file(
         &mut self,
-        here: Here<'_>,
+        here: OpenDirectory<'_>,
         path: &Path,
         (name, stat): (&OsStr, &Stat),
     ) -> io::Result<()> {
@@ -270,7 +282,7 @@ impl<'a> Scan<'a> {
             return Ok(());
         }
         let state = self.reader.state(here.descriptor, name, stat)?;
-        self.is_partial |= state.unkept() == Some(Why::NoRoom);
+        self.is_partial |= state.unsaved() == Some(SkipReason::NoRoom);
         if state == State::Absent {
             return Ok(());
         }
@@ -283,7 +295,10 @@ impl<'a> Scan<'a> {
         let earlier = self.known.get(path).map(|known| known.state.clone());
         match earlier {
             Some(earlier) if earlier == state => {}
-            Some(earlier) if self.is_refreshed_index(path, &earlier, &state)? => {}
+            // Git has only refreshed the file times in its index.
+            Some(earlier)
+                if git_state::is_index(path, self.linked)
+                    && self.reader.is_same_index(&earlier, &state)? => {}
             Some(earlier) => self.changes.push(Change::new(path, earlier, state.clone())),
             None if new == New::Created => {
                 self.changes.push(Change::new(path, State::Absent, state.clone()));
@@ -291,15 +306,10 @@ impl<'a> Scan<'a> {
             None => {}
         }
         self.known.insert(path, CachedPath { stamp, is_recent, state, scan: self.number });
-        if self.known.len() > MOST_ENTRIES {
+        if self.known.len() > MAX_ENTRIES {
             self.is_partial = true;
         }
         Ok(())
-    }
-
-    /// Returns true if git has only refreshed the file times in its index.
-    fn is_refreshed_index(&mut self, path: &Path, one: &State, other: &State) -> io::Result<bool> {
-        Ok(git_state::is_index(path, self.linked) && self.reader.is_same_index(one, other)?)
     }
 
     fn remove(&mut self, path: &Path) {
@@ -332,7 +342,7 @@ pub(super) struct Size {
 impl Size {
     /// Returns true if so much can be covered with `max_total` bytes.
     pub(super) fn fits(self, max_total: u64) -> bool {
-        self.entries <= MOST_ENTRIES && self.bytes <= budget(max_total)
+        self.entries <= MAX_ENTRIES && self.bytes <= budget(max_total)
     }
 }
 
@@ -341,9 +351,8 @@ pub(super) fn budget(max_total: u64) -> u64 {
     max_total / 4 * 3
 }
 
-/// Measures a workspace without reading files. Stops once it does not fit.
-pub(super) fn measure(root: &Path, max_file: u64, max_total: u64) -> Size {
-    let mut size = Size::default();
+/// Adds the size of a root without reading files. Stops once it does not fit.
+pub(super) fn measure(root: &Path, max_file: u64, max_total: u64, size: &mut Size) {
     let mut left = vec![root.to_owned()];
     while let Some(directory) = left.pop() {
         let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
@@ -356,11 +365,10 @@ pub(super) fn measure(root: &Path, max_file: u64, max_total: u64) -> Size {
                 size.bytes += metadata.len();
             }
             if !size.fits(max_total) {
-                return size;
+                return;
             }
         }
     }
-    size
 }
 
 /// Returns true if a name is never covered: no tool and no confined process writes it, or it is a

@@ -1,4 +1,4 @@
-//! What stands at a path at one moment, and the record of what a call made of it.
+//! The state of a path at one moment, and the record of its changes.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// What stands at a path.
+/// The state of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum State {
@@ -57,14 +57,14 @@ pub(super) enum State {
     /// A directory; what is in it has states of its own.
     Directory { mode: u32 },
     /// Something that is not kept. `mark` tells whether it is still the same.
-    Unkept { why: Why, size: u64, mark: u64 },
+    Unsaved { why: SkipReason, size: u64, mark: u64 },
 }
 
 impl State {
-    /// Whether it can be brought back.
-    pub(super) fn unkept(&self) -> Option<Why> {
+    /// The reason why it cannot be restored, if there is one.
+    pub(super) fn unsaved(&self) -> Option<SkipReason> {
         match self {
-            Self::Unkept { why, .. } => Some(*why),
+            Self::Unsaved { why, .. } => Some(*why),
             Self::Absent | Self::File { .. } | Self::Link { .. } | Self::Directory { .. } => None,
         }
     }
@@ -73,20 +73,22 @@ impl State {
     pub(super) fn hash(&self) -> Option<Hash> {
         match self {
             Self::File { hash, .. } => Some(*hash),
-            Self::Absent | Self::Link { .. } | Self::Directory { .. } | Self::Unkept { .. } => None,
+            Self::Absent | Self::Link { .. } | Self::Directory { .. } | Self::Unsaved { .. } => {
+                None
+            }
         }
     }
 
-    /// Whether it is a directory.
+    /// Returns true for a directory.
     pub(super) fn is_directory(&self) -> bool {
         matches!(self, Self::Directory { .. })
     }
 }
 
-/// Why something is not kept.
+/// SkipReason something is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Why {
+pub(super) enum SkipReason {
     /// The file is larger than the limit for one.
     TooLarge,
     /// All files together are larger than the limit.
@@ -105,7 +107,7 @@ pub(super) enum Why {
     GitConfig,
 }
 
-impl Why {
+impl SkipReason {
     /// All reasons, by their numbers in the tree cache.
     pub(super) const ALL: [Self; 8] = [
         Self::TooLarge,
@@ -119,7 +121,7 @@ impl Why {
     ];
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::TooLarge => "it was too large to save",
@@ -164,19 +166,19 @@ impl Name {
     }
 }
 
-/// What became of one path.
+/// The change of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Change {
     /// The path, absolute.
     path: Name,
-    /// What stood there.
+    /// The state before.
     pub(super) before: State,
-    /// What stands there since.
+    /// The state afterwards.
     pub(super) after: State,
 }
 
 impl Change {
-    /// What became of `path`.
+    /// A change of `path`.
     pub(super) fn new(path: &Path, before: State, after: State) -> Self {
         Self { path: Name::of(path.as_os_str()), before, after }
     }
@@ -186,7 +188,7 @@ impl Change {
         self.path.path()
     }
 
-    /// What happened, in a word.
+    /// The kind of change.
     pub(super) fn kind(&self) -> Kind {
         match (&self.before, &self.after) {
             (State::Absent, _) => Kind::Created,
@@ -195,7 +197,7 @@ impl Change {
         }
     }
 
-    /// Whether it is about a directory alone, which people rarely want to read of.
+    /// Returns true if it is about a directory alone, which users rarely want to read of.
     pub(super) fn is_about_directory(&self) -> bool {
         let is_directory = |state: &State| matches!(state, State::Directory { .. } | State::Absent);
         is_directory(&self.before) && is_directory(&self.after)
@@ -207,9 +209,21 @@ impl Change {
 pub(super) struct Record {
     /// When they were found.
     pub(super) at: Timestamp,
-    /// Whether somebody else may have made some of them: the program was not there to see.
+    /// Somebody else may have made some of them: the program was not there to see.
     #[serde(default)]
     pub(super) is_uncertain: bool,
     /// The changes, one for each path.
     pub(super) changes: Vec<Change>,
+}
+
+impl Record {
+    /// Changes that were certainly made by the calls of the session.
+    pub(super) fn certain(changes: Vec<Change>) -> Self {
+        Self { at: Timestamp::now(), is_uncertain: false, changes }
+    }
+
+    /// Changes that somebody else may have made.
+    pub(super) fn uncertain(changes: Vec<Change>) -> Self {
+        Self { is_uncertain: true, ..Self::certain(changes) }
+    }
 }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::blob_store::BlobStore;
 use super::git_state;
-use super::state::{Hash, Name, State, Why};
+use super::state::{Hash, Name, SkipReason, State};
 
 const PERMISSIONS: u32 = 0o7777;
 
@@ -66,9 +66,9 @@ impl StateReader<'_> {
         stat: &Stat,
     ) -> io::Result<State> {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        let unkept = |why| State::Unkept { why, size, mark: stamp(stat) };
+        let unsaved = |why| State::Unsaved { why, size, mark: stamp(stat) };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory if !may_list(&directory, name)? => Ok(unkept(Why::Closed)),
+            FileType::Directory if !may_list(&directory, name)? => Ok(unsaved(SkipReason::Closed)),
             FileType::Directory => Ok(State::Directory { mode: mode(stat) }),
             FileType::Symlink => match readlinkat(directory, name, Vec::new()) {
                 Ok(target) => {
@@ -76,23 +76,23 @@ impl StateReader<'_> {
                     Ok(State::Link { target: Name::of(&target) })
                 }
                 Err(Errno::NOENT) => Ok(State::Absent),
-                Err(_) => Ok(unkept(Why::Unreadable)),
+                Err(_) => Ok(unsaved(SkipReason::Unreadable)),
             },
-            FileType::RegularFile if size > self.max_file => Ok(unkept(Why::TooLarge)),
+            FileType::RegularFile if size > self.max_file => Ok(unsaved(SkipReason::TooLarge)),
             FileType::RegularFile => match bounded::read_in(directory, name, self.max_file) {
-                Ok(None) => Ok(unkept(Why::TooLarge)),
+                Ok(None) => Ok(unsaved(SkipReason::TooLarge)),
                 Ok(Some(bytes)) => {
                     let (hash, size) = (Hash::of(&bytes), bytes.len() as u64);
                     if !self.blobs.holds(hash) && !self.blobs.has_room(size) {
-                        return Ok(unkept(Why::NoRoom));
+                        return Ok(unsaved(SkipReason::NoRoom));
                     }
                     self.blobs.put(hash, &bytes)?;
                     Ok(State::File { hash, size, mode: mode(stat) })
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::Absent),
-                Err(_) => Ok(unkept(Why::Unreadable)),
+                Err(_) => Ok(unsaved(SkipReason::Unreadable)),
             },
-            _ => Ok(unkept(Why::Special)),
+            _ => Ok(unsaved(SkipReason::Special)),
         }
     }
 

@@ -8,10 +8,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use contract::policy::Access;
 use contract::snapshots::Direction;
 
-use super::Report;
+use super::UndoReport;
 use rig::Rig;
 
-/// What a command did is taken back, whatever it was.
+/// Whatever a command did is undone.
 #[test]
 fn everything_that_a_command_did_to_files_is_taken_back() {
     let rig = Rig::new();
@@ -390,8 +390,9 @@ fn what_the_person_did_in_a_directory_that_a_turn_closed_stays() {
         let report = rig.undo(1);
         assert_eq!(rig.read("closed/other"), "hours of work", "{report:?}");
         assert_eq!(rig.read("closed/x"), "3", "{report:?}");
-        let told =
-            |report: &Report| report.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+        let told = |report: &UndoReport| {
+            report.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(told(&promised), told(&report));
         assert!(report.kept.iter().any(|kept| kept.path == "closed/x"), "{report:?}");
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Hash, Name, State, Why};
+use super::state::{Hash, Name, SkipReason, State};
 
 const MAGIC: [u8; 8] = *b"brytree1";
 /// Bytes of a checksum.
@@ -248,7 +248,7 @@ fn put_fields(out: &mut Vec<u8>, entry: &CachedPath) {
         State::Link { target } => {
             write!(out, "link ").and_then(|()| out.write_all(target.path().as_os_str().as_bytes()))
         }
-        State::Unkept { why, size, mark } => write!(out, "unkept {} {size} {mark}", *why as u8),
+        State::Unsaved { why, size, mark } => write!(out, "unsaved {} {size} {mark}", *why as u8),
         State::Directory { mode } => write!(out, "directory {mode}"),
         State::Absent => write!(out, "absent"),
     };
@@ -268,8 +268,8 @@ fn parse(fields: &[u8]) -> Option<CachedPath> {
             mode: number(fields.next()?)?,
         },
         b"link" => State::Link { target: Name::of(OsStr::from_bytes(rest)) },
-        b"unkept" => State::Unkept {
-            why: *Why::ALL.get(number::<usize>(fields.next()?)?)?,
+        b"unsaved" => State::Unsaved {
+            why: *SkipReason::ALL.get(number::<usize>(fields.next()?)?)?,
             size: number(fields.next()?)?,
             mark: number(fields.next()?)?,
         },
@@ -306,8 +306,8 @@ mod tests {
         cache.insert(Path::new("/p/a"), cached(file));
         let target = Name::Bytes(vec![0xfe, b' ', b'1']);
         cache.insert(Path::new(&odd), cached(State::Link { target }));
-        for (number, why) in Why::ALL.into_iter().enumerate() {
-            let state = State::Unkept { why, size: 1 << 40, mark: u64::MAX };
+        for (number, why) in SkipReason::ALL.into_iter().enumerate() {
+            let state = State::Unsaved { why, size: 1 << 40, mark: u64::MAX };
             cache.insert(&Path::new("/p").join(number.to_string()), cached(state));
         }
         cache

@@ -33,12 +33,12 @@ pub(crate) struct Workspace {
     directory: PathBuf,
 }
 
-/// What a session was about to change.
+/// The changes that a session was about to make.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Pending {
     /// Single paths, as they were.
     pub(super) paths: Vec<(Name, State)>,
-    /// Whether anything in the workspace could change.
+    /// Anything in the workspace could change.
     pub(super) is_walk: bool,
     /// Where the tree cache says how the workspace was.
     #[serde(default)]
@@ -55,12 +55,12 @@ impl Pending {
     }
 }
 
-/// What other sessions have told since a position of the journal.
+/// The changes of other sessions since a position of the journal.
 #[derive(Default)]
 pub(super) struct Claims {
     /// How they left files, where it is certain that it was them.
     pub(super) certain: BTreeMap<PathBuf, State>,
-    /// Whether they told of others, too.
+    /// They recorded uncertain ones, too.
     pub(super) has_uncertain: bool,
 }
 
@@ -171,7 +171,7 @@ impl Workspace {
         self.directory.join(RUNNING).join(format!("{session}.json"))
     }
 
-    /// What calls of other sessions may be changing at this moment.
+    /// The changes that other sessions may be making at this moment.
     pub(super) fn running(&self, own: &SessionId) -> Vec<Pending> {
         let own = self.pending(own);
         let others = self.all_running().filter(|path| *path != own);
@@ -185,7 +185,7 @@ impl Workspace {
         entries.map(|entry| entry.path())
     }
 
-    /// What a session was about to change when its program ended, and the files as they were.
+    /// The changes that a session was about to make when its program ended, and the files before.
     pub(super) fn announced(&self, session: &SessionId) -> Option<(Pending, Option<TreeCache>)> {
         let pending: Pending =
             serde_json::from_slice(&fs::read(self.pending(session)).ok()?).ok()?;
@@ -222,7 +222,7 @@ impl Workspace {
         fs::metadata(self.directory.join("journal")).map_or(0, |metadata| metadata.len())
     }
 
-    /// What other sessions have told from a position of the journal on.
+    /// The changes of other sessions from a position of the journal on.
     pub(super) fn claimed(&self, from: u64, own: &SessionId) -> Claims {
         let text = fs::read(self.directory.join("journal")).unwrap_or_default();
         let from = usize::try_from(from).unwrap_or(usize::MAX);
@@ -279,7 +279,7 @@ impl Workspace {
         if !self.session(session).exists() {
             return Ok(());
         }
-        let _held = self.lock()?;
+        let _lock = self.lock()?;
         self.settle(session)?;
         fs::remove_dir_all(self.session(session))?;
         self.prune(&mut self.blobs(u64::MAX)?, u64::MAX)

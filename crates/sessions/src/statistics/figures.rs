@@ -8,18 +8,18 @@ use serde::Serialize;
 /// Characters of output that make a token, about.
 const CHARACTERS_PER_TOKEN: u64 = 4;
 
-/// What was taken in some time.
+/// The figures of some time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// Turns that began.
     pub turns: u64,
-    /// What models took, by `provider/model`.
+    /// Usage by `provider/model`.
     pub models: BTreeMap<String, Spent>,
-    /// What tools did, by their name.
+    /// Tool runs by tool.
     pub tools: BTreeMap<String, Used>,
 }
 
-/// What replies took.
+/// The usage of some replies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spent {
     /// How many replies.
@@ -38,11 +38,11 @@ pub struct Spent {
     pub cost_usd: Option<f64>,
     /// Replies whose price nobody told.
     pub unpriced_replies: u64,
-    /// What those took.
+    /// Their usage.
     pub unpriced: Usage,
 }
 
-/// What a tool, or all tools of a plugin, did.
+/// The runs of a tool, or of all tools of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
     /// The plugin it comes from; none for a built-in one.
@@ -77,7 +77,7 @@ impl Figures {
         })
     }
 
-    /// What plugins did; `builtin` stands for the tools of the program's own.
+    /// Tool runs by plugin; `builtin` stands for the program's own tools.
     pub fn plugins(&self) -> BTreeMap<String, Used> {
         let mut plugins: BTreeMap<String, Used> = BTreeMap::new();
         for used in self.tools.values() {
@@ -89,7 +89,7 @@ impl Figures {
 }
 
 impl Spent {
-    /// What one reply took.
+    /// The usage of one reply.
     pub(super) fn of(usage: &Usage) -> Self {
         // A local server that counts nothing still costs nothing that anybody knows of.
         let is_unpriced = usage.cost_usd.is_none();

@@ -14,7 +14,8 @@ fn fold(events: &[Event]) -> Figures {
     for event in events {
         fold.add(event);
     }
-    fold.figures(samples::id()).total()
+    let Fold { days, last_turn, .. } = fold;
+    SessionFigures { id: samples::id(), days, last_turn }.total()
 }
 
 #[test]

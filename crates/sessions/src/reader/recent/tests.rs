@@ -11,7 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::samples;
 
-/// What a model would see: a plain reading of what the events mean.
+/// The view of a model: a plain reading of what the events mean.
 fn seen(events: &[Event]) -> (Vec<String>, Vec<String>, String) {
     let (mut messages, mut lasting, mut system) = (Vec::new(), Vec::new(), String::new());
     let mut known = Vec::new();

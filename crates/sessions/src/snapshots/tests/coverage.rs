@@ -1,4 +1,4 @@
-//! What undo covers: ignored files, the state of git, and changes that are reported without a scan.
+//! Coverage of undo: ignored files, the state of git, and changes that are reported without a scan.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use contract::snapshots::{Direction, Effect, Snapshots};
 use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Report, git_objects};
+use super::super::{UndoReport, git_objects};
 use super::rig::Rig;
 
 #[expect(clippy::disallowed_methods, reason = "git works as it does for users")]
@@ -181,7 +181,7 @@ fn a_git_directory_behind_a_symlink_is_left_alone() {
 }
 
 /// The only line about what was not restored.
-fn lost(report: &Report) -> (&str, &str) {
+fn lost(report: &UndoReport) -> (&str, &str) {
     assert_eq!(report.kept.len(), 1, "{report:?}");
     (&report.kept[0].path, &report.kept[0].why)
 }

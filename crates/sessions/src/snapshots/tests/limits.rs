@@ -1,4 +1,4 @@
-//! What is too large, what is dropped, and what goes wrong.
+//! Limits and failures of undo.
 
 use std::fs;
 

@@ -17,13 +17,13 @@ use files::changes::ChangeTracker;
 use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{History, Keeper, Manner, Report, Settings, Wanted};
+use super::super::{History, OnConflict, SessionSnapshots, Settings, UndoReport, UndoRequest};
 use crate::samples;
 
 pub(super) struct Rig {
     directory: Rc<tempfile::TempDir>,
     settings: Settings,
-    keeper: Keeper,
+    keeper: SessionSnapshots,
     log: RefCell<Vec<Event>>,
 }
 
@@ -56,17 +56,17 @@ impl Rig {
         session: &str,
         log: Vec<Event>,
     ) -> Self {
-        let keeper = Keeper::new(settings.clone(), SessionId::parse(session).unwrap());
+        let keeper = SessionSnapshots::new(settings.clone(), SessionId::parse(session).unwrap());
         Self { directory, settings, keeper, log: RefCell::new(log) }
     }
 
-    /// The same with another directory that commands may write.
+    /// Adds another directory that commands may write.
     pub(super) fn with_other(mut self, directory: &Path) -> Self {
         self.settings.others.push(directory.to_owned());
         Self::made(self.directory, self.settings, "sample", Vec::new())
     }
 
-    /// The same with git directories outside of the workspace.
+    /// Adds git directories outside of the workspace.
     pub(super) fn with_linked_git(mut self, git: GitDirectories) -> Self {
         self.settings.linked_git = Some(git);
         Self::made(self.directory, self.settings, "sample", Vec::new())
@@ -77,13 +77,13 @@ impl Rig {
         Self::made(Rc::clone(&self.directory), self.settings.clone(), session, Vec::new())
     }
 
-    /// The same session in another process.
+    /// This session in another process.
     pub(super) fn restarted(&self) -> Self {
         let log = self.log.borrow().clone();
         Self::made(Rc::clone(&self.directory), self.settings.clone(), "sample", log)
     }
 
-    pub(super) fn keeper(&self) -> &Keeper {
+    pub(super) fn keeper(&self) -> &SessionSnapshots {
         &self.keeper
     }
 
@@ -130,9 +130,9 @@ impl Rig {
         found
     }
 
-    fn record(&self, whats: Vec<EventKind>) {
+    fn record(&self, events: Vec<EventKind>) {
         let mut log = self.log.borrow_mut();
-        for what in whats {
+        for what in events {
             let seq = log.len() as u64 + 1;
             log.push(Event { at: Timestamp::now(), ..samples::event(seq, what) });
         }
@@ -203,7 +203,7 @@ impl Rig {
         self.end();
     }
 
-    /// What was told of changes and problems.
+    /// The events about changes and problems.
     pub(super) fn events(&self) -> Vec<EventKind> {
         let log = self.log.borrow();
         let is_told = |what: &&EventKind| {
@@ -213,20 +213,20 @@ impl Rig {
     }
 
     pub(super) fn recover(&self) -> Vec<EventKind> {
-        let whats = self.keeper.recover();
-        self.record(whats.clone());
-        whats
+        let events = self.keeper.recover();
+        self.record(events.clone());
+        events
     }
 
-    pub(super) fn undo(&self, turns: usize) -> Report {
+    pub(super) fn undo(&self, turns: usize) -> UndoReport {
         self.restore(Direction::Undo, turns, (false, false))
     }
 
-    pub(super) fn redo(&self) -> Report {
+    pub(super) fn redo(&self) -> UndoReport {
         self.restore(Direction::Redo, 1, (false, false))
     }
 
-    pub(super) fn forced(&self) -> Report {
+    pub(super) fn forced(&self) -> UndoReport {
         self.restore(Direction::Undo, 1, (true, false))
     }
 
@@ -235,13 +235,13 @@ impl Rig {
         direction: Direction,
         turns: usize,
         (force, is_dry): (bool, bool),
-    ) -> Report {
+    ) -> UndoReport {
         let mut history = History::default();
         for event in self.log.borrow().iter() {
             history.take(event);
         }
-        let manner = if force { Manner::Forced } else { Manner::Careful };
-        let wanted = Wanted { turns, manner, is_dry };
+        let on_conflict = if force { OnConflict::Overwrite } else { OnConflict::Keep };
+        let wanted = UndoRequest { turns, on_conflict, is_dry };
         let mut report = match direction {
             Direction::Undo => self.keeper.undo(&history, wanted).unwrap(),
             Direction::Redo => self.keeper.redo(&history, wanted).unwrap(),

@@ -1,44 +1,43 @@
-//! What people see and ask for: the changes of turns, and taking them back or making them again.
+//! The changes of turns as users see them, undo and redo.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
 use contract::event::EventKind;
-use contract::id::Timestamp;
 use contract::snapshots::{Change as Kind, ChangedFile, Direction};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::restore::{Manner, Plan, Step, closings, unseen};
+use super::restore::{OnConflict, Plan, Step, closed_directories};
 use super::state::{Change, Record, State};
-use super::{History, Inner, Keeper, TOLD, Turn, joined, shown};
+use super::{History, Inner, MAX_LISTED, SessionSnapshots, Turn, merged, shown};
 
-/// What is to be taken back.
+/// A request to undo or redo.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct UndoRequest {
     /// How many turns.
     pub turns: usize,
-    /// Whether what somebody changed since may be lost.
-    pub manner: Manner,
-    /// Whether it is only to be told.
+    /// Says what to do with later changes.
+    pub on_conflict: OnConflict,
+    /// Nothing is done, only reported.
     pub is_dry: bool,
 }
 
-/// What was done, or would be.
+/// The outcome of a request.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct UndoReport {
     /// Which way.
     pub direction: Direction,
-    /// Whether nothing was done.
+    /// Nothing was done.
     pub dry_run: bool,
     /// The turns, by number; none where there is nothing to do.
     pub turns: Vec<u64>,
-    /// What became of files.
+    /// The files that changed.
     pub files: Vec<ChangedFile>,
-    /// What was left as it is, and why.
-    pub kept: Vec<KeptFile>,
-    /// Whether some of that would be overwritten by force.
+    /// The files that were left as they are.
+    pub kept: Vec<UnrestoredFile>,
+    /// Some of these would be overwritten by force.
     pub can_force: bool,
     /// The event to keep in the log; none where nothing happened.
     #[serde(skip)]
@@ -47,27 +46,27 @@ pub struct Report {
 
 /// A file that was left as it is.
 #[derive(Debug, Serialize)]
-pub struct KeptFile {
+pub struct UnrestoredFile {
     /// Relative to the session's directory where it is below it.
     pub path: String,
-    /// Why.
+    /// SkipReason.
     pub why: String,
 }
 
-/// What a turn made of one file.
+/// The change of one file in a turn.
 #[derive(Debug)]
-pub struct FileView {
+pub struct FileChange {
     /// Relative to the session's directory where it is below it.
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: Kind,
-    /// What was there.
+    /// The content before.
     pub before: Content,
-    /// What was there afterwards.
+    /// The content afterwards.
     pub after: Content,
 }
 
-/// What stood at a path.
+/// The content of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Content {
     /// Nothing.
@@ -84,13 +83,13 @@ pub enum Content {
     /// A directory.
     Directory,
     /// Something that is not kept, and why.
-    Unkept(String),
+    Unsaved(String),
 }
 
-impl Keeper {
+impl SessionSnapshots {
     /// Takes the changes of the last turns back that stand.
-    pub fn undo(&self, history: &History, wanted: Wanted) -> io::Result<Report> {
-        let turns = history.last(wanted.turns, wanted.manner == Manner::Forced);
+    pub fn undo(&self, history: &History, wanted: UndoRequest) -> io::Result<UndoReport> {
+        let turns = history.last(wanted.turns, wanted.on_conflict == OnConflict::Overwrite);
         let numbers: Vec<u64> = turns.iter().map(|turn| turn.number).collect();
         let names = turns.iter().flat_map(|turn| &turn.records);
         let records: Vec<Option<Record>> =
@@ -99,7 +98,7 @@ impl Keeper {
     }
 
     /// Makes the changes again that were undone last.
-    pub fn redo(&self, history: &History, wanted: Wanted) -> io::Result<Report> {
+    pub fn redo(&self, history: &History, wanted: UndoRequest) -> io::Result<UndoReport> {
         let Some(undone) = history.undone.last() else {
             return self.restore(Direction::Redo, Vec::new(), Vec::new(), wanted);
         };
@@ -112,9 +111,9 @@ impl Keeper {
         direction: Direction,
         turns: Vec<u64>,
         records: Vec<Option<Record>>,
-        wanted: Wanted,
-    ) -> io::Result<Report> {
-        let mut report = Report {
+        wanted: UndoRequest,
+    ) -> io::Result<UndoReport> {
+        let mut report = UndoReport {
             direction,
             dry_run: wanted.is_dry,
             turns,
@@ -130,20 +129,20 @@ impl Keeper {
             let why = "the record of its changes is no longer kept".to_owned();
             let turns = report.turns.iter().map(|turn| format!("turn {turn}"));
             let path = turns.collect::<Vec<_>>().join(", ");
-            report.kept.push(KeptFile { path, why });
+            report.kept.push(UnrestoredFile { path, why });
         }
         let mut records: Vec<Record> = records.into_iter().flatten().collect();
         let mut inner = self.inner();
         let inner = &mut *inner;
-        let _held = self.workspace.lock()?;
+        let _lock = self.workspace.lock()?;
         report.kept.extend(self.unseen(inner, &records)?);
         let mut opened = Vec::new();
         if !wanted.is_dry {
-            opened = self.open_directories(inner, &mut records, wanted.manner)?;
+            opened = self.open_directories(inner, &mut records, wanted.on_conflict)?;
         }
         let blobs = self.blobs(&mut inner.blobs)?;
         let mut reader = self.settings.reader(blobs);
-        let mut plan = Plan::new(&mut reader, &self.settings, &records, wanted.manner)?;
+        let mut plan = Plan::new(&mut reader, &self.settings, &records, wanted.on_conflict)?;
         let linked = self.settings.linked_git.as_ref();
         if wanted.is_dry {
             plan.report_lost_commits(linked);
@@ -167,7 +166,7 @@ impl Keeper {
         report.files = steps.into_iter().map(|change| self.file(change)).collect();
         report.can_force = plan.can_force;
         for (path, why) in plan.kept {
-            report.kept.push(KeptFile { path: self.short(&path), why });
+            report.kept.push(UnrestoredFile { path: self.short(&path), why });
         }
         Ok(report)
     }
@@ -178,13 +177,14 @@ impl Keeper {
         &self,
         inner: &mut Inner,
         records: &mut Vec<Record>,
-        manner: Manner,
+        on_conflict: OnConflict,
     ) -> io::Result<Vec<Step>> {
         let mut opened: Vec<Step> = Vec::new();
         loop {
-            let closings = closings(records);
+            let closed_directories = closed_directories(records);
             let mut reader = self.settings.reader(self.blobs(&mut inner.blobs)?);
-            let mut plan = Plan::new(&mut reader, &self.settings, &closings, manner)?;
+            let mut plan =
+                Plan::new(&mut reader, &self.settings, &closed_directories, on_conflict)?;
             plan.apply(&mut reader);
             // What does not become what it was, whatever is done, is tried once.
             plan.steps.retain(|step| opened.iter().all(|done| done.path != step.path));
@@ -206,31 +206,38 @@ impl Keeper {
                 is_within && opened.iter().all(|step| step.path != path)
             });
             // The turn may have changed them, or the user since.
-            records.push(Record { at: Timestamp::now(), is_uncertain: true, changes });
+            records.push(Record::uncertain(changes));
         }
     }
 
     /// The directories that the turns of `records` closed and that somebody has opened since: what the
     /// turns did in them is in no record.
-    fn unseen(&self, inner: &mut Inner, records: &[Record]) -> io::Result<Vec<KeptFile>> {
+    fn unseen(&self, inner: &mut Inner, records: &[Record]) -> io::Result<Vec<UnrestoredFile>> {
         let mut reader = self.settings.reader(self.blobs(&mut inner.blobs)?);
+        let changes = records.iter().flat_map(|record| &record.changes);
+        let latest: BTreeMap<PathBuf, &Change> = changes.map(|it| (it.path(), it)).collect();
         let mut kept = Vec::new();
-        for change in unseen(records) {
-            let path = change.path();
-            if reader.look_again(&path, &change.after).is_ok_and(|now| now != change.after) {
+        for (path, Change { before, after, .. }) in latest {
+            let is_closed = before.is_directory() && after.hides_names();
+            if is_closed && reader.look_again(&path, after).is_ok_and(|now| now != *after) {
                 let why = "the turn closed it, so what it did in there was not seen".to_owned();
-                kept.push(KeptFile { path: self.short(&path), why });
+                kept.push(UnrestoredFile { path: self.short(&path), why });
             }
         }
         Ok(kept)
     }
 
     /// The event that tells of it; the record lets it be made again.
-    fn restored(&self, report: &Report, plan: &Plan, done: Vec<Change>) -> io::Result<EventKind> {
-        let record = Record { at: Timestamp::now(), is_uncertain: false, changes: done };
+    fn restored(
+        &self,
+        report: &UndoReport,
+        plan: &Plan,
+        done: Vec<Change>,
+    ) -> io::Result<EventKind> {
+        let record = Record::certain(done);
         let name = self.workspace.record(&self.session, &record)?;
         let (files, count) = self.files(&record.changes);
-        let kept = plan.kept.iter().map(|(path, _)| self.short(path)).take(TOLD);
+        let kept = plan.kept.iter().map(|(path, _)| self.short(path)).take(MAX_LISTED);
         Ok(EventKind::FilesRestored {
             direction: report.direction,
             turns: report.turns.clone(),
@@ -241,15 +248,15 @@ impl Keeper {
         })
     }
 
-    /// What a turn made of files; none where the record of it is no longer kept.
-    pub fn changes(&self, turn: &Turn) -> io::Result<Option<Vec<FileView>>> {
+    /// The changes of a turn; none if the record of it is gone.
+    pub fn changes(&self, turn: &Turn) -> io::Result<Option<Vec<FileChange>>> {
         let read = |name: &String| self.workspace.recorded(&self.session, name);
         let Some(records) = turn.records.iter().map(read).collect::<Option<Vec<Record>>>() else {
             return Ok(None);
         };
-        let changes = joined(records.into_iter().flat_map(|record| record.changes).collect());
+        let changes = merged(records.into_iter().flat_map(|record| record.changes).collect());
         let mut inner = self.inner();
-        let _held = self.workspace.lock()?;
+        let _lock = self.workspace.lock()?;
         let blobs = self.blobs(&mut inner.blobs)?;
         let mut content = |state: &State| -> io::Result<Content> {
             Ok(match state {
@@ -259,11 +266,11 @@ impl Keeper {
                 }
                 State::Link { target } => Content::Link(target.path()),
                 State::Directory { .. } => Content::Directory,
-                State::Unkept { why, .. } => Content::Unkept(why.to_string()),
+                State::Unsaved { why, .. } => Content::Unsaved(why.to_string()),
             })
         };
-        let mut view = |change: &Change| -> io::Result<FileView> {
-            Ok(FileView {
+        let mut view = |change: &Change| -> io::Result<FileChange> {
+            Ok(FileChange {
                 path: self.short(&change.path()),
                 change: change.kind(),
                 before: content(&change.before)?,
@@ -274,15 +281,15 @@ impl Keeper {
     }
 
     /// Where files went that were only given another name: by their old name.
-    pub fn renamed(views: &[FileView]) -> BTreeMap<&str, &str> {
+    pub fn renamed(undo: &[FileChange]) -> BTreeMap<&str, &str> {
         let mut renamed = BTreeMap::new();
         let mut taken = Vec::new();
-        for old in views.iter().filter(|view| view.change == Kind::Deleted) {
-            let is_same = |new: &&FileView| {
+        for old in undo.iter().filter(|view| view.change == Kind::Deleted) {
+            let is_same = |new: &&FileChange| {
                 let is_file = new.after != Content::Directory;
                 new.change == Kind::Created && new.after == old.before && is_file
             };
-            let found = views.iter().filter(is_same).find(|new| !taken.contains(&&new.path));
+            let found = undo.iter().filter(is_same).find(|new| !taken.contains(&&new.path));
             if let Some(new) = found {
                 taken.push(&new.path);
                 renamed.insert(old.path.as_str(), new.path.as_str());
