@@ -64,6 +64,8 @@ fn read_trace(trace: &str, path: &str) -> Vec<Step> {
             "close" if log.as_deref() == Some(first) => log = None,
             "write" if log.as_deref() == Some(first) => steps.push(Step::Write(unhex(rest))),
             "fdatasync" if log.as_deref() == Some(first) => steps.push(Step::Sync),
+            // A thread stays in the program.
+            "clone" | "clone3" if rest.contains("CLONE_THREAD") => {}
             "sendto" | "sendmsg" | "writev" | "clone" | "clone3" | "vfork" => {
                 steps.push(Step::Leave(call.to_owned()));
             }
