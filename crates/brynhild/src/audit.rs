@@ -12,10 +12,10 @@ use contract::event::{Answer, CallOutcome, Event, EventKind};
 use contract::id::{CallId, Timestamp};
 use contract::log::{Log, LogError};
 use contract::text::head;
+use files::private;
 use serde::{Deserialize, Serialize};
 
 use crate::output;
-use crate::private_file;
 use crate::world::World;
 
 /// A file of this size is put aside, under a number.
@@ -72,7 +72,7 @@ impl Audit {
     ) -> Result<(), String> {
         let path = self.file();
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-        let _lock = private_file::lock(&path).map_err(cannot)?;
+        let _lock = private::lock(&path).map_err(cannot)?;
         let before = self.last()?;
         if fs::metadata(&path).is_ok_and(|found| found.len() > FULL) {
             let number = self.aside().len() + 1;
@@ -89,7 +89,7 @@ impl Audit {
         };
         entry.hash = entry.own_hash();
         let line = serde_json::to_string(&entry).map_err(|error| error.to_string())?;
-        private_file::append(&path, &line).map_err(cannot)
+        private::append_line(&path, &line).map_err(cannot)
     }
 
     /// The same, for those who cannot fail for it: it is told once where it cannot be written.
@@ -108,7 +108,7 @@ impl Audit {
         let mut before = String::new();
         for path in self.aside().into_iter().chain([self.file()]) {
             let shown = path.display();
-            let text = private_file::read(&path);
+            let text = private::read(&path);
             let text = text.map_err(|error| format!("cannot read {shown}: {error}"))?;
             let text = text.unwrap_or_default();
             let lines = text.split(|byte| *byte == b'\n').enumerate();
@@ -158,8 +158,8 @@ impl Audit {
 
 /// The last line of a file that has something in it.
 fn last_line(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    for most in [TAIL, private_file::LARGEST] {
-        let bytes = private_file::read_end(path, most)?;
+    for most in [TAIL, private::SIZE_LIMIT] {
+        let bytes = private::read_end(path, most)?;
         let is_all = (bytes.len() as u64) < most;
         // Where there is more, the first of them may have begun before.
         let whole = bytes.split(|byte| *byte == b'\n').skip(usize::from(!is_all));
@@ -304,8 +304,8 @@ mod tests {
         let file = directory.path().join("audit.jsonl");
         let line = fs::read_to_string(&file).unwrap();
         // More than is ever read of a file.
-        fs::File::create(&file).unwrap().set_len(private_file::LARGEST + 1).unwrap();
-        private_file::append(&file, line.trim_end()).unwrap();
+        fs::File::create(&file).unwrap().set_len(private::SIZE_LIMIT + 1).unwrap();
+        private::append_line(&file, line.trim_end()).unwrap();
         audit.note("c", "d", None).unwrap();
         let added: Entry = serde_json::from_slice(&last_line(&file).unwrap().unwrap()).unwrap();
         let first: Entry = serde_json::from_str(&line).unwrap();

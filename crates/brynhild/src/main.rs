@@ -24,7 +24,6 @@ mod panics;
 mod permissions;
 mod plugin_set;
 mod pricing;
-mod private_file;
 mod prompt_facts;
 mod prompt_source;
 mod provider_choice;

@@ -1,13 +1,12 @@
 //! The list of a provider's models, kept for as long as its `cache_ttl` says.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use contract::provider::Model;
+use files::private;
 
 use crate::learning::Keep;
 use crate::provider_choice::Candidate;
@@ -51,21 +50,10 @@ pub(crate) fn keeper(world: &World, candidate: &Candidate) -> Keep {
     })
 }
 
-/// Writes a list. That it cannot be kept only costs time.
+/// Writes a list. If that fails, the next run only takes longer.
 fn write(path: &Path, models: &[Model]) {
-    let Ok(text) = serde_json::to_string(models) else { return };
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = path
-        .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| {
-            let mut options = fs::OpenOptions::new();
-            options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)
-        })
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+    if let (Ok(text), Ok(_lock)) = (serde_json::to_vec(models), private::lock(path)) {
+        let _ = private::replace(path, &text, private::Durability::Synced);
     }
 }
 

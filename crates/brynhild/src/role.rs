@@ -14,6 +14,7 @@ use std::sync::Arc;
 use agent::settings::{Bound, Budget, Settings, Span};
 use contract::hook::Hook;
 use contract::tool::Tool;
+use files::private;
 use plugins::initrunner::custom::Depth;
 use plugins::initrunner::final_result::FinalResult;
 use plugins::initrunner::guard::{Allowance, RoleGuards};
@@ -28,7 +29,6 @@ use crate::dialects::initrunner::{self, Loaded};
 use crate::exit::Problem;
 use crate::mcp::Mcp;
 use crate::output;
-use crate::private_file;
 use crate::provider_choice::{self, Key};
 use crate::workers;
 use crate::world::World;
@@ -243,7 +243,7 @@ fn take_variables(world: &mut World, role: &Role) {
     let beside = Some(beside).filter(|_| !is_refused);
     let own = world.environment.home.iter().map(|home| home.join(".initrunner/.env"));
     for file in beside.into_iter().chain(own.collect::<Vec<_>>()) {
-        let text = match private_file::read(&file) {
+        let text = match private::read(&file) {
             Ok(bytes) => String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned(),
             Err(why) => {
                 output::warning(&format!("{} is not read: {why}", file.display()));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use contract::policy::Mode;
+use files::private;
 use plugins::claude::Expansions;
 use plugins::directories::Directories;
 use plugins::offer::Contributions;
@@ -25,7 +26,6 @@ use crate::frontends;
 use crate::frontends::style::Palette;
 use crate::output;
 use crate::plugin_set::PluginSet;
-use crate::private_file;
 use crate::trust::process_check::TrustedRoots;
 use crate::trust::{self, Standing};
 use crate::workers::{self, Workers};
@@ -334,7 +334,7 @@ impl World {
         let found = || {
             let dir = self.loaded.config_dir.clone();
             let must_work = self.occasion == Notification::Talk || self.global.safe;
-            dir.filter(|dir| !must_work || private_file::is_writable(dir))
+            dir.filter(|dir| !must_work || private::is_writable(dir))
         };
         self.made.keeping.get_or_init(found).as_deref()
     }
@@ -348,7 +348,7 @@ impl World {
     /// Where the sandbox keeps what it needs between calls, on the same terms.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
         let directory = self.keeping_dir().map(|dir| dir.join("sandbox"));
-        let directory = directory.filter(|directory| private_file::may_be_writable(directory));
+        let directory = directory.filter(|directory| private::could_be_writable(directory));
         directory.map_or_else(|| self.temporary_dir(), Ok)
     }
 

@@ -5,6 +5,7 @@ mod parts;
 use std::path::Path;
 
 use contract::text::{closest, head, visible};
+use files::private;
 use plugins::manifest;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
@@ -19,7 +20,6 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::mcp;
 use crate::output;
 use crate::plugin_set::{self, off_switch, state_file, wishes};
-use crate::private_file;
 use crate::world::World;
 
 /// Runs a `plugin` command.
@@ -430,7 +430,7 @@ fn write(world: &World, name: &str, to: Switch, meant: &[Named]) -> Result<bool,
     let cannot = |error: std::io::Error| {
         Problem::failed(format!("cannot write {}: {error}", file.display()))
     };
-    let _lock = private_file::lock(&file).map_err(cannot)?;
+    let _lock = private::lock(&file).map_err(cannot)?;
     // A file that cannot be understood is left as it is.
     let mut state = State::read(&file)
         .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))?;
@@ -446,7 +446,8 @@ fn write(world: &World, name: &str, to: Switch, meant: &[Named]) -> Result<bool,
         }
     };
     if is_changed {
-        private_file::replace(&file, state.to_yaml().as_bytes()).map_err(cannot)?;
+        private::replace(&file, state.to_yaml().as_bytes(), private::Durability::Synced)
+            .map_err(cannot)?;
     }
     Ok(is_changed)
 }

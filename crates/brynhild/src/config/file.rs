@@ -5,10 +5,10 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use contract::text::visible;
+use files::private::dangling_symlink;
 
 use super::node::shown;
 use super::yaml::Malformed;
-use crate::private_file::lost;
 
 const LARGEST: u64 = 1 << 20;
 
@@ -20,7 +20,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
         Ok(metadata) if metadata.is_file() => {}
         Ok(_) => return Err("it is not a regular file".into()),
         Err(error) if is_missing(error.kind()) => {
-            return lost(path).map_or(Ok(None), |words| Err(visible(&words).into_owned()));
+            let link = dangling_symlink(path).map(|it| visible(&it.to_string()).into_owned());
+            return link.map_or(Ok(None), Err);
         }
         Err(error) => return Err(cannot(error)),
     }

@@ -5,11 +5,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use files::private;
 use serde_json::{Map, Value, json};
 
 use crate::args::McpScope;
 use crate::exit::Problem;
-use crate::private_file;
 use crate::world::World;
 
 pub(crate) use crate::trust::SERVERS as PROJECT;
@@ -29,8 +29,8 @@ pub(crate) fn path(world: &World, scope: McpScope) -> Result<PathBuf, Problem> {
 
 /// Reads a file; none where there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<Value>, String> {
-    let bytes = private_file::read(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let bytes =
+        private::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let Some(bytes) = bytes else { return Ok(None) };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Some(json!({})));
@@ -48,7 +48,7 @@ pub(crate) fn edit(
 ) -> Result<PathBuf, Problem> {
     let path = path(world, scope)?;
     let _lock = match scope {
-        McpScope::User => Some(private_file::lock(&path)?),
+        McpScope::User => Some(private::lock(&path)?),
         // No other file is left in the project.
         McpScope::Project => None,
     };
@@ -76,7 +76,7 @@ pub(crate) fn edit(
     let mut text = serde_json::to_string_pretty(&Value::Object(document))?;
     text.push('\n');
     match scope {
-        McpScope::User => private_file::replace(&path, text.as_bytes())?,
+        McpScope::User => private::replace(&path, text.as_bytes(), private::Durability::Synced)?,
         McpScope::Project => replace(&path, &text)?,
     }
     Ok(path)

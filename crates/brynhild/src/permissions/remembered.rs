@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
 use contract::policy::{Approvals, Reach};
+use files::private;
 use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
 use crate::exit::Problem;
-use crate::private_file;
 use crate::world::World;
 
 /// One remembered rule.
@@ -98,7 +98,7 @@ impl Memories {
     /// All remembered rules, oldest first. Fails with a message for people.
     pub(crate) fn read(&self) -> Result<Vec<Remembered>, String> {
         let shown = self.path.display();
-        let bytes = private_file::read(&self.path)
+        let bytes = private::read(&self.path)
             .map_err(|error| format!("cannot read {shown}: {error}"))?
             .unwrap_or_default();
         let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8 text"))?;
@@ -167,7 +167,7 @@ impl Memories {
     ) -> Result<T, String> {
         let cannot =
             |error: std::io::Error| format!("cannot write {}: {error}", self.path.display());
-        let _lock = private_file::lock(&self.path).map_err(cannot)?;
+        let _lock = private::lock(&self.path).map_err(cannot)?;
         let before = self.read()?;
         let mut all = before.clone();
         let result = change(&mut all);
@@ -181,7 +181,8 @@ impl Memories {
             text.push_str(&line);
             text.push('\n');
         }
-        private_file::replace(&self.path, text.as_bytes()).map_err(cannot)?;
+        private::replace(&self.path, text.as_bytes(), private::Durability::Synced)
+            .map_err(cannot)?;
         let audit = Audit::new(self.path.parent().unwrap_or(&self.path));
         let apart = |these: &[Remembered], those: &[Remembered]| -> Vec<Remembered> {
             these.iter().filter(|entry| !those.contains(entry)).cloned().collect()

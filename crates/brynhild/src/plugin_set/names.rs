@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use files::private;
 use plugins::manifest;
 use plugins::plugin::Package;
 
-use crate::private_file;
 use crate::world::World;
 
 /// Names above which the file is begun anew.
@@ -24,7 +24,7 @@ impl Names {
     pub(crate) fn load(world: &World) -> Self {
         let config_dir = world.loaded.config_dir.as_ref();
         let file = config_dir.map(|dir| dir.join("cache/package-names.json"));
-        let bytes = file.as_deref().and_then(|file| private_file::read(file).ok().flatten());
+        let bytes = file.as_deref().and_then(|file| private::read(file).ok().flatten());
         let names = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Self { file, names: names.unwrap_or_default() }
     }
@@ -47,9 +47,8 @@ impl Names {
         if self.names.len() > MOST {
             self.names.retain(|key, _| !before.contains_key(key));
         }
-        if let (Ok(_lock), Ok(bytes)) = (private_file::lock(file), serde_json::to_vec(&self.names))
-        {
-            let _ = private_file::replace(file, &bytes);
+        if let (Ok(_lock), Ok(bytes)) = (private::lock(file), serde_json::to_vec(&self.names)) {
+            let _ = private::replace(file, &bytes, private::Durability::Synced);
         }
     }
 }

@@ -11,13 +11,13 @@ use contract::hook::{
     WordsVerdict,
 };
 use contract::tool::Tool;
+use files::private;
 use plugins::initrunner::final_result::{self, FinalResult};
 use plugins::initrunner::guard::Allowance;
 use plugins::initrunner::role::{Finding, Role};
 use serde_json::Value;
 
 use super::reach;
-use crate::private_file;
 use crate::world::World;
 
 /// The JSON in a model's words, which may stand between fences, where it fits a schema.
@@ -53,7 +53,7 @@ pub(super) fn schema(world: &World, role: &Role, findings: &mut Vec<Finding>) ->
 fn read(world: &World, role: &Role, file: &str) -> Result<Value, String> {
     let path = role.directory().join(file);
     reach::check(world, role, &path)?;
-    let bytes = private_file::read(&path).map_err(|error| error.to_string())?;
+    let bytes = private::read(&path).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or_else(|| format!("there is no file {}", path.display()))?;
     match serde_json::from_slice(&bytes).map_err(|error| error.to_string())? {
         schema @ Value::Object(_) => Ok(schema),

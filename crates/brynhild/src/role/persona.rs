@@ -8,13 +8,13 @@ use std::sync::Arc;
 use agent::registry::IsHidden;
 
 use contract::tool::Tool;
+use files::private;
 use plugins::claude::{self, AgentFile};
 
 use super::{choose, named};
 use crate::assemble::{Knowledge, Mind};
 use crate::exit::Problem;
 use crate::output;
-use crate::private_file;
 use crate::subagents::{FAMILIAR, Kind, Persona, Roster, Workplace};
 use crate::world::World;
 
@@ -42,7 +42,7 @@ pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
 
 fn read(path: &Path) -> Result<AgentFile, Problem> {
     let cannot = |why: &str| Problem::misuse(format!("cannot read {}: {why}", path.display()));
-    let bytes = private_file::read(path).map_err(|error| cannot(&error.to_string()))?;
+    let bytes = private::read(path).map_err(|error| cannot(&error.to_string()))?;
     let bytes = bytes.ok_or_else(|| cannot("there is no such file"))?;
     claude::agent_of(path, &bytes)
         .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
+use files::private;
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{Entry, Kind, Snapshot};
 use crate::audit::Audit;
-use crate::private_file;
 
 /// Larger files are not copied.
 const MAX_COPY: usize = 1 << 20;
@@ -84,7 +84,7 @@ impl Store {
     /// are ignored, because that line may have withdrawn them.
     pub(crate) fn read(&self) -> Result<(Vec<Record>, Option<String>), String> {
         let shown = self.file.display();
-        let bytes = private_file::read(&self.file)
+        let bytes = private::read(&self.file)
             .map_err(|error| format!("cannot read {shown}: {error}"))?
             .unwrap_or_default();
         let mut records: Vec<Record> = Vec::new();
@@ -124,7 +124,7 @@ impl Store {
         snapshot: &Snapshot,
         decision: Decision,
     ) -> Result<(), String> {
-        let _lock = private_file::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
+        let _lock = private::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
         let files = snapshot.entries.iter().map(known).collect();
         let copy = TrustedCopy { hash: snapshot.hash.clone(), files, guards: Vec::new() };
         self.put_copy(root, &copy)?;
@@ -134,7 +134,7 @@ impl Store {
 
     /// Withdraws the decision about a workspace; none if there is none.
     pub(crate) fn withdraw(&self, root: &Path) -> Result<Option<Record>, String> {
-        let _lock = private_file::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
+        let _lock = private::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
         let found = self.record(root)?.0;
         if let Some(record) = &found {
             let decision = Decision::Withdrawn;
@@ -147,7 +147,7 @@ impl Store {
 
     /// The files that a decision was about; none if there is no copy.
     pub(crate) fn copy(&self, record: &Record) -> TrustedCopy {
-        let bytes = private_file::read(&self.copy_path(&record.path)).ok().flatten();
+        let bytes = private::read(&self.copy_path(&record.path)).ok().flatten();
         let copy = bytes.and_then(|bytes| serde_json::from_slice::<TrustedCopy>(&bytes).ok());
         copy.filter(|copy| copy.hash == record.hash).unwrap_or_default()
     }
@@ -165,7 +165,7 @@ impl Store {
     fn add(&self, record: &Record) -> Result<(), String> {
         let line = serde_json::to_string(record)
             .map_err(|error| format!("cannot store {}: {error}", record.path.display()))?;
-        private_file::append(&self.file, &line).map_err(|error| self.cannot_write(&error))?;
+        private::append_line(&self.file, &line).map_err(|error| self.cannot_write(&error))?;
         let word = match record.decision {
             Decision::Trusted => "trusted",
             Decision::TextOnly => "text only",
@@ -178,7 +178,7 @@ impl Store {
 
     fn put_copy(&self, root: &Path, copy: &TrustedCopy) -> Result<(), String> {
         let bytes = serde_json::to_vec(copy).map_err(|error| self.cannot_write(&error.into()))?;
-        private_file::replace(&self.copy_path(root), &bytes)
+        private::replace(&self.copy_path(root), &bytes, private::Durability::Synced)
             .map_err(|error| self.cannot_write(&error))
     }
 

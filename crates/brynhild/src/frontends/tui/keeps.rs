@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use files::private;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::name_of;
 use crate::exit::Problem;
-use crate::private_file;
 use crate::world::World;
 
 /// Messages that are kept.
@@ -46,7 +46,7 @@ impl Keeps {
 
     /// What was sent before, the newest last.
     pub(crate) fn history(&self) -> Vec<String> {
-        let end = |path: PathBuf| private_file::read_end(&path, private_file::LARGEST).ok();
+        let end = |path: PathBuf| private::read_end(&path, private::SIZE_LIMIT).ok();
         let bytes = self.path("history.jsonl").and_then(end).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines: Vec<String> =
@@ -63,11 +63,11 @@ impl Keeps {
         }
         let kept = self.history();
         blocking(move || {
-            let _lock = private_file::lock(&path)?;
+            let _lock = private::lock(&path)?;
             let line = serde_json::to_string(&text)?;
             let size = std::fs::metadata(&path).map_or(0, |file| file.len());
             if kept.len() < MOST && size < MOST_BYTES as u64 {
-                return private_file::append(&path, &line);
+                return private::append_line(&path, &line);
             }
             // Half of it goes, so that this is rare.
             let mut lines = vec![line];
@@ -79,7 +79,11 @@ impl Keeps {
                 lines.push(line);
             }
             lines.reverse();
-            private_file::replace(&path, format!("{}\n", lines.join("\n")).as_bytes())
+            private::replace(
+                &path,
+                format!("{}\n", lines.join("\n")).as_bytes(),
+                private::Durability::Synced,
+            )
         })
         .await
     }
@@ -93,7 +97,7 @@ impl Keeps {
     pub(crate) fn draft(&self) -> String {
         let Some(own) = self.own_draft() else { return String::new() };
         let taken = self.orphans().into_iter().find(|path| std::fs::rename(path, &own).is_ok());
-        let bytes = taken.and_then(|_| private_file::read(&own).ok());
+        let bytes = taken.and_then(|_| private::read(&own).ok());
         String::from_utf8(bytes.flatten().unwrap_or_default()).unwrap_or_default()
     }
 
@@ -127,14 +131,14 @@ impl Keeps {
                     _ => Ok(()),
                 };
             }
-            private_file::replace(&path, text.as_bytes())
+            private::replace(&path, text.as_bytes(), private::Durability::Synced)
         })
         .await
     }
 
     /// The theme that was chosen.
     pub(crate) fn theme(&self) -> Option<String> {
-        let bytes = private_file::read(&self.path("state.json")?).ok()??;
+        let bytes = private::read(&self.path("state.json")?).ok()??;
         serde_json::from_slice::<State>(&bytes).ok()?.theme
     }
 
@@ -142,8 +146,12 @@ impl Keeps {
     pub(crate) async fn keep_theme(&self, theme: String) -> Result<(), Problem> {
         let Some(path) = self.path("state.json") else { return Ok(()) };
         blocking(move || {
-            let _lock = private_file::lock(&path)?;
-            private_file::replace(&path, &serde_json::to_vec(&State { theme: Some(theme) })?)
+            let _lock = private::lock(&path)?;
+            private::replace(
+                &path,
+                &serde_json::to_vec(&State { theme: Some(theme) })?,
+                private::Durability::Synced,
+            )
         })
         .await
     }
@@ -168,7 +176,7 @@ pub(super) async fn edit(world: &World, text: &str) -> Result<String, Problem> {
     let program = words.next().unwrap_or_default();
     let name = format!("brynhild-{}-{}.md", environment.user(), std::process::id());
     let path = environment.temp.join(name);
-    private_file::replace(&path, text.as_bytes())?;
+    private::replace(&path, text.as_bytes(), private::Durability::Synced)?;
     let args: Vec<String> = words.chain([path.display().to_string()]).collect();
     let (cwd, file) = (environment.cwd.clone(), path.clone());
     let ended = tokio::task::spawn_blocking(move || sandbox::foreground(&program, &args, &cwd));
@@ -184,6 +192,6 @@ pub(super) async fn edit(world: &World, text: &str) -> Result<String, Problem> {
 }
 
 fn read_back(path: &Path) -> Result<String, Problem> {
-    let bytes = private_file::read(path)?.unwrap_or_default();
+    let bytes = private::read(path)?.unwrap_or_default();
     String::from_utf8(bytes).map_err(|_| Problem::failed("the text is not UTF-8 and is not taken"))
 }

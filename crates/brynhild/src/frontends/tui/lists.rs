@@ -7,6 +7,7 @@ use ::tui::host::{Answer, Item, Picks};
 use ::tui::theme::{self, Theme};
 use contract::id::SessionId;
 use contract::text::head;
+use files::private;
 use ignore::DirEntry;
 use sessions::messages::{self, Message, Role};
 use sessions::store::Store;
@@ -18,7 +19,6 @@ use crate::dialects;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::permissions::remembered::Memories;
-use crate::private_file;
 use crate::slash::{self, Offer};
 use crate::world::World;
 
@@ -340,6 +340,6 @@ fn read_theme(path: &Path, name: &str) -> Result<Theme, String> {
 
 /// The text of a theme's file.
 fn theme_text(path: &Path) -> io::Result<String> {
-    let bytes = private_file::read(path)?.ok_or(io::ErrorKind::NotFound)?;
+    let bytes = private::read(path)?.ok_or(io::ErrorKind::NotFound)?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
