@@ -1,10 +1,11 @@
 //! Access to files that several crates need.
 //!
 //! `changes` tracks which paths of a workspace changed, so that nobody has to walk all of it after
-//! each call. `skip` is the one list of directories that a build or a package manager makes again.
-//! `exact_path` works at paths that no symlink may be part of, `bounded` reads what others may have
-//! put somewhere, `private` and `lock` are for our own files, `path` has
-//! paths as text.
+//! each call. `git` names the directories of a repository. `skip` is the one list of directories that
+//! a build or a package manager makes again. `exact_path` works at paths that no symlink may be part
+//! of, `bounded` reads untrusted files, `private` and `lock` are for our own files, `stamp` tells if a
+//! file changed, `path` has paths as text, and `yaml` reads YAML and JSON with the line of every
+//! value.
 
 pub mod bounded;
 pub mod changes;
@@ -15,3 +16,4 @@ pub mod path;
 pub mod private;
 pub mod skip;
 pub mod stamp;
+pub mod yaml;

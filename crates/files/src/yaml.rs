@@ -1,0 +1,274 @@
+//! The one reader of YAML, and so of JSON: a tree in which every value knows its line. Bounded in
+//! depth and size, aliases included. `typed` turns a tree into Rust types.
+
+pub mod tree;
+pub mod typed;
+
+use std::collections::{HashMap, HashSet};
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use serde_json::Value;
+
+use tree::{Content, Node, Position};
+
+/// The deepest nesting of a file.
+const DEPTH_LIMIT: usize = 64;
+
+/// The most values of a file; what aliases repeat counts again.
+const VALUE_LIMIT: usize = 20_000;
+
+/// How a file is read. By default words are text, and repeated keys are an error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The words that are truth values.
+    pub booleans: Booleans,
+    /// The meaning of a key that is repeated in its mapping.
+    pub repeated_keys: RepeatedKeys,
+    /// The tags that a value may have beside those of YAML itself. None ignores all tags.
+    pub tags: Option<&'static [&'static str]>,
+}
+
+/// The unquoted words that are truth values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Booleans {
+    /// `true` and `false`, as in YAML 1.2.
+    #[default]
+    TrueFalse,
+    /// Also `yes`, `no`, `on`, `off`, `y` and `n`, as in YAML 1.1.
+    YesNo,
+}
+
+/// The meaning of a key that is repeated in its mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepeatedKeys {
+    /// The file is malformed.
+    #[default]
+    Refused,
+    /// The mapping has all of them; as a value it has the last.
+    Accepted,
+}
+
+/// Why a text is not YAML, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The reason.
+    pub message: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+}
+
+impl Malformed {
+    fn at(place: Marker, message: impl Into<String>) -> Self {
+        Self { message: message.into(), line: place.line(), column: place.col() + 1 }
+    }
+}
+
+impl From<ScanError> for Malformed {
+    fn from(error: ScanError) -> Self {
+        Self::at(*error.marker(), error.info())
+    }
+}
+
+/// Reads a text of one document. An empty one is null.
+pub fn parse(text: &str, options: Options) -> Result<Node<Position>, Malformed> {
+    let parser = Parser::new_from_str(text);
+    let mut loader = Loader { parser, options, anchors: HashMap::new(), values: 0 };
+    let mut document = None;
+    while let Some((event, span)) = loader.next()? {
+        match event {
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
+            _ if document.is_some() => {
+                return Err(Malformed::at(span.start, "a second document begins here"));
+            }
+            event => document = Some(loader.node(event, span, 0)?),
+        }
+    }
+    let empty = || Node::new(Content::Scalar(Value::Null), Position { line: 1, ..<_>::default() });
+    Ok(document.unwrap_or_else(empty))
+}
+
+/// Returns the value of an unquoted scalar.
+pub fn resolve(text: &str, booleans: Booleans) -> Value {
+    let is_word = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ if booleans == Booleans::YesNo && is_word(&["yes", "on", "y"]) => Value::Bool(true),
+        _ if booleans == Booleans::YesNo && is_word(&["no", "off", "n"]) => Value::Bool(false),
+        _ => number(text).unwrap_or_else(|| Value::String(text.to_owned())),
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    for (prefix, radix) in [("0x", 16), ("0o", 8)] {
+        if let Some(digits) = text.strip_prefix(prefix) {
+            return i64::from_str_radix(digits, radix).ok().map(Value::from);
+        }
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = digits.strip_prefix('.').unwrap_or(digits);
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let whole = text.parse::<i64>().map(Value::from);
+    let whole = whole.or_else(|_| text.parse::<u64>().map(Value::from));
+    whole.ok().or_else(|| text.parse().ok().filter(|it: &f64| it.is_finite()).map(Value::from))
+}
+
+struct Loader<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    options: Options,
+    anchors: HashMap<usize, Node<Position>>,
+    values: usize,
+}
+
+impl<'a> Loader<'a> {
+    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Malformed> {
+        Ok(self.parser.next_event().transpose()?)
+    }
+
+    fn expect(&mut self) -> Result<(Event<'a>, Span), Malformed> {
+        let end = Malformed { message: "the text ends too early".into(), line: 1, column: 1 };
+        self.next()?.ok_or(end)
+    }
+
+    fn node(
+        &mut self,
+        event: Event<'a>,
+        span: Span,
+        depth: usize,
+    ) -> Result<Node<Position>, Malformed> {
+        self.count(1, span)?;
+        if depth > DEPTH_LIMIT {
+            return Err(Malformed::at(span.start, "nested too deeply"));
+        }
+        let mut position = Position { line: span.start.line(), ..Position::default() };
+        let (content, anchor, tag) = match event {
+            Event::Alias(anchor) => return self.alias(anchor, span),
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text = tag.as_ref().is_some_and(|tag| is_core(tag, "str"));
+                let value = if style == ScalarStyle::Plain && !is_text {
+                    resolve(&text, self.options.booleans)
+                } else {
+                    Value::String(text.clone().into_owned())
+                };
+                position.source = (!value.is_string()).then(|| text.into());
+                (Content::Scalar(value), anchor, tag)
+            }
+            Event::SequenceStart(anchor, tag) => (self.list(depth)?, anchor, tag),
+            Event::MappingStart(anchor, tag) => (self.map(depth)?, anchor, tag),
+            _ => return Err(Malformed::at(span.start, "a value is missing")),
+        };
+        position.tag = self.tag(tag.as_deref(), span)?;
+        let node = Node::new(content, position);
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn alias(&mut self, anchor: usize, span: Span) -> Result<Node<Position>, Malformed> {
+        let Some(mut node) = self.anchors.get(&anchor).cloned() else {
+            return Err(Malformed::at(span.start, "an alias stands inside its own anchor"));
+        };
+        self.count(size(&node), span)?;
+        node.place.line = span.start.line();
+        Ok(node)
+    }
+
+    fn count(&mut self, more: usize, span: Span) -> Result<(), Malformed> {
+        self.values += more;
+        if self.values > VALUE_LIMIT {
+            return Err(Malformed::at(span.start, format!("more than {VALUE_LIMIT} values")));
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Content<Position>, Malformed> {
+        let mut items = Vec::new();
+        loop {
+            match self.expect()? {
+                (Event::SequenceEnd, _) => return Ok(Content::List(items)),
+                (event, span) => items.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Content<Position>, Malformed> {
+        let mut entries: Vec<(String, Node<Position>)> = Vec::new();
+        let (mut names, mut inherited) = (HashSet::new(), Vec::new());
+        loop {
+            let (event, span) = self.expect()?;
+            if event == Event::MappingEnd {
+                break;
+            }
+            let Event::Scalar(name, style, ..) = event else {
+                return Err(Malformed::at(span.start, "a key must be plain text"));
+            };
+            let (event, value_span) = self.expect()?;
+            let mut value = self.node(event, value_span, depth + 1)?;
+            value.place.line = span.start.line();
+            if name == "<<" && style == ScalarStyle::Plain {
+                inherited.push(value);
+                continue;
+            }
+            let is_new = names.insert(name.clone());
+            if !is_new && self.options.repeated_keys == RepeatedKeys::Refused {
+                return Err(Malformed::at(span.start, format!("the key {name} stands here twice")));
+            }
+            entries.push((name.into_owned(), value));
+        }
+        for node in inherited {
+            inherit(&mut entries, node);
+        }
+        Ok(Content::Map(entries))
+    }
+
+    fn tag(&self, tag: Option<&Tag>, span: Span) -> Result<Option<Box<str>>, Malformed> {
+        let (Some(tag), Some(known)) = (tag, self.options.tags) else { return Ok(None) };
+        if tag.is_yaml_core_schema() {
+            return Ok(None);
+        }
+        let tag = tag.to_string();
+        if !known.contains(&tag.as_str()) {
+            let known = known.join(" and ");
+            let message = format!("unknown tag {tag}, the tags are {known}");
+            return Err(Malformed::at(span.start, message));
+        }
+        Ok(Some(tag.into()))
+    }
+}
+
+/// Adds the entries that a merge key (`<<`) names, below those of the mapping itself.
+fn inherit(entries: &mut Vec<(String, Node<Position>)>, node: Node<Position>) {
+    match node.content {
+        Content::Map(more) => {
+            for (name, node) in more {
+                if entries.iter().all(|(key, _)| *key != name) {
+                    entries.push((name, node));
+                }
+            }
+        }
+        Content::List(nodes) => nodes.into_iter().for_each(|node| inherit(entries, node)),
+        Content::Scalar(_) => {}
+    }
+}
+
+/// The values in a tree, and its text by the same measure.
+fn size(node: &Node<Position>) -> usize {
+    1 + node.text().map_or(0, str::len) / 64 + node.children().map(size).sum::<usize>()
+}
+
+fn is_core(tag: &Tag, suffix: &str) -> bool {
+    tag.is_yaml_core_schema() && tag.suffix == suffix
+}
+
+#[cfg(test)]
+mod tests;

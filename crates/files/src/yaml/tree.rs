@@ -1,0 +1,135 @@
+//! A tree of values that each know where they were written: at a [`Position`] of a file, or
+//! whatever else a reader keeps for a value.
+
+use serde_json::Value;
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node<P> {
+    /// The value.
+    pub content: Content<P>,
+    /// Its place.
+    pub place: P,
+}
+
+/// A value whose parts have places of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content<P> {
+    /// Null, a truth value, a number or text; never an array or object.
+    Scalar(Value),
+    /// A list.
+    List(Vec<Node<P>>),
+    /// A mapping, in the order of writing.
+    Map(Vec<(String, Node<P>)>),
+}
+
+/// A place in a YAML file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The line, from 1; 0 for a value that comes from no file. That of the key for an entry of a mapping.
+    pub line: usize,
+    /// The tag, if the reader asked for tags.
+    pub tag: Option<Box<str>>,
+    /// A scalar that is no text as it was written: `1.10` is the number 1.1.
+    pub source: Option<Box<str>>,
+}
+
+impl<P> Node<P> {
+    /// A node of a value and its place.
+    pub fn new(content: Content<P>, place: P) -> Self {
+        Self { content, place }
+    }
+
+    /// A tree of plain data, every part with the same place.
+    pub fn from_value(value: Value, place: &P) -> Self
+    where
+        P: Clone,
+    {
+        let content = match value {
+            Value::Array(items) => {
+                let nodes = items.into_iter().map(|item| Self::from_value(item, place));
+                Content::List(nodes.collect())
+            }
+            Value::Object(entries) => {
+                let node = |(name, value)| (name, Self::from_value(value, place));
+                Content::Map(entries.into_iter().map(node).collect())
+            }
+            scalar => Content::Scalar(scalar),
+        };
+        Self::new(content, place.clone())
+    }
+
+    /// Returns the plain data without places.
+    pub fn to_value(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(nodes) => nodes.iter().map(Self::to_value).collect(),
+            Content::Map(entries) => {
+                let entry = |(name, node): &(String, Self)| (name.clone(), node.to_value());
+                Value::Object(entries.iter().map(entry).collect())
+            }
+        }
+    }
+
+    /// The tree with other places.
+    pub fn with_places<Q>(self, place: &impl Fn(P) -> Q) -> Node<Q> {
+        let content = match self.content {
+            Content::Scalar(value) => Content::Scalar(value),
+            Content::List(items) => {
+                Content::List(items.into_iter().map(|item| item.with_places(place)).collect())
+            }
+            Content::Map(entries) => {
+                let entry = |(name, node): (String, Self)| (name, node.with_places(place));
+                Content::Map(entries.into_iter().map(entry).collect())
+            }
+        };
+        Node::new(content, place(self.place))
+    }
+
+    /// The entry of a mapping.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        self.entries().iter().find(|(key, _)| key == name).map(|(_, node)| node)
+    }
+
+    /// The part at a path of names and positions in lists.
+    pub fn find(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |node, step| match &node.content {
+            Content::List(items) => items.get(step.parse::<usize>().ok()?),
+            Content::Map(_) | Content::Scalar(_) => node.get(step),
+        })
+    }
+
+    /// The entries of a mapping; none for anything else.
+    pub fn entries(&self) -> &[(String, Self)] {
+        match &self.content {
+            Content::Map(entries) => entries,
+            Content::Scalar(_) | Content::List(_) => &[],
+        }
+    }
+
+    /// The items of a list; none for anything else.
+    pub fn items(&self) -> &[Self] {
+        match &self.content {
+            Content::List(items) => items,
+            Content::Scalar(_) | Content::Map(_) => &[],
+        }
+    }
+
+    /// The items of a list, or the values of a mapping.
+    pub fn children(&self) -> impl Iterator<Item = &Self> {
+        self.items().iter().chain(self.entries().iter().map(|(_, node)| node))
+    }
+
+    /// The text, if it is text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Scalar(value) => value.as_str(),
+            Content::List(_) | Content::Map(_) => None,
+        }
+    }
+
+    /// Returns true if it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self.content, Content::Scalar(Value::Null))
+    }
+}
