@@ -11,6 +11,7 @@ use agent::retry::Retry;
 use agent::settings::{
     Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
 };
+use config::settings::{Binding, RegisteredModel};
 use contract::model_profile::ModelProfile;
 use contract::policy::{Access, Mode};
 use contract::provider::{Delivery, Model, Provider};
@@ -21,7 +22,6 @@ use contract::tool::Tool;
 
 use crate::audit::{self, Audit};
 use crate::child_environment::{child_environment, host_environment};
-use crate::config::{Binding, RegisteredModel};
 use crate::exit::Problem;
 use crate::learning::{Learning, When};
 use crate::model_cache;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::config;
+use config::redact;
+
 use crate::secrets::Secrets;
 use crate::world::World;
 
@@ -12,7 +13,7 @@ pub(crate) fn host_environment(world: &World) -> BTreeMap<String, String> {
     let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
     let variables = world.environment.variables.iter();
     variables
-        .filter(|(name, value)| !config::is_secret(name) && !secrets.are_in(value))
+        .filter(|(name, value)| !redact::is_secret(name) && !secrets.are_in(value))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

@@ -19,6 +19,8 @@ use ::mcp::oauth::Credentials;
 use ::mcp::person::Person;
 use ::mcp::resources::{LIST, READ};
 use ::mcp::{PromptCommand, Resolver, Servers, Settings, State, Surroundings};
+use config::origin::Layer;
+use config::redact;
 use contract::policy::Ruling;
 use contract::sandbox::Limits;
 use contract::tool::Tool;
@@ -27,7 +29,6 @@ use serde_json::{Map, Value, json};
 use tools::tool_search::Deferral;
 
 use crate::assemble;
-use crate::config::{self, Layer};
 use crate::dialects::{Listed, Named, UNSTARTED};
 use crate::exit::{Exit, Problem};
 use crate::output;
@@ -299,7 +300,7 @@ pub(crate) fn found(world: &World) -> Found {
     for server in &mut found.servers {
         world.claude().equip(world, server);
         let shown = plugins::claude::unquoted(&server.shown);
-        server.shown = config::without_keys(&shown);
+        server.shown = redact::without_keys(&shown);
         server.enabled &= !plugin_set::is_off(world, &switches, NAME, &server.name);
     }
     found.problems.extend(problems);

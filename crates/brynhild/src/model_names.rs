@@ -1,7 +1,8 @@
 //! How a provider spells the name of a model: aliases, the registry, `model-aliases.yaml`. What a
 //! project says that is not trusted is told, and counts for nothing against what was typed.
 
-use crate::config::{self, Layer};
+use config::origin::Layer;
+
 use crate::output;
 use crate::provider_choice::Choice;
 use crate::world::World;
@@ -46,7 +47,7 @@ fn local_name(world: &World, (named, canonical): (&str, &str), provider: &str) -
     let project = root.map(|root| (root.join(".brynhild").join(FILE), Some(root)));
     let own = world.loaded.config_dir.as_ref().map(|dir| (dir.join(FILE), None));
     [project, own].into_iter().flatten().find_map(|(path, project)| {
-        let name = match config::side_file(&path, project) {
+        let name = match config::file::read_value(&path, project) {
             Ok(file) => file?.get(provider)?.get(canonical)?.as_str().map(str::to_owned)?,
             Err(problem) => {
                 output::warning(&problem);

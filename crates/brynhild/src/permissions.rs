@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use config::origin::Layer;
+use config::settings::Approval;
 use contract::policy::{
     Action, Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval, View,
 };
@@ -17,7 +19,6 @@ use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
 
 use crate::assemble;
-use crate::config::{Approval, Layer};
 use crate::exit::Problem;
 use crate::output;
 use crate::world::World;
@@ -49,7 +50,7 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Approvals>, P
     for warning in judge.warnings() {
         output::warning(&warning);
     }
-    let bound = world.loaded.mode_bound;
+    let bound = world.loaded.max_mode;
     Ok(Arc::new(Keeper { judge, memories, root: root.to_owned(), bound }))
 }
 
@@ -170,7 +171,7 @@ fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Ru
 }
 
 fn tools(world: &World) -> BTreeMap<String, ToolSettings> {
-    let settings = |tool: &crate::config::Tool| ToolSettings {
+    let settings = |tool: &config::settings::Tool| ToolSettings {
         require_approval: match tool.require_approval {
             Some(Approval::Always) => RequireApproval::Always,
             Some(Approval::Once) | None => RequireApproval::Once,

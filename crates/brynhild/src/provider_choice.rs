@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use config::redact;
+use config::settings::Instance;
 use contract::model_profile::ModelProfile;
 use contract::provider::Provider;
 use contract::secret::Secret;
@@ -9,7 +11,6 @@ use plugins::plugin::Plugin;
 use plugins::python::{Described, Missing, ProviderDescription};
 use providers::catalog::{Quirks, Vendor, Wire};
 
-use crate::config::{self, Instance};
 use crate::exit::Problem;
 use crate::output;
 use crate::raw_witness;
@@ -227,7 +228,7 @@ impl Candidate {
             Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
         };
         let headers = self.instance.iter().flat_map(|instance| &instance.headers);
-        let headers = headers.filter(|(name, _)| config::is_secret(name)).map(|(_, value)| {
+        let headers = headers.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| {
             // Of `Bearer key` the last word is the key.
             let key = value.rsplit_once(' ').map_or(value.as_str(), |(_, key)| key);
             Secret::new(key.to_owned())
@@ -256,7 +257,7 @@ impl Candidate {
     /// Its address as people may see it: without the login that may be in it.
     pub(crate) fn shown_address(&self) -> String {
         let address = self.address();
-        crate::config::without_login(&address).unwrap_or(address)
+        redact::without_login(&address).unwrap_or(address)
     }
 
     /// Whether it speaks for itself, without a server.
@@ -406,7 +407,7 @@ fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
         return Key::NotNeeded;
     };
     let set = world.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
-    let set = set.or_else(|| world.loaded.variables.get(variable).cloned());
+    let set = set.or_else(|| world.loaded.env_file_variables.get(variable).cloned());
     let configured = world.config().openrouter_api_key.clone();
     let configured = configured.filter(|_| variable == "OPENROUTER_API_KEY");
     let found = set.map(|value| (variable, value));

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::settings::{Bound, Budget, Settings, Span};
+use config::settings::Instance;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
@@ -24,7 +25,6 @@ use plugins::initrunner::variables;
 use serde_json::Value;
 
 use crate::assemble::{self, Mind};
-use crate::config::{self, Instance};
 use crate::dialects::initrunner::{self, Loaded};
 use crate::exit::Problem;
 use crate::mcp::Mcp;
@@ -250,8 +250,8 @@ fn take_variables(world: &mut World, role: &Role) {
                 continue;
             }
         };
-        for (name, value) in config::dotenv_pairs(&text) {
-            world.environment.variables.entry(name).or_insert(value);
+        for line in config::dotenv::parse(&text) {
+            world.environment.variables.entry(line.name).or_insert(line.value);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Every key that is known here, wherever it stands, so that no process is handed one by chance.
 
+use config::redact;
 use contract::secret::Secret;
 
-use crate::config;
 use crate::mcp;
 use crate::provider_choice;
 use crate::world::World;
@@ -24,16 +24,16 @@ impl Secrets {
     /// Gathers them.
     pub(crate) fn of(world: &World) -> Self {
         let own = world.environment.variables.iter();
-        let own = own.filter(|(name, _)| config::is_secret(name)).map(|(_, value)| value.clone());
-        let files = world.loaded.variables.iter();
-        let files = files.filter(|(name, _)| config::is_secret(name));
+        let own = own.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| value.clone());
+        let files = world.loaded.env_file_variables.iter();
+        let files = files.filter(|(name, _)| redact::is_secret(name));
         let files = files.map(|(_, value)| value.expose().clone());
         let instances = world.config().providers.instances.values();
         let credentials = instances.filter_map(|instance| instance.credentials_path.as_deref());
         // A file that cannot be read is complained about where its key is needed.
         let credentials = credentials.filter_map(|path| provider_choice::credentials(path).ok());
         let servers = mcp::own_sources(world).into_iter();
-        let servers = servers.flat_map(|source| config::secrets_in(source.document));
+        let servers = servers.flat_map(|source| redact::secrets_in(source.document));
         let configured = world.loaded.secrets().into_iter().chain(credentials).chain(servers);
         // Of `Bearer key` the key alone is one too.
         let mut configured = configured.flat_map(|value| {

@@ -9,6 +9,7 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use ::mcp::PromptCommand;
+use config::redact;
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
@@ -22,7 +23,6 @@ use plugins::problem::Problem as Fault;
 use sessions::snapshots::OnConflict;
 
 use crate::assemble;
-use crate::config;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::output;
@@ -247,8 +247,8 @@ impl Offer {
                 return Variable::Unset;
             };
             let is_kept = is_guest && !HARMLESS.contains(&name);
-            let has_login = config::without_login(value).is_some_and(|shown| shown != *value);
-            if is_kept || has_login || config::is_secret(name) {
+            let has_login = redact::without_login(value).is_some_and(|shown| shown != *value);
+            if is_kept || has_login || redact::is_secret(name) {
                 return Variable::Secret;
             }
             Variable::Value(value.clone())
@@ -383,7 +383,7 @@ fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
         return Err(Problem::misuse("`--safe` is stronger than `/mode`")
             .hint("start again without `--safe`"));
     }
-    if let Some(bound) = world.loaded.mode_bound.filter(|bound| mode > *bound) {
+    if let Some(bound) = world.loaded.max_mode.filter(|bound| mode > *bound) {
         return Err(Problem::misuse(format!(
             "the site's configuration allows at most mode `{}`",
             bound.as_str()

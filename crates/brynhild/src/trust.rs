@@ -14,13 +14,13 @@ mod surfaces;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use config::load::Loaded;
 use contract::sandbox::Fixed;
 use contract::trust_check::TrustCheck;
 
 pub(crate) use snapshot::{Kind, Snapshot};
 pub(crate) use store::{Decision, PluginGuard, Record, Store};
 
-use crate::config::Loaded;
 use process_check::TrustedRoots;
 use snapshot::{Entry, Part};
 use store::TrustedCopy;
@@ -56,12 +56,6 @@ impl Trusted {
     pub(crate) fn beneath(&self, directory: &Path) -> Vec<(&Path, &[u8])> {
         let files = self.files.iter().filter(|(path, _)| path.starts_with(directory));
         files.map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect()
-    }
-
-    /// Only for tests of what trust changes.
-    #[cfg(test)]
-    pub(crate) fn for_test(files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
-        Self { files, ..Self::default() }
     }
 
     fn of(root: &Path, config_dir: &Path, snapshot: &Snapshot) -> Self {
@@ -273,7 +267,7 @@ impl Standing {
         }
         let is_ignored = |part: &&Part| match part.surface().effect {
             Effect::Runs => true,
-            Effect::Sets => loaded.held_back.iter().any(|held| held.file.ends_with(&part.path)),
+            Effect::Sets => loaded.untrusted.iter().any(|held| held.file.ends_with(&part.path)),
             Effect::Inert => false,
         };
         self.parts.iter().filter(is_ignored).map(|part| part.path.as_str()).collect()

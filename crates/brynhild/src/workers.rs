@@ -186,7 +186,7 @@ fn settings(world: &World) -> Result<HostSettings, Problem> {
 /// What a provider of a plugin is made with.
 pub(crate) fn provider_settings(
     description: &ProviderDescription,
-    instance: Option<&crate::config::Instance>,
+    instance: Option<&config::settings::Instance>,
     model: &str,
     api_key: Option<Secret<String>>,
 ) -> ProviderSettings {

@@ -6,19 +6,21 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
+use config::load::{LayerFile, Loaded, OnMistake, Sources};
+use config::origin::Layer;
+use config::settings::{self, Config};
 use contract::policy::Mode;
 use files::private;
 use plugins::claude::Expansions;
 use plugins::directories::Directories;
 use plugins::offer::Contributions;
 use plugins::python::{Hosts, Missing};
-use serde_json::{Value, json};
 use sessions::conversation_log;
 use sessions::store::Store;
 use tui::theme::{Depth, Theme};
 
 use crate::args::{Global, ModeName, OutputFormat};
-use crate::config::{self, Config, Layer, LayerFile, Loaded, Mistakes, NoProject, Sources};
+use crate::configuration::{self, sources};
 use crate::dialects::claude::ClaudeSet;
 use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
@@ -26,6 +28,7 @@ use crate::frontends;
 use crate::frontends::style::Palette;
 use crate::output;
 use crate::plugin_set::PluginSet;
+use crate::project_root::{self, NoProject};
 use crate::trust::process_check::TrustedRoots;
 use crate::trust::{self, Standing};
 use crate::workers::{self, Workers};
@@ -71,9 +74,9 @@ impl World {
         let mut world = read.or_else(|problem| {
             let global = Global { safe: true, ..global };
             let (mut sources, found) = sources(&global, &environment);
-            sources.mistakes = Mistakes::LeaveOutOwn;
+            sources.on_mistake = OnMistake::SkipUserFile;
             let retreated = Self::from(global, environment, &mut sources, found);
-            retreated.ok().filter(|world| world.loaded.left_out).ok_or(problem)
+            retreated.ok().filter(|world| world.loaded.skipped_layer).ok_or(problem)
         })?;
         world.occasion = Notification::Talk;
         world.begin();
@@ -86,7 +89,7 @@ impl World {
         let environment = surroundings()?;
         let (mut sources, found) = sources(&global, &environment);
         if !global.safe {
-            sources.mistakes = Mistakes::LeaveOutProjects;
+            sources.on_mistake = OnMistake::SkipProjectFiles;
         }
         let world = Self::from(global, environment, &mut sources, found)?;
         world.begin();
@@ -118,7 +121,7 @@ impl World {
         else {
             return;
         };
-        if let Some(directory) = config::passed_over(root, self.environment.home.as_deref()) {
+        if let Some(directory) = project_root::passed_over(root, self.environment.home.as_deref()) {
             let (directory, root) = (directory.display(), root.display());
             output::warning(&format!(
                 "{directory} looks like the project, but other users have a hand in it or in a directory \
@@ -147,7 +150,7 @@ impl World {
         let (mut sources, _) = sources(&global, &environment);
         root.clone_into(&mut sources.project_root);
         sources.read_project = true;
-        let loaded = config::load(&sources)?;
+        let loaded = configuration::load(&sources)?;
         let (trust, root) = (Standing::default(), Ok(root.to_owned()));
         let occasion = Notification::default();
         Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
@@ -201,8 +204,10 @@ impl World {
         } else {
             Standing::default()
         };
-        sources.trusted = trust.trusted().cloned();
-        let loaded = config::load(sources).map_err(|error| Problem {
+        if let Some(trusted) = trust.trusted() {
+            configuration::trust(sources, trusted);
+        }
+        let loaded = configuration::load(sources).map_err(|error| Problem {
             exit: Exit::Misuse,
             error: error.into(),
             hint: Some("`brynhild config path` lists the files that are read".to_owned()),
@@ -408,7 +413,7 @@ impl World {
         }
         if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
             // The site's mode is a bound on this too.
-            return self.loaded.mode_bound.unwrap_or(Mode::Yolo);
+            return self.loaded.max_mode.unwrap_or(Mode::Yolo);
         }
         config.behavior.mode
     }
@@ -445,9 +450,9 @@ impl World {
     /// The form of the answer.
     pub(crate) fn format(&self) -> OutputFormat {
         self.global.format().unwrap_or(match self.config().behavior.output_format {
-            config::OutputFormat::Text => OutputFormat::Text,
-            config::OutputFormat::Json => OutputFormat::Json,
-            config::OutputFormat::StreamJson => OutputFormat::StreamJson,
+            settings::OutputFormat::Text => OutputFormat::Text,
+            settings::OutputFormat::Json => OutputFormat::Json,
+            settings::OutputFormat::StreamJson => OutputFormat::StreamJson,
         })
     }
 
@@ -498,51 +503,6 @@ impl World {
 /// What the program finds around itself.
 fn surroundings() -> Result<Environment, Problem> {
     Environment::read().map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))
-}
-
-/// What the configuration is made from, with the project's root.
-fn sources(global: &Global, environment: &Environment) -> (Sources, Result<PathBuf, NoProject>) {
-    let found =
-        config::project_root(&environment.cwd, environment.home.as_deref(), &environment.variables);
-    let sources = Sources {
-        env: environment.variables.clone(),
-        home: environment.home.clone(),
-        project_root: found.as_ref().map_or_else(|none| none.root().to_owned(), Clone::clone),
-        flags: flags(global),
-        read_project: found.is_ok() && !global.safe,
-        trusted: None,
-        mistakes: if global.safe { Mistakes::LeaveOut } else { Mistakes::Stop },
-    };
-    (sources, found)
-}
-
-/// The flags that are settings.
-fn flags(global: &Global) -> Vec<(String, Value)> {
-    let mut flags = Vec::new();
-    let mut set = |key: &str, value: Value| flags.push((key.to_owned(), value));
-    if global.safe {
-        set("behavior.mode", json!(Mode::ReadOnly.as_str()));
-    } else if let Some(mode) = global.mode {
-        set("behavior.mode", json!(Mode::from(mode).as_str()));
-    } else if global.dangerously_skip_permissions {
-        set("behavior.mode", json!(Mode::Yolo.as_str()));
-    }
-    if global.verbose {
-        set("behavior.verbose", json!(true));
-    }
-    if global.show_thinking {
-        set("behavior.show_thinking", json!(true));
-    }
-    if global.show_cost {
-        set("behavior.show_cost", json!(true));
-    }
-    if global.raw_log {
-        set("logging.raw_payloads", json!(true));
-    }
-    if global.dangerously_skip_sandbox {
-        set("dangerously_skip_sandbox", json!(true));
-    }
-    flags
 }
 
 impl From<ModeName> for Mode {

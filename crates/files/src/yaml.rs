@@ -5,6 +5,7 @@ pub mod tree;
 pub mod typed;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::Value;
@@ -65,6 +66,12 @@ impl Malformed {
     }
 }
 
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at line {}", self.message, self.line)
+    }
+}
+
 impl From<ScanError> for Malformed {
     fn from(error: ScanError) -> Self {
         Self::at(*error.marker(), error.info())
@@ -91,6 +98,11 @@ pub fn parse(text: &str, options: Options) -> Result<Node<Position>, Malformed> 
     }
     let empty = || Node::new(Content::Scalar(Value::Null), Position { line: 1, ..<_>::default() });
     Ok(document.unwrap_or_else(empty))
+}
+
+/// Reads a text of one document as plain data.
+pub fn value(text: &str) -> Result<Value, Malformed> {
+    Ok(parse(text, Options::default())?.to_value())
 }
 
 /// Returns the value of an unquoted scalar.

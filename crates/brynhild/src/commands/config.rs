@@ -1,11 +1,12 @@
 //! `config`: shows the configuration and where it comes from.
 
 use anstyle::Style;
+use config::load::LayerFile;
+use config::show::{self, Form, Provenance};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ConfigCommand, Global, OutputFormat};
 use crate::assemble;
-use crate::config::{self, Form, Provenance};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::style::Palette;
 use crate::output;
@@ -23,7 +24,7 @@ pub(crate) fn run(world: &World, command: Option<ConfigCommand>) -> Outcome {
             } else {
                 Provenance::Hidden
             };
-            let text = world.loaded.show(form, provenance, section.as_deref());
+            let text = show::show(&world.loaded, form, provenance, section.as_deref());
             let text = text.map_err(|unknown| {
                 let known = unknown.known.join(", ");
                 Problem::failed(unknown.to_string()).hint(format!("there are {known}"))
@@ -42,13 +43,13 @@ pub(crate) fn path(global: &Global, all: bool) -> Outcome {
     let mut files = World::files(global)?;
     files.retain(|file| all || file.path.is_some() || file.is_found);
     if global.format() == Some(OutputFormat::Json) {
-        let row = |file: &config::LayerFile| {
+        let row = |file: &LayerFile| {
             let path = file.path.as_ref().map(|path| path.display().to_string());
             json!({"layer": file.layer.label(), "path": path, "found": file.is_found})
         };
         output::json(&files.iter().map(row).collect::<Vec<_>>())?;
     } else {
-        output::line(config::paths(&files).trim_end())?;
+        output::line(show::paths(&files).trim_end())?;
     }
     Ok(Exit::Done)
 }

@@ -265,7 +265,7 @@ fn settings(world: &World) -> Settings {
         depth: world.depth(),
         pictures: Pictures::of(|name| environment.variable(name)),
         keys: ui.bindings(),
-        is_vim: ui.editing == crate::config::Editing::Vim,
+        is_vim: ui.editing == config::settings::Editing::Vim,
         has_mouse: ui.mouse,
         // Closed to a line unless somebody has asked for it.
         shows_thinking: world.config().behavior.show_thinking

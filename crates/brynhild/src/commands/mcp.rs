@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::files::yaml;
 use ::mcp::config::foreign;
 use ::mcp::config::{Found, Scope, Source, floating_entry};
 use ::mcp::{Approved, State, Status, name, serve};
@@ -16,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::audit::Audit;
-use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
 use crate::mcp::backend::Guarded;
@@ -368,7 +368,7 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
             let table: toml::Table = toml::from_str(&text).map_err(|it| wrong(it.to_string()))?;
             serde_json::to_value(table)?
         }
-        "yaml" | "yml" => config::plain_yaml(&text).map_err(wrong)?,
+        "yaml" | "yml" => yaml::value(&text).map_err(|it| wrong(it.to_string()))?,
         _ => foreign::lenient_json(&text).map_err(wrong)?,
     };
     let entries = ::mcp::config::entries(&document).map_err(wrong)?;

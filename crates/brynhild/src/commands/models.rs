@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use config::settings::{Binding, Favorite, RegisteredModel};
 use contract::provider::Model;
 use serde_json::{Value, json};
 
 use crate::args::{ModelOrder, ModelsCommand};
 use crate::assemble;
-use crate::config::{Binding, RegisteredModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::model_cache;
 use crate::output;
@@ -169,8 +169,7 @@ async fn listed(world: &World, choice: &Choice) -> Result<Vec<Model>, Problem> {
 /// Favorites first, then as asked.
 fn order(world: &World, models: &mut [Model], order: ModelOrder) {
     let favorites = &world.config().models.favorites;
-    let is_favorite =
-        |model: &Model| favorites.get(&model.id).is_some_and(crate::config::Favorite::is_enabled);
+    let is_favorite = |model: &Model| favorites.get(&model.id).is_some_and(Favorite::is_enabled);
     let price = |model: &Model| model.input_price.unwrap_or(f64::MAX);
     models.sort_by(|a, b| {
         let favorites_first = is_favorite(b).cmp(&is_favorite(a));
@@ -194,7 +193,7 @@ fn print(world: &World, models: &[Model]) -> Outcome {
     let mut rows =
         vec![["", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS"].map(str::to_owned).to_vec()];
     rows.extend(models.iter().map(|model| {
-        let favorite = favorites.get(&model.id).is_some_and(crate::config::Favorite::is_enabled);
+        let favorite = favorites.get(&model.id).is_some_and(Favorite::is_enabled);
         let tools = match model.tools {
             Some(true) => "yes",
             Some(false) => "no",
@@ -251,7 +250,7 @@ async fn info(world: &World, id: &str) -> Outcome {
 }
 
 fn bindings(model: &RegisteredModel) -> Value {
-    let named = |(provider, binding): (&String, &crate::config::Binding)| {
+    let named = |(provider, binding): (&String, &Binding)| {
         let id = binding.model_id.clone().unwrap_or_else(|| model.canonical_id.clone());
         (provider.clone(), Value::String(id))
     };

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::TrustArgs;
-use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
+use crate::project_root::project_root;
 use crate::trust::dialog::{self, Brief, Detail};
 use crate::trust::{Decision, Record, Snapshot, Store};
 use crate::world::World;
@@ -164,8 +164,7 @@ fn root(world: &World, path: Option<&Path>) -> Result<PathBuf, Problem> {
         .canonicalize()
         .map_err(|error| Problem::misuse(format!("cannot find {}: {error}", path.display())))?;
     let home = world.environment.home.as_deref();
-    config::project_root(&start, home, &BTreeMap::new())
-        .map_err(|none| Problem::misuse(none.to_string()))
+    project_root(&start, home, &BTreeMap::new()).map_err(|none| Problem::misuse(none.to_string()))
 }
 
 fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
@@ -179,7 +178,7 @@ fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
 /// The settings that trust would let through.
 fn held_back(world: &World, root: &Path) -> Vec<String> {
     match World::untrusted_at(world.global.clone(), root) {
-        Ok(there) => there.loaded.held_back.into_iter().map(|held| held.setting).collect(),
+        Ok(there) => there.loaded.untrusted.into_iter().map(|held| held.setting).collect(),
         Err(problem) => vec![format!("(cannot be read: {})", problem.message())],
     }
 }
@@ -308,7 +307,7 @@ pub(crate) async fn decided(
     loop {
         let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
         let held_back: Vec<String> =
-            world.loaded.held_back.iter().map(|held| held.setting.clone()).collect();
+            world.loaded.untrusted.iter().map(|held| held.setting.clone()).collect();
         let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
         let decision = ask(&brief).await?;
         if let Err(problem) = store.decide(&root, &snapshot, decision) {

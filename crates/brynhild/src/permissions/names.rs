@@ -7,9 +7,9 @@ use contract::text::closest;
 use serde_json::Value;
 use tui::masks::unmasked;
 
-use crate::config::schema::TOOLS;
 use crate::dialects;
 use crate::world::World;
+use config::schema::TOOLS;
 
 /// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
 const WORDS: [&str; 5] = ["Host", "WebFetch", LIST, READ, "ToolSearch"];

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use config::schema::TOOLS;
 use contract::hook::Hook;
 use contract::text::closest;
 use contract::tool::Tool;
 use plugins::claude::AgentFile;
 
 use super::scoped::ScopeGuard;
-use crate::config::schema::TOOLS;
 
 /// The tools that an agent gets.
 pub(super) struct Narrowed {

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
+use files::yaml;
 use serde_json::{Map, Value};
 
-use crate::config;
 use crate::mcp::command_lines as servers;
 
 /// Names whose value is a program or a command.
@@ -50,7 +50,7 @@ pub(super) fn command_lines(path: &str, bytes: &[u8]) -> Vec<CommandLine> {
     let text = String::from_utf8_lossy(bytes);
     let value = match extension {
         "json" => serde_json::from_str(&text).map_err(|error| error.to_string()),
-        "yaml" | "yml" => config::plain_yaml(&text),
+        "yaml" | "yml" => yaml::value(&text).map_err(|error| error.to_string()),
         "md" => return in_markdown(&text),
         _ => return Vec::new(),
     };
@@ -74,7 +74,7 @@ fn in_markdown(text: &str) -> Vec<CommandLine> {
     }
     seen.push_str(&text[end..]);
     let head = seen.strip_prefix("---").and_then(|rest| Some(rest.split_once("\n---")?.0));
-    let head = head.and_then(|head| config::plain_yaml(head).ok());
+    let head = head.and_then(|head| yaml::value(head).ok());
     let run = head.as_ref().and_then(|head| words(head.get("run")?));
     let granted = head.as_ref().and_then(granted);
     let commands =

@@ -14,46 +14,27 @@ use serde_json::Value;
 use super::tree::{Content, Node, Position};
 
 /// A part of a file that does not fit its type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
     /// The line, from 1.
     pub line: usize,
     /// The reason.
-    pub mismatch: Mismatch,
-}
-
-/// The reason why a part of a file does not fit its type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mismatch {
-    /// A key that the mapping does not have, and those that it has.
-    UnknownKey(String, &'static [&'static str]),
-    /// A word that is not one of those that may stand there.
-    UnknownWord(String, &'static [&'static str]),
-    /// A key that the mapping must have.
-    MissingKey(&'static str),
-    /// A value of another type or range; the message says which.
-    WrongValue(String),
+    pub message: String,
+    /// The word that is not known, if that is the reason.
+    pub word: String,
+    /// The words that could stand there instead.
+    pub known: &'static [&'static str],
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.mismatch {
-            Mismatch::UnknownKey(key, _) => write!(f, "unknown key `{key}`"),
-            Mismatch::UnknownWord(word, _) => write!(f, "unknown value `{word}`"),
-            Mismatch::MissingKey(key) => write!(f, "the key `{key}` is missing; add it"),
-            Mismatch::WrongValue(message) => f.write_str(message),
-        }
+        f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for Finding {}
 
 impl Finding {
-    /// A finding whose line is not known yet.
-    fn new(mismatch: Mismatch) -> Self {
-        Self { line: 0, mismatch }
-    }
-
     /// The finding at a line, unless it has one that is nearer.
     fn at(self, line: usize) -> Self {
         Self { line: if self.line == 0 { line } else { self.line }, ..self }
@@ -62,7 +43,7 @@ impl Finding {
 
 impl Error for Finding {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(Mismatch::WrongValue(message.to_string()))
+        Self { message: message.to_string(), ..Self::default() }
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -74,15 +55,16 @@ impl Error for Finding {
     }
 
     fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Mismatch::UnknownWord(word.to_owned(), known))
+        let message = format!("unknown value `{word}`");
+        Self { message, word: word.to_owned(), known, line: 0 }
     }
 
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Mismatch::UnknownKey(key.to_owned(), known))
+        Self { message: format!("unknown key `{key}`"), ..Self::unknown_variant(key, known) }
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Self::new(Mismatch::MissingKey(key))
+        Self::custom(format_args!("the key `{key}` is missing; add it"))
     }
 }
 

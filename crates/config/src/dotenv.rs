@@ -1,19 +1,19 @@
 //! Reads env files: `NAME=value` lines, with `export`, quotes and comments. Nothing is interpolated
 //! and nothing is run.
 
-/// A variable with its line, from 1.
+/// A line that sets a variable.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Line {
+pub struct Assignment {
     /// The variable.
-    pub(crate) name: String,
-    /// Its value.
-    pub(crate) value: String,
-    /// The line.
-    pub(crate) number: usize,
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// The line, from 1.
+    pub number: usize,
 }
 
 /// The variables of an env file; lines that are none are skipped.
-pub(crate) fn parse(text: &str) -> Vec<Line> {
+pub fn parse(text: &str) -> Vec<Assignment> {
     text.lines()
         .enumerate()
         .filter_map(|(index, line)| {
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Vec<Line> {
             let name = name.trim_end();
             let is_name =
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            is_name.then(|| Line {
+            is_name.then(|| Assignment {
                 name: name.to_owned(),
                 value: unquote(value.trim_start()),
                 number: index + 1,

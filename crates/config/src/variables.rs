@@ -1,12 +1,14 @@
 //! Settings from `BRYNHILD_*` variables, in the process environment and in env files. All names that
 //! begin with `BRYNHILD_` are known here; nothing else is a setting.
 
+use contract::text::{closest, visible};
+use files::yaml::{Booleans, resolve};
 use serde_json::Value;
 
-use super::node::{Content, Joining, Node, Origin};
-use super::report::Report;
-use super::schema::{Kind, Named, Others, ROOT, Section};
-use super::{suggest, yaml};
+use crate::merge::{merge, remove};
+use crate::origin::{Node, Origin, wrapped};
+use crate::report::Report;
+use crate::schema::{Kind, Named, Others, ROOT, Section, key_elsewhere};
 
 const PREFIX: &str = "BRYNHILD_";
 
@@ -83,14 +85,14 @@ pub(crate) struct Variable {
     pub(crate) origin: Origin,
 }
 
-/// Whose word the variables are.
-#[derive(Clone, Copy, PartialEq)]
+/// The author of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Author {
-    /// The user's; a replaced name is an error.
-    Person,
-    /// The user's, who wants replaced names ignored.
-    LenientPerson,
-    /// The project's; what is no setting is ignored with a warning.
+    /// The user, for whom a replaced name of a variable is an error.
+    User,
+    /// The user, who wants replaced names ignored.
+    LenientUser,
+    /// The project. Variables that are no settings are ignored with a warning.
     Project,
 }
 
@@ -109,12 +111,9 @@ pub(crate) fn layer(
         let Some(node) = value(&variable, &found, report) else {
             continue;
         };
-        let tree = found.path.into_iter().rev().fold(node, |node, name| {
-            let origin = node.origin.clone();
-            Node::new(Content::Map(vec![(name, node)]), origin)
-        });
+        let tree = found.path.into_iter().rev().fold(node, wrapped);
         match &mut layer {
-            Some(layer) => layer.merge(tree),
+            Some(layer) => merge(layer, tree),
             None => layer = Some(tree),
         }
     }
@@ -169,8 +168,8 @@ pub(crate) fn restrained(mut layer: Node, report: &mut Report) -> Node {
             continue;
         };
         let text = format!("it is ignored: a variable may not {what}");
-        report.warn(&node.origin.clone(), text, Some(format!("pass `{flag}`")));
-        layer.remove(path);
+        report.warn(&node.place.clone(), text, Some(format!("pass `{flag}`")));
+        remove(&mut layer, path);
     }
     layer
 }
@@ -178,7 +177,7 @@ pub(crate) fn restrained(mut layer: Node, report: &mut Report) -> Node {
 fn note_replaced(variable: &Variable, modern: &str, author: Author, report: &mut Report) {
     let name = &variable.name;
     match author {
-        Author::Person => report.problems.push(format!(
+        Author::User => report.problems.push(format!(
             "{}{name} is not a setting: set {modern} instead, or \
              BRYNHILD_SKIP_MIGRATION_CHECK=1 to have it ignored",
             variable.origin.blame()
@@ -187,7 +186,7 @@ fn note_replaced(variable: &Variable, modern: &str, author: Author, report: &mut
             let hint = Some(format!("set {modern} instead"));
             report.warn(&variable.origin, format!("{name} is not a setting"), hint);
         }
-        Author::LenientPerson => {}
+        Author::LenientUser => {}
     }
 }
 
@@ -198,19 +197,19 @@ fn unknown(variable: &Variable, name: &str, report: &mut Report) {
         _ => None,
     });
     let meant = if let Some((section_name, section)) = in_section {
-        suggest::closest(tail, suggest::names(section))
+        closest(tail, section.names())
             .map(|meant| format!("{section_name}__{meant}").to_uppercase())
     } else {
-        let known = suggest::names(&ROOT).chain(NOT_SETTINGS.iter().copied());
-        suggest::closest(head, known)
+        let known = ROOT.names().chain(NOT_SETTINGS.iter().copied());
+        closest(head, known)
             .map(str::to_uppercase)
             .map(|meant| if tail.is_empty() { meant } else { format!("{meant}__{tail}") })
             .or_else(|| {
-                let path = suggest::elsewhere(&name.to_lowercase())?;
+                let path = key_elsewhere(&name.to_lowercase())?;
                 Some(path.replace('.', "__").to_uppercase())
             })
     };
-    let text = format!("{} is not a setting", contract::text::visible(&variable.name));
+    let text = format!("{} is not a setting", visible(&variable.name));
     let hint = meant.map(|meant| format!("did you mean `{PREFIX}{meant}`?"));
     report.warn(&variable.origin, text, hint);
 }
@@ -222,7 +221,7 @@ fn descend(
     in_force: Option<&Node>,
     mut path: Vec<String>,
 ) -> Option<Place> {
-    let known = suggest::names(section).filter_map(|name| Some((name, after(rest, name)?)));
+    let known = section.names().filter_map(|name| Some((name, after(rest, name)?)));
     if let Some((name, rest)) = known.max_by_key(|(name, _)| name.len()) {
         let key = section.key(name)?;
         path.push(name.to_owned());
@@ -315,7 +314,7 @@ fn value(variable: &Variable, place: &Place, report: &mut Report) -> Option<Node
     let is_json = text.trim_start().starts_with(['{', '[']);
     let value = match place.kind {
         Kind::Maybe(_) if matches!(text, "null" | "none" | "~") => Value::Null,
-        Kind::Anything | Kind::Prices if !is_json => yaml::resolve(text),
+        Kind::Anything | Kind::Prices if !is_json => resolve(text, Booleans::TrueFalse),
         Kind::Anything
         | Kind::Prices
         | Kind::Section(_)
@@ -335,10 +334,8 @@ fn value(variable: &Variable, place: &Place, report: &mut Report) -> Option<Node
                 }
             }
         }
-        Kind::ShortOr(..) => yaml::resolve(text),
+        Kind::ShortOr(..) => resolve(text, Booleans::TrueFalse),
         _ => Value::from(text),
     };
-    let mut node = Node::from_value(value, &origin);
-    node.joining = Joining::Merge;
-    Some(node)
+    Some(Node::from_value(value, &origin))
 }

@@ -156,7 +156,7 @@ fn an_env_file_of_one_s_own_is_trusted() {
     let loaded = setup.load();
     assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.config.openrouter_api_key.as_ref().unwrap().expose(), "sk-o");
-    assert_eq!(loaded.variables["OTHER_KEY"].expose(), "k");
+    assert_eq!(loaded.env_file_variables["OTHER_KEY"].expose(), "k");
     assert_eq!(at(&loaded, "behavior.mode"), json!("yolo"));
     assert!(!loaded.config.behavior.verbose);
     let place = loaded.origin(&["behavior", "mode"]).unwrap();

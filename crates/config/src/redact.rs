@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::node::{Content, Node};
+use crate::origin::{Content, Layer, Node, Origin};
 
 /// What stands in the place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
@@ -34,7 +34,7 @@ const POINTERS: &[&str] = &["env", "path", "file"];
 const SECRET_STARTS: &[&str] = &["sk-", "ghp_", "github_pat_", "xoxb-", "Bearer ", "Basic "];
 
 /// Whether a key of this name holds a secret.
-pub(crate) fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let points = words.len() > 1 && words.last().is_some_and(|word| POINTERS.contains(word));
@@ -81,6 +81,11 @@ pub(crate) fn secrets(node: &Node) -> Vec<String> {
     let mut taken = Vec::new();
     clear(&mut node.clone(), false, &mut taken);
     taken
+}
+
+/// Every secret in a file of settings.
+pub fn secrets_in(value: Value) -> Vec<String> {
+    secrets(&Node::from_value(value, &Origin::layer(Layer::User)))
 }
 
 /// Takes secrets out of a tree.
@@ -143,7 +148,7 @@ fn clear_text(text: &mut String, taken: &mut Vec<String>) {
 }
 
 /// A command line without the secrets in it.
-pub(crate) fn without_keys(line: &str) -> String {
+pub fn without_keys(line: &str) -> String {
     let mut follows = false;
     let words = line.split(' ').map(|word| {
         let mut shown = if follows { REDACTED.to_owned() } else { word.to_owned() };
@@ -155,7 +160,7 @@ pub(crate) fn without_keys(line: &str) -> String {
 }
 
 /// An address without the login and the keys in it; none where it has none.
-pub(crate) fn without_login(address: &str) -> Option<String> {
+pub fn without_login(address: &str) -> Option<String> {
     cleared_address(address, &mut Vec::new())
 }
 
@@ -190,7 +195,6 @@ fn cleared_address(address: &str, taken: &mut Vec<String>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::node::{Layer, Origin};
     use serde_json::json;
 
     #[test]

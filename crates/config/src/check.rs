@@ -1,19 +1,19 @@
 //! Checks one layer against the table of known keys and brings its values into their one form.
 
-use contract::text::visible;
+use contract::text::{closest, visible};
 use serde_json::Value;
 
-use super::node::{Content, Joining, Node};
-use super::paths::Surroundings;
-use super::redact::REDACTED;
-use super::report::{Report, shown_path};
-use super::schema::{Kind, Named, Others, ROOT, Section};
-use super::suggest;
+use crate::expansion::Expansion;
+use crate::merge::merge;
+use crate::origin::{Content, Joining, Node, Origin};
+use crate::redact::REDACTED;
+use crate::report::{Report, shown_path};
+use crate::schema::{Kind, Named, Others, ROOT, Section, key_elsewhere, switch};
 
 /// Checks a whole layer. Returns none for one that says nothing or is not a map.
 pub(crate) fn check(
     mut layer: Node,
-    surroundings: Surroundings<'_>,
+    expansion: Expansion<'_>,
     report: &mut Report,
 ) -> Option<Node> {
     if layer.is_null() {
@@ -21,17 +21,17 @@ pub(crate) fn check(
     }
     if !matches!(layer.content, Content::Map(_)) {
         let found = python_type(&layer);
-        let blame = super::node::Origin { line: None, ..layer.origin.clone() }.blame();
+        let blame = Origin { line: None, ..layer.place.clone() }.blame();
         report.problems.push(format!("{blame}config must be a YAML mapping (dict), got {found}"));
         return None;
     }
-    let mut checker = Checker { surroundings, report, path: Vec::new() };
+    let mut checker = Checker { expansion, report, path: Vec::new() };
     if let Content::Map(entries) = &mut layer.content {
         rename_key_variable(entries);
         checker.move_instances(entries);
         checker.section(entries, &ROOT);
     }
-    layer.joining = Joining::Merge;
+    layer.place.joining = Joining::Merge;
     Some(layer)
 }
 
@@ -65,7 +65,7 @@ enum Verdict {
 }
 
 struct Checker<'a> {
-    surroundings: Surroundings<'a>,
+    expansion: Expansion<'a>,
     report: &'a mut Report,
     path: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl Checker<'_> {
         let Some((_, providers)) = entries.iter_mut().find(|(name, _)| name == "providers") else {
             return;
         };
-        let origin = providers.origin.clone();
+        let origin = providers.place.clone();
         let Content::Map(entries) = &mut providers.content else {
             return;
         };
@@ -87,7 +87,7 @@ impl Checker<'_> {
             match &node.content {
                 _ if !is_instance => rest.push((name, node)),
                 Content::Map(_) => moved.push((name, node)),
-                _ if node.joining == Joining::Delete => moved.push((name, node)),
+                _ if node.place.joining == Joining::Delete => moved.push((name, node)),
                 Content::Scalar(_) | Content::List(_) => {
                     self.path = vec!["providers".into(), name.clone()];
                     self.unknown(&node, &name, &["default", "instances"]);
@@ -99,9 +99,9 @@ impl Checker<'_> {
             let moved = Node::new(Content::Map(moved), origin);
             let instances = rest.iter_mut().find(|(name, _)| name == "instances");
             match instances {
-                Some((_, instances)) if instances.joining == Joining::Merge => {
+                Some((_, instances)) if instances.place.joining == Joining::Merge => {
                     let above = std::mem::replace(instances, moved);
-                    instances.merge(above);
+                    merge(instances, above);
                 }
                 Some(_) => {}
                 None => rest.push(("instances".into(), moved)),
@@ -120,7 +120,7 @@ impl Checker<'_> {
     }
 
     fn entry(&mut self, name: &str, node: &mut Node, section: &'static Section) -> Verdict {
-        if node.joining == Joining::Delete {
+        if node.place.joining == Joining::Delete {
             return Verdict::Keep;
         }
         if let Some(key) = section.key(name) {
@@ -128,12 +128,12 @@ impl Checker<'_> {
         }
         match &section.others {
             Others::Unknown => {
-                let known: Vec<&str> = suggest::names(section).collect();
+                let known: Vec<&str> = section.names().collect();
                 self.unknown(node, name, &known);
                 Verdict::Keep
             }
             Others::Extra(_) => {
-                self.near_miss(name, node, suggest::names(section));
+                self.near_miss(name, node, section.names());
                 self.value(node, &Kind::Anything)
             }
             Others::Named(named) => self.named(name, node, named),
@@ -146,22 +146,21 @@ impl Checker<'_> {
             let path = shown_path(&self.path);
             let text =
                 format!("`{path}` counts for `{known}` where it forbids, and for nothing else");
-            self.report.warn(&node.origin, text, Some(format!("write `{known}`")));
+            self.report.warn(&node.place, text, Some(format!("write `{known}`")));
         }
         self.value(node, named.kind)
     }
 
     fn unknown(&mut self, node: &Node, name: &str, known: &[&str]) {
-        let suggestion = suggest::closest(name, known.iter().copied())
-            .map(str::to_owned)
-            .or_else(|| suggest::elsewhere(name));
+        let suggestion =
+            closest(name, known.iter().copied()).map(str::to_owned).or_else(|| key_elsewhere(name));
         let text = format!("unknown key `{}`", shown_path(&self.path));
         let hint = suggestion.map(|meant| format!("did you mean `{meant}`?"));
-        self.report.warn(&node.origin, text, hint);
+        self.report.warn(&node.place, text, hint);
     }
 
     fn near_miss<'a>(&mut self, name: &str, node: &Node, known: impl Iterator<Item = &'a str>) {
-        if let Some(meant) = suggest::closest(name, known) {
+        if let Some(meant) = closest(name, known) {
             self.did_you_mean(node, meant);
         }
     }
@@ -169,7 +168,7 @@ impl Checker<'_> {
     fn did_you_mean(&mut self, node: &Node, meant: &str) {
         let text = format!("`{}` looks like a typing error", shown_path(&self.path));
         let hint = Some(format!("did you mean `{}`?", visible(meant)));
-        self.report.warn(&node.origin, text, hint);
+        self.report.warn(&node.place, text, hint);
     }
 
     fn value(&mut self, node: &mut Node, kind: &'static Kind) -> Verdict {
@@ -178,7 +177,7 @@ impl Checker<'_> {
         }
         if node.text() == Some(REDACTED) {
             let text = format!("`{}` is a redacted secret and is ignored", shown_path(&self.path));
-            self.report.warn(&node.origin, text, None);
+            self.report.warn(&node.place, text, None);
             return Verdict::Drop;
         }
         match (kind, &mut node.content) {
@@ -196,7 +195,7 @@ impl Checker<'_> {
             (Kind::Each(named), Content::Map(entries)) => {
                 entries.retain_mut(|(name, node)| {
                     self.path.push(name.clone());
-                    let verdict = match node.joining {
+                    let verdict = match node.place.joining {
                         Joining::Delete => Verdict::Keep,
                         Joining::Merge | Joining::Replace => self.named(name, node, named),
                     };
@@ -223,7 +222,7 @@ impl Checker<'_> {
             Kind::Section(_) => Verdict::Drop,
             Kind::Each(_) => {
                 node.content = Content::Map(Vec::new());
-                node.joining = Joining::Replace;
+                node.place.joining = Joining::Replace;
                 Verdict::Keep
             }
             Kind::List | Kind::Texts | Kind::Paths => {
@@ -256,7 +255,7 @@ impl Checker<'_> {
                 Value::from((*least..=*most).contains(&count).then_some(count)?)
             }
             Kind::Text => Value::from(scalar.as_str()?),
-            Kind::Path => Value::from(self.surroundings.expand(scalar.as_str()?)),
+            Kind::Path => Value::from(self.expansion.expand(scalar.as_str()?)),
             Kind::Choice(words) => {
                 let text = scalar.as_str()?;
                 Value::from(*words.iter().find(|word| word.eq_ignore_ascii_case(text))?)
@@ -280,8 +279,8 @@ impl Checker<'_> {
             Kind::Texts if are_texts => Some(node.content.clone()),
             Kind::Paths if are_texts => {
                 let expanded = items.iter().map(|item| {
-                    let text = self.surroundings.expand(item.text().unwrap_or_default());
-                    Node::new(Content::Scalar(Value::from(text)), item.origin.clone())
+                    let text = self.expansion.expand(item.text().unwrap_or_default());
+                    Node::new(Content::Scalar(Value::from(text)), item.place.clone())
                 });
                 Some(Content::List(expanded.collect()))
             }
@@ -296,8 +295,8 @@ impl Checker<'_> {
             text.split(':').filter(|part| !part.is_empty()).map(str::to_owned).collect()
         };
         let nodes = texts.iter().map(|text| {
-            let text = Value::from(self.surroundings.expand(text));
-            Node::new(Content::Scalar(text), node.origin.clone())
+            let text = Value::from(self.expansion.expand(text));
+            Node::new(Content::Scalar(text), node.place.clone())
         });
         Some(Content::List(nodes.collect()))
     }
@@ -309,24 +308,6 @@ fn below_nothing(node: &Node) -> Option<&Node> {
         Content::Scalar(value) => value.as_f64().is_some_and(|it| it < 0.0).then_some(node),
         Content::List(items) => items.iter().find_map(below_nothing),
         Content::Map(entries) => entries.iter().find_map(|(_, node)| below_nothing(node)),
-    }
-}
-
-/// Reads a switch in any of the forms that people write.
-pub(crate) fn switch(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(is_on) => Some(*is_on),
-        Value::Number(number) => match number.as_i64()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        },
-        Value::String(text) => match text.to_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" | "y" | "t" => Some(true),
-            "false" | "no" | "off" | "0" | "n" | "f" => Some(false),
-            _ => None,
-        },
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

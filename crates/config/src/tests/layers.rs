@@ -6,9 +6,12 @@ use contract::policy::Mode;
 use serde_json::{Value, json};
 
 use super::{Setup, at};
-use crate::config::paths::Surroundings;
-use crate::config::report::Report;
-use crate::config::{DEFAULTS, Layer, OutputFormat, check, defaults};
+use crate::check::check;
+use crate::expansion::Expansion;
+use crate::load::{DEFAULTS, defaults};
+use crate::origin::Layer;
+use crate::report::Report;
+use crate::settings::OutputFormat;
 
 #[test]
 fn nothing_configured_gives_the_built_in_values() {
@@ -31,8 +34,8 @@ fn nothing_configured_gives_the_built_in_values() {
 fn the_built_in_file_passes_its_own_check_unchanged() {
     let mut report = Report::default();
     let env = BTreeMap::new();
-    let surroundings = Surroundings { env: &env, home: None };
-    let checked = check::check(defaults(), surroundings, &mut report).unwrap();
+    let expansion = Expansion { env: &env, home: None };
+    let checked = check(defaults(), expansion, &mut report).unwrap();
     assert_eq!(report.problems, [""; 0]);
     assert_eq!(report.warnings, []);
     assert_eq!(checked, defaults());

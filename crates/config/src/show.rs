@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 use serde_json::{Map, Value, json};
 
-use super::node::{Content, Layer, Node, Origin, shown};
-use super::redact::redact;
-use super::{LayerFile, Loaded, emit};
-use crate::output::quiet;
+use crate::emit;
+use crate::load::{LayerFile, Loaded};
+use crate::origin::{Content, Layer, Node, Origin, shown};
+use crate::redact::redact;
 
 const WIDEST: usize = 60;
 
 /// How the configuration is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// As YAML, which is a configuration file again.
     Yaml,
     /// As JSON.
@@ -23,7 +23,7 @@ pub(crate) enum Form {
 
 /// Whether the origins are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Provenance {
+pub enum Provenance {
     /// Values alone.
     Hidden,
     /// Every value with its layer, file and line; comments in YAML are aligned up to this column.
@@ -38,15 +38,15 @@ pub(crate) enum Provenance {
 /// A section that does not exist.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Unknown section: {}", contract::text::visible(name))]
-pub(crate) struct UnknownSection {
+pub struct UnknownSection {
     /// The name that was given.
-    pub(crate) name: String,
+    pub name: String,
     /// The names there are.
-    pub(crate) known: Vec<String>,
+    pub known: Vec<String>,
 }
 
 /// The text of `config show`, for all sections or one.
-pub(crate) fn show(
+pub fn show(
     loaded: &Loaded,
     form: Form,
     provenance: Provenance,
@@ -68,18 +68,18 @@ pub(crate) fn show(
         (Form::Yaml, Provenance::Shown { width, style }) => {
             legend(loaded, &tree, style) + &commented(&tree, width.unwrap_or(WIDEST), style)
         }
-        (Form::Json, Provenance::Hidden) => quiet(&format!("{:#}\n", tree.to_value())).into_owned(),
+        (Form::Json, Provenance::Hidden) => format!("{:#}\n", tree.to_value()),
         (Form::Json, Provenance::Shown { .. }) => {
             let mut origins = Map::new();
             collect(&tree, "", &mut origins);
             let both = json!({"config": tree.to_value(), "provenance": origins});
-            quiet(&format!("{both:#}\n")).into_owned()
+            format!("{both:#}\n")
         }
     })
 }
 
 /// The text of `config path`: one row for each layer that can be a file.
-pub(crate) fn paths(files: &[LayerFile]) -> String {
+pub fn paths(files: &[LayerFile]) -> String {
     let row = |file: &LayerFile| {
         let mark = if file.is_found { '✓' } else { '✗' };
         let path = match (&file.path, file.layer) {
@@ -126,7 +126,7 @@ fn gather(node: &Node, layers: &mut BTreeSet<Layer>) {
             }
         }
         _ => {
-            layers.insert(node.origin.layer);
+            layers.insert(node.place.layer);
         }
     }
 }
@@ -154,7 +154,7 @@ fn mark(node: &Node) -> String {
     if layers.len() > 1 {
         return "[merged]".into();
     }
-    let origin = &node.origin;
+    let origin = &node.place;
     let layer = layers.first().copied().unwrap_or(origin.layer);
     let label = layer.label();
     match (origin.line, &origin.variable) {
@@ -176,7 +176,7 @@ fn collect(node: &Node, path: &str, origins: &mut Map<String, Value>) {
         Content::Scalar(_) => Vec::new(),
     };
     if children.is_empty() {
-        origins.insert(path.to_owned(), described(&node.origin));
+        origins.insert(path.to_owned(), described(&node.place));
     }
     for (name, child) in children {
         let path = if path.is_empty() { name } else { format!("{path}.{name}") };

@@ -1,13 +1,13 @@
-//! Where configuration files are, and what `~` and `$NAME` mean in a path.
+//! Paths of the user: `~` and `$NAME` in them, and where configuration files are.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use files::path::normalize;
 
-/// Lets relative paths mean places of the project. An empty one means none: every path would lie
+/// Makes paths absolute that are relative to the project. Drops an empty one: every path would be
 /// below it.
-pub(crate) fn place(paths: &mut Vec<PathBuf>, project: &Path) {
+pub(crate) fn make_absolute(paths: &mut Vec<PathBuf>, project: &Path) {
     paths.retain(|path| !path.as_os_str().is_empty());
     for path in paths.iter_mut().filter(|path| path.is_relative()) {
         *path = normalize(&project.join(&*path));
@@ -16,21 +16,21 @@ pub(crate) fn place(paths: &mut Vec<PathBuf>, project: &Path) {
 
 /// What paths are expanded with.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub struct Expansion<'a> {
     /// The process environment.
-    pub(crate) env: &'a BTreeMap<String, String>,
+    pub env: &'a BTreeMap<String, String>,
     /// The home directory.
-    pub(crate) home: Option<&'a Path>,
+    pub home: Option<&'a Path>,
 }
 
-impl Surroundings<'_> {
+impl Expansion<'_> {
     /// A variable that is set and not empty.
-    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+    pub fn variable(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// `text` with a leading `~` and every `$NAME` or `${NAME}` replaced, as far as they are known.
-    pub(crate) fn expand(&self, text: &str) -> String {
+    pub fn expand(&self, text: &str) -> String {
         let text = self.expand_variables(text);
         match (text.strip_prefix('~'), self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
@@ -64,7 +64,7 @@ impl Surroundings<'_> {
     }
 
     /// The directory of everything that is the user's own.
-    pub(crate) fn config_dir(&self) -> Option<PathBuf> {
+    pub fn config_dir(&self) -> Option<PathBuf> {
         if let Some(dir) = self.variable("BRYNHILD_CONFIG_DIR") {
             return Some(self.expand(dir).into());
         }

@@ -181,7 +181,7 @@ fn an_env_file_in_the_project_has_the_project_s_rights() {
     let loaded = setup.load();
     assert!(loaded.config.sandbox.enabled && loaded.config.behavior.verbose);
     assert!(loaded.config.openrouter_api_key.is_none());
-    assert!(loaded.variables.is_empty());
+    assert!(loaded.env_file_variables.is_empty());
     assert_eq!(at(&loaded, "behavior.mode"), json!("normal"));
     assert_eq!(at(&loaded, "providers.instances.box.base_url"), json!("http://box/v1"));
 }
@@ -241,7 +241,7 @@ fn trust_does_not_let_a_project_redirect_or_open_anything() {
         assert_eq!(loaded.tree.to_value(), untouched.tree.to_value(), "{attempt}");
         assert_eq!(loaded.warnings.len(), 1, "{attempt}: {:?}", loaded.warnings);
         let loaded = Setup::user(USER).project(attempt).load();
-        assert!(loaded.held_back.is_empty(), "{attempt}: trust would not help");
+        assert!(loaded.untrusted.is_empty(), "{attempt}: trust would not help");
     }
 }
 
@@ -255,7 +255,7 @@ tools: {Write: {require_approval: never}, Bash: {blocked_commands: [curl]}}
 mcp: {server: {command: ./run}}
 ";
     let setup = Setup::user(USER).project(text);
-    let held: Vec<String> = setup.load().held_back.into_iter().map(|held| held.setting).collect();
+    let held: Vec<String> = setup.load().untrusted.into_iter().map(|held| held.setting).collect();
     assert_eq!(
         held,
         [
@@ -269,7 +269,7 @@ mcp: {server: {command: ./run}}
     );
     let loaded = setup.trusted().load();
     assert_eq!(loaded.warnings, []);
-    assert!(loaded.held_back.is_empty());
+    assert!(loaded.untrusted.is_empty());
     assert_eq!(at(&loaded, "sandbox.allow_network"), json!(true));
     assert_eq!(at(&loaded, "sandbox.allowed_paths"), json!(["/a", "/c"]));
     assert_eq!(at(&loaded, "behavior.max_tokens"), json!(2000));
@@ -298,7 +298,7 @@ fn a_trusted_env_file_still_names_no_key_and_no_directory() {
     assert_eq!(at(&loaded, "sandbox.allow_network"), json!(true));
     assert_eq!(loaded.warnings.len(), 4, "{:?}", loaded.warnings);
     assert!(loaded.config.sandbox.enabled && loaded.config.openrouter_api_key.is_none());
-    assert!(loaded.variables.is_empty());
+    assert!(loaded.env_file_variables.is_empty());
     assert_eq!(at(&loaded, "providers.instances.box.base_url"), json!("http://box/v1"));
 }
 

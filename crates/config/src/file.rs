@@ -6,11 +6,26 @@ use std::path::Path;
 
 use contract::text::visible;
 use files::private::dangling_symlink;
+use files::yaml::Malformed;
+use serde_json::Value;
 
-use super::node::shown;
-use super::yaml::Malformed;
+use crate::origin::{Layer, Origin, parse, shown};
 
 const LARGEST: u64 = 1 << 20;
+
+/// Reads a YAML file that is not a layer, of this project or else of the user's own; none if it does
+/// not exist.
+pub fn read_value(path: &Path, project: Option<&Path>) -> Result<Option<Value>, String> {
+    let blame = |problem: String| format!("Error in {}: {problem}", shown(path));
+    if let Some(problem) = project.and_then(|project| leads_out(path, project)) {
+        return Err(blame(problem));
+    }
+    let Some(text) = read(path).map_err(blame)? else { return Ok(None) };
+    match parse(&text, &Origin::layer(Layer::User)) {
+        Ok(node) => Ok(Some(node.to_value())),
+        Err(malformed) => Err(invalid(path, &text, &malformed)),
+    }
+}
 
 /// Reads a file; none where there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {

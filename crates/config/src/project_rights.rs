@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::node::{Content, Joining, Node, shown};
-use super::report::{HeldBack, Report, shown_path, shown_value, whole_setting};
-use super::schema::{Kind, Named, Project, ROOT, Section};
+use crate::origin::{Content, Joining, Node, shown};
+use crate::report::{Report, UntrustedSetting, shown_path, shown_value, whole_setting};
+use crate::schema::{Kind, Named, Project, ROOT, Section};
 
 /// How far a project's word goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,28 +17,28 @@ pub(crate) enum Rights {
 }
 
 /// Takes everything out of a checked layer that a project may not set over `in_force`.
-pub(crate) fn tighten(
+pub(crate) fn restrict(
     mut layer: Node,
     in_force: &Node,
     (user_file, rights): (Option<&Path>, Rights),
     report: &mut Report,
 ) -> Node {
-    let mut warden = Warden { user_file, rights, report, path: Vec::new() };
+    let mut restriction = Restriction { user_file, rights, report, path: Vec::new() };
     if let Content::Map(entries) = &mut layer.content {
-        warden.refuse_providers(entries, in_force);
-        warden.section(entries, &ROOT, Some(in_force));
+        restriction.refuse_providers(entries, in_force);
+        restriction.section(entries, &ROOT, Some(in_force));
     }
     layer
 }
 
-struct Warden<'a> {
+struct Restriction<'a> {
     user_file: Option<&'a Path>,
     rights: Rights,
     report: &'a mut Report,
     path: Vec<String>,
 }
 
-impl Warden<'_> {
+impl Restriction<'_> {
     /// Takes out provider instances that the user does not have.
     fn refuse_providers(&mut self, entries: &mut [(String, Node)], in_force: &Node) {
         let present = in_force.find(&["providers", "instances"]);
@@ -122,9 +122,9 @@ impl Warden<'_> {
             }
             return true;
         };
-        if is_liftable && let Some(file) = node.origin.file.as_deref().map(Path::to_path_buf) {
+        if is_liftable && let Some(file) = node.place.file.as_deref().map(Path::to_path_buf) {
             let setting = whole_setting(node, &self.path);
-            self.report.held_back.push(HeldBack { file, setting });
+            self.report.untrusted.push(UntrustedSetting { file, setting });
         }
         if is_liftable && self.rights == Rights::Tighten {
             self.ignore(node, " until you trust the project");
@@ -140,7 +140,7 @@ impl Warden<'_> {
     }
 
     fn inside(&mut self, node: &mut Node, kind: &'static Kind, in_force: Option<&Node>) -> bool {
-        if node.joining != Joining::Merge {
+        if node.place.joining != Joining::Merge {
             self.refuse(node, "a project may not remove or replace it");
             return false;
         }
@@ -164,7 +164,7 @@ impl Warden<'_> {
         }
         let text = format!("`{}` is this project's choice", self.shown(node));
         let hint = "a variable or flag of yours beats it; nothing is said where it is trusted";
-        self.report.warn(&node.origin, text, Some(hint.into()));
+        self.report.warn(&node.place, text, Some(hint.into()));
     }
 
     fn refuse(&mut self, node: &Node, reason: &str) {
@@ -173,12 +173,12 @@ impl Warden<'_> {
 
     fn ignore(&mut self, node: &Node, why: &str) {
         let what = match node.content {
-            Content::Scalar(_) if node.joining == Joining::Merge => self.shown(node),
+            Content::Scalar(_) if node.place.joining == Joining::Merge => self.shown(node),
             _ => shown_path(&self.path),
         };
         let text = format!("`{what}` is ignored{why}");
         let hint = self.user_file.map(|file| format!("set it in {} if you want it", shown(file)));
-        self.report.warn(&node.origin, text, hint);
+        self.report.warn(&node.place, text, hint);
     }
 
     fn shown(&self, node: &Node) -> String {
@@ -195,7 +195,7 @@ fn judge(node: &mut Node, project: Project, in_force: Option<&Node>) -> Result<(
     if let Project::Never | Project::Inside | Project::Kept(_) = project {
         return Err("only your own configuration may set it".into());
     }
-    if node.joining == Joining::Delete {
+    if node.place.joining == Joining::Delete {
         return Err("a project may not remove or replace it".into());
     }
     match project {

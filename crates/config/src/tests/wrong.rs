@@ -160,7 +160,7 @@ fn bombs_do_not_go_off() {
     };
     let levels = (1..12).map(level).collect::<Vec<_>>().concat();
     let text = format!("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n{levels}");
-    assert!(Setup::user(&text).problems().contains("more than 10000 values"));
+    assert!(Setup::user(&text).problems().contains("more than 20000 values"));
     let deep = format!("a: {}{}", "[".repeat(100), "]".repeat(100));
     assert!(Setup::user(&deep).problems().contains("nested too deeply"));
 }

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{ConfigError, Loaded, Mistakes, Sources, load};
-use crate::trust::Trusted;
+use crate::load::{Loaded, OnMistake, Sources, load};
+use crate::origin::Node;
+use crate::report::ConfigError;
 
 /// A home and a project on disk, with the sources that name them.
 struct Setup {
@@ -35,8 +36,8 @@ impl Setup {
             project_root,
             flags: Vec::new(),
             read_project: true,
-            trusted: None,
-            mistakes: Mistakes::Stop,
+            trusted: [].into(),
+            on_mistake: OnMistake::Stop,
         };
         Self { directory, sources }
     }
@@ -62,7 +63,7 @@ impl Setup {
         let paths = files.map(|file| self.sources.project_root.join(file));
         let read = |path: PathBuf| fs::read(&path).ok().map(|bytes| (path, bytes));
         let files = paths.into_iter().filter_map(read).collect();
-        self.sources.trusted = Some(Trusted::for_test(files));
+        self.sources.trusted = files;
         self
     }
 
@@ -112,5 +113,5 @@ fn shown(path: &Path) -> String {
 /// The value behind a dotted path.
 fn at(loaded: &Loaded, path: &str) -> Value {
     let steps: Vec<&str> = path.split('.').collect();
-    loaded.tree.find(&steps).map_or(Value::Null, super::Node::to_value)
+    loaded.tree.find(&steps).map_or(Value::Null, Node::to_value)
 }

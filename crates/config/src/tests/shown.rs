@@ -5,12 +5,12 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::Setup;
-use crate::config::{Form, Provenance, paths};
+use crate::show::{Form, Provenance, paths, show};
 
 const SHOWN: Provenance = Provenance::Shown { width: None, style: Style::new() };
 
 fn yaml(setup: &Setup, provenance: Provenance, section: &str) -> String {
-    let text = setup.load().show(Form::Yaml, provenance, Some(section)).unwrap();
+    let text = show(&setup.load(), Form::Yaml, provenance, Some(section)).unwrap();
     setup.filtered(&text)
 }
 
@@ -95,7 +95,7 @@ fn secrets_are_redacted_in_every_form() {
     let loaded = setup.load();
     for form in [Form::Yaml, Form::Json] {
         for provenance in [Provenance::Hidden, SHOWN] {
-            let text = loaded.show(form, provenance, None).unwrap();
+            let text = show(&loaded, form, provenance, None).unwrap();
             assert!(!text.contains("secret@") && !text.contains("sk-secret"), "{text}");
             assert!(!text.contains("abc-secret") && !text.contains("Bearer"), "{text}");
             assert_eq!(text.matches("[redacted]").count(), 4, "{text}");
@@ -112,7 +112,7 @@ fn the_yaml_reads_back_as_the_same_configuration() {
     );
     let loaded = setup.load();
     for provenance in [Provenance::Hidden, SHOWN] {
-        let text = loaded.show(Form::Yaml, provenance, None).unwrap();
+        let text = show(&loaded, Form::Yaml, provenance, None).unwrap();
         let again = Setup::user(&text).load();
         assert_eq!(again.tree.to_value(), loaded.tree.to_value());
         assert_eq!(again.warnings, []);
@@ -123,10 +123,10 @@ fn the_yaml_reads_back_as_the_same_configuration() {
 fn json_carries_values_alone_or_beside_their_origins() {
     let setup = Setup::user("logging: {level: debug}").env("BRYNHILD_LOGGING__PRIVATE", "0");
     let loaded = setup.load();
-    let plain = loaded.show(Form::Json, Provenance::Hidden, Some("logging")).unwrap();
+    let plain = show(&loaded, Form::Json, Provenance::Hidden, Some("logging")).unwrap();
     let plain: Value = serde_json::from_str(&plain).unwrap();
     assert_eq!(plain["logging"]["level"], "debug");
-    let both = loaded.show(Form::Json, SHOWN, Some("logging")).unwrap();
+    let both = show(&loaded, Form::Json, SHOWN, Some("logging")).unwrap();
     let both: Value = serde_json::from_str(&both).unwrap();
     assert_eq!(both["config"], plain);
     let file = super::shown(&setup.path("home/.config/brynhild/config.yaml"));
@@ -139,7 +139,7 @@ fn json_carries_values_alone_or_beside_their_origins() {
 
 #[test]
 fn an_unknown_section_is_named() {
-    let error = Setup::new().load().show(Form::Yaml, SHOWN, Some("sandbx")).unwrap_err();
+    let error = show(&Setup::new().load(), Form::Yaml, SHOWN, Some("sandbx")).unwrap_err();
     assert_eq!(error.to_string(), "Unknown section: sandbx");
     assert!(error.known.contains(&"sandbox".to_owned()));
 }

@@ -1,10 +1,10 @@
 //! Writes a tree as YAML, one value a line, so that each line has one origin.
 
 use contract::text::is_hidden;
+use files::yaml::{Booleans, resolve};
 use serde_json::Value;
 
-use super::node::{Content, Node};
-use super::yaml;
+use crate::origin::{Content, Node};
 
 /// A line with the value that stands on it.
 pub(crate) struct Line<'a> {
@@ -73,7 +73,7 @@ fn is_plain(text: &str) -> bool {
         && ends_well
         && text.chars().all(fits)
         && !text.contains(": ")
-        && yaml::resolve(text).is_string()
+        && resolve(text, Booleans::TrueFalse).is_string()
         && !WORDS.contains(&text.to_lowercase().as_str())
 }
 

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::super::defaults;
-use super::super::node::Node;
-use super::super::schema::{Kind, Others, Project, ROOT, Section};
+use crate::load::defaults;
+use crate::origin::Node;
+use crate::schema::{Kind, Others, Project, ROOT, Section};
 
 mod meanings;
 
 const BEGIN: &str =
-    "<!-- The table below is generated: UPDATE=1 cargo test -p brynhild reference -->\n";
+    "<!-- The table below is generated: UPDATE=1 cargo test -p config reference -->\n";
 
 #[test]
 fn the_table_of_keys_is_what_the_program_knows() {
@@ -27,7 +27,7 @@ fn the_table_of_keys_is_what_the_program_knows() {
     let written = fs::read_to_string(&path).unwrap();
     assert!(
         written == current,
-        "docs/configuration.md is stale; run `UPDATE=1 cargo test -p brynhild reference`"
+        "docs/configuration.md is stale; run `UPDATE=1 cargo test -p config reference`"
     );
 }
 

@@ -1,6 +1,8 @@
 //! Every key that the configuration knows: its kind, its range, and what a project may do with it.
 //! This table alone decides on unknown keys, wrong values, environment names and project files.
 
+use serde_json::Value;
+
 /// One known key of a section.
 pub(crate) struct Key {
     /// Its name.
@@ -119,6 +121,11 @@ impl Section {
         self.keys.iter().find(|key| key.name == name)
     }
 
+    /// The names of the known keys.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.keys.iter().map(|key| key.name)
+    }
+
     /// The kind and rule for a name, known or not; none for a mistake.
     pub(crate) fn entry(&self, name: &str) -> Option<(&'static Kind, Project)> {
         match (self.key(name), &self.others) {
@@ -130,8 +137,36 @@ impl Section {
     }
 }
 
+/// The full path of a key with this very name in another section.
+pub(crate) fn key_elsewhere(name: &str) -> Option<String> {
+    ROOT.keys.iter().find_map(|key| match &key.kind {
+        Kind::Section(section) if section.key(name).is_some() => {
+            Some(format!("{}.{name}", key.name))
+        }
+        _ => None,
+    })
+}
+
+/// Reads a switch in any of its usual forms.
+pub fn switch(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(is_on) => Some(*is_on),
+        Value::Number(number) => match number.as_i64()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        },
+        Value::String(text) => match text.to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" | "y" | "t" => Some(true),
+            "false" | "no" | "off" | "0" | "n" | "f" => Some(false),
+            _ => None,
+        },
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
 /// The built-in tools, as they are spelled, and the word for all of them.
-pub(crate) const TOOLS: &[&str] = &[
+pub const TOOLS: &[&str] = &[
     "Bash",
     "Read",
     "Write",
@@ -430,3 +465,14 @@ static UI: Section = Section {
     ],
     others: Others::Extra(Project::Never),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_in_the_wrong_section_is_found_in_the_right_one() {
+        assert_eq!(key_elsewhere("max_tokens").as_deref(), Some("behavior.max_tokens"));
+        assert_eq!(key_elsewhere("nothing"), None);
+    }
+}

@@ -11,46 +11,46 @@ use serde_json::{Map, Value};
 /// All settings.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Config {
+pub struct Config {
     /// Models and their names.
-    pub(crate) models: Models,
+    pub models: Models,
     /// Where models are.
-    pub(crate) providers: Providers,
+    pub providers: Providers,
     /// How a conversation goes.
-    pub(crate) behavior: Behavior,
+    pub behavior: Behavior,
     /// What processes may reach.
-    pub(crate) sandbox: Sandbox,
+    pub sandbox: Sandbox,
     /// What is written down.
-    pub(crate) logging: Logging,
+    pub logging: Logging,
     /// How sessions are kept.
-    pub(crate) session: Session,
+    pub session: Session,
     /// What is kept of files, so that changes can be undone.
-    pub(crate) undo: Undo,
+    pub undo: Undo,
     /// Plugins.
-    pub(crate) plugins: Plugins,
+    pub plugins: Plugins,
     /// Tools.
-    pub(crate) tools: Tools,
+    pub tools: Tools,
     /// Agents that the model hands work to.
-    pub(crate) agents: Agents,
+    pub agents: Agents,
     /// What is allowed, asked about and denied.
-    pub(crate) permissions: Permissions,
+    pub permissions: Permissions,
     /// HTTP interfaces as tools.
-    pub(crate) api: Map<String, Value>,
+    pub api: Map<String, Value>,
     /// MCP servers.
-    pub(crate) mcp: Map<String, Value>,
+    pub mcp: Map<String, Value>,
     /// The terminal interface.
-    pub(crate) ui: Ui,
+    pub ui: Ui,
     /// The key for OpenRouter.
     #[serde(deserialize_with = "secret")]
-    pub(crate) openrouter_api_key: Option<Secret<String>>,
+    pub openrouter_api_key: Option<Secret<String>>,
     /// Whether nothing is asked.
-    pub(crate) dangerously_skip_permissions: bool,
+    pub dangerously_skip_permissions: bool,
     /// Whether processes run unconfined.
-    pub(crate) dangerously_skip_sandbox: bool,
+    pub dangerously_skip_sandbox: bool,
     /// Whether a home directory may be a project.
-    pub(crate) allow_home_directory: bool,
+    pub allow_home_directory: bool,
     /// The log of a conversation, at this very path.
-    pub(crate) log_file: Option<PathBuf>,
+    pub log_file: Option<PathBuf>,
 }
 
 fn secret<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Secret<String>>, D::Error> {
@@ -60,15 +60,15 @@ fn secret<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Secret<String>>
 /// Models and their names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Models {
+pub struct Models {
     /// The model that is used when none is named.
-    pub(crate) default: String,
+    pub default: String,
     /// Short names.
-    pub(crate) aliases: BTreeMap<String, String>,
+    pub aliases: BTreeMap<String, String>,
     /// Models that stand first in lists.
-    pub(crate) favorites: BTreeMap<String, Favorite>,
+    pub favorites: BTreeMap<String, Favorite>,
     /// What is known of models, by canonical name.
-    pub(crate) registry: BTreeMap<String, RegisteredModel>,
+    pub registry: BTreeMap<String, RegisteredModel>,
 }
 
 impl Default for Models {
@@ -85,7 +85,7 @@ impl Default for Models {
 /// Whether a model stands first in lists.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Favorite {
+pub enum Favorite {
     /// In short.
     Short(bool),
     /// With notes of the user's own.
@@ -101,7 +101,7 @@ pub(crate) enum Favorite {
 
 impl Favorite {
     /// Whether it counts.
-    pub(crate) fn is_enabled(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         match self {
             Self::Short(is_enabled) | Self::Long { enabled: is_enabled, .. } => *is_enabled,
         }
@@ -115,24 +115,24 @@ fn yes() -> bool {
 /// What is known of a model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct RegisteredModel {
+pub struct RegisteredModel {
     /// Its canonical name: the key it stands under.
-    pub(crate) canonical_id: String,
+    pub canonical_id: String,
     /// Its name at each provider.
-    pub(crate) bindings: BTreeMap<String, Binding>,
+    pub bindings: BTreeMap<String, Binding>,
     /// What it is.
-    pub(crate) descriptor: Option<Descriptor>,
+    pub descriptor: Option<Descriptor>,
     /// Other names.
-    pub(crate) aliases: Map<String, Value>,
+    pub aliases: Map<String, Value>,
     /// How sure this is: `curated`, `matched` or `synthetic`.
-    pub(crate) confidence: Option<String>,
+    pub confidence: Option<String>,
     /// Anything else.
-    pub(crate) notes: Option<String>,
+    pub notes: Option<String>,
 }
 
 impl RegisteredModel {
     /// The binding for the first of these providers that has one.
-    pub(crate) fn binding(&self, providers: [&str; 2]) -> Option<&Binding> {
+    pub fn binding(&self, providers: [&str; 2]) -> Option<&Binding> {
         providers.iter().find_map(|provider| self.bindings.get(*provider))
     }
 }
@@ -140,34 +140,34 @@ impl RegisteredModel {
 /// A model at one provider.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(from = "BindingForm")]
-pub(crate) struct Binding {
+pub struct Binding {
     /// The provider's name for it; the canonical one where none.
-    pub(crate) model_id: Option<String>,
+    pub model_id: Option<String>,
     /// The context window there.
-    pub(crate) max_context: Option<u64>,
+    pub max_context: Option<u64>,
     /// Prices, as written.
-    pub(crate) pricing_tiers: Value,
+    pub pricing_tiers: Value,
     /// Other names there.
-    pub(crate) alternatives: Vec<String>,
+    pub alternatives: Vec<String>,
     /// Anything else.
-    pub(crate) extra: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
 impl Binding {
     /// Whether the provider knows the model by this name; `canonical` is its name where none is
     /// written.
-    pub(crate) fn is_called(&self, name: &str, canonical: &str) -> bool {
+    pub fn is_called(&self, name: &str, canonical: &str) -> bool {
         self.model_id.as_deref().unwrap_or(canonical) == name
             || self.alternatives.iter().any(|alternative| alternative == name)
     }
 
     /// Dollars for a million tokens of input and of output.
-    pub(crate) fn prices(&self) -> Option<(f64, f64)> {
+    pub fn prices(&self) -> Option<(f64, f64)> {
         self.price("input").zip(self.price("output"))
     }
 
     /// Dollars for a million tokens of a kind: `input`, `output`, `cache_read`, `cache_write`.
-    pub(crate) fn price(&self, kind: &str) -> Option<f64> {
+    pub fn price(&self, kind: &str) -> Option<f64> {
         let tier = match &self.pricing_tiers {
             Value::Array(tiers) => tiers.first()?,
             tier => tier,
@@ -206,33 +206,33 @@ impl From<BindingForm> for Binding {
 /// What a model is.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct Descriptor {
+pub struct Descriptor {
     /// Its family.
-    pub(crate) family: String,
+    pub family: String,
     /// The generation within the family.
-    pub(crate) series: Option<String>,
+    pub series: Option<String>,
     /// Its parameters, as written.
-    pub(crate) size: Value,
+    pub size: Value,
     /// The parameters that work at once, as written.
-    pub(crate) active_size: Value,
+    pub active_size: Value,
     /// `dense` or `moe`.
-    pub(crate) architecture: Option<String>,
+    pub architecture: Option<String>,
     /// Its context window, in tokens.
-    pub(crate) context_size: Option<u64>,
+    pub context_size: Option<u64>,
     /// The variant within the series.
-    pub(crate) variant: Option<String>,
+    pub variant: Option<String>,
     /// Anything else.
-    pub(crate) extra: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
 /// Where models are.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Providers {
+pub struct Providers {
     /// The instance or kind that is used when none is named.
-    pub(crate) default: String,
+    pub default: String,
     /// The instances by name.
-    pub(crate) instances: BTreeMap<String, Instance>,
+    pub instances: BTreeMap<String, Instance>,
 }
 
 impl Default for Providers {
@@ -243,34 +243,34 @@ impl Default for Providers {
 
 /// A server, or an account on one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Instance {
+pub struct Instance {
     /// What kind of server: `openai`, `openrouter`, `anthropic`, `ollama`, `script`, a plugin's.
     #[serde(rename = "type")]
-    pub(crate) kind: String,
+    pub kind: String,
     /// Whether it may be chosen.
     #[serde(default = "yes")]
-    pub(crate) enabled: bool,
+    pub enabled: bool,
     /// Its address.
     #[serde(default)]
-    pub(crate) base_url: Option<String>,
+    pub base_url: Option<String>,
     /// Seconds that its list of models is kept.
     #[serde(default = "an_hour")]
-    pub(crate) cache_ttl: u64,
+    pub cache_ttl: u64,
     /// The model that is used when none is named.
     #[serde(default)]
-    pub(crate) default_model: Option<String>,
+    pub default_model: Option<String>,
     /// The variable that holds its key.
     #[serde(default)]
-    pub(crate) api_key_env: Option<String>,
+    pub api_key_env: Option<String>,
     /// The file that holds its credentials.
     #[serde(default)]
-    pub(crate) credentials_path: Option<String>,
+    pub credentials_path: Option<String>,
     /// Further headers of each request.
     #[serde(default)]
-    pub(crate) headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
     /// Everything else that was written; a plugin's provider reads it.
     #[serde(flatten)]
-    pub(crate) extra: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
 fn an_hour() -> u64 {
@@ -281,27 +281,27 @@ fn an_hour() -> u64 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "the fields are a published file format")]
-pub(crate) struct Behavior {
+pub struct Behavior {
     /// Upper bound on a reply, in tokens.
-    pub(crate) max_tokens: u64,
+    pub max_tokens: u64,
     /// Upper bound on rounds of tool calls in one turn; an interactive session has none by default.
-    pub(crate) max_tool_rounds: u32,
+    pub max_tool_rounds: u32,
     /// How much freedom tools have.
-    pub(crate) mode: Mode,
+    pub mode: Mode,
     /// What is printed.
-    pub(crate) output_format: OutputFormat,
+    pub output_format: OutputFormat,
     /// How past reasoning is sent back.
-    pub(crate) reasoning_format: String,
+    pub reasoning_format: String,
     /// How hard to think.
-    pub(crate) reasoning_level: String,
+    pub reasoning_level: String,
     /// Whether only `Finish` ends a turn.
-    pub(crate) require_finish: bool,
+    pub require_finish: bool,
     /// Whether the cost is shown.
-    pub(crate) show_cost: bool,
+    pub show_cost: bool,
     /// Whether reasoning is shown.
-    pub(crate) show_thinking: bool,
+    pub show_thinking: bool,
     /// Whether more is said.
-    pub(crate) verbose: bool,
+    pub verbose: bool,
 }
 
 impl Default for Behavior {
@@ -324,7 +324,7 @@ impl Default for Behavior {
 /// What is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum OutputFormat {
+pub enum OutputFormat {
     /// Words for people.
     #[default]
     Text,
@@ -338,15 +338,15 @@ pub(crate) enum OutputFormat {
 /// What processes may reach.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Sandbox {
+pub struct Sandbox {
     /// Whether they are confined.
-    pub(crate) enabled: bool,
+    pub enabled: bool,
     /// Whether they have a network.
-    pub(crate) allow_network: bool,
+    pub allow_network: bool,
     /// Further paths that they may write.
-    pub(crate) allowed_paths: Vec<PathBuf>,
+    pub allowed_paths: Vec<PathBuf>,
     /// Further paths that they may read.
-    pub(crate) read_paths: Vec<PathBuf>,
+    pub read_paths: Vec<PathBuf>,
 }
 
 impl Default for Sandbox {
@@ -363,17 +363,17 @@ impl Default for Sandbox {
 /// What is written down.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Logging {
+pub struct Logging {
     /// Whether conversations are logged.
-    pub(crate) enabled: bool,
+    pub enabled: bool,
     /// The directory; the usual one where none.
-    pub(crate) dir: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// How much is logged.
-    pub(crate) level: String,
+    pub level: String,
     /// Whether the directory is closed to others.
-    pub(crate) private: bool,
+    pub private: bool,
     /// Whether requests and replies are logged as sent.
-    pub(crate) raw_payloads: bool,
+    pub raw_payloads: bool,
 }
 
 impl Default for Logging {
@@ -385,11 +385,11 @@ impl Default for Logging {
 /// How sessions are kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Session {
+pub struct Session {
     /// Whether they are kept.
-    pub(crate) auto_save: bool,
+    pub auto_save: bool,
     /// How many are listed.
-    pub(crate) history_limit: u64,
+    pub history_limit: u64,
 }
 
 impl Default for Session {
@@ -401,13 +401,13 @@ impl Default for Session {
 /// What is kept of files, so that changes can be undone.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Undo {
+pub struct Undo {
     /// Whether anything is kept.
-    pub(crate) enabled: bool,
+    pub enabled: bool,
     /// Megabytes of the largest file that is kept.
-    pub(crate) max_file_mb: u64,
+    pub max_file_mb: u64,
     /// Megabytes that are kept for one workspace.
-    pub(crate) max_total_mb: u64,
+    pub max_total_mb: u64,
 }
 
 impl Default for Undo {
@@ -419,48 +419,48 @@ impl Default for Undo {
 /// Plugins.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Plugins {
+pub struct Plugins {
     /// Further directories of plugins.
-    pub(crate) search_paths: Vec<PathBuf>,
+    pub search_paths: Vec<PathBuf>,
     /// Which are on and off, by name.
-    pub(crate) enabled: BTreeMap<String, bool>,
+    pub enabled: BTreeMap<String, bool>,
     /// The interpreter for plugins without one of their own.
-    pub(crate) python: Option<PathBuf>,
+    pub python: Option<PathBuf>,
     /// The settings of each, by name.
     #[serde(flatten)]
-    pub(crate) each: BTreeMap<String, Plugin>,
+    pub each: BTreeMap<String, Plugin>,
 }
 
 /// The settings of one plugin.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Plugin {
+pub struct Plugin {
     /// Whether it is on; it is where nothing is said.
-    pub(crate) enabled: Option<bool>,
+    pub enabled: Option<bool>,
     /// Seconds for one call.
-    pub(crate) timeout: Option<u64>,
+    pub timeout: Option<u64>,
     /// What it is granted, as written.
-    pub(crate) sandbox: Value,
+    pub sandbox: Value,
     /// Everything else that was written; the plugin reads it.
     #[serde(flatten)]
-    pub(crate) own: Map<String, Value>,
+    pub own: Map<String, Value>,
 }
 
 /// Tools.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Tools {
+pub struct Tools {
     /// Which are off, by name; `__builtin__` stands for all built-in ones.
-    pub(crate) disabled: BTreeMap<String, bool>,
+    pub disabled: BTreeMap<String, bool>,
     /// The settings of each, by name.
     #[serde(flatten)]
-    pub(crate) each: BTreeMap<String, Tool>,
+    pub each: BTreeMap<String, Tool>,
 }
 
 impl Tools {
     /// Has what is forbidden under a name that differs from one of these in case alone hold for the
     /// tool that was meant. What is allowed there counts for nothing.
-    pub(super) fn forbid_what_was_meant(&mut self, names: &[&str]) {
+    pub(crate) fn forbid_by_any_case(&mut self, names: &[&str]) {
         let meant = |name: &String| {
             let same = names.iter().find(|known| known.eq_ignore_ascii_case(name));
             same.filter(|known| *known != name).map(|known| (*known).to_owned())
@@ -484,9 +484,9 @@ impl Tools {
 /// Agents that the model hands work to.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
-pub(crate) struct Agents {
+pub struct Agents {
     /// How many conversations may be one within the other, beside the session's own.
-    pub(crate) max_depth: u32,
+    pub max_depth: u32,
 }
 
 impl Default for Agents {
@@ -498,24 +498,24 @@ impl Default for Agents {
 /// The settings of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Tool {
+pub struct Tool {
     /// When a user is asked; as the tool says where none.
-    pub(crate) require_approval: Option<Approval>,
+    pub require_approval: Option<Approval>,
     /// Commands that run without a question.
-    pub(crate) allowed_commands: Vec<String>,
+    pub allowed_commands: Vec<String>,
     /// Commands that do not run.
-    pub(crate) blocked_commands: Vec<String>,
+    pub blocked_commands: Vec<String>,
     /// The paths it may use.
-    pub(crate) allowed_paths: Vec<PathBuf>,
+    pub allowed_paths: Vec<PathBuf>,
     /// Everything else that was written.
     #[serde(flatten)]
-    pub(crate) extra: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
 /// When a user is asked about a tool's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Approval {
+pub enum Approval {
     /// Every time.
     Always,
     /// Until the answer holds for the session.
@@ -527,24 +527,24 @@ pub(crate) enum Approval {
 /// The terminal.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Ui {
+pub struct Ui {
     /// Its colors.
-    pub(crate) theme: ThemeName,
+    pub theme: ThemeName,
     /// Which keys edit.
-    pub(crate) editing: Editing,
+    pub editing: Editing,
     /// Whether the mouse is caught.
-    pub(crate) mouse: bool,
+    pub mouse: bool,
     /// Whether terminals are told where links lead.
-    pub(crate) links: bool,
+    pub links: bool,
     /// Whether the user is called when a long run ends or asks.
-    pub(crate) notify: bool,
+    pub notify: bool,
     /// Keys of actions, each in words or in a list of words.
-    pub(crate) keys: BTreeMap<String, Value>,
+    pub keys: BTreeMap<String, Value>,
 }
 
 impl Ui {
     /// The keys of actions, each as a list.
-    pub(crate) fn bindings(&self) -> BTreeMap<String, Vec<String>> {
+    pub fn bindings(&self) -> BTreeMap<String, Vec<String>> {
         let words = |value: &Value| match value {
             Value::Array(all) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             Value::String(word) => vec![word.clone()],
@@ -557,7 +557,7 @@ impl Ui {
 /// Which keys edit text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Editing {
+pub enum Editing {
     /// Those of emacs.
     #[default]
     Emacs,
@@ -568,7 +568,7 @@ pub(crate) enum Editing {
 /// The name of a theme: a built-in one, or that of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ThemeName(pub(crate) String);
+pub struct ThemeName(pub String);
 
 impl Default for ThemeName {
     fn default() -> Self {
@@ -579,11 +579,11 @@ impl Default for ThemeName {
 /// What is allowed, asked about and denied, as written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Permissions {
+pub struct Permissions {
     /// What runs without a question.
-    pub(crate) allow: Vec<Value>,
+    pub allow: Vec<Value>,
     /// What is asked about.
-    pub(crate) ask: Vec<Value>,
+    pub ask: Vec<Value>,
     /// What does not run.
-    pub(crate) deny: Vec<Value>,
+    pub deny: Vec<Value>,
 }

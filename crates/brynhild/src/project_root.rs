@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use config::expansion::Expansion;
+use config::origin::shown;
+use config::schema::switch;
 use sandbox::Astray;
-
-use super::check::switch;
-use super::node::shown;
-use super::paths::Surroundings;
 
 const REPOSITORY: &str = ".git";
 const OWN: &str = ".brynhild";
@@ -88,23 +87,23 @@ pub(crate) fn project_root(
     home: Option<&Path>,
     env: &BTreeMap<String, String>,
 ) -> Result<PathBuf, NoProject> {
-    let surroundings = Surroundings { env, home };
-    let is_allowed = surroundings
+    let expansion = Expansion { env, home };
+    let is_allowed = expansion
         .variable("BRYNHILD_ALLOW_HOME_DIRECTORY")
         .is_some_and(|value| switch(&value.into()) == Some(true));
     let is_too_wide = too_wide(home);
-    let named = surroundings.variable("BRYNHILD_PROJECT_ROOT");
+    let named = expansion.variable("BRYNHILD_PROJECT_ROOT");
     // Who writes a path from where one stands has not said which place that is.
     let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
     let root = if let Some(named) = named {
-        let named = way_to(start, &surroundings).join(surroundings.expand(named));
-        led_to(&named, &surroundings)?.unwrap_or(named)
+        let named = way_to(start, &expansion).join(expansion.expand(named));
+        led_to(&named, &expansion)?.unwrap_or(named)
     } else {
         let own = start.ancestors().take_while(|directory| is_own(directory));
         marked(&own, &is_too_wide).unwrap_or(start).to_owned()
     };
     if !is_in_full {
-        check_way(start, &surroundings)?;
+        check_way(start, &expansion)?;
     }
     let secrets = home.and_then(|home| sandbox::secrets_around(&root, home));
     if let Some(secrets) = secrets.filter(|_| !is_in_full) {
@@ -117,28 +116,28 @@ pub(crate) fn project_root(
 }
 
 /// Where the sandbox keeps its records.
-fn state(surroundings: &Surroundings) -> PathBuf {
-    surroundings.config_dir().unwrap_or_default().join("sandbox")
+fn state(expansion: &Expansion) -> PathBuf {
+    expansion.config_dir().unwrap_or_default().join("sandbox")
 }
 
 /// Where a path leads, if it is there and no link on the way may be a command's.
-fn led_to(path: &Path, surroundings: &Surroundings) -> Result<Option<PathBuf>, NoProject> {
-    sandbox::project_at(path, &state(surroundings))
+fn led_to(path: &Path, expansion: &Expansion) -> Result<Option<PathBuf>, NoProject> {
+    sandbox::project_at(path, &state(expansion))
         .map_err(|astray| NoProject::Led { named: path.to_owned(), astray })
 }
 
 /// Looks at the way by which a shell came to `start`. It need not be known, and who starts a program
 /// elsewhere may have left the variable as it was; only where that is a path in a directory that commands may
 /// write, one of them may have led the shell astray.
-fn check_way(start: &Path, surroundings: &Surroundings) -> Result<(), NoProject> {
-    let way = surroundings.variable("PWD").map(Path::new).filter(|way| way.is_absolute());
+fn check_way(start: &Path, expansion: &Expansion) -> Result<(), NoProject> {
+    let way = expansion.variable("PWD").map(Path::new).filter(|way| way.is_absolute());
     let Some(way) = way else { return Ok(()) };
-    match led_to(way, surroundings) {
+    match led_to(way, expansion) {
         Err(led) if is_same(led.root(), start) => return Err(led),
         Ok(_) if is_same(way, start) => return Ok(()),
         Ok(_) | Err(_) => {}
     }
-    match sandbox::strayed_from(way, start, &state(surroundings)) {
+    match sandbox::strayed_from(way, start, &state(expansion)) {
         None => Ok(()),
         Some(within) => {
             Err(NoProject::Strayed { named: way.to_owned(), root: start.to_owned(), within })
@@ -147,8 +146,8 @@ fn check_way(start: &Path, surroundings: &Surroundings) -> Result<(), NoProject>
 }
 
 /// The way by which a shell came to `start`, else `start` itself.
-fn way_to<'a>(start: &'a Path, surroundings: &'a Surroundings) -> &'a Path {
-    let way = surroundings.variable("PWD").map(Path::new);
+fn way_to<'a>(start: &'a Path, expansion: &'a Expansion) -> &'a Path {
+    let way = expansion.variable("PWD").map(Path::new);
     way.filter(|way| way.is_absolute() && is_same(way, start)).unwrap_or(start)
 }
 

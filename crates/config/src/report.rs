@@ -5,26 +5,26 @@ use std::path::PathBuf;
 
 use contract::text::{head, visible};
 
-use super::node::{Node, Origin};
-use super::redact::{REDACTED, is_secret};
+use crate::origin::{Node, Origin};
+use crate::redact::{REDACTED, is_secret};
 
 /// Everything that stops the program, one message each.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", problems.join("\n"))]
-pub(crate) struct ConfigError {
+pub struct ConfigError {
     /// The messages; at least one.
-    pub(crate) problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// Something that was ignored or looks like a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Warning {
+pub struct Warning {
     /// Where it stands.
-    pub(crate) place: String,
+    pub place: String,
     /// What it is.
-    pub(crate) text: String,
+    pub text: String,
     /// What to do about it.
-    pub(crate) hint: Option<String>,
+    pub hint: Option<String>,
 }
 
 impl fmt::Display for Warning {
@@ -44,19 +44,19 @@ pub(crate) struct Report {
     pub(crate) problems: Vec<String>,
     /// What does not.
     pub(crate) warnings: Vec<Warning>,
-    /// Settings of the project that trust would let through.
-    pub(crate) held_back: Vec<HeldBack>,
-    /// Whether a layer with a mistake in it was left out.
-    pub(crate) left_out: bool,
+    /// Settings of the project that take effect only once it is trusted.
+    pub(crate) untrusted: Vec<UntrustedSetting>,
+    /// True if a layer was skipped because of a mistake in it.
+    pub(crate) skipped_layer: bool,
 }
 
-/// A setting of a project that has no effect for want of trust.
+/// A setting of a project that takes effect only once the project is trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HeldBack {
+pub struct UntrustedSetting {
     /// The file that it stands in.
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// The setting with its value, safe to print.
-    pub(crate) setting: String,
+    pub setting: String,
 }
 
 impl Report {
@@ -64,9 +64,9 @@ impl Report {
     pub(crate) fn wrong(&mut self, node: &Node, path: &[String], expected: &str) {
         let value = shown_value(node, path);
         let path = shown_path(path);
-        let blame = node.origin.blame();
+        let blame = node.place.blame();
         let is_compound = expected.starts_with("a mapping") || expected.starts_with("a list");
-        let form = match node.origin.variable {
+        let form = match node.place.variable {
             Some(_) if is_compound => ", written as JSON",
             _ => "",
         };
