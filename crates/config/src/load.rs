@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use contract::policy::Mode;
 use contract::secret::Secret;
 use contract::text::visible;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::check::check;
 use crate::dotenv;
@@ -17,7 +17,7 @@ use crate::origin::{Layer, Node, Origin, parse, shown, wrapped};
 use crate::project_rights::{self, Rights};
 use crate::redact;
 use crate::report::{ConfigError, Report, UntrustedSetting, Warning};
-use crate::schema;
+use crate::schema::{Kind, ROOT, Section, TOOLS};
 use crate::settings::Config;
 use crate::variables::{self, Author, Variable};
 
@@ -77,7 +77,7 @@ impl OnMistake {
 pub struct Loaded {
     /// The settings.
     pub config: Config,
-    /// What looks like a mistake or was refused.
+    /// Likely mistakes, and settings that were refused.
     pub warnings: Vec<Warning>,
     /// Settings of the project that take effect only once it is trusted.
     pub untrusted: Vec<UntrustedSetting>,
@@ -211,12 +211,31 @@ pub(crate) fn defaults() -> Node {
 }
 
 fn typed(tree: &Node) -> Result<Config, String> {
-    let mut config: Config = serde_json::from_value(tree.to_value())
+    let mut settings = tree.to_value();
+    if let Value::Object(settings) = &mut settings {
+        complete(settings, &defaults().to_value(), &ROOT);
+    }
+    let mut config: Config = serde_json::from_value(settings)
         .map_err(|error| format!("Error in the configuration: {error}"))?;
     for (id, model) in &mut config.models.registry {
         model.canonical_id.clone_from(id);
     }
     Ok(config)
+}
+
+/// Adds the built-in values of keys that a layer removed. A mapping with names of the user's choice
+/// stays empty.
+fn complete(settings: &mut Map<String, Value>, builtin: &Value, section: &Section) {
+    for key in section.keys {
+        let default = &builtin[key.name];
+        let value = settings.entry(key.name).or_insert_with(|| match key.kind {
+            Kind::Section(_) | Kind::Each(_) => Value::Object(Map::new()),
+            _ => default.clone(),
+        });
+        if let (Kind::Section(section), Value::Object(settings)) = (&key.kind, value) {
+            complete(settings, default, section);
+        }
+    }
 }
 
 struct Loader<'a> {
@@ -275,7 +294,7 @@ impl Loader<'_> {
         }
         let mut config =
             typed(&self.tree).map_err(|problem| self.report.problems.push(problem)).ok()?;
-        config.tools.forbid_by_any_case(schema::TOOLS);
+        config.tools.forbid_by_any_case(TOOLS);
         let tools = config.tools.each.values_mut().map(|tool| &mut tool.allowed_paths);
         let sandbox = &mut config.sandbox;
         for paths in tools.chain([&mut sandbox.allowed_paths, &mut sandbox.read_paths]) {

@@ -1,16 +1,17 @@
-//! The configuration as the rest of the program reads it. Values are checked before they get here.
+//! The configuration as the rest of the program reads it. Values are checked before they get here,
+//! and defaults are those of `defaults.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use contract::policy::Mode;
 use contract::secret::Secret;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// All settings.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Config {
     /// Models and their names.
     pub models: Models,
@@ -18,13 +19,13 @@ pub struct Config {
     pub providers: Providers,
     /// How a conversation goes.
     pub behavior: Behavior,
-    /// What processes may reach.
+    /// Confinement of processes.
     pub sandbox: Sandbox,
-    /// What is written down.
+    /// Logs of conversations.
     pub logging: Logging,
-    /// How sessions are kept.
+    /// Stored sessions.
     pub session: Session,
-    /// What is kept of files, so that changes can be undone.
+    /// Snapshots of files, so that changes can be undone.
     pub undo: Undo,
     /// Plugins.
     pub plugins: Plugins,
@@ -32,7 +33,7 @@ pub struct Config {
     pub tools: Tools,
     /// Agents that the model hands work to.
     pub agents: Agents,
-    /// What is allowed, asked about and denied.
+    /// Rules that allow, ask and deny.
     pub permissions: Permissions,
     /// HTTP interfaces as tools.
     pub api: Map<String, Value>,
@@ -43,13 +44,13 @@ pub struct Config {
     /// The key for OpenRouter.
     #[serde(deserialize_with = "secret")]
     pub openrouter_api_key: Option<Secret<String>>,
-    /// Whether nothing is asked.
+    /// True if no tool call is asked about.
     pub dangerously_skip_permissions: bool,
-    /// Whether processes run unconfined.
+    /// True if processes run unconfined.
     pub dangerously_skip_sandbox: bool,
-    /// Whether a home directory may be a project.
+    /// True if a home directory may be a project.
     pub allow_home_directory: bool,
-    /// The log of a conversation, at this very path.
+    /// The file that the conversation is logged to.
     pub log_file: Option<PathBuf>,
 }
 
@@ -59,68 +60,49 @@ fn secret<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Secret<String>>
 
 /// Models and their names.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Models {
     /// The model that is used when none is named.
     pub default: String,
     /// Short names.
     pub aliases: BTreeMap<String, String>,
     /// Models that stand first in lists.
-    pub favorites: BTreeMap<String, Favorite>,
-    /// What is known of models, by canonical name.
+    #[serde(deserialize_with = "switches")]
+    pub favorites: BTreeMap<String, bool>,
+    /// Known models, by canonical name.
     pub registry: BTreeMap<String, RegisteredModel>,
 }
 
-impl Default for Models {
-    fn default() -> Self {
-        Self {
-            default: "openai/gpt-oss-120b".into(),
-            aliases: BTreeMap::new(),
-            favorites: BTreeMap::new(),
-            registry: BTreeMap::new(),
-        }
-    }
+/// Reads switches that are mappings with `enabled` if the user has notes on them.
+fn switches<'de, D: Deserializer<'de>>(source: D) -> Result<BTreeMap<String, bool>, D::Error> {
+    let switches = BTreeMap::<String, Value>::deserialize(source)?.into_iter();
+    let is_on = |value: &Value| *value.get("enabled").unwrap_or(value) != Value::Bool(false);
+    Ok(switches.map(|(name, value)| (name, is_on(&value))).collect())
 }
 
-/// Whether a model stands first in lists.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
-pub enum Favorite {
-    /// In short.
-    Short(bool),
-    /// With notes of the user's own.
-    Long {
-        /// Whether it counts.
-        #[serde(default = "yes")]
-        enabled: bool,
-        /// The notes.
-        #[serde(flatten)]
-        extra: Map<String, Value>,
-    },
-}
-
-impl Favorite {
-    /// Whether it counts.
-    pub fn is_enabled(&self) -> bool {
-        match self {
-            Self::Short(is_enabled) | Self::Long { enabled: is_enabled, .. } => *is_enabled,
-        }
-    }
+/// Reads bindings; one that is text is the name of the model.
+fn bindings<'de, D: Deserializer<'de>>(source: D) -> Result<BTreeMap<String, Binding>, D::Error> {
+    let binding = |value| match value {
+        Value::String(name) => Ok(Binding { model_id: Some(name), ..Binding::default() }),
+        value => serde_json::from_value(value).map_err(D::Error::custom),
+    };
+    let bindings = BTreeMap::<String, Value>::deserialize(source)?.into_iter();
+    bindings.map(|(provider, value)| Ok((provider, binding(value)?))).collect()
 }
 
 fn yes() -> bool {
     true
 }
 
-/// What is known of a model.
+/// A known model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct RegisteredModel {
-    /// Its canonical name: the key it stands under.
+    /// Its canonical name: the key of the entry.
     pub canonical_id: String,
     /// Its name at each provider.
+    #[serde(deserialize_with = "bindings")]
     pub bindings: BTreeMap<String, Binding>,
-    /// What it is.
+    /// Its description.
     pub descriptor: Option<Descriptor>,
     /// Other names.
     pub aliases: Map<String, Value>,
@@ -139,9 +121,9 @@ impl RegisteredModel {
 
 /// A model at one provider.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(from = "BindingForm")]
+#[serde(default)]
 pub struct Binding {
-    /// The provider's name for it; the canonical one where none.
+    /// The provider's name for it; the canonical one if none.
     pub model_id: Option<String>,
     /// The context window there.
     pub max_context: Option<u64>,
@@ -154,7 +136,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Whether the provider knows the model by this name; `canonical` is its name where none is
+    /// Returns true if the provider knows the model by this name; `canonical` is its name if none is
     /// written.
     pub fn is_called(&self, name: &str, canonical: &str) -> bool {
         self.model_id.as_deref().unwrap_or(canonical) == name
@@ -176,34 +158,7 @@ impl Binding {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum BindingForm {
-    Short(String),
-    Long {
-        model_id: Option<String>,
-        max_context: Option<u64>,
-        #[serde(default)]
-        pricing_tiers: Value,
-        #[serde(default)]
-        alternatives: Vec<String>,
-        #[serde(default)]
-        extra: Map<String, Value>,
-    },
-}
-
-impl From<BindingForm> for Binding {
-    fn from(form: BindingForm) -> Self {
-        match form {
-            BindingForm::Short(model_id) => Self { model_id: Some(model_id), ..Self::default() },
-            BindingForm::Long { model_id, max_context, pricing_tiers, alternatives, extra } => {
-                Self { model_id, max_context, pricing_tiers, alternatives, extra }
-            }
-        }
-    }
-}
-
-/// What a model is.
+/// The description of a model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Descriptor {
@@ -227,7 +182,6 @@ pub struct Descriptor {
 
 /// Where models are.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Providers {
     /// The instance or kind that is used when none is named.
     pub default: String,
@@ -235,25 +189,19 @@ pub struct Providers {
     pub instances: BTreeMap<String, Instance>,
 }
 
-impl Default for Providers {
-    fn default() -> Self {
-        Self { default: "openrouter".into(), instances: BTreeMap::new() }
-    }
-}
-
 /// A server, or an account on one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Instance {
-    /// What kind of server: `openai`, `openrouter`, `anthropic`, `ollama`, `script`, a plugin's.
+    /// The kind of server: `openai`, `openrouter`, `anthropic`, `ollama`, `script`, a plugin's.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it may be chosen.
+    /// True if it may be chosen.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// Its address.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// Seconds that its list of models is kept.
+    /// Seconds that its list of models is cached.
     #[serde(default = "an_hour")]
     pub cache_ttl: u64,
     /// The model that is used when none is named.
@@ -279,7 +227,6 @@ fn an_hour() -> u64 {
 
 /// How a conversation goes.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "the fields are a published file format")]
 pub struct Behavior {
     /// Upper bound on a reply, in tokens.
@@ -288,44 +235,27 @@ pub struct Behavior {
     pub max_tool_rounds: u32,
     /// How much freedom tools have.
     pub mode: Mode,
-    /// What is printed.
+    /// The form of the output.
     pub output_format: OutputFormat,
     /// How past reasoning is sent back.
     pub reasoning_format: String,
     /// How hard to think.
     pub reasoning_level: String,
-    /// Whether only `Finish` ends a turn.
+    /// True if only `Finish` ends a turn.
     pub require_finish: bool,
-    /// Whether the cost is shown.
+    /// True if the cost is shown.
     pub show_cost: bool,
-    /// Whether reasoning is shown.
+    /// True if reasoning is shown.
     pub show_thinking: bool,
-    /// Whether more is said.
+    /// True if more details are printed.
     pub verbose: bool,
 }
 
-impl Default for Behavior {
-    fn default() -> Self {
-        Self {
-            max_tokens: 8192,
-            max_tool_rounds: 500,
-            mode: Mode::Normal,
-            output_format: OutputFormat::Text,
-            reasoning_format: "auto".into(),
-            reasoning_level: "auto".into(),
-            require_finish: false,
-            show_cost: false,
-            show_thinking: false,
-            verbose: false,
-        }
-    }
-}
-
-/// What is printed.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputFormat {
-    /// Words for people.
+    /// Text for users.
     #[default]
     Text,
     /// One JSON object at the end.
@@ -335,13 +265,12 @@ pub enum OutputFormat {
     StreamJson,
 }
 
-/// What processes may reach.
+/// Confinement of processes.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Sandbox {
-    /// Whether they are confined.
+    /// True if they are confined.
     pub enabled: bool,
-    /// Whether they have a network.
+    /// True if they may use the network.
     pub allow_network: bool,
     /// Further paths that they may write.
     pub allowed_paths: Vec<PathBuf>,
@@ -349,76 +278,43 @@ pub struct Sandbox {
     pub read_paths: Vec<PathBuf>,
 }
 
-impl Default for Sandbox {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            allow_network: false,
-            allowed_paths: Vec::new(),
-            read_paths: Vec::new(),
-        }
-    }
-}
-
-/// What is written down.
+/// Logs of conversations.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Logging {
-    /// Whether conversations are logged.
+    /// True if conversations are logged.
     pub enabled: bool,
-    /// The directory; the usual one where none.
+    /// The directory; the usual one if none.
     pub dir: Option<PathBuf>,
     /// How much is logged.
     pub level: String,
-    /// Whether the directory is closed to others.
+    /// True if the directory is closed to other users.
     pub private: bool,
-    /// Whether requests and replies are logged as sent.
+    /// True if requests and replies are logged as sent.
     pub raw_payloads: bool,
 }
 
-impl Default for Logging {
-    fn default() -> Self {
-        Self { enabled: true, dir: None, level: "info".into(), private: true, raw_payloads: false }
-    }
-}
-
-/// How sessions are kept.
+/// Stored sessions.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Session {
-    /// Whether they are kept.
+    /// True if they are stored.
     pub auto_save: bool,
     /// How many are listed.
     pub history_limit: u64,
 }
 
-impl Default for Session {
-    fn default() -> Self {
-        Self { auto_save: true, history_limit: 100 }
-    }
-}
-
-/// What is kept of files, so that changes can be undone.
+/// Snapshots of files, so that changes can be undone.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Undo {
-    /// Whether anything is kept.
+    /// True if snapshots are made.
     pub enabled: bool,
-    /// Megabytes of the largest file that is kept.
+    /// Megabytes of the largest file in a snapshot.
     pub max_file_mb: u64,
-    /// Megabytes that are kept for one workspace.
+    /// Megabytes of all snapshots of one workspace.
     pub max_total_mb: u64,
 }
 
-impl Default for Undo {
-    fn default() -> Self {
-        Self { enabled: true, max_file_mb: 16, max_total_mb: 1024 }
-    }
-}
-
 /// Plugins.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Plugins {
     /// Further directories of plugins.
     pub search_paths: Vec<PathBuf>,
@@ -435,11 +331,11 @@ pub struct Plugins {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Plugin {
-    /// Whether it is on; it is where nothing is said.
+    /// True if it is on; on if none.
     pub enabled: Option<bool>,
     /// Seconds for one call.
     pub timeout: Option<u64>,
-    /// What it is granted, as written.
+    /// Its grants, as written.
     pub sandbox: Value,
     /// Everything else that was written; the plugin reads it.
     #[serde(flatten)]
@@ -447,8 +343,7 @@ pub struct Plugin {
 }
 
 /// Tools.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Tools {
     /// Which are off, by name; `__builtin__` stands for all built-in ones.
     pub disabled: BTreeMap<String, bool>,
@@ -458,20 +353,20 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Has what is forbidden under a name that differs from one of these in case alone hold for the
-    /// tool that was meant. What is allowed there counts for nothing.
+    /// Applies what is forbidden under a name that differs from one of these only in case to the tool of
+    /// that name. What is allowed there is ignored.
     pub(crate) fn forbid_by_any_case(&mut self, names: &[&str]) {
-        let meant = |name: &String| {
+        let canonical = |name: &String| {
             let same = names.iter().find(|known| known.eq_ignore_ascii_case(name));
             same.filter(|known| *known != name).map(|known| (*known).to_owned())
         };
         for (name, is_disabled) in self.disabled.clone() {
-            if let Some(known) = meant(&name).filter(|_| is_disabled) {
+            if let Some(known) = canonical(&name).filter(|_| is_disabled) {
                 self.disabled.insert(known, true);
             }
         }
         for (name, tool) in self.each.clone() {
-            let Some(known) = meant(&name) else { continue };
+            let Some(known) = canonical(&name) else { continue };
             let known = self.each.entry(known).or_default();
             known.blocked_commands.extend(tool.blocked_commands);
             if tool.require_approval == Some(Approval::Always) {
@@ -483,23 +378,16 @@ impl Tools {
 
 /// Agents that the model hands work to.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
 pub struct Agents {
     /// How many conversations may be one within the other, beside the session's own.
     pub max_depth: u32,
-}
-
-impl Default for Agents {
-    fn default() -> Self {
-        Self { max_depth: 1 }
-    }
 }
 
 /// The settings of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Tool {
-    /// When a user is asked; as the tool says where none.
+    /// When the user is asked; the tool decides if none.
     pub require_approval: Option<Approval>,
     /// Commands that run without a question.
     pub allowed_commands: Vec<String>,
@@ -525,18 +413,17 @@ pub enum Approval {
 }
 
 /// The terminal.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Ui {
     /// Its colors.
     pub theme: ThemeName,
     /// Which keys edit.
     pub editing: Editing,
-    /// Whether the mouse is caught.
+    /// True if mouse events are captured.
     pub mouse: bool,
-    /// Whether terminals are told where links lead.
+    /// True if links are written as terminal hyperlinks.
     pub links: bool,
-    /// Whether the user is called when a long run ends or asks.
+    /// True if the user is notified when a long run ends or asks.
     pub notify: bool,
     /// Keys of actions, each in words or in a list of words.
     pub keys: BTreeMap<String, Value>,
@@ -570,20 +457,13 @@ pub enum Editing {
 #[serde(transparent)]
 pub struct ThemeName(pub String);
 
-impl Default for ThemeName {
-    fn default() -> Self {
-        Self("16-color".to_owned())
-    }
-}
-
-/// What is allowed, asked about and denied, as written.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+/// Rules that allow, ask and deny, as written.
+#[derive(Clone, Debug, Deserialize)]
 pub struct Permissions {
-    /// What runs without a question.
+    /// Rules for calls that run without a question.
     pub allow: Vec<Value>,
-    /// What is asked about.
+    /// Rules for calls that are asked about.
     pub ask: Vec<Value>,
-    /// What does not run.
+    /// Rules for calls that do not run.
     pub deny: Vec<Value>,
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use config::settings::{Binding, Favorite, RegisteredModel};
+use config::settings::{Binding, RegisteredModel};
 use contract::provider::Model;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn compare(
     }
     let configured = &world.config().models;
     let wanted: Vec<&str> = if ids.is_empty() {
-        configured.favorites.iter().filter(|(_, it)| it.is_enabled()).map(|(id, _)| &**id).collect()
+        configured.favorites.iter().filter(|(_, it)| **it).map(|(id, _)| &**id).collect()
     } else {
         ids.iter().map(|id| configured.aliases.get(id).map_or(&**id, String::as_str)).collect()
     };
@@ -169,7 +169,7 @@ async fn listed(world: &World, choice: &Choice) -> Result<Vec<Model>, Problem> {
 /// Favorites first, then as asked.
 fn order(world: &World, models: &mut [Model], order: ModelOrder) {
     let favorites = &world.config().models.favorites;
-    let is_favorite = |model: &Model| favorites.get(&model.id).is_some_and(Favorite::is_enabled);
+    let is_favorite = |model: &Model| favorites.get(&model.id) == Some(&true);
     let price = |model: &Model| model.input_price.unwrap_or(f64::MAX);
     models.sort_by(|a, b| {
         let favorites_first = is_favorite(b).cmp(&is_favorite(a));
@@ -193,7 +193,7 @@ fn print(world: &World, models: &[Model]) -> Outcome {
     let mut rows =
         vec![["", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS"].map(str::to_owned).to_vec()];
     rows.extend(models.iter().map(|model| {
-        let favorite = favorites.get(&model.id).is_some_and(Favorite::is_enabled);
+        let favorite = favorites.get(&model.id) == Some(&true);
         let tools = match model.tools {
             Some(true) => "yes",
             Some(false) => "no",
@@ -260,7 +260,7 @@ fn bindings(model: &RegisteredModel) -> Value {
 fn aliases(world: &World) -> Outcome {
     let models = &world.config().models;
     let favorites: Vec<&String> =
-        models.favorites.iter().filter(|(_, it)| it.is_enabled()).map(|(id, _)| id).collect();
+        models.favorites.iter().filter(|(_, it)| **it).map(|(id, _)| id).collect();
     let registry: serde_json::Map<String, Value> =
         models.registry.iter().map(|(id, model)| (id.clone(), bindings(model))).collect();
     if world.wants_json() {
