@@ -63,7 +63,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// Whether text reads back as itself without quotes, for every reader of YAML.
+/// Returns true if text reads back as itself without quotes, for every reader of YAML.
 fn is_plain(text: &str) -> bool {
     const WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "nan", "inf"];
     let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');

@@ -14,7 +14,7 @@ pub(crate) fn make_absolute(paths: &mut Vec<PathBuf>, project: &Path) {
     }
 }
 
-/// What paths are expanded with.
+/// The variables and home directory that paths are expanded with.
 #[derive(Clone, Copy)]
 pub struct Expansion<'a> {
     /// The process environment.

@@ -1,17 +1,17 @@
 //! Reads configuration files, bounded in size, and shows what is wrong with their text.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use contract::text::visible;
-use files::private::dangling_symlink;
+use files::private;
 use files::yaml::Malformed;
 use serde_json::Value;
 
 use crate::origin::{Layer, Origin, parse, shown};
 
-const LARGEST: u64 = 1 << 20;
+/// The largest file, in bytes.
+const SIZE_LIMIT: u64 = 1 << 20;
 
 /// Reads a YAML file that is not a layer, of this project or else of the user's own; none if it does
 /// not exist.
@@ -27,27 +27,17 @@ pub fn read_value(path: &Path, project: Option<&Path>) -> Result<Option<Value>, 
     }
 }
 
-/// Reads a file; none where there is none.
+/// Reads a file; none if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
-    let is_missing = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
-    let cannot = |error: std::io::Error| format!("cannot read it: {error}");
-    match path.metadata() {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err("it is not a regular file".into()),
-        Err(error) if is_missing(error.kind()) => {
-            let link = dangling_symlink(path).map(|it| visible(&it.to_string()).into_owned());
-            return link.map_or(Ok(None), Err);
-        }
-        Err(error) => return Err(cannot(error)),
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(cannot)?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    text(bytes).map(Some)
+    let bytes = private::read(path).map_err(|error| match error.kind() {
+        ErrorKind::Other => visible(&error.to_string()).into_owned(),
+        _ => format!("cannot read it: {error}"),
+    })?;
+    bytes.map(text).transpose()
 }
 
-/// What is wrong with a file of a project that really lies outside of it: a clone's link could lead to whatever
-/// the user has, and messages show lines of what is read.
+/// The problem with a file of a project that is a symlink to the outside: a clone could bring one to
+/// any file of the user, and messages show lines of what is read.
 pub(crate) fn leads_out(path: &Path, project: &Path) -> Option<String> {
     let (real, root) = (path.canonicalize().ok()?, project.canonicalize().ok()?);
     let real = (!real.starts_with(root)).then_some(real)?;
@@ -59,7 +49,7 @@ pub(crate) fn leads_out(path: &Path, project: &Path) -> Option<String> {
 
 /// The text that the bytes of a file are.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, String> {
-    if bytes.len() as u64 > LARGEST {
+    if bytes.len() as u64 > SIZE_LIMIT {
         return Err("it is larger than 1 MiB".into());
     }
     let text = String::from_utf8(bytes).map_err(|error| {

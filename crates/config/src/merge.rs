@@ -62,29 +62,20 @@ pub(crate) fn remove(node: &mut Node, path: &[&str]) {
 /// or the deployment admits.
 pub(crate) fn merge_layer(
     tree: &mut Node,
-    mut layer: Node,
+    layer: Node,
     max_mode: &mut Option<Node>,
     report: &mut Report,
 ) {
     let is_managed = layer.place.layer.is_managed();
-    let managed: Vec<(Vec<String>, Vec<Node>)> = growing(tree)
-        .into_iter()
-        .map(|path| {
-            let items = items(tree, &path).iter();
-            let items = items.filter(|it| it.place.layer.is_managed()).cloned().collect();
-            (path, items)
-        })
-        .collect();
-    for path in growing(&layer) {
-        let below = items(tree, &path).to_vec();
-        if let Some(node) = part(&mut layer, &path).filter(|it| it.place.joining == Joining::Merge)
-        {
-            prepend(node, below);
-        }
+    let mut retained = growing_lists(tree);
+    for (path, items) in &mut retained {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let grows = layer.find(&path).is_some_and(|it| it.place.joining == Joining::Merge);
+        items.retain(|it| grows || it.place.layer.is_managed());
     }
     merge(tree, layer);
-    for (path, items) in managed.into_iter().filter(|(_, items)| !items.is_empty()) {
-        prepend(place(tree, &path), items);
+    for (path, items) in retained.into_iter().filter(|(_, items)| !items.is_empty()) {
+        prepend(entry(tree, &path), items);
     }
     limit_mode(tree, max_mode.as_ref(), report);
     if is_managed && let Some(node) = tree.find(&["behavior", "mode"]) {
@@ -113,33 +104,23 @@ fn limit_mode(tree: &mut Node, limit: Option<&Node>, report: &mut Report) {
         );
         report.warn(&node.place, text, None);
     }
-    *place(tree, &["behavior".into(), "mode".into()]) = limit.clone();
+    *entry(tree, &["behavior".into(), "mode".into()]) = limit.clone();
 }
 
-/// The paths of the lists in a tree that only grow.
-fn growing(tree: &Node) -> Vec<Vec<String>> {
-    let rules = GROWING_RULES.map(|list| vec!["permissions".to_owned(), list.to_owned()]);
+/// The paths and items of the lists in a tree that only grow.
+fn growing_lists(tree: &Node) -> Vec<(Vec<String>, Vec<Node>)> {
+    let rules = GROWING_RULES.map(|list| vec!["permissions", list]);
     let tools = tree.get("tools").map(Node::entries).unwrap_or_default();
-    let blocked =
-        tools.iter().map(|(name, _)| ["tools", name, "blocked_commands"].map(str::to_owned).into());
-    rules.into_iter().chain(blocked).collect()
-}
-
-fn items<'a>(tree: &'a Node, path: &[String]) -> &'a [Node] {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    tree.find(&path).map(Node::items).unwrap_or_default()
-}
-
-/// The node at a path, if there is one.
-fn part<'a>(node: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
-    let Some((name, rest)) = path.split_first() else { return Some(node) };
-    let Content::Map(entries) = &mut node.content else { return None };
-    let (_, child) = entries.iter_mut().find(|(key, _)| key == name)?;
-    part(child, rest)
+    let blocked = tools.iter().map(|(name, _)| vec!["tools", name, "blocked_commands"]);
+    let lists = rules.into_iter().chain(blocked).map(|path| {
+        let items = tree.find(&path).map(Node::items).unwrap_or_default();
+        (path.into_iter().map(str::to_owned).collect(), items.to_vec())
+    });
+    lists.collect()
 }
 
 /// The node at a path, made if there is none.
-fn place<'a>(node: &'a mut Node, path: &[String]) -> &'a mut Node {
+fn entry<'a>(node: &'a mut Node, path: &[String]) -> &'a mut Node {
     let Some((name, rest)) = path.split_first() else { return node };
     if !matches!(node.content, Content::Map(_)) {
         node.content = Content::Map(Vec::new());
@@ -150,7 +131,7 @@ fn place<'a>(node: &'a mut Node, path: &[String]) -> &'a mut Node {
         entries.push((name.clone(), Node::new(Content::List(Vec::new()), origin)));
         entries.len() - 1
     });
-    place(&mut entries[at].1, rest)
+    entry(&mut entries[at].1, rest)
 }
 
 /// Puts items before those of a list that it does not have yet.

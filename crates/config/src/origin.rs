@@ -30,32 +30,28 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// The short word that marks a value's origin.
-    pub fn label(self) -> &'static str {
+    /// The short word that marks a value's origin, and the name in a list of layers.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Builtin => "builtin",
-            Self::Site => "site",
-            Self::Deployment => "deployment",
-            Self::User => "user",
-            Self::Project => "project",
-            Self::EnvFile => "dotenv",
-            Self::Environment => "env",
-            Self::Flag => "flag",
+            Self::Builtin => ("builtin", "Built-in"),
+            Self::Site => ("site", "Site"),
+            Self::Deployment => ("deployment", "Deployment"),
+            Self::User => ("user", "User"),
+            Self::Project => ("project", "Project"),
+            Self::EnvFile => ("dotenv", "Env file"),
+            Self::Environment => ("env", "Environment"),
+            Self::Flag => ("flag", "Flags"),
         }
     }
 
+    /// The short word that marks a value's origin.
+    pub fn label(self) -> &'static str {
+        self.names().0
+    }
+
     /// The name in a list of layers.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Builtin => "Built-in",
-            Self::Site => "Site",
-            Self::Deployment => "Deployment",
-            Self::User => "User",
-            Self::Project => "Project",
-            Self::EnvFile => "Env file",
-            Self::Environment => "Environment",
-            Self::Flag => "Flags",
-        }
+    pub(crate) fn title(self) -> &'static str {
+        self.names().1
     }
 
     /// Returns true for the layers of an administrator.

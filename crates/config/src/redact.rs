@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::origin::{Content, Layer, Node, Origin};
 
-/// What stands in the place of a secret.
+/// The text shown in place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 const SECRET_WORDS: &[&str] = &[
@@ -33,7 +33,7 @@ const POINTERS: &[&str] = &["env", "path", "file"];
 
 const SECRET_STARTS: &[&str] = &["sk-", "ghp_", "github_pat_", "xoxb-", "Bearer ", "Basic "];
 
-/// Whether a key of this name holds a secret.
+/// Returns true if a key of this name holds a secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
@@ -49,37 +49,14 @@ pub fn is_secret(name: &str) -> bool {
 /// The tree without its secrets.
 pub(crate) fn redact(node: &Node) -> Node {
     let mut node = node.clone();
-    clear(&mut node, false, &mut Vec::new());
-    clear_variables(&mut node, false);
+    clear(&mut node, Holds::Anything, &mut Vec::new());
     node
-}
-
-/// Takes the values of variables out of a tree: any of them may be a key. What only names another
-/// variable stays.
-fn clear_variables(node: &mut Node, is_variable: bool) {
-    match &mut node.content {
-        Content::Map(entries) => {
-            for (name, node) in entries {
-                let holds = name == "env" && matches!(node.content, Content::Map(_));
-                clear_variables(node, is_variable || holds);
-            }
-        }
-        Content::List(items) => {
-            for item in items {
-                clear_variables(item, is_variable);
-            }
-        }
-        Content::Scalar(Value::String(text)) if is_variable && !text.starts_with('$') => {
-            REDACTED.clone_into(text);
-        }
-        Content::Scalar(_) => {}
-    }
 }
 
 /// The secrets of a tree.
 pub(crate) fn secrets(node: &Node) -> Vec<String> {
     let mut taken = Vec::new();
-    clear(&mut node.clone(), false, &mut taken);
+    clear(&mut node.clone(), Holds::Anything, &mut taken);
     taken
 }
 
@@ -88,38 +65,59 @@ pub fn secrets_in(value: Value) -> Vec<String> {
     secrets(&Node::from_value(value, &Origin::layer(Layer::User)))
 }
 
+/// A part of a tree by the names that lead to it.
+#[derive(Clone, Copy, PartialEq)]
+enum Holds {
+    /// Values of any kind.
+    Anything,
+    /// Values of environment variables. Any of them may be a key, unless it names another variable.
+    Variables,
+    /// Secrets.
+    Secrets,
+}
+
 /// Takes secrets out of a tree.
-fn clear(node: &mut Node, is_hidden: bool, taken: &mut Vec<String>) {
+fn clear(node: &mut Node, holds: Holds, taken: &mut Vec<String>) {
     match &mut node.content {
         Content::Map(entries) => {
             for (name, node) in entries {
-                let hidden = is_hidden || is_secret(name);
-                clear(node, hidden, taken);
+                let is_env = name == "env" && matches!(node.content, Content::Map(_));
+                let holds = match holds {
+                    Holds::Secrets => Holds::Secrets,
+                    _ if is_secret(name) => Holds::Secrets,
+                    Holds::Anything if is_env => Holds::Variables,
+                    other => other,
+                };
+                clear(node, holds, taken);
             }
         }
         Content::List(items) => {
             let mut follows = false;
             for item in items {
-                let leads =
-                    matches!(&item.content, Content::Scalar(Value::String(text)) if leads(text));
-                clear(item, is_hidden || follows, taken);
+                let leads = item.text().is_some_and(announces_secret);
+                clear(item, if follows { Holds::Secrets } else { holds }, taken);
                 follows = leads;
             }
         }
         Content::Scalar(Value::Null | Value::Bool(_)) => {}
-        Content::Scalar(value) if is_hidden => {
+        Content::Scalar(value) if holds == Holds::Secrets => {
             if let Value::String(text) = value {
                 taken.push(std::mem::take(text));
             }
             *value = Value::from(REDACTED);
         }
-        Content::Scalar(Value::String(text)) => clear_text(text, taken),
+        Content::Scalar(Value::String(text)) => {
+            clear_text(text, taken);
+            if holds == Holds::Variables && !text.starts_with('$') {
+                REDACTED.clone_into(text);
+            }
+        }
         Content::Scalar(_) => {}
     }
 }
 
-/// Whether a word of a command line says that the next one is a secret: `--token`.
-fn leads(word: &str) -> bool {
+/// Returns true if a word of a command line says that the next one is a secret: `--token`.
+fn announces_secret(word: &str) -> bool {
     word.starts_with('-') && !word.contains('=') && is_secret(word)
 }
 
@@ -152,14 +150,14 @@ pub fn without_keys(line: &str) -> String {
     let mut follows = false;
     let words = line.split(' ').map(|word| {
         let mut shown = if follows { REDACTED.to_owned() } else { word.to_owned() };
-        follows = leads(word);
+        follows = announces_secret(word);
         clear_text(&mut shown, &mut Vec::new());
         shown
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// An address without the login and the keys in it; none where it has none.
+/// An address without the login and the keys in it; none if it has none.
 pub fn without_login(address: &str) -> Option<String> {
     cleared_address(address, &mut Vec::new())
 }
@@ -198,7 +196,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_that_hold_secrets_are_told_from_names_that_point_at_them() {
+    fn names_of_secrets_differ_from_names_of_their_places() {
         for name in [
             "openrouter_api_key",
             "API-KEY",

@@ -1,4 +1,4 @@
-//! What `config show` and `config path` print. Secrets never pass through here.
+//! The output of `config show` and `config path`, without secrets.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::load::{LayerFile, Loaded};
 use crate::origin::{Content, Layer, Node, Origin, shown};
 use crate::redact::redact;
 
-const WIDEST: usize = 60;
+/// The usual column of comments.
+const COMMENT_COLUMN: usize = 60;
 
 /// How the configuration is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +22,14 @@ pub enum Form {
     Json,
 }
 
-/// Whether the origins are shown.
+/// The origins in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// Values alone.
     Hidden,
     /// Every value with its layer, file and line; comments in YAML are aligned up to this column.
     Shown {
-        /// The column; a usual one where none.
+        /// The column; a usual one if none.
         width: Option<usize>,
         /// The style of the comments.
         style: Style,
@@ -66,7 +67,7 @@ pub fn show(
             lines.map(|line| line.text + "\n").collect()
         }
         (Form::Yaml, Provenance::Shown { width, style }) => {
-            legend(loaded, &tree, style) + &commented(&tree, width.unwrap_or(WIDEST), style)
+            legend(loaded, &tree, style) + &commented(&tree, width.unwrap_or(COMMENT_COLUMN), style)
         }
         (Form::Json, Provenance::Hidden) => format!("{:#}\n", tree.to_value()),
         (Form::Json, Provenance::Shown { .. }) => {
@@ -113,22 +114,12 @@ fn legend(loaded: &Loaded, tree: &Node, style: Style) -> String {
     format!("{style}# Where the values come from, strongest first:{style:#}\n{rows}\n")
 }
 
+/// Collects the layers that the values in a tree come from.
 fn gather(node: &Node, layers: &mut BTreeSet<Layer>) {
-    match &node.content {
-        Content::Map(entries) if !entries.is_empty() => {
-            for (_, node) in entries {
-                gather(node, layers);
-            }
-        }
-        Content::List(items) if !items.is_empty() => {
-            for node in items {
-                gather(node, layers);
-            }
-        }
-        _ => {
-            layers.insert(node.place.layer);
-        }
+    if node.children().next().is_none() {
+        layers.insert(node.place.layer);
     }
+    node.children().for_each(|child| gather(child, layers));
 }
 
 fn commented(tree: &Node, width: usize, style: Style) -> String {
@@ -168,17 +159,12 @@ fn mark(node: &Node) -> String {
 }
 
 fn collect(node: &Node, path: &str, origins: &mut Map<String, Value>) {
-    let children: Vec<(String, &Node)> = match &node.content {
-        Content::Map(entries) => entries.iter().map(|(name, node)| (name.clone(), node)).collect(),
-        Content::List(items) => {
-            items.iter().enumerate().map(|(index, node)| (index.to_string(), node)).collect()
-        }
-        Content::Scalar(_) => Vec::new(),
-    };
-    if children.is_empty() {
+    if node.children().next().is_none() {
         origins.insert(path.to_owned(), described(&node.place));
     }
-    for (name, child) in children {
+    let items = node.items().iter().enumerate().map(|(index, node)| (index.to_string(), node));
+    let entries = node.entries().iter().map(|(name, node)| (name.clone(), node));
+    for (name, child) in items.chain(entries) {
         let path = if path.is_empty() { name } else { format!("{path}.{name}") };
         collect(child, &path, origins);
     }

@@ -99,7 +99,7 @@ impl<'de> Deserializer<'de> for &'de Node<Position> {
         self.visit(visitor).map_err(|finding| finding.at(self.place.line))
     }
 
-    /// Text is what was written, also where it looks like a number.
+    /// Text is what was written, also if it looks like a number.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Finding> {
         match &self.place.source {
             Some(source) if !self.is_null() => visitor.visit_borrowed_str(source),

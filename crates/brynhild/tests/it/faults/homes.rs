@@ -213,7 +213,7 @@ fn what_a_link_does_not_lead_to_is_named_with_what_to_do() {
     fs::remove_file(&remembered).unwrap();
     fs::create_dir(&remembered).unwrap();
     let run = project.brynhild(&["permissions", "list"]);
-    assert!(run.code(2).stderr.contains("it is no regular file"), "{run}");
+    assert!(run.code(2).stderr.contains("it is not a regular file"), "{run}");
 }
 
 #[test]
