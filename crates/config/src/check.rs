@@ -1,14 +1,14 @@
 //! Checks one layer against the table of known keys and brings its values into their one form.
 
-use contract::text::{closest, visible};
+use contract::text::closest;
 use serde_json::Value;
 
 use crate::expansion::Expansion;
 use crate::merge::merge;
 use crate::origin::{Content, Joining, Node, Origin};
 use crate::redact::REDACTED;
-use crate::report::{Report, shown_path};
-use crate::schema::{Kind, Named, Others, ROOT, Section, key_elsewhere, switch};
+use crate::report::{Report, shown_path, shown_value};
+use crate::schema::{NamedEntries, OtherKeys, ROOT, Section, ValueKind, key_elsewhere, switch};
 
 /// Checks a whole layer. Returns none for one that says nothing or is not a map.
 pub(crate) fn check(
@@ -57,13 +57,6 @@ fn python_type(node: &Node) -> &'static str {
     }
 }
 
-/// Whether an entry stays in its layer.
-#[derive(Clone, Copy, PartialEq)]
-enum Verdict {
-    Keep,
-    Drop,
-}
-
 struct Checker<'a> {
     expansion: Expansion<'a>,
     report: &'a mut Report,
@@ -71,76 +64,73 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Moves names that stand directly under `providers` to where they belong.
+    /// Moves the instances that stand directly under `providers` to `providers.instances`.
     fn move_instances(&mut self, entries: &mut [(String, Node)]) {
         let Some((_, providers)) = entries.iter_mut().find(|(name, _)| name == "providers") else {
             return;
         };
-        let origin = providers.place.clone();
         let Content::Map(entries) = &mut providers.content else {
             return;
         };
-        let mut moved = Vec::new();
-        let mut rest = Vec::new();
-        for (name, node) in std::mem::take(entries) {
-            let is_instance = !matches!(name.as_str(), "default" | "instances");
-            match &node.content {
-                _ if !is_instance => rest.push((name, node)),
-                Content::Map(_) => moved.push((name, node)),
-                _ if node.place.joining == Joining::Delete => moved.push((name, node)),
-                Content::Scalar(_) | Content::List(_) => {
-                    self.path = vec!["providers".into(), name.clone()];
-                    self.unknown(&node, &name, &["default", "instances"]);
-                    self.path.clear();
-                }
-            }
+        let (mut rest, others): (Vec<_>, Vec<_>) = std::mem::take(entries)
+            .into_iter()
+            .partition(|(name, _)| matches!(name.as_str(), "default" | "instances"));
+        let (moved, wrong): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, node)| {
+            matches!(node.content, Content::Map(_)) || node.place.joining == Joining::Delete
+        });
+        for (name, node) in wrong {
+            self.path = vec!["providers".into(), name.clone()];
+            self.unknown(&node, &name, ["default", "instances"].into_iter());
+            self.path.clear();
         }
-        if !moved.is_empty() {
-            let moved = Node::new(Content::Map(moved), origin);
-            let instances = rest.iter_mut().find(|(name, _)| name == "instances");
-            match instances {
-                Some((_, instances)) if instances.place.joining == Joining::Merge => {
-                    let above = std::mem::replace(instances, moved);
-                    merge(instances, above);
-                }
-                Some(_) => {}
-                None => rest.push(("instances".into(), moved)),
+        let instances = rest.iter_mut().find(|(name, _)| name == "instances");
+        let origin = Origin { joining: Joining::Merge, ..providers.place.clone() };
+        let moved = (!moved.is_empty()).then(|| Node::new(Content::Map(moved), origin));
+        match (moved, instances) {
+            (Some(moved), Some((_, instances))) if instances.place.joining == Joining::Merge => {
+                let above = std::mem::replace(instances, moved);
+                merge(instances, above);
             }
+            (Some(moved), None) => rest.push(("instances".into(), moved)),
+            (_, _) => {}
         }
         *entries = rest;
     }
 
-    fn section(&mut self, entries: &mut Vec<(String, Node)>, section: &'static Section) {
+    /// Checks the entries of a mapping; takes those out for which `check` returns false.
+    fn entries(
+        &mut self,
+        entries: &mut Vec<(String, Node)>,
+        check: impl Fn(&mut Self, &str, &mut Node) -> bool,
+    ) {
         entries.retain_mut(|(name, node)| {
             self.path.push(name.clone());
-            let verdict = self.entry(name, node, section);
+            let is_kept = node.place.joining == Joining::Delete || check(self, name, node);
             self.path.pop();
-            verdict == Verdict::Keep
+            is_kept
         });
     }
 
-    fn entry(&mut self, name: &str, node: &mut Node, section: &'static Section) -> Verdict {
-        if node.place.joining == Joining::Delete {
-            return Verdict::Keep;
-        }
-        if let Some(key) = section.key(name) {
-            return self.value(node, &key.kind);
-        }
-        match &section.others {
-            Others::Unknown => {
-                let known: Vec<&str> = section.names().collect();
-                self.unknown(node, name, &known);
-                Verdict::Keep
+    fn section(&mut self, entries: &mut Vec<(String, Node)>, section: &'static Section) {
+        self.entries(entries, |checker, name, node| {
+            if let Some(key) = section.key(name) {
+                return checker.value(node, &key.kind);
             }
-            Others::Extra(_) => {
-                self.near_miss(name, node, section.names());
-                self.value(node, &Kind::Anything)
+            match &section.others {
+                OtherKeys::Unknown => {
+                    checker.unknown(node, name, section.names());
+                    true
+                }
+                OtherKeys::Extra(_) => {
+                    checker.near_miss(node, name, section.names());
+                    checker.value(node, &ValueKind::Anything)
+                }
+                OtherKeys::Named(named) => checker.named(name, node, named),
             }
-            Others::Named(named) => self.named(name, node, named),
-        }
+        });
     }
 
-    fn named(&mut self, name: &str, node: &mut Node, named: &'static Named) -> Verdict {
+    fn named(&mut self, name: &str, node: &mut Node, named: &'static NamedEntries) -> bool {
         let spelled = named.spelling.iter().find(|known| known.eq_ignore_ascii_case(name));
         if let Some(known) = spelled.filter(|known| **known != name) {
             let path = shown_path(&self.path);
@@ -151,194 +141,156 @@ impl Checker<'_> {
         self.value(node, named.kind)
     }
 
-    fn unknown(&mut self, node: &Node, name: &str, known: &[&str]) {
-        let suggestion =
-            closest(name, known.iter().copied()).map(str::to_owned).or_else(|| key_elsewhere(name));
+    fn unknown(&mut self, node: &Node, name: &str, known: impl Iterator<Item = &'static str>) {
+        let likely = closest(name, known).map(str::to_owned).or_else(|| key_elsewhere(name));
         let text = format!("unknown key `{}`", shown_path(&self.path));
-        let hint = suggestion.map(|meant| format!("did you mean `{meant}`?"));
-        self.report.warn(&node.place, text, hint);
+        self.report.warn(&node.place, text, likely.map(|it| format!("did you mean `{it}`?")));
     }
 
-    fn near_miss<'a>(&mut self, name: &str, node: &Node, known: impl Iterator<Item = &'a str>) {
-        if let Some(meant) = closest(name, known) {
-            self.did_you_mean(node, meant);
+    fn near_miss(&mut self, node: &Node, name: &str, known: impl Iterator<Item = &'static str>) {
+        if let Some(likely) = closest(name, known) {
+            let text = format!("`{}` looks like a typing error", shown_path(&self.path));
+            self.report.warn(&node.place, text, Some(format!("did you mean `{likely}`?")));
         }
     }
 
-    fn did_you_mean(&mut self, node: &Node, meant: &str) {
-        let text = format!("`{}` looks like a typing error", shown_path(&self.path));
-        let hint = Some(format!("did you mean `{}`?", visible(meant)));
-        self.report.warn(&node.place, text, hint);
-    }
-
-    fn value(&mut self, node: &mut Node, kind: &'static Kind) -> Verdict {
-        if node.is_null() {
-            return self.null(node, kind);
-        }
+    /// Checks a value and brings it into its one form. Returns false if it does not stay in its layer.
+    fn value(&mut self, node: &mut Node, kind: &'static ValueKind) -> bool {
         if node.text() == Some(REDACTED) {
             let text = format!("`{}` is a redacted secret and is ignored", shown_path(&self.path));
             self.report.warn(&node.place, text, None);
-            return Verdict::Drop;
+            return false;
         }
-        match (kind, &mut node.content) {
-            (Kind::Anything, _) | (Kind::List, Content::List(_)) => return Verdict::Keep,
-            (Kind::Prices, _) => {
-                let Some(wrong) = below_nothing(node) else { return Verdict::Keep };
-                self.report.wrong(wrong, &self.path, "prices from 0 up");
-                return Verdict::Drop;
+        let is_null = node.is_null();
+        let content = match (kind, &mut node.content) {
+            (ValueKind::Maybe(_) | ValueKind::Anything | ValueKind::Prices, _) if is_null => {
+                return true;
             }
-            (Kind::Maybe(kind), _) => return self.value(node, kind),
-            (Kind::Section(section) | Kind::ShortOr(_, section), Content::Map(entries)) => {
-                self.section(entries, section);
-                return Verdict::Keep;
-            }
-            (Kind::Each(named), Content::Map(entries)) => {
-                entries.retain_mut(|(name, node)| {
-                    self.path.push(name.clone());
-                    let verdict = match node.place.joining {
-                        Joining::Delete => Verdict::Keep,
-                        Joining::Merge | Joining::Replace => self.named(name, node, named),
-                    };
-                    self.path.pop();
-                    verdict == Verdict::Keep
-                });
-                return Verdict::Keep;
-            }
-            (Kind::ShortOr(short, _), _) => return self.value(node, short),
-            _ => {}
-        }
-        if let Some(content) = self.plain(node, kind) {
-            node.content = content;
-            return Verdict::Keep;
-        }
-        self.report.wrong(node, &self.path, &expected(kind, node));
-        Verdict::Drop
-    }
-
-    fn null(&mut self, node: &mut Node, kind: &'static Kind) -> Verdict {
-        match kind {
-            Kind::Maybe(_) | Kind::Anything | Kind::Prices => Verdict::Keep,
-            // A section whose lines are all commented out says nothing.
-            Kind::Section(_) => Verdict::Drop,
-            Kind::Each(_) => {
-                node.content = Content::Map(Vec::new());
+            // A section whose lines are all commented out sets nothing.
+            (ValueKind::Section(_), _) if is_null => return false,
+            (ValueKind::Each(_), _) if is_null => {
                 node.place.joining = Joining::Replace;
-                Verdict::Keep
+                Some(Content::Map(Vec::new()))
             }
-            Kind::List | Kind::Texts | Kind::Paths => {
-                node.content = Content::List(Vec::new());
-                Verdict::Keep
+            (ValueKind::List | ValueKind::Texts | ValueKind::Paths, _) if is_null => {
+                Some(Content::List(Vec::new()))
             }
-            Kind::Switch
-            | Kind::Count { .. }
-            | Kind::Text
-            | Kind::Path
-            | Kind::Choice(_)
-            | Kind::ShortOr(..) => {
-                self.report.wrong(node, &self.path, &expected(kind, node));
-                Verdict::Drop
+            (ValueKind::Anything, _) | (ValueKind::List, Content::List(_)) => return true,
+            (ValueKind::Prices, _) => {
+                let Some(wrong) = negative(node) else { return true };
+                self.wrong(wrong, kind);
+                return false;
             }
-        }
+            (
+                ValueKind::Section(section) | ValueKind::ShortOr(_, section),
+                Content::Map(entries),
+            ) => {
+                self.section(entries, section);
+                return true;
+            }
+            (ValueKind::Each(named), Content::Map(entries)) => {
+                self.entries(entries, |checker, name, node| checker.named(name, node, named));
+                return true;
+            }
+            (ValueKind::ShortOr(short, _), _) if !is_null => return self.value(node, short),
+            (ValueKind::Maybe(kind), _) => return self.value(node, kind),
+            (ValueKind::Texts | ValueKind::Paths, Content::List(items)) => self.texts(items, kind),
+            (ValueKind::Paths, Content::Scalar(value)) => self.split_paths(value, &node.place),
+            (_, Content::Scalar(value)) => self.scalar(value, kind).map(Content::Scalar),
+            (_, Content::List(_) | Content::Map(_)) => None,
+        };
+        let Some(content) = content else {
+            self.wrong(node, kind);
+            return false;
+        };
+        node.content = content;
+        true
     }
 
-    /// The one form of a value that is neither null nor a map; none where it does not fit.
-    fn plain(&self, node: &Node, kind: &Kind) -> Option<Content> {
-        let scalar = match &node.content {
-            Content::Scalar(value) => value,
-            Content::List(items) => return self.texts(node, items, kind),
-            Content::Map(_) => return None,
-        };
-        let value = match kind {
-            Kind::Switch => Value::Bool(switch(scalar)?),
-            Kind::Count { least, most } => {
-                let count = whole(scalar)?;
+    /// Reports a value that is not of its kind.
+    fn wrong(&mut self, node: &Node, kind: &ValueKind) {
+        let is_json = node.place.variable.is_some() && kind.is_compound();
+        let form = if is_json { ", written as JSON" } else { "" };
+        self.report.problems.push(format!(
+            "{}{} is {}, expected {}{form}",
+            node.place.blame(),
+            shown_path(&self.path),
+            shown_value(node, &self.path),
+            expected(kind, node),
+        ));
+    }
+
+    /// The one form of a scalar; none if it is of another kind.
+    fn scalar(&self, value: &Value, kind: &ValueKind) -> Option<Value> {
+        Some(match kind {
+            ValueKind::Switch => Value::Bool(switch(value)?),
+            ValueKind::Count { least, most } => {
+                let text = || value.as_str()?.trim().parse().ok();
+                let count = value.as_i64().or_else(text)?;
                 Value::from((*least..=*most).contains(&count).then_some(count)?)
             }
-            Kind::Text => Value::from(scalar.as_str()?),
-            Kind::Path => Value::from(self.expansion.expand(scalar.as_str()?)),
-            Kind::Choice(words) => {
-                let text = scalar.as_str()?;
+            ValueKind::Text => Value::from(value.as_str()?),
+            ValueKind::Path => Value::from(self.expansion.expand(value.as_str()?)),
+            ValueKind::Choice(words) => {
+                let text = value.as_str()?;
                 Value::from(*words.iter().find(|word| word.eq_ignore_ascii_case(text))?)
             }
-            Kind::Paths => return self.split_paths(scalar.as_str()?, node),
-            Kind::Texts
-            | Kind::List
-            | Kind::Anything
-            | Kind::Prices
-            | Kind::Maybe(_)
-            | Kind::Section(_)
-            | Kind::Each(_)
-            | Kind::ShortOr(..) => return None,
+            _ => return None,
+        })
+    }
+
+    /// A list of texts, or of paths.
+    fn texts(&self, items: &[Node], kind: &ValueKind) -> Option<Content> {
+        let text = |item: &Node| {
+            let text = item.text()?;
+            let is_path = matches!(kind, ValueKind::Paths);
+            let text = if is_path { self.expansion.expand(text) } else { text.to_owned() };
+            Some(Node::new(Content::Scalar(Value::from(text)), item.place.clone()))
         };
-        Some(Content::Scalar(value))
+        items.iter().map(text).collect::<Option<_>>().map(Content::List)
     }
 
-    fn texts(&self, node: &Node, items: &[Node], kind: &Kind) -> Option<Content> {
-        let are_texts = items.iter().all(|item| item.text().is_some());
-        match kind {
-            Kind::Texts if are_texts => Some(node.content.clone()),
-            Kind::Paths if are_texts => {
-                let expanded = items.iter().map(|item| {
-                    let text = self.expansion.expand(item.text().unwrap_or_default());
-                    Node::new(Content::Scalar(Value::from(text)), item.place.clone())
-                });
-                Some(Content::List(expanded.collect()))
-            }
-            _ => None,
-        }
-    }
-
-    fn split_paths(&self, text: &str, node: &Node) -> Option<Content> {
+    /// Paths in one text, as JSON or separated by colons.
+    fn split_paths(&self, value: &Value, origin: &Origin) -> Option<Content> {
+        let text = value.as_str()?;
         let texts: Vec<String> = if text.trim_start().starts_with('[') {
             serde_json::from_str(text).ok()?
         } else {
             text.split(':').filter(|part| !part.is_empty()).map(str::to_owned).collect()
         };
-        let nodes = texts.iter().map(|text| {
-            let text = Value::from(self.expansion.expand(text));
-            Node::new(Content::Scalar(text), node.place.clone())
-        });
-        Some(Content::List(nodes.collect()))
+        let paths = texts.iter().map(|text| Value::from(self.expansion.expand(text)));
+        Some(Node::from_value(paths.collect(), origin).content)
     }
 }
 
-/// The first number within a value that is below nothing.
-fn below_nothing(node: &Node) -> Option<&Node> {
+/// The first negative number in a value.
+fn negative(node: &Node) -> Option<&Node> {
     match &node.content {
-        Content::Scalar(value) => value.as_f64().is_some_and(|it| it < 0.0).then_some(node),
-        Content::List(items) => items.iter().find_map(below_nothing),
-        Content::Map(entries) => entries.iter().find_map(|(_, node)| below_nothing(node)),
+        Content::Scalar(value) if value.as_f64().is_some_and(|it| it < 0.0) => Some(node),
+        _ => node.children().find_map(negative),
     }
 }
 
-fn whole(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64(),
-        Value::String(text) => text.trim().parse().ok(),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// What a kind needs, in words.
-fn expected(kind: &Kind, node: &Node) -> String {
+/// A kind in words.
+fn expected(kind: &ValueKind, node: &Node) -> String {
     match kind {
-        Kind::Switch => "true or false".into(),
-        Kind::Count { least, most } if least == most => least.to_string(),
-        Kind::Count { least, most: i64::MAX } => format!("a whole number from {least} up"),
-        Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
-        Kind::Text => match &node.content {
+        ValueKind::Switch => "true or false".into(),
+        ValueKind::Count { least, most } if least == most => least.to_string(),
+        ValueKind::Count { least, most: i64::MAX } => format!("a whole number from {least} up"),
+        ValueKind::Count { least, most } => format!("a whole number from {least} to {most}"),
+        ValueKind::Text => match &node.content {
             Content::Scalar(Value::Number(_) | Value::Bool(_)) => "text: put it in quotes".into(),
             _ => "text".into(),
         },
-        Kind::Path => "a path".into(),
-        Kind::Choice(words) => format!("one of {}", words.join(", ")),
-        Kind::Texts => "a list of texts".into(),
-        Kind::Paths => "a list of paths, or paths separated by colons".into(),
-        Kind::List => "a list".into(),
-        Kind::Anything => "any value".into(),
-        Kind::Prices => "prices from 0 up".into(),
-        Kind::Maybe(kind) => format!("{}, or null", expected(kind, node)),
-        Kind::Section(_) | Kind::Each(_) => "a mapping".into(),
-        Kind::ShortOr(kind, _) => format!("{}, or a mapping", expected(kind, node)),
+        ValueKind::Path => "a path".into(),
+        ValueKind::Choice(words) => format!("one of {}", words.join(", ")),
+        ValueKind::Texts => "a list of texts".into(),
+        ValueKind::Paths => "a list of paths, or paths separated by colons".into(),
+        ValueKind::List => "a list".into(),
+        ValueKind::Anything => "any value".into(),
+        ValueKind::Prices => "prices from 0 up".into(),
+        ValueKind::Maybe(kind) => format!("{}, or null", expected(kind, node)),
+        ValueKind::Section(_) | ValueKind::Each(_) => "a mapping".into(),
+        ValueKind::ShortOr(kind, _) => format!("{}, or a mapping", expected(kind, node)),
     }
 }

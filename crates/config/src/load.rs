@@ -17,7 +17,7 @@ use crate::origin::{Layer, Node, Origin, parse, shown, wrapped};
 use crate::project_rights::{self, Rights};
 use crate::redact;
 use crate::report::{ConfigError, Report, UntrustedSetting, Warning};
-use crate::schema::{Kind, ROOT, Section, TOOLS};
+use crate::schema::{ROOT, Section, TOOLS, ValueKind};
 use crate::settings::Config;
 use crate::variables::{self, Author, Variable};
 
@@ -229,10 +229,10 @@ fn complete(settings: &mut Map<String, Value>, builtin: &Value, section: &Sectio
     for key in section.keys {
         let default = &builtin[key.name];
         let value = settings.entry(key.name).or_insert_with(|| match key.kind {
-            Kind::Section(_) | Kind::Each(_) => Value::Object(Map::new()),
+            ValueKind::Section(_) | ValueKind::Each(_) => Value::Object(Map::new()),
             _ => default.clone(),
         });
-        if let (Kind::Section(section), Value::Object(settings)) = (&key.kind, value) {
+        if let (ValueKind::Section(section), Value::Object(settings)) = (&key.kind, value) {
             complete(settings, default, section);
         }
     }
@@ -367,7 +367,7 @@ impl Loader<'_> {
                 project_rights::restrict(layer, &self.tree, limits, &mut self.report)
             }
             Author::User | Author::LenientUser if layer.place.variable.is_some() => {
-                variables::restrained(layer, &mut self.report)
+                variables::restrict(layer, &mut self.report)
             }
             Author::User | Author::LenientUser => layer,
         };

@@ -1,13 +1,15 @@
-//! Holds a project to its rights: it may tighten what is in force, never loosen it, and when it is
-//! trusted it may set more, but not all. The rights themselves stand in the table of known keys.
+//! Restricts a project's settings: they may tighten what is in force, never loosen it. A trusted
+//! project may set more, but not all. The rule for each key stands in the table of keys.
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::origin::{Content, Joining, Node, shown};
 use crate::report::{Report, UntrustedSetting, shown_path, shown_value, whole_setting};
-use crate::schema::{Kind, Named, Project, ROOT, Section};
+use crate::schema::{NamedEntries, ProjectRule, ROOT, ValueKind};
 
-/// How far a project's word goes.
+/// The rights of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
     /// It may tighten.
@@ -26,7 +28,7 @@ pub(crate) fn restrict(
     let mut restriction = Restriction { user_file, rights, report, path: Vec::new() };
     if let Content::Map(entries) = &mut layer.content {
         restriction.refuse_providers(entries, in_force);
-        restriction.section(entries, &ROOT, Some(in_force));
+        restriction.entries(entries, |name| ROOT.entry(name), Some(in_force));
     }
     layer
 }
@@ -62,29 +64,19 @@ impl Restriction<'_> {
         }
     }
 
-    fn section(
-        &mut self,
-        entries: &mut Vec<(String, Node)>,
-        section: &'static Section,
-        in_force: Option<&Node>,
-    ) {
-        let rights = |name: &str| section.entry(name);
-        self.entries(entries, rights, in_force);
-    }
-
     fn entries(
         &mut self,
         entries: &mut Vec<(String, Node)>,
-        rights: impl Fn(&str) -> Option<(&'static Kind, Project)>,
+        rule: impl Fn(&str) -> Option<(&'static ValueKind, ProjectRule)>,
         in_force: Option<&Node>,
     ) {
         entries.retain_mut(|(name, node)| {
-            let Some((kind, project)) = rights(name) else {
+            let Some((kind, rule)) = rule(name) else {
                 return false;
             };
             self.path.push(name.clone());
             let below = in_force.and_then(|node| node.get(name));
-            let is_kept = self.entry(node, kind, project, below);
+            let is_kept = self.entry(node, kind, rule, below);
             self.path.pop();
             is_kept
         });
@@ -93,40 +85,33 @@ impl Restriction<'_> {
     fn entry(
         &mut self,
         node: &mut Node,
-        kind: &'static Kind,
-        project: Project,
+        kind: &'static ValueKind,
+        rule: ProjectRule,
         in_force: Option<&Node>,
     ) -> bool {
-        let (project, is_liftable) = match project {
-            Project::Inside => return self.inside(node, kind, in_force),
-            Project::Kept(project) => (*project, false),
-            Project::Free
-            | Project::Told
-            | Project::Never
-            | Project::On
-            | Project::Off
-            | Project::Lower
-            | Project::Stricter(..)
-            | Project::Adds
-            | Project::Subset
-            | Project::Unused => (project, true),
+        let (rule, needs_trust) = match rule {
+            ProjectRule::Inside => return self.inside(node, kind, in_force),
+            ProjectRule::Always(rule) => (*rule, false),
+            rule => (rule, true),
         };
-        let judged = if is_liftable && self.rights == Rights::Trusted {
-            self.lift(node, in_force)
+        let allowed = if needs_trust && self.rights == Rights::Trusted {
+            // What the user allows stays allowed beside it.
+            let is_allow = self.path == ["permissions", "allow"];
+            if is_allow { add(node, in_force) } else { Ok(()) }
         } else {
-            judge(node, project, in_force)
+            judge(node, rule, in_force)
         };
-        let Err(reason) = judged else {
-            if let (Project::Told, Rights::Tighten) = (project, self.rights) {
-                self.tell(node, in_force);
+        let Err(reason) = allowed else {
+            if let (ProjectRule::Announced, Rights::Tighten) = (rule, self.rights) {
+                self.announce(node, in_force);
             }
             return true;
         };
-        if is_liftable && let Some(file) = node.place.file.as_deref().map(Path::to_path_buf) {
+        if needs_trust && let Some(file) = node.place.file.as_deref().map(Path::to_path_buf) {
             let setting = whole_setting(node, &self.path);
             self.report.untrusted.push(UntrustedSetting { file, setting });
         }
-        if is_liftable && self.rights == Rights::Tighten {
+        if needs_trust && self.rights == Rights::Tighten {
             self.ignore(node, " until you trust the project");
         } else {
             self.refuse(node, &reason);
@@ -134,31 +119,31 @@ impl Restriction<'_> {
         false
     }
 
-    /// Lets a trusted project's value through. What the user allows stays allowed beside it.
-    fn lift(&self, node: &mut Node, in_force: Option<&Node>) -> Result<(), String> {
-        if self.path == ["permissions", "allow"] { add(node, in_force) } else { Ok(()) }
-    }
-
-    fn inside(&mut self, node: &mut Node, kind: &'static Kind, in_force: Option<&Node>) -> bool {
+    fn inside(
+        &mut self,
+        node: &mut Node,
+        kind: &'static ValueKind,
+        in_force: Option<&Node>,
+    ) -> bool {
         if node.place.joining != Joining::Merge {
             self.refuse(node, "a project may not remove or replace it");
             return false;
         }
-        match (&mut node.content, kind) {
-            (Content::Map(entries), Kind::Section(section)) => {
-                self.section(entries, section, in_force);
-                !entries.is_empty()
+        let Content::Map(entries) = &mut node.content else { return false };
+        match kind {
+            ValueKind::Section(section) => {
+                self.entries(entries, |name| section.entry(name), in_force);
             }
-            (Content::Map(entries), Kind::Each(Named { kind, project, .. })) => {
+            ValueKind::Each(NamedEntries { kind, project, .. }) => {
                 self.entries(entries, |_| Some((kind, *project)), in_force);
-                !entries.is_empty()
             }
-            _ => false,
+            _ => return false,
         }
+        !entries.is_empty()
     }
 
-    /// Says that a value is the project's word alone.
-    fn tell(&mut self, node: &Node, in_force: Option<&Node>) {
+    /// Says that the project alone chose a value.
+    fn announce(&mut self, node: &Node, in_force: Option<&Node>) {
         if in_force.is_some_and(|below| below.to_value() == node.to_value()) {
             return;
         }
@@ -186,32 +171,28 @@ impl Restriction<'_> {
     }
 }
 
-/// Decides on one value; adds what is in force to a list that may only grow.
-fn judge(node: &mut Node, project: Project, in_force: Option<&Node>) -> Result<(), String> {
-    let is_switch = |wanted: bool, node: &Node| matches!(node.content, Content::Scalar(serde_json::Value::Bool(found)) if found == wanted);
-    if let Project::Free | Project::Told = project {
-        return Ok(());
-    }
-    if let Project::Never | Project::Inside | Project::Kept(_) = project {
-        return Err("only your own configuration may set it".into());
-    }
-    if node.place.joining == Joining::Delete {
-        return Err("a project may not remove or replace it".into());
-    }
-    match project {
-        Project::On if is_switch(true, node) => Ok(()),
-        Project::On => Err("a project may only turn it on".into()),
-        Project::Off if is_switch(false, node) => Ok(()),
-        Project::Off => Err("a project may only turn it off".into()),
-        Project::Lower => lower(node, in_force),
-        Project::Stricter(row, usual) => stricter(node, in_force, row, usual),
-        Project::Adds => add(node, in_force),
-        Project::Subset => subset(node, in_force),
-        Project::Unused if in_force.is_none() => Ok(()),
-        Project::Unused => Err("it means something else already".into()),
-        Project::Free | Project::Told | Project::Never | Project::Inside | Project::Kept(_) => {
-            Ok(())
+/// Decides on one value, with the reason if it is refused. Adds the items in force to a list that
+/// may only grow.
+fn judge(node: &mut Node, rule: ProjectRule, in_force: Option<&Node>) -> Result<(), String> {
+    let is = |wanted: bool| node.to_value() == Value::Bool(wanted);
+    match rule {
+        ProjectRule::Free | ProjectRule::Announced => Ok(()),
+        ProjectRule::Nothing | ProjectRule::Inside | ProjectRule::Always(_) => {
+            Err("only your own configuration may set it".into())
         }
+        _ if node.place.joining == Joining::Delete => {
+            Err("a project may not remove or replace it".into())
+        }
+        ProjectRule::TurnOn if is(true) => Ok(()),
+        ProjectRule::TurnOn => Err("a project may only turn it on".into()),
+        ProjectRule::TurnOff if is(false) => Ok(()),
+        ProjectRule::TurnOff => Err("a project may only turn it off".into()),
+        ProjectRule::Lower => lower(node, in_force),
+        ProjectRule::Stricter(row, usual) => stricter(node, in_force, row, usual),
+        ProjectRule::Add => add(node, in_force),
+        ProjectRule::Narrow => narrow(node, in_force),
+        ProjectRule::IfUnset if in_force.is_none() => Ok(()),
+        ProjectRule::IfUnset => Err("it means something else already".into()),
     }
 }
 
@@ -240,8 +221,7 @@ fn add(node: &mut Node, in_force: Option<&Node>) -> Result<(), String> {
     };
     let mut all = in_force.map(|node| node.items().to_vec()).unwrap_or_default();
     for item in std::mem::take(items) {
-        let is_there = all.iter().any(|other| other.to_value() == item.to_value());
-        if !is_there {
+        if all.iter().all(|other| other.to_value() != item.to_value()) {
             all.push(item);
         }
     }
@@ -249,18 +229,13 @@ fn add(node: &mut Node, in_force: Option<&Node>) -> Result<(), String> {
     Ok(())
 }
 
-fn subset(node: &Node, in_force: Option<&Node>) -> Result<(), String> {
+fn narrow(node: &Node, in_force: Option<&Node>) -> Result<(), String> {
     let Content::List(items) = &node.content else {
         return Err("a project may only narrow it".into());
     };
-    let current: Vec<_> = in_force.map(Node::items).unwrap_or_default().iter().collect();
-    let extra =
-        items.iter().find(|item| current.iter().all(|other| other.to_value() != item.to_value()));
-    match extra {
-        None => Ok(()),
-        Some(extra) => Err(format!(
-            "a project may only narrow it, and {} is not in it",
-            shown_value(extra, &[])
-        )),
-    }
+    let current = in_force.map(Node::items).unwrap_or_default();
+    let is_new = |item: &&Node| current.iter().all(|other| other.to_value() != item.to_value());
+    let Some(extra) = items.iter().find(is_new) else { return Ok(()) };
+    let extra = shown_value(extra, &[]);
+    Err(format!("a project may only narrow it, and {extra} is not in it"))
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: problems that stop the program, and warnings that do not.
+//! Findings about a configuration: problems that stop the program, and warnings that do not.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ pub struct ConfigError {
 /// Something that was ignored or looks like a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where it stands.
+    /// The place that it is about.
     pub place: String,
-    /// What it is.
+    /// The message.
     pub text: String,
-    /// What to do about it.
+    /// The advice.
     pub hint: Option<String>,
 }
 
@@ -40,9 +40,9 @@ impl fmt::Display for Warning {
 /// Collects problems and warnings while the layers are read.
 #[derive(Default)]
 pub(crate) struct Report {
-    /// What stops the program.
+    /// Messages that stop the program.
     pub(crate) problems: Vec<String>,
-    /// What does not.
+    /// Messages that do not.
     pub(crate) warnings: Vec<Warning>,
     /// Settings of the project that take effect only once it is trusted.
     pub(crate) untrusted: Vec<UntrustedSetting>,
@@ -53,26 +53,13 @@ pub(crate) struct Report {
 /// A setting of a project that takes effect only once the project is trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrustedSetting {
-    /// The file that it stands in.
+    /// Its file.
     pub file: PathBuf,
     /// The setting with its value, safe to print.
     pub setting: String,
 }
 
 impl Report {
-    /// Notes that a value is not what its key needs.
-    pub(crate) fn wrong(&mut self, node: &Node, path: &[String], expected: &str) {
-        let value = shown_value(node, path);
-        let path = shown_path(path);
-        let blame = node.place.blame();
-        let is_compound = expected.starts_with("a mapping") || expected.starts_with("a list");
-        let form = match node.place.variable {
-            Some(_) if is_compound => ", written as JSON",
-            _ => "",
-        };
-        self.problems.push(format!("{blame}{path} is {value}, expected {expected}{form}"));
-    }
-
     /// Notes something that does not stop the program.
     pub(crate) fn warn(&mut self, origin: &Origin, text: String, hint: Option<String>) {
         self.warnings.push(Warning { place: origin.to_string(), text, hint });

@@ -1,5 +1,5 @@
-//! Settings from `BRYNHILD_*` variables, in the process environment and in env files. All names that
-//! begin with `BRYNHILD_` are known here; nothing else is a setting.
+//! Settings from `BRYNHILD_*` environment variables, in the process environment and in env files. All
+//! names that begin with `BRYNHILD_` are known here; nothing else is a setting.
 
 use contract::text::{closest, visible};
 use files::yaml::{Booleans, resolve};
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::merge::{merge, remove};
 use crate::origin::{Node, Origin, wrapped};
 use crate::report::Report;
-use crate::schema::{Kind, Named, Others, ROOT, Section, key_elsewhere};
+use crate::schema::{NamedEntries, OtherKeys, ROOT, Section, ValueKind, key_elsewhere};
 
 const PREFIX: &str = "BRYNHILD_";
 
-/// Names without their prefix that steer the program but are not settings.
+/// Names without their prefix that the program reads or sets, but that are not settings.
 const NOT_SETTINGS: &[&str] = &[
     "CONFIG_DIR",
     "CONFIG_SHOW_COLOR",
@@ -45,7 +45,7 @@ const NOT_SETTINGS: &[&str] = &[
     "VENV",
 ];
 
-/// Names without their prefix that other programs may still set, with what replaces them.
+/// Names without their prefix that other programs may still set, with their replacements.
 const RENAMED: &[(&str, &str)] = &[
     ("MODEL", "BRYNHILD_MODELS__DEFAULT"),
     ("PROVIDER", "BRYNHILD_PROVIDERS__DEFAULT"),
@@ -62,9 +62,9 @@ const RENAMED: &[(&str, &str)] = &[
     ("DISABLE_BUILTIN_TOOLS", "BRYNHILD_TOOLS__DISABLED='{\"__builtin__\": true}'"),
 ];
 
-/// Switches that no variable may put this way, what that would do, and the flag that may. It takes
-/// a flag or the user's own file.
-const BEYOND_VARIABLES: &[(&[&str], bool, &str, &str)] = &[
+/// Values of switches that no variable may set, their effect, and the flag for it. The user's own
+/// file may set them too.
+const FORBIDDEN_VALUES: &[(&[&str], bool, &str, &str)] = &[
     (
         &["dangerously_skip_permissions"],
         true,
@@ -75,13 +75,13 @@ const BEYOND_VARIABLES: &[(&[&str], bool, &str, &str)] = &[
     (&["sandbox", "enabled"], false, "leave the sandbox", "--dangerously-skip-sandbox"),
 ];
 
-/// A variable with the place where it was set.
+/// An environment variable with its origin.
 pub(crate) struct Variable {
     /// Its name.
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: String,
-    /// Where it was set.
+    /// Its origin.
     pub(crate) origin: Origin,
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum Author {
     Project,
 }
 
-/// The settings in `variables` as one layer. `in_force` tells how names are spelled.
+/// The settings in `variables` as one layer. Names are spelled as in `in_force`.
 pub(crate) fn layer(
     variables: Vec<Variable>,
     in_force: &Node,
@@ -105,13 +105,13 @@ pub(crate) fn layer(
 ) -> Option<Node> {
     let mut layer: Option<Node> = None;
     for variable in variables {
-        let Some(found) = place(&variable, in_force, author, report) else {
+        let Some(setting) = setting(&variable, in_force, author, report) else {
             continue;
         };
-        let Some(node) = value(&variable, &found, report) else {
+        let Some(node) = value(&variable, &setting, report) else {
             continue;
         };
-        let tree = found.path.into_iter().rev().fold(node, wrapped);
+        let tree = setting.path.into_iter().rev().fold(node, wrapped);
         match &mut layer {
             Some(layer) => merge(layer, tree),
             None => layer = Some(tree),
@@ -120,25 +120,25 @@ pub(crate) fn layer(
     layer
 }
 
-/// Where a variable's value belongs.
-struct Place {
+/// The setting that a variable names.
+struct Setting {
     path: Vec<String>,
-    kind: &'static Kind,
+    kind: &'static ValueKind,
 }
 
-/// Finds the setting that a variable names; none, with a word about it, where it names none.
-fn place(
+/// Finds the setting that a variable names; none, with a finding, if it names none.
+fn setting(
     variable: &Variable,
     in_force: &Node,
     author: Author,
     report: &mut Report,
-) -> Option<Place> {
+) -> Option<Setting> {
     if variable.value.is_empty() {
         return None;
     }
     if variable.name == "OPENROUTER_API_KEY" {
         let key = ROOT.key("openrouter_api_key")?;
-        return Some(Place { path: vec![key.name.into()], kind: &key.kind });
+        return Some(Setting { path: vec![key.name.into()], kind: &key.kind });
     }
     let upper = variable.name.to_uppercase();
     let name = upper.strip_prefix(PREFIX)?;
@@ -150,7 +150,7 @@ fn place(
         return None;
     }
     if let Some((_, modern)) = RENAMED.iter().find(|(old, _)| *old == name) {
-        note_replaced(variable, modern, author, report);
+        renamed(variable, modern, author, report);
         return None;
     }
     let found = descend(name, &ROOT, Some(in_force), Vec::new());
@@ -160,9 +160,9 @@ fn place(
     found
 }
 
-/// Takes out of a checked layer what no variable may set, with a word about it.
-pub(crate) fn restrained(mut layer: Node, report: &mut Report) -> Node {
-    for (path, is_on, what, flag) in BEYOND_VARIABLES {
+/// Takes the values out of a checked layer that no variable may set, with a warning.
+pub(crate) fn restrict(mut layer: Node, report: &mut Report) -> Node {
+    for (path, is_on, what, flag) in FORBIDDEN_VALUES {
         let Some(node) = layer.find(path).filter(|node| node.to_value() == Value::Bool(*is_on))
         else {
             continue;
@@ -174,7 +174,7 @@ pub(crate) fn restrained(mut layer: Node, report: &mut Report) -> Node {
     layer
 }
 
-fn note_replaced(variable: &Variable, modern: &str, author: Author, report: &mut Report) {
+fn renamed(variable: &Variable, modern: &str, author: Author, report: &mut Report) {
     let name = &variable.name;
     match author {
         Author::User => report.problems.push(format!(
@@ -193,24 +193,23 @@ fn note_replaced(variable: &Variable, modern: &str, author: Author, report: &mut
 fn unknown(variable: &Variable, name: &str, report: &mut Report) {
     let (head, tail) = name.split_once("__").unwrap_or((name, ""));
     let in_section = ROOT.keys.iter().find_map(|key| match &key.kind {
-        Kind::Section(section) if fold(key.name) == fold(head) => Some((key.name, section)),
+        ValueKind::Section(section) if fold(key.name) == fold(head) => Some((key.name, section)),
         _ => None,
     });
-    let meant = if let Some((section_name, section)) = in_section {
-        closest(tail, section.names())
-            .map(|meant| format!("{section_name}__{meant}").to_uppercase())
+    let likely = if let Some((section_name, section)) = in_section {
+        closest(tail, section.names()).map(|name| format!("{section_name}__{name}").to_uppercase())
     } else {
         let known = ROOT.names().chain(NOT_SETTINGS.iter().copied());
         closest(head, known)
             .map(str::to_uppercase)
-            .map(|meant| if tail.is_empty() { meant } else { format!("{meant}__{tail}") })
+            .map(|name| if tail.is_empty() { name } else { format!("{name}__{tail}") })
             .or_else(|| {
                 let path = key_elsewhere(&name.to_lowercase())?;
                 Some(path.replace('.', "__").to_uppercase())
             })
     };
     let text = format!("{} is not a setting", visible(&variable.name));
-    let hint = meant.map(|meant| format!("did you mean `{PREFIX}{meant}`?"));
+    let hint = likely.map(|name| format!("did you mean `{PREFIX}{name}`?"));
     report.warn(&variable.origin, text, hint);
 }
 
@@ -220,7 +219,7 @@ fn descend(
     section: &'static Section,
     in_force: Option<&Node>,
     mut path: Vec<String>,
-) -> Option<Place> {
+) -> Option<Setting> {
     let known = section.names().filter_map(|name| Some((name, after(rest, name)?)));
     if let Some((name, rest)) = known.max_by_key(|(name, _)| name.len()) {
         let key = section.key(name)?;
@@ -228,11 +227,11 @@ fn descend(
         return inside(rest, &key.kind, in_force.and_then(|node| node.get(name)), path);
     }
     match &section.others {
-        Others::Unknown => None,
-        Others::Named(named) => choose(rest, named, in_force, path),
-        Others::Extra(_) => {
+        OtherKeys::Unknown => None,
+        OtherKeys::Named(named) => choose(rest, named, in_force, path),
+        OtherKeys::Extra(_) => {
             path.push(rest.to_lowercase());
-            Some(Place { path, kind: &Kind::Anything })
+            Some(Setting { path, kind: &ValueKind::Anything })
         }
     }
 }
@@ -240,10 +239,10 @@ fn descend(
 /// Follows the rest of a name behind a name of the user's choice.
 fn choose(
     rest: &str,
-    named: &'static Named,
+    named: &'static NamedEntries,
     in_force: Option<&Node>,
     mut path: Vec<String>,
-) -> Option<Place> {
+) -> Option<Setting> {
     let present = in_force.map(Node::entries).unwrap_or_default();
     let candidates = present
         .iter()
@@ -268,27 +267,27 @@ fn choose(
 /// Follows what is left of a name into a value of this kind.
 fn inside(
     rest: Option<&str>,
-    kind: &'static Kind,
+    kind: &'static ValueKind,
     in_force: Option<&Node>,
     mut path: Vec<String>,
-) -> Option<Place> {
+) -> Option<Setting> {
     let Some(rest) = rest else {
-        return Some(Place { path, kind });
+        return Some(Setting { path, kind });
     };
     match kind {
-        Kind::Section(section) | Kind::ShortOr(_, section) => {
+        ValueKind::Section(section) | ValueKind::ShortOr(_, section) => {
             descend(rest, section, in_force, path)
         }
-        Kind::Each(named) => choose(rest, named, in_force, path),
-        Kind::Anything | Kind::Prices => {
+        ValueKind::Each(named) => choose(rest, named, in_force, path),
+        ValueKind::Anything | ValueKind::Prices => {
             path.extend(rest.split("__").map(str::to_lowercase));
-            Some(Place { path, kind })
+            Some(Setting { path, kind })
         }
         _ => None,
     }
 }
 
-/// What follows `name` in `rest`: none where another name stands there, `Some(None)` where nothing
+/// The text after `name` in `rest`: none if another name stands there, `Some(None)` if nothing
 /// follows.
 #[expect(clippy::option_option, reason = "no match and nothing left are different answers")]
 fn after<'a>(rest: &'a str, name: &str) -> Option<Option<&'a str>> {
@@ -308,33 +307,30 @@ fn fold(name: &str) -> String {
 }
 
 /// A variable's value as its kind reads it.
-fn value(variable: &Variable, place: &Place, report: &mut Report) -> Option<Node> {
+fn value(variable: &Variable, setting: &Setting, report: &mut Report) -> Option<Node> {
     let origin = variable.origin.by(&variable.name);
     let text = variable.value.as_str();
-    let is_json = text.trim_start().starts_with(['{', '[']);
-    let value = match place.kind {
-        Kind::Maybe(_) if matches!(text, "null" | "none" | "~") => Value::Null,
-        Kind::Anything | Kind::Prices if !is_json => resolve(text, Booleans::TrueFalse),
-        Kind::Anything
-        | Kind::Prices
-        | Kind::Section(_)
-        | Kind::Each(_)
-        | Kind::ShortOr(..)
-        | Kind::List
-        | Kind::Texts
-            if is_json =>
-        {
-            match serde_json::from_str(text) {
-                Ok(value) => value,
-                Err(error) => {
-                    let path = place.path.join(".");
-                    let blame = origin.blame();
-                    report.problems.push(format!("{blame}{path} is not valid JSON: {error}"));
-                    return None;
-                }
-            }
+    let may_be_json = matches!(
+        setting.kind,
+        ValueKind::Anything
+            | ValueKind::Prices
+            | ValueKind::Section(_)
+            | ValueKind::Each(_)
+            | ValueKind::ShortOr(..)
+            | ValueKind::List
+            | ValueKind::Texts
+    );
+    let value = match setting.kind {
+        _ if may_be_json && text.trim_start().starts_with(['{', '[']) => serde_json::from_str(text)
+            .map_err(|error| {
+                let (blame, path) = (origin.blame(), setting.path.join("."));
+                report.problems.push(format!("{blame}{path} is not valid JSON: {error}"));
+            })
+            .ok()?,
+        ValueKind::Maybe(_) if matches!(text, "null" | "none" | "~") => Value::Null,
+        ValueKind::Anything | ValueKind::Prices | ValueKind::ShortOr(..) => {
+            resolve(text, Booleans::TrueFalse)
         }
-        Kind::ShortOr(..) => resolve(text, Booleans::TrueFalse),
         _ => Value::from(text),
     };
     Some(Node::from_value(value, &origin))

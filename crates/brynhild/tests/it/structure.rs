@@ -7,7 +7,8 @@ const LONGEST_FILE: usize = 600;
 const CONTRACT_BUDGET: usize = 2600;
 
 /// The largest number of production lines in some directories of `crates/`.
-const BUDGETS: [(&str, usize); 4] = [
+const BUDGETS: [(&str, usize); 5] = [
+    ("config/src", 3_500),
     ("policy/src", 6_000),
     ("sandbox/src", 8_000),
     ("sessions/src", 7_100),

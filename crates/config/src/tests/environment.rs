@@ -83,7 +83,7 @@ fn wrong_variables_are_named() {
 }
 
 #[test]
-fn every_replaced_name_stops_with_its_remedy_unless_told_otherwise() {
+fn renamed_variables_are_errors_unless_ignored() {
     let names = [
         "MODEL",
         "PROVIDER",
@@ -179,7 +179,7 @@ fn a_wrong_line_in_an_env_file_is_named() {
 }
 
 #[test]
-fn a_variable_that_loosens_is_told_and_not_shown_as_in_force() {
+fn variable_that_loosens_is_reported_and_not_in_force() {
     let setup = Setup::new()
         .env("BRYNHILD_DANGEROUSLY_SKIP_PERMISSIONS", "yes")
         .env("BRYNHILD_SANDBOX", r#"{"enabled": false, "allow_network": true}"#);

@@ -136,7 +136,7 @@ fn emptying_a_deny_list_leaves_it_as_it_is() {
 }
 
 #[test]
-fn a_read_only_person_stays_read_only() {
+fn read_only_mode_of_the_user_stays_read_only() {
     let setup = Setup::user("behavior: {mode: read-only}").project("behavior: {mode: normal}");
     assert_eq!(at(&setup.load(), "behavior.mode"), json!("read-only"));
 }
@@ -281,7 +281,7 @@ mcp: {server: {command: ./run}}
 }
 
 #[test]
-fn what_was_trusted_is_used_whatever_lies_there_later() {
+fn trusted_bytes_are_used_whatever_is_there_later() {
     let setup = Setup::user(USER).project("sandbox: {allow_network: true}").trusted();
     let setup = setup.project("behavior: {max_tokens: 5}");
     let loaded = setup.load();
@@ -303,7 +303,7 @@ fn a_trusted_env_file_still_names_no_key_and_no_directory() {
 }
 
 #[test]
-fn what_costs_money_or_changes_the_form_of_answers_is_obeyed_and_told() {
+fn keys_that_cost_money_are_obeyed_with_a_warning() {
     let project = "
 models: {default: a/b}
 behavior: {reasoning_level: maximum, output_format: json}

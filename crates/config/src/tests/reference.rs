@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::load::defaults;
 use crate::origin::Node;
-use crate::schema::{Kind, Others, Project, ROOT, Section};
+use crate::schema::{OtherKeys, ProjectRule, ROOT, Section, ValueKind};
 
 mod meanings;
 
@@ -46,7 +46,7 @@ fn every_key_has_a_meaning_and_every_meaning_a_key() {
 struct Row {
     key: String,
     holds: String,
-    project: Project,
+    project: ProjectRule,
 }
 
 fn table() -> String {
@@ -103,7 +103,7 @@ fn section(path: &str, section: &'static Section, rows: &mut Vec<Row>) {
     for key in section.keys {
         entry(below(key.name), &key.kind, key.project, rows);
     }
-    if let Others::Named(named) = &section.others {
+    if let OtherKeys::Named(named) = &section.others {
         // Names directly under `providers` are another spelling of its instances.
         if path != "providers" {
             entry(below("NAME"), named.kind, named.project, rows);
@@ -111,11 +111,11 @@ fn section(path: &str, section: &'static Section, rows: &mut Vec<Row>) {
     }
 }
 
-fn entry(path: String, kind: &'static Kind, project: Project, rows: &mut Vec<Row>) {
+fn entry(path: String, kind: &'static ValueKind, project: ProjectRule, rows: &mut Vec<Row>) {
     match kind {
-        Kind::Section(inner) => section(&path, inner, rows),
-        Kind::Each(named) => entry(format!("{path}.NAME"), named.kind, named.project, rows),
-        Kind::ShortOr(_, inner) => {
+        ValueKind::Section(inner) => section(&path, inner, rows),
+        ValueKind::Each(named) => entry(format!("{path}.NAME"), named.kind, named.project, rows),
+        ValueKind::ShortOr(_, inner) => {
             rows.push(Row { key: path.clone(), holds: holds(kind), project });
             section(&path, inner, rows);
         }
@@ -123,46 +123,50 @@ fn entry(path: String, kind: &'static Kind, project: Project, rows: &mut Vec<Row
     }
 }
 
-fn holds(kind: &Kind) -> String {
+fn holds(kind: &ValueKind) -> String {
     match kind {
-        Kind::Switch => "true, false".into(),
-        Kind::Count { least, most } if least == most => least.to_string(),
-        Kind::Count { least, most: i64::MAX } => format!("number from {least}"),
-        Kind::Count { least, most } => format!("number, {least} to {most}"),
-        Kind::Text => "text".into(),
-        Kind::Path => "path".into(),
-        Kind::Choice(words) => words.join(", "),
-        Kind::Texts => "list of texts".into(),
-        Kind::Paths => "list of paths".into(),
-        Kind::List => "list".into(),
-        Kind::Anything => "anything".into(),
-        Kind::Prices => "prices".into(),
-        Kind::Maybe(kind) => format!("{} or null", holds(kind)),
-        Kind::ShortOr(kind, _) => format!("{} or a map", holds(kind)),
-        Kind::Section(_) | Kind::Each(_) => "map".into(),
+        ValueKind::Switch => "true, false".into(),
+        ValueKind::Count { least, most } if least == most => least.to_string(),
+        ValueKind::Count { least, most: i64::MAX } => format!("number from {least}"),
+        ValueKind::Count { least, most } => format!("number, {least} to {most}"),
+        ValueKind::Text => "text".into(),
+        ValueKind::Path => "path".into(),
+        ValueKind::Choice(words) => words.join(", "),
+        ValueKind::Texts => "list of texts".into(),
+        ValueKind::Paths => "list of paths".into(),
+        ValueKind::List => "list".into(),
+        ValueKind::Anything => "anything".into(),
+        ValueKind::Prices => "prices".into(),
+        ValueKind::Maybe(kind) => format!("{} or null", holds(kind)),
+        ValueKind::ShortOr(kind, _) => format!("{} or a map", holds(kind)),
+        ValueKind::Section(_) | ValueKind::Each(_) => "map".into(),
     }
 }
 
-fn may(project: Project) -> String {
+fn may(project: ProjectRule) -> String {
     match project {
-        Project::Free | Project::Inside => "set it".into(),
-        Project::Told => "set it, which is told".into(),
-        Project::Never => "when trusted".into(),
-        Project::Kept(Project::Never) => "never".into(),
-        Project::Kept(project) => rule(*project).into(),
+        ProjectRule::Free | ProjectRule::Inside => "set it".into(),
+        ProjectRule::Announced => "set it, which is told".into(),
+        ProjectRule::Nothing => "when trusted".into(),
+        ProjectRule::Always(ProjectRule::Nothing) => "never".into(),
+        ProjectRule::Always(project) => rule(*project).into(),
         project => format!("{}; more when trusted", rule(project)),
     }
 }
 
-fn rule(project: Project) -> &'static str {
+fn rule(project: ProjectRule) -> &'static str {
     match project {
-        Project::Free | Project::Told | Project::Inside | Project::Never | Project::Kept(_) => "–",
-        Project::On => "turn it on",
-        Project::Off => "turn it off",
-        Project::Lower => "lower it",
-        Project::Stricter(..) => "make it stricter",
-        Project::Adds => "add to it",
-        Project::Subset => "narrow it",
-        Project::Unused => "set it where nothing else does",
+        ProjectRule::Free
+        | ProjectRule::Announced
+        | ProjectRule::Inside
+        | ProjectRule::Nothing
+        | ProjectRule::Always(_) => "–",
+        ProjectRule::TurnOn => "turn it on",
+        ProjectRule::TurnOff => "turn it off",
+        ProjectRule::Lower => "lower it",
+        ProjectRule::Stricter(..) => "make it stricter",
+        ProjectRule::Add => "add to it",
+        ProjectRule::Narrow => "narrow it",
+        ProjectRule::IfUnset => "set it where nothing else does",
     }
 }

@@ -58,7 +58,7 @@ fn every_wrong_file_has_its_message() {
 }
 
 #[test]
-fn every_wrong_value_is_named_with_file_line_and_what_is_expected() {
+fn wrong_values_are_reported_with_file_and_line() {
     let cases = [
         "behavior: {max_tokens: 0}",
         "behavior: {max_tokens: 200001}",
@@ -127,7 +127,7 @@ fn every_wrong_value_is_named_with_file_line_and_what_is_expected() {
 }
 
 #[test]
-fn all_problems_of_all_layers_are_told_at_once() {
+fn all_problems_of_all_layers_are_reported_at_once() {
     let setup = Setup::user("behavior: {max_tokens: 0, verbose: 7}")
         .project("- x")
         .env("BRYNHILD_SESSION__HISTORY_LIMIT", "many")
@@ -153,7 +153,7 @@ fn unreadable_files_are_named() {
 }
 
 #[test]
-fn bombs_do_not_go_off() {
+fn alias_bombs_and_deep_nesting_are_refused() {
     let level = |level: usize| {
         let row = vec![format!("*a{}", level - 1); 10].join(", ");
         format!("a{level}: &a{level} [{row}]\n")
