@@ -1,7 +1,7 @@
 //! Writes a tree as YAML, one value a line, so that each line has one origin.
 
 use contract::text::is_hidden;
-use files::yaml::{Booleans, resolve};
+use files::yaml::{Options, resolve};
 use serde_json::Value;
 
 use crate::origin::{Content, Node};
@@ -73,7 +73,7 @@ fn is_plain(text: &str) -> bool {
         && ends_well
         && text.chars().all(fits)
         && !text.contains(": ")
-        && resolve(text, Booleans::TrueFalse).is_string()
+        && resolve(text, Options::default()).is_string()
         && !WORDS.contains(&text.to_lowercase().as_str())
 }
 

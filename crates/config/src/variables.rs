@@ -2,7 +2,7 @@
 //! names that begin with `BRYNHILD_` are known here; nothing else is a setting.
 
 use contract::text::{closest, visible};
-use files::yaml::{Booleans, resolve};
+use files::yaml::{Options, resolve};
 use serde_json::Value;
 
 use crate::merge::{merge, remove};
@@ -329,7 +329,7 @@ fn value(variable: &Variable, setting: &Setting, report: &mut Report) -> Option<
             .ok()?,
         ValueKind::Maybe(_) if matches!(text, "null" | "none" | "~") => Value::Null,
         ValueKind::Anything | ValueKind::Prices | ValueKind::ShortOr(..) => {
-            resolve(text, Booleans::TrueFalse)
+            resolve(text, Options::default())
         }
         _ => Value::from(text),
     };

@@ -10,7 +10,7 @@ use std::fmt;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::Value;
 
-use tree::{Content, Node, Position};
+use tree::{Content, Node, Position, Tree};
 
 /// The deepest nesting of a file.
 const DEPTH_LIMIT: usize = 64;
@@ -18,36 +18,20 @@ const DEPTH_LIMIT: usize = 64;
 /// The most values of a file; what aliases repeat counts again.
 const VALUE_LIMIT: usize = 20_000;
 
-/// How a file is read. By default words are text, and repeated keys are an error.
+/// How a file is read. By default truth values are `true` and `false`, as in YAML 1.2, a key that is
+/// repeated in its mapping is an error, and tags are ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The words that are truth values.
-    pub booleans: Booleans,
-    /// The meaning of a key that is repeated in its mapping.
-    pub repeated_keys: RepeatedKeys,
-    /// The tags that a value may have beside those of YAML itself. None ignores all tags.
+    /// Makes `yes`, `no`, `on`, `off`, `y` and `n` truth values too, as in YAML 1.1.
+    pub yes_no: bool,
+    /// Accepts repeated keys. A mapping has all of them; as a value it has the last.
+    pub repeated_keys: bool,
+    /// The tags that a value may have beside those of YAML itself.
     pub tags: Option<&'static [&'static str]>,
 }
 
-/// The unquoted words that are truth values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Booleans {
-    /// `true` and `false`, as in YAML 1.2.
-    #[default]
-    TrueFalse,
-    /// Also `yes`, `no`, `on`, `off`, `y` and `n`, as in YAML 1.1.
-    YesNo,
-}
-
-/// The meaning of a key that is repeated in its mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RepeatedKeys {
-    /// The file is malformed.
-    #[default]
-    Refused,
-    /// The mapping has all of them; as a value it has the last.
-    Accepted,
-}
+/// The options for files that PyYAML was the first to read.
+pub const YES_NO: Options = Options { yes_no: true, repeated_keys: false, tags: None };
 
 /// Why a text is not YAML, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,9 +63,9 @@ impl From<ScanError> for Malformed {
 }
 
 /// Reads a text of one document. An empty one is null.
-pub fn parse(text: &str, options: Options) -> Result<Node<Position>, Malformed> {
+pub fn parse(text: &str, options: Options) -> Result<Tree, Malformed> {
     let parser = Parser::new_from_str(text);
-    let mut loader = Loader { parser, options, anchors: HashMap::new(), values: 0 };
+    let mut loader = Loader { text, parser, options, anchors: HashMap::new(), values: 0 };
     let mut document = None;
     while let Some((event, span)) = loader.next()? {
         match event {
@@ -106,14 +90,14 @@ pub fn value(text: &str) -> Result<Value, Malformed> {
 }
 
 /// Returns the value of an unquoted scalar.
-pub fn resolve(text: &str, booleans: Booleans) -> Value {
+pub fn resolve(text: &str, options: Options) -> Value {
     let is_word = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
-        _ if booleans == Booleans::YesNo && is_word(&["yes", "on", "y"]) => Value::Bool(true),
-        _ if booleans == Booleans::YesNo && is_word(&["no", "off", "n"]) => Value::Bool(false),
+        _ if options.yes_no && is_word(&["yes", "on", "y"]) => Value::Bool(true),
+        _ if options.yes_no && is_word(&["no", "off", "n"]) => Value::Bool(false),
         _ => number(text).unwrap_or_else(|| Value::String(text.to_owned())),
     }
 }
@@ -135,9 +119,10 @@ fn number(text: &str) -> Option<Value> {
 }
 
 struct Loader<'a> {
+    text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     options: Options,
-    anchors: HashMap<usize, Node<Position>>,
+    anchors: HashMap<usize, Tree>,
     values: usize,
 }
 
@@ -146,17 +131,26 @@ impl<'a> Loader<'a> {
         Ok(self.parser.next_event().transpose()?)
     }
 
-    fn expect(&mut self) -> Result<(Event<'a>, Span), Malformed> {
-        let end = Malformed { message: "the text ends too early".into(), line: 1, column: 1 };
-        self.next()?.ok_or(end)
+    /// The next event within a collection. If the text ends in one with brackets, the opening bracket
+    /// is at fault.
+    fn expect(&mut self, collection: Span) -> Result<(Event<'a>, Span), Malformed> {
+        let end = || Malformed::at(collection.start, "the text ends in here");
+        let error = match self.next() {
+            Ok(event) => return event.ok_or_else(end),
+            Err(error) => error,
+        };
+        let bracket = self.text.chars().nth(collection.start.index());
+        let is_at_end = error.line > self.text.trim_end().lines().count();
+        match bracket.filter(|it| is_at_end && matches!(it, '[' | '{')) {
+            Some(bracket) => {
+                let message = format!("the bracket `{bracket}` is never closed");
+                Err(Malformed::at(collection.start, message))
+            }
+            None => Err(error),
+        }
     }
 
-    fn node(
-        &mut self,
-        event: Event<'a>,
-        span: Span,
-        depth: usize,
-    ) -> Result<Node<Position>, Malformed> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Tree, Malformed> {
         self.count(1, span)?;
         if depth > DEPTH_LIMIT {
             return Err(Malformed::at(span.start, "nested too deeply"));
@@ -165,17 +159,18 @@ impl<'a> Loader<'a> {
         let (content, anchor, tag) = match event {
             Event::Alias(anchor) => return self.alias(anchor, span),
             Event::Scalar(text, style, anchor, tag) => {
-                let is_text = tag.as_ref().is_some_and(|tag| is_core(tag, "str"));
+                let is_text =
+                    tag.as_ref().is_some_and(|it| it.is_yaml_core_schema() && it.suffix == "str");
                 let value = if style == ScalarStyle::Plain && !is_text {
-                    resolve(&text, self.options.booleans)
+                    resolve(&text, self.options)
                 } else {
                     Value::String(text.clone().into_owned())
                 };
                 position.source = (!value.is_string()).then(|| text.into());
                 (Content::Scalar(value), anchor, tag)
             }
-            Event::SequenceStart(anchor, tag) => (self.list(depth)?, anchor, tag),
-            Event::MappingStart(anchor, tag) => (self.map(depth)?, anchor, tag),
+            Event::SequenceStart(anchor, tag) => (self.list(span, depth)?, anchor, tag),
+            Event::MappingStart(anchor, tag) => (self.map(span, depth)?, anchor, tag),
             _ => return Err(Malformed::at(span.start, "a value is missing")),
         };
         position.tag = self.tag(tag.as_deref(), span)?;
@@ -186,7 +181,7 @@ impl<'a> Loader<'a> {
         Ok(node)
     }
 
-    fn alias(&mut self, anchor: usize, span: Span) -> Result<Node<Position>, Malformed> {
+    fn alias(&mut self, anchor: usize, span: Span) -> Result<Tree, Malformed> {
         let Some(mut node) = self.anchors.get(&anchor).cloned() else {
             return Err(Malformed::at(span.start, "an alias stands inside its own anchor"));
         };
@@ -203,28 +198,28 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn list(&mut self, depth: usize) -> Result<Content<Position>, Malformed> {
+    fn list(&mut self, span: Span, depth: usize) -> Result<Content<Position>, Malformed> {
         let mut items = Vec::new();
         loop {
-            match self.expect()? {
+            match self.expect(span)? {
                 (Event::SequenceEnd, _) => return Ok(Content::List(items)),
                 (event, span) => items.push(self.node(event, span, depth + 1)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Content<Position>, Malformed> {
-        let mut entries: Vec<(String, Node<Position>)> = Vec::new();
+    fn map(&mut self, collection: Span, depth: usize) -> Result<Content<Position>, Malformed> {
+        let mut entries: Vec<(String, Tree)> = Vec::new();
         let (mut names, mut inherited) = (HashSet::new(), Vec::new());
         loop {
-            let (event, span) = self.expect()?;
+            let (event, span) = self.expect(collection)?;
             if event == Event::MappingEnd {
                 break;
             }
             let Event::Scalar(name, style, ..) = event else {
                 return Err(Malformed::at(span.start, "a key must be plain text"));
             };
-            let (event, value_span) = self.expect()?;
+            let (event, value_span) = self.expect(collection)?;
             let mut value = self.node(event, value_span, depth + 1)?;
             value.place.line = span.start.line();
             if name == "<<" && style == ScalarStyle::Plain {
@@ -232,7 +227,7 @@ impl<'a> Loader<'a> {
                 continue;
             }
             let is_new = names.insert(name.clone());
-            if !is_new && self.options.repeated_keys == RepeatedKeys::Refused {
+            if !is_new && !self.options.repeated_keys {
                 return Err(Malformed::at(span.start, format!("the key {name} stands here twice")));
             }
             entries.push((name.into_owned(), value));
@@ -259,7 +254,7 @@ impl<'a> Loader<'a> {
 }
 
 /// Adds the entries that a merge key (`<<`) names, below those of the mapping itself.
-fn inherit(entries: &mut Vec<(String, Node<Position>)>, node: Node<Position>) {
+fn inherit(entries: &mut Vec<(String, Tree)>, node: Tree) {
     match node.content {
         Content::Map(more) => {
             for (name, node) in more {
@@ -274,12 +269,8 @@ fn inherit(entries: &mut Vec<(String, Node<Position>)>, node: Node<Position>) {
 }
 
 /// The values in a tree, and its text by the same measure.
-fn size(node: &Node<Position>) -> usize {
+fn size(node: &Tree) -> usize {
     1 + node.text().map_or(0, str::len) / 64 + node.children().map(size).sum::<usize>()
-}
-
-fn is_core(tag: &Tag, suffix: &str) -> bool {
-    tag.is_yaml_core_schema() && tag.suffix == suffix
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::typed::Finding;
 use super::*;
 
-fn read(text: &str) -> Node<Position> {
+fn read(text: &str) -> Tree {
     parse(text, Options::default()).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn plain_scalars_are_resolved_by_the_core_schema() {
 fn yes_and_no_are_truth_values_only_if_asked() {
     let text = "[yes, Off, n, 'on']";
     assert_eq!(read(text).to_value(), json!(["yes", "Off", "n", "on"]));
-    let options = Options { booleans: Booleans::YesNo, ..Options::default() };
+    let options = Options { yes_no: true, ..Options::default() };
     assert_eq!(parse(text, options).unwrap().to_value(), json!([true, false, false, "on"]));
 }
 
@@ -71,12 +71,15 @@ fn malformed_text_is_refused_with_its_place() {
     assert_eq!(malformed("a: 1\na: 2"), "2:1: the key a stands here twice");
     assert_eq!(malformed("a: 1\n---\nb: 2"), "3:1: a second document begins here");
     assert_eq!(malformed("? [a]\n: 1"), "1:3: a key must be plain text");
+    assert_eq!(malformed("a: 1\nb: [c,\n"), "2:4: the bracket `[` is never closed");
+    assert_eq!(malformed("a: {b: [c}"), "1:10: while parsing a flow sequence, expected ',' or ']'");
+    assert_eq!(malformed("a: {"), "1:4: the bracket `{` is never closed");
     assert_eq!(malformed("a: &x [*x]"), "1:8: an alias stands inside its own anchor");
 }
 
 #[test]
 fn repeated_keys_stay_in_the_tree_if_accepted() {
-    let options = Options { repeated_keys: RepeatedKeys::Accepted, ..Options::default() };
+    let options = Options { repeated_keys: true, ..Options::default() };
     let tree = parse("a: 1\nb: 3\na: 2", options).unwrap();
     assert_eq!(tree.entries().len(), 3);
     assert_eq!(tree.to_value(), json!({"a": 2, "b": 3}));

@@ -34,6 +34,9 @@ pub struct Position {
     pub source: Option<Box<str>>,
 }
 
+/// A tree that was read from a file.
+pub type Tree = Node<Position>;
+
 impl<P> Node<P> {
     /// A node of a value and its place.
     pub fn new(content: Content<P>, place: P) -> Self {
@@ -99,12 +102,17 @@ impl<P> Node<P> {
         })
     }
 
+    /// The entries, if it is a mapping.
+    pub fn as_map(&self) -> Option<&[(String, Self)]> {
+        match &self.content {
+            Content::Map(entries) => Some(entries),
+            Content::Scalar(_) | Content::List(_) => None,
+        }
+    }
+
     /// The entries of a mapping; none for anything else.
     pub fn entries(&self) -> &[(String, Self)] {
-        match &self.content {
-            Content::Map(entries) => entries,
-            Content::Scalar(_) | Content::List(_) => &[],
-        }
+        self.as_map().unwrap_or_default()
     }
 
     /// The items of a list; none for anything else.

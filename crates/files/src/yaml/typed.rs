@@ -11,7 +11,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
-use super::tree::{Content, Node, Position};
+use super::tree::{Content, Tree};
 
 /// A part of a file that does not fit its type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Error for Finding {
     }
 }
 
-impl Node<Position> {
+impl Tree {
     /// Turns the tree into a type.
     pub fn to_type<T: DeserializeOwned>(&self) -> Result<T, Finding> {
         T::deserialize(self)
@@ -92,7 +92,7 @@ impl Node<Position> {
     }
 }
 
-impl<'de> Deserializer<'de> for &'de Node<Position> {
+impl<'de> Deserializer<'de> for &'de Tree {
     type Error = Finding;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Finding> {
@@ -147,7 +147,7 @@ impl<'de> Deserializer<'de> for &'de Node<Position> {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Finding> for &'de Node<Position> {
+impl<'de> IntoDeserializer<'de, Finding> for &'de Tree {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -157,12 +157,12 @@ impl<'de> IntoDeserializer<'de, Finding> for &'de Node<Position> {
 
 /// The entries of a mapping that are not read yet, and the one whose value is next.
 struct Entries<'de> {
-    rest: Iter<'de, (String, Node<Position>)>,
-    value: Option<&'de Node<Position>>,
+    rest: Iter<'de, (String, Tree)>,
+    value: Option<&'de Tree>,
 }
 
 impl<'de> Entries<'de> {
-    fn new(entries: &'de [(String, Node<Position>)]) -> Self {
+    fn new(entries: &'de [(String, Tree)]) -> Self {
         Self { rest: entries.iter(), value: None }
     }
 }
@@ -182,6 +182,6 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Finding> {
         let value = self.value.take().ok_or_else(|| Finding::custom("a value without a key"))?;
-        seed.deserialize(value)
+        seed.deserialize(value).map_err(|finding| finding.at(value.place.line))
     }
 }

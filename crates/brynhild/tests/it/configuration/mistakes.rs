@@ -84,7 +84,10 @@ fn refused(text: &[u8]) -> String {
 #[test]
 fn a_broken_file_stops_the_program_with_its_line() {
     for (text, parts) in [
-        ("version: 1\nmodels: [a\n", &["invalid YAML", "line 3"] as &[&str]),
+        (
+            "version: 1\nmodels: [a\n",
+            &["invalid YAML: the bracket `[` is never closed at line 2"] as &[&str],
+        ),
         ("a: 1\na: 2\n", &["invalid YAML", "twice", "line 2"]),
         ("- a\n- b\n", &["config must be a YAML mapping (dict), got list"]),
         ("just words\n", &["config must be a YAML mapping (dict), got str"]),
