@@ -5,9 +5,8 @@
 
 use std::fmt::Write as _;
 
+use ::files::yaml::{self, Malformed, Options, YES_NO};
 use serde_json::{Map, Value};
-
-use crate::yaml;
 
 mod blocks;
 
@@ -36,6 +35,9 @@ pub(crate) struct Document<'a> {
     pub(crate) repaired: Option<Error>,
     block: &'a str,
 }
+
+/// The options of a lenient reading.
+const REPEATED_KEYS: Options = Options { repeated_keys: true, ..YES_NO };
 
 /// What is wrong with a file's front matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +75,12 @@ pub(crate) fn parse_known<'a>(
     if let Some(keys) = blocks.get(block) {
         return Ok(Document { keys, body, repaired: None, block });
     }
-    let (value, repaired) = match (yaml::read(block), reading) {
+    let (value, repaired) = match (read_yaml(block, YES_NO), reading) {
         (Ok(value), _) => (value, None),
         (Err(error), Reading::Strict) => return Err(in_block(&error)),
         (Err(error), Reading::Lenient) => {
             let error = in_block(&error);
-            match yaml::read_with_repeated_keys(&quote_plain_values(block)) {
+            match read_yaml(&quote_plain_values(block), REPEATED_KEYS) {
                 Ok(value) => (value, Some(error)),
                 Err(_) => return Err(error),
             }
@@ -132,10 +134,14 @@ fn empty() -> Error {
     }
 }
 
-fn in_block(error: &yaml::Error) -> Error {
+fn read_yaml(text: &str, options: Options) -> Result<Value, Malformed> {
+    yaml::parse(text, options).map(|tree| tree.to_value())
+}
+
+fn in_block(error: &Malformed) -> Error {
     Error {
         // The parser has not seen the first line of the file.
-        what: format!("line {}: {}", error.line + 1, error.what),
+        what: format!("line {}: {}", error.line + 1, error.message),
         hint: "correct the YAML; put quotes around a value that has `: ` or `#` in it",
     }
 }
@@ -161,7 +167,7 @@ fn quote_plain_values(block: &str) -> String {
             value.push_str(more.trim());
         }
         let begins = value.starts_with(['[', '{', '*']);
-        let is_structure = begins && (yaml::read::<Value>(&value).is_ok() || !is_closed(&value));
+        let is_structure = begins && (read_yaml(&value, YES_NO).is_ok() || !is_closed(&value));
         let _ = if is_structure {
             writeln!(quoted, "{key}: {value}")
         } else {

@@ -14,7 +14,6 @@ mod ledger;
 mod lifecycle;
 mod matching;
 mod merge;
-mod node;
 mod origin;
 mod pattern;
 pub(crate) mod process;
@@ -171,7 +170,7 @@ pub struct Listed {
     /// The file that defines it.
     pub file: PathBuf,
     /// The line; 0 where there is none.
-    pub line: u64,
+    pub line: usize,
     /// What it runs or asks.
     pub subject: String,
     /// The model that it asks, where it names one.

@@ -32,4 +32,3 @@ pub mod skills;
 mod stamp;
 pub mod state;
 mod typed;
-mod yaml;

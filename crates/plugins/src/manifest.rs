@@ -7,13 +7,13 @@ mod requirement;
 
 use std::path::Path;
 
+use ::files::yaml::{self, YES_NO};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};
 use crate::plugin::{Manifest, Wishes};
 use crate::problem::Problem;
-use crate::yaml;
 
 pub use check::{Validation, validate};
 
@@ -161,14 +161,15 @@ fn mapping(text: &str) -> Result<serde_json::Map<String, Value>, Fault> {
         weight: Weight::Fatal,
     };
     let hint = "write `name:` and `version:` lines; `docs/plugins.md` lists the keys";
-    match yaml::read::<Value>(text) {
+    match yaml::parse(text, YES_NO).map(|tree| tree.to_value()) {
         Ok(Value::Object(keys)) => Ok(keys),
         Ok(Value::Null) => Err(fault(1, String::from("the manifest is empty"), hint)),
         Ok(_) => Err(fault(1, String::from("the manifest is no mapping of keys"), hint)),
-        Err(error) => {
-            let line = usize::try_from(error.line).unwrap_or(1);
-            Err(fault(line, format!("this is no YAML: {}", error.what), "correct the line"))
-        }
+        Err(error) => Err(fault(
+            error.line,
+            format!("this is no YAML: {}", error.message),
+            "correct the line",
+        )),
     }
 }
 

@@ -4,13 +4,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ::files::yaml::tree::Node;
+use ::files::yaml::{self, YES_NO};
 use contract::model_profile::ModelProfile;
+use contract::text::closest;
 use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};
 use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
-use crate::yaml;
 
 /// Bytes a profile's file may have.
 const FILE_LIMIT: usize = 1 << 20;
@@ -26,7 +28,10 @@ static BUILTIN: LazyLock<[ModelProfile; 3]> = LazyLock::new(|| {
         include_str!("../profiles/gpt-oss-120b.yaml"),
         include_str!("../profiles/gpt-oss-120b-fast.yaml"),
     ]
-    .map(|text| yaml::read(text).expect("the built-in profiles are well-formed"))
+    .map(|text| {
+        let tree = yaml::parse(text, YES_NO).expect("the built-in profiles are YAML");
+        tree.to_type().expect("the built-in profiles are well-formed")
+    })
 });
 
 /// All profiles, each name once: those of the directories' `*.yaml` first, in order, then those of
@@ -209,16 +214,15 @@ fn read(path: &Path, boundary: Boundary<'_>) -> Result<ModelProfile, Problem> {
     if file.truncated {
         return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
     }
-    let in_yaml = |error: yaml::Error| {
-        Problem::new(
-            path,
-            format!("line {}: {}", error.line, error.what),
-            "correct the line; `docs/profiles.md` lists the keys and their types",
-        )
+    let wrong = |line: usize, what: &str, likely: Option<&str>| {
+        let usual = "correct the line; `docs/profiles.md` lists the keys and their types";
+        let hint = likely.map(|key| format!("did you mean `{key}`?"));
+        Problem::new(path, format!("line {line}: {what}"), hint.as_deref().unwrap_or(usual))
     };
+    let tree = yaml::parse(&file.text, YES_NO);
+    let tree = tree.map_err(|error| wrong(error.line, &error.message, None))?;
     // A profile without a name would pass for `default`, so the keys are looked at first.
-    let keys: Value = yaml::read(&file.text).map_err(in_yaml)?;
-    let name = keys.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = tree.get("name").and_then(Node::text).unwrap_or_default();
     if name.trim().is_empty() {
         return Err(Problem::new(
             path,
@@ -226,7 +230,10 @@ fn read(path: &Path, boundary: Boundary<'_>) -> Result<ModelProfile, Problem> {
             "add a line such as `name: my-model`",
         ));
     }
-    yaml::read(&file.text).map_err(in_yaml)
+    tree.to_type().map_err(|finding| {
+        let likely = closest(&finding.word, finding.known.iter().copied());
+        wrong(finding.line, &finding.message, likely)
+    })
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ::files::yaml::{self, YES_NO};
 use serde_json::{Map, Value};
 
 use crate::files::{self, Boundary, Refusal};
 use crate::problem::Problem;
-use crate::yaml;
 
 /// Bytes the file may have.
 const FILE_LIMIT: usize = 1 << 20;
@@ -85,10 +85,10 @@ impl State {
 
     fn parse(text: &str, file: &Path) -> Result<Self, Problem> {
         let hint = "write `disabled:` and a list of names, or delete the file";
-        let value: Value = yaml::read(text).map_err(|error| {
-            Problem::new(file, format!("line {}: {}", error.line, error.what), hint)
+        let tree = yaml::parse(text, YES_NO).map_err(|error| {
+            Problem::new(file, format!("line {}: {}", error.line, error.message), hint)
         })?;
-        let mut others = match value {
+        let mut others = match tree.to_value() {
             Value::Null => return Ok(Self::default()),
             Value::Object(keys) => keys,
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {

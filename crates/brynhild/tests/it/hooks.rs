@@ -159,7 +159,7 @@ fn files_are_checked_with_the_line_of_each_fault() {
     project.file("bad.yaml", bad);
     let run = project.brynhild(&["hooks", "validate", "bad.yaml"]);
     assert_eq!(code(&run), Some(1));
-    assert!(run.stderr.contains("bad.yaml: line 3: there is no event `pre_tool_us`"), "{run}");
+    assert!(run.stderr.contains("bad.yaml: line 2: there is no event `pre_tool_us`"), "{run}");
     assert!(run.stderr.contains("did you mean `pre_tool_use`?"), "{run}");
     assert!(run.stderr.contains("line 5: this hook is left out: it has no `command`"), "{run}");
     let run = project.brynhild(&["hooks", "validate", "bad.yaml", "--json"]);

@@ -4,14 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::files::yaml::tree::{Content, Position, Tree as Node};
+use ::files::yaml::{self, Options, YES_NO};
 use contract::hook::OnFailure;
 use contract::text::closest;
+use serde_json::Value;
 
 use super::event::{self, Event};
 use super::matching::Matcher;
-use super::node::{Content, Node};
 use crate::problem::Problem;
-use crate::yaml;
 
 /// How long a hook may take where its entry does not say.
 const USUAL_TIME: Duration = Duration::from_secs(30);
@@ -48,7 +49,7 @@ pub(crate) struct Definition {
     pub(crate) enabled: bool,
     pub(crate) on_failure: OnFailure,
     /// Its line; 0 where it comes from no file.
-    pub(crate) line: u64,
+    pub(crate) line: usize,
 }
 
 /// What a hook does.
@@ -137,13 +138,17 @@ pub(crate) fn read(path: &Path, text: &str, broken: Broken) -> File {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return reader.file;
     }
-    match yaml::read_with_repeated_keys::<Node>(text) {
+    let options = Options { repeated_keys: true, ..YES_NO };
+    match yaml::parse(text, options) {
         Ok(node) => reader.whole(&node),
         Err(error) => reader.guards(
             &EVERY_GUARD,
             (
                 error.line,
-                format!("the file cannot be read, so that none of its hooks runs: {}", error.what),
+                format!(
+                    "the file cannot be read, so that none of its hooks runs: {}",
+                    error.message
+                ),
                 String::from("correct the line; `brynhild hooks validate` checks again"),
             ),
         ),
@@ -152,10 +157,42 @@ pub(crate) fn read(path: &Path, text: &str, broken: Broken) -> File {
 }
 
 /// Understands a value of the same shape that comes from no file; `path` is where it comes from.
-pub(crate) fn from_value(path: &Path, value: &serde_json::Value) -> File {
+pub(crate) fn from_value(path: &Path, value: &Value) -> File {
     let mut reader = Reader { path, broken: Broken::IsLeftOut, file: File::default() };
-    reader.whole(&Node::from(value));
+    reader.whole(&Node::from_value(value.clone(), &Position::default()));
     reader.file
+}
+
+/// The kind of a value, in words.
+fn kind(node: &Node) -> &'static str {
+    match &node.content {
+        Content::Scalar(Value::Null) => "nothing",
+        Content::Scalar(Value::Bool(_)) => "a truth value",
+        Content::Scalar(Value::Number(_)) => "a number",
+        Content::Scalar(_) => "text",
+        Content::List(_) => "a list",
+        Content::Map(_) => "a mapping",
+    }
+}
+
+/// The truth value, in all the ways in which YAML has written one.
+fn truth(node: &Node) -> Option<bool> {
+    match &node.content {
+        Content::Scalar(Value::Bool(truth)) => Some(*truth),
+        Content::Scalar(Value::String(word)) => match word.to_lowercase().as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => None,
+        },
+        Content::Scalar(_) | Content::List(_) | Content::Map(_) => None,
+    }
+}
+
+fn number(node: &Node) -> Option<f64> {
+    match &node.content {
+        Content::Scalar(value) => value.as_f64(),
+        Content::List(_) | Content::Map(_) => None,
+    }
 }
 
 struct Reader<'a> {
@@ -168,7 +205,7 @@ struct Reader<'a> {
 const EVERY_GUARD: [Event; 3] = [Event::UserPromptSubmit, Event::PreMessage, Event::PreToolUse];
 
 /// Why an entry is left out: its line, what is wrong, what to do.
-type Refusal = (u64, String, String);
+type Refusal = (usize, String, String);
 
 /// What follows for whatever guards of these events could have stopped.
 fn blocked(events: &[Event]) -> String {
@@ -180,8 +217,8 @@ fn blocked(events: &[Event]) -> String {
 fn may_fail(entry: &Node) -> bool {
     let pairs = entry.as_map().unwrap_or_default();
     let entry = Entry { line: 0, pairs };
-    entry.get("on_failure").and_then(Node::as_text) == Some("continue")
-        || entry.get("enabled").and_then(Node::as_truth) == Some(false)
+    entry.get("on_failure").and_then(Node::text) == Some("continue")
+        || entry.get("enabled").and_then(truth) == Some(false)
 }
 
 /// Whether every entry of an event does.
@@ -193,7 +230,7 @@ fn all_may_fail(entries: &Node) -> bool {
 }
 
 /// A hook that blocks, because what stands in its place makes no sense.
-fn refusal(event: Event, line: u64, problem: &Problem) -> Definition {
+fn refusal(event: Event, line: usize, problem: &Problem) -> Definition {
     let why = format!("{problem} ({})", problem.hint);
     Definition {
         event,
@@ -209,7 +246,7 @@ fn refusal(event: Event, line: u64, problem: &Problem) -> Definition {
 }
 
 impl Reader<'_> {
-    fn report(&mut self, line: u64, what: impl AsRef<str>, hint: impl AsRef<str>) {
+    fn report(&mut self, line: usize, what: impl AsRef<str>, hint: impl AsRef<str>) {
         let place = if line == 0 { String::new() } else { format!("line {line}: ") };
         let what = format!("{place}{}", what.as_ref());
         self.file.problems.push(Problem::new(self.path, what, hint));
@@ -231,9 +268,9 @@ impl Reader<'_> {
 
     fn whole(&mut self, node: &Node) {
         let Some(pairs) = node.as_map() else {
-            let what = format!("this is {}, where a mapping with `hooks` belongs", node.kind());
+            let what = format!("this is {}, where a mapping with `hooks` belongs", kind(node));
             let hint = String::from("begin with `version: 1` and `hooks:`");
-            return self.guards(&EVERY_GUARD, (node.line, what, hint));
+            return self.guards(&EVERY_GUARD, (node.place.line, what, hint));
         };
         for (key, value) in pairs {
             match key.as_str() {
@@ -250,18 +287,18 @@ impl Reader<'_> {
         if let Some(event) = event {
             let hint = format!("put `{}` beneath `hooks:`", event.name());
             let events: &[Event] = if all_may_fail(node) { &[] } else { &[event] };
-            return self.guards(events, (node.line, what, hint));
+            return self.guards(events, (node.place.line, what, hint));
         }
         let hint = String::from("there are `version` and `hooks`");
         let events: &[Event] = if closest(name, ["hooks"]).is_some() { &EVERY_GUARD } else { &[] };
-        self.guards(events, (node.line, what, hint));
+        self.guards(events, (node.place.line, what, hint));
     }
 
     fn version(&mut self, node: &Node) {
-        let is_one = node.as_number().is_some_and(|number| (number - 1.0).abs() == 0.0);
-        if !is_one && node.as_text() != Some("1") {
+        let is_one = number(node).is_some_and(|number| (number - 1.0).abs() == 0.0);
+        if !is_one && node.text() != Some("1") {
             let what = "only version 1 is known; the file is read as such";
-            self.report(node.line, what, "write `version: 1`");
+            self.report(node.place.line, what, "write `version: 1`");
         }
     }
 
@@ -270,9 +307,9 @@ impl Reader<'_> {
             return;
         }
         let Some(events) = node.as_map() else {
-            let what = format!("`hooks` is {}, where a mapping from events belongs", node.kind());
+            let what = format!("`hooks` is {}, where a mapping from events belongs", kind(node));
             let hint = String::from("write `pre_tool_use:` and a list beneath it");
-            return self.guards(&EVERY_GUARD, (node.line, what, hint));
+            return self.guards(&EVERY_GUARD, (node.place.line, what, hint));
         };
         let mut seen = Vec::new();
         for (name, entries) in events {
@@ -282,7 +319,7 @@ impl Reader<'_> {
             };
             if seen.contains(&event) {
                 let what = format!("`{name}` stands twice; the hooks of both count");
-                self.report(entries.line, what, "put them into one list");
+                self.report(entries.place.line, what, "put them into one list");
             }
             seen.push(event);
             self.entries(event, entries);
@@ -299,17 +336,17 @@ impl Reader<'_> {
         let event = meant.and_then(Event::parse).filter(|_| !all_may_fail(entries));
         let what = format!("there is no event `{name}`, so its hooks never run");
         let hint = meant.map_or_else(all, guess);
-        self.guards(event.as_slice(), (entries.line, what, hint));
+        self.guards(event.as_slice(), (entries.place.line, what, hint));
     }
 
     fn entries(&mut self, event: Event, node: &Node) {
         let entries = match &node.content {
             Content::List(entries) => entries,
-            Content::Scalar(serde_json::Value::Null) => return,
+            Content::Scalar(Value::Null) => return,
             Content::Scalar(_) | Content::Map(_) => {
-                let what = format!("`{}` is {}, where a list belongs", event.name(), node.kind());
+                let what = format!("`{}` is {}, where a list belongs", event.name(), kind(node));
                 let hint = String::from("begin each hook with `- name: NAME`");
-                return self.guards(&[event], (node.line, what, hint));
+                return self.guards(&[event], (node.place.line, what, hint));
             }
         };
         for entry in entries {
@@ -347,10 +384,10 @@ impl Reader<'_> {
 
     fn entry(&mut self, event: Event, node: &Node) -> Result<Definition, Refusal> {
         let Some(pairs) = node.as_map() else {
-            let what = format!("it is {}, where a mapping belongs", node.kind());
-            return Err((node.line, what, "begin it with `- name: NAME`".to_owned()));
+            let what = format!("it is {}, where a mapping belongs", kind(node));
+            return Err((node.place.line, what, "begin it with `- name: NAME`".to_owned()));
         };
-        let entry = Entry { line: node.line, pairs };
+        let entry = Entry { line: node.place.line, pairs };
         let name = entry.required("name")?;
         let definition = Definition {
             event,
@@ -360,12 +397,10 @@ impl Reader<'_> {
             timeout: timeout(&entry)?,
             enabled: match entry.get("enabled") {
                 None => true,
-                Some(node) => {
-                    node.as_truth().ok_or_else(|| wrong("enabled", node, "true or false"))?
-                }
+                Some(node) => truth(node).ok_or_else(|| wrong("enabled", node, "true or false"))?,
             },
             on_failure: on_failure(&entry)?,
-            line: node.line,
+            line: node.place.line,
             name,
         };
         self.odd_keys(event, &entry, &definition);
@@ -373,7 +408,7 @@ impl Reader<'_> {
     }
 
     fn matcher(&mut self, event: Event, whole: &Node, name: &str) -> Result<Matcher, Refusal> {
-        let entry = Entry { line: whole.line, pairs: whole.as_map().unwrap_or_default() };
+        let entry = Entry { line: whole.place.line, pairs: whole.as_map().unwrap_or_default() };
         let Some(node) = entry.get("match") else { return Ok(Matcher::default()) };
         let pairs =
             node.as_map().ok_or_else(|| wrong("match", node, "a mapping such as `tool: Bash`"))?;
@@ -396,7 +431,7 @@ impl Reader<'_> {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("it has {}", fields.join(", ")),
             };
-            findings.push((node.line, what, hint));
+            findings.push((node.place.line, what, hint));
         }
         if self.broken == Broken::Blocks && event.can_block() && !may_fail(whole) {
             if let Some(finding) = findings.into_iter().next() {
@@ -419,10 +454,14 @@ impl Reader<'_> {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("there are {}", KEYS.join(", ")),
                 };
-                self.report(node.line, format!("hook `{name}`: `{key}` has no meaning"), hint);
+                self.report(
+                    node.place.line,
+                    format!("hook `{name}`: `{key}` has no meaning"),
+                    hint,
+                );
             }
         }
-        let said = entry.get("event").and_then(Node::as_text);
+        let said = entry.get("event").and_then(Node::text);
         if let Some(said) = said.filter(|said| *said != event.name()) {
             let what =
                 format!("hook `{name}` says `event: {said}`, but stands under {}", event.name());
@@ -438,7 +477,7 @@ impl Reader<'_> {
 
 /// The keys of one hook.
 struct Entry<'a> {
-    line: u64,
+    line: usize,
     pairs: &'a [(String, Node)],
 }
 
@@ -451,7 +490,7 @@ impl Entry<'_> {
 
     fn text(&self, key: &str) -> Result<Option<String>, Refusal> {
         let Some(node) = self.get(key) else { return Ok(None) };
-        let text = node.as_text().ok_or_else(|| wrong(key, node, "text"))?;
+        let text = node.text().ok_or_else(|| wrong(key, node, "text"))?;
         if text.contains('\0') {
             return Err(wrong(key, node, "text without a NUL character"));
         }
@@ -467,8 +506,8 @@ impl Entry<'_> {
 }
 
 fn wrong(key: &str, node: &Node, wanted: &str) -> Refusal {
-    let what = format!("`{key}` is {}, and must be {wanted}", node.kind());
-    (node.line, what, format!("write `{key}:` and {wanted}"))
+    let what = format!("`{key}` is {}, and must be {wanted}", kind(node));
+    (node.place.line, what, format!("write `{key}:` and {wanted}"))
 }
 
 fn action(entry: &Entry) -> Result<Action, Refusal> {
@@ -502,7 +541,7 @@ fn timeout(entry: &Entry) -> Result<Timeout, Refusal> {
         match key.as_str() {
             "seconds" => timeout.limit = seconds(value)?,
             "on_timeout" => {
-                timeout.then = match value.as_text() {
+                timeout.then = match value.text() {
                     Some("block") => OnTimeout::Block,
                     Some("continue") => OnTimeout::Continue,
                     _ => return Err(wrong("on_timeout", value, "`block` or `continue`")),
@@ -511,7 +550,7 @@ fn timeout(entry: &Entry) -> Result<Timeout, Refusal> {
             other => {
                 let what = format!("`timeout` has no `{other}`");
                 let hint = "there are `seconds` and `on_timeout`".to_owned();
-                return Err((value.line, what, hint));
+                return Err((value.place.line, what, hint));
             }
         }
     }
@@ -519,14 +558,14 @@ fn timeout(entry: &Entry) -> Result<Timeout, Refusal> {
 }
 
 fn seconds(node: &Node) -> Result<Duration, Refusal> {
-    let number = node.as_number().filter(|seconds| *seconds > 0.0 && *seconds <= LONGEST_TIME);
+    let number = number(node).filter(|seconds| *seconds > 0.0 && *seconds <= LONGEST_TIME);
     let number = number.ok_or_else(|| wrong("timeout", node, "between 0 and 86400 seconds"))?;
     Ok(Duration::from_secs_f64(number))
 }
 
 fn on_failure(entry: &Entry) -> Result<OnFailure, Refusal> {
     let Some(node) = entry.get("on_failure") else { return Ok(OnFailure::Continue) };
-    match node.as_text() {
+    match node.text() {
         Some("continue") => Ok(OnFailure::Continue),
         Some("ask") => Ok(OnFailure::Ask),
         Some("block") => Ok(OnFailure::Block),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use ::files::yaml::tree::{Content, Tree as Node};
 use serde_json::{Map, Number, Value};
 
-use super::node::{Content, Node};
 use super::pattern::Pattern;
 
 /// The conditions of a hook; none fits everything.
@@ -26,7 +26,7 @@ enum Condition {
 
 impl Matcher {
     /// Understands a `match`, and tells what in it cannot mean what it seems to.
-    pub(crate) fn new(pairs: &[(String, Node)]) -> (Self, Vec<(u64, String)>) {
+    pub(crate) fn new(pairs: &[(String, Node)]) -> (Self, Vec<(usize, String)>) {
         let mut complaints = Vec::new();
         let conditions = conditions(pairs, &mut complaints);
         (Self(conditions), complaints)
@@ -59,12 +59,12 @@ impl Matcher {
 
 fn conditions(
     pairs: &[(String, Node)],
-    complaints: &mut Vec<(u64, String)>,
+    complaints: &mut Vec<(usize, String)>,
 ) -> Vec<(String, Condition)> {
     pairs.iter().map(|(key, node)| (key.clone(), condition(node, complaints))).collect()
 }
 
-fn condition(node: &Node, complaints: &mut Vec<(u64, String)>) -> Condition {
+fn condition(node: &Node, complaints: &mut Vec<(usize, String)>) -> Condition {
     match &node.content {
         Content::Scalar(Value::String(text)) => {
             let (pattern, complaint) = Pattern::new(text);
@@ -73,7 +73,7 @@ fn condition(node: &Node, complaints: &mut Vec<(u64, String)>) -> Condition {
                     if matches!(pattern, Pattern::Glob(_)) { "a glob" } else { "plain text" };
                 let mut what = format!("the pattern `{text}` looks like a regular expression, ");
                 let _ = write!(what, "which it is not here ({why}); it counts as {kind}");
-                complaints.push((node.line, what));
+                complaints.push((node.place.line, what));
             }
             Condition::Text(pattern)
         }
@@ -136,12 +136,13 @@ fn found<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
 
 #[cfg(test)]
 mod tests {
+    use ::files::yaml::tree::Position;
     use serde_json::json;
 
     use super::*;
 
     fn fits(matcher: &Value, context: &Value) -> bool {
-        let node = Node::from(matcher);
+        let node = Node::from_value(matcher.clone(), &Position::default());
         let (matcher, _) = Matcher::new(node.as_map().unwrap());
         matcher.fits(context.as_object().unwrap())
     }

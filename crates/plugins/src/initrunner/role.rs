@@ -12,11 +12,11 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::files::yaml;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::files::{self, Boundary};
-use crate::yaml;
 
 pub(crate) use fields::Fields;
 pub(crate) use shape::tools as tool_entries;
@@ -203,10 +203,10 @@ pub fn read(file: &Path) -> Reading {
         Ok(_) => return unreadable("the file is larger than 1 MiB"),
         Err(refusal) => return unreadable(&refusal.problem(file).what),
     };
-    match yaml::read_with_plain_words::<Value>(&text) {
+    match yaml::value(&text) {
         Ok(Value::Object(document)) => shape::read(&document, file),
         Ok(_) => unreadable("the file is no mapping of keys"),
-        Err(error) => unreadable(&format!("line {}: {}", error.line, error.what)),
+        Err(error) => unreadable(&format!("line {}: {}", error.line, error.message)),
     }
 }
 

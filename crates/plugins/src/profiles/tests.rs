@@ -143,7 +143,9 @@ fn of_two_files_with_one_name_the_later_counts() {
 #[test]
 fn wrong_files_are_skipped_with_the_line_and_the_reason() {
     let problem = only_problem("name: x\ntemprature: 1\n");
-    assert_eq!(problem.what, "line 2: unknown field `temprature`");
+    assert_eq!(problem.what, "line 2: unknown key `temprature`");
+    let problem = only_problem("name: x\nsupports_tool: true\n");
+    assert_eq!(problem.hint, "did you mean `supports_tools`?");
     assert!(only_problem("name: x\nsupports_tools: maybe\n").what.starts_with("line 2: "));
     assert!(only_problem("name: [\n").what.starts_with("line 1: "));
     for text in ["", "- a\n", "family: x\n", "name: ' '\n"] {
