@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use files::yaml::{self, YES_NO};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -117,8 +118,9 @@ impl Default for Quirks {
 }
 
 static CATALOG: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
-    serde_saphyr::from_str(include_str!("compatible.yaml"))
-        .expect("the catalog in the binary is well-formed")
+    let tree = yaml::parse(include_str!("compatible.yaml"), YES_NO);
+    let catalog = tree.expect("the catalog in the binary is YAML").to_type();
+    catalog.expect("the catalog in the binary is well-formed")
 });
 
 /// All vendors, the default one first.

@@ -112,12 +112,16 @@ impl Script {
             1 => String::new(),
             _ => format!(", time {} of {repeat}", played.saturating_add(1)),
         };
-        format!("scenario {}, turn {} (line {}{round})", self.scenario.file, index + 1, turn.line)
+        format!(
+            "scenario {}, turn {} (line {}{round})",
+            self.scenario.file,
+            index + 1,
+            turn.turn.line
+        )
     }
 
     fn choose(&self, cursor: Cursor, replies: usize) -> Chosen<'_> {
-        let spanned = &self.scenario.turns[cursor.turn];
-        Chosen { turn: &spanned.value, line: spanned.referenced.line(), cursor, replies }
+        Chosen { turn: &self.scenario.turns[cursor.turn], cursor, replies }
     }
 
     fn exhausted(&self, request: &Request, replies: usize) -> Result<Playing, ProviderError> {
@@ -135,7 +139,7 @@ impl Script {
             }
             WhenExhausted::RepeatLast => {
                 let turn = self.scenario.turns.len() - 1;
-                let played = self.scenario.turns[turn].value.repeat.get() - 1;
+                let played = self.scenario.turns[turn].repeat.get() - 1;
                 self.prepare(request, self.choose(Cursor { turn, played }, replies))
             }
             WhenExhausted::Text(text) => {
@@ -152,7 +156,6 @@ impl Script {
 #[derive(Clone, Copy)]
 struct Chosen<'a> {
     turn: &'a Turn,
-    line: u64,
     cursor: Cursor,
     replies: usize,
 }

@@ -88,7 +88,7 @@ impl Reached {
 
 impl Cursor {
     fn look(self, scenario: &Scenario) -> Option<&Turn> {
-        scenario.turns.get(self.turn).map(|turn| &turn.value)
+        scenario.turns.get(self.turn)
     }
 
     fn is_error(self, scenario: &Scenario) -> bool {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use contract::text::visible;
-use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+use files::yaml::tree::Node;
+use files::yaml::typed::Finding;
+use files::yaml::{self, Options};
 
 use super::scenario::{Expect, Fault, FaultKind, Scenario, TextMatch, Turn, WhenExhausted};
 use super::template;
@@ -15,12 +17,12 @@ pub struct ScenarioError {
     /// The file, or the name of a scenario that is in the binary.
     pub file: String,
     /// The line, where the problem has one.
-    pub line: Option<u64>,
+    pub line: Option<usize>,
     /// What is wrong, and what to write instead.
     pub problem: String,
 }
 
-fn at(line: Option<u64>) -> String {
+fn at(line: Option<usize>) -> String {
     line.map(|line| format!(", line {line}")).unwrap_or_default()
 }
 
@@ -37,21 +39,27 @@ pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
 
 /// Reads a scenario from its text; `name` stands for the file in messages.
 pub fn parse(name: &str, yaml: &str) -> Result<Scenario, ScenarioError> {
-    let fail =
-        |line: Option<u64>, problem: String| ScenarioError { file: name.to_owned(), line, problem };
-    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
-    let mut scenario: Scenario = serde_saphyr::from_str_with_options(yaml, options)
-        .map_err(|error| fail(error.location().map(|at| at.line()), explain(&error)))?;
+    let fail = |line: Option<usize>, problem: String| ScenarioError {
+        file: name.to_owned(),
+        line,
+        problem,
+    };
+    let tree = yaml::parse(yaml, Options::default())
+        .map_err(|error| fail(Some(error.line), visible(&error.message).into_owned()))?;
+    let mut scenario: Scenario =
+        tree.to_type().map_err(|finding| fail(Some(finding.line), explain(&finding)))?;
+    let turns = tree.get("turns").map(Node::items).unwrap_or_default();
+    for (turn, node) in scenario.turns.iter_mut().zip(turns) {
+        turn.line = node.place.line;
+    }
     name.clone_into(&mut scenario.file);
     if scenario.turns.is_empty() {
         let problem = "`turns` is empty; write at least one turn, such as `- text: hello`";
         return Err(fail(None, problem.to_owned()));
     }
     for (turn, number) in scenario.turns.iter().zip(1..) {
-        check(&turn.value).map_err(|problem| {
-            let line = turn.referenced.line();
-            fail(Some(line), format!("turn {number}: {problem}"))
-        })?;
+        check(turn)
+            .map_err(|problem| fail(Some(turn.line), format!("turn {number}: {problem}")))?;
     }
     if let WhenExhausted::Text(text) = &scenario.when_exhausted {
         template::check(text)
@@ -82,23 +90,12 @@ fn unreadable(error: &std::io::Error) -> String {
     }
 }
 
-fn explain(error: &Error) -> String {
-    match error.without_snippet() {
-        Error::SerdeUnknownField { field, expected, .. } => {
-            let field = visible(field);
-            format!("unknown key `{field}`{}", suggestion(&field, expected))
-        }
-        Error::SerdeUnknownVariant { variant, expected, .. } => {
-            let variant = visible(variant);
-            format!("unknown value `{variant}`{}", suggestion(&variant, expected))
-        }
-        Error::SerdeMissingField { field, .. } => format!("the key `{field}` is missing; add it"),
-        Error::SerdeInvalidType { unexpected, expected, .. }
-        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-            format!("expected {expected}, found {}", visible(unexpected))
-        }
-        other => visible(&UserMessageFormatter.format_message(other)).into_owned(),
+fn explain(finding: &Finding) -> String {
+    let message = visible(&finding.message);
+    if finding.word.is_empty() {
+        return message.into_owned();
     }
+    format!("{message}{}", suggestion(&finding.word, finding.known))
 }
 
 fn check(turn: &Turn) -> Result<(), String> {

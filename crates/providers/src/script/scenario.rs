@@ -7,7 +7,6 @@ use regex::Regex;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
 /// A model's part in a conversation, as a file tells it.
 #[derive(Clone, Debug, Deserialize)]
@@ -22,7 +21,7 @@ pub struct Scenario {
     /// What it is for.
     #[serde(default)]
     pub description: String,
-    pub(super) turns: Vec<Spanned<Turn>>,
+    pub(super) turns: Vec<Turn>,
     #[serde(default)]
     pub(super) when_exhausted: WhenExhausted,
 }
@@ -30,7 +29,7 @@ pub struct Scenario {
 impl Scenario {
     /// How many requests it answers, error turns included.
     pub fn length(&self) -> u64 {
-        let repeats = self.turns.iter().map(|turn| turn.value.repeat.get());
+        let repeats = self.turns.iter().map(|turn| turn.repeat.get());
         repeats.map(u64::from).sum()
     }
 }
@@ -52,6 +51,9 @@ pub(super) enum WhenExhausted {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
+    /// Its line in the file.
+    #[serde(skip)]
+    pub(super) line: usize,
     #[serde(default)]
     pub(super) expect: Expect,
     pub(super) thinking: Option<String>,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use files::yaml::typed::Finding;
+use files::yaml::{self, Options};
 use ratatui_core::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
@@ -29,10 +31,14 @@ struct File {
 }
 
 /// Reads a theme; `name` counts where the file names none.
-pub fn parse(yaml: &str, name: &str) -> Result<Theme, ThemeError> {
-    let options = serde_saphyr::options! { with_snippet: false };
-    let file: File =
-        serde_saphyr::from_str_with_options(yaml, options).map_err(|error| explained(&error))?;
+pub fn parse(text: &str, name: &str) -> Result<Theme, ThemeError> {
+    let wrong = |line: usize, message: &str| ThemeError(format!("line {line}: {message}"));
+    let tree = yaml::parse(text, Options::default());
+    let tree = tree.map_err(|error| wrong(error.line, &error.message))?;
+    let file: File = tree.to_type().map_err(|Finding { line, message, known, .. }| {
+        let there = if known.is_empty() { "" } else { "; there are " };
+        wrong(line, &format!("{message}{there}{}", known.join(", ")))
+    })?;
     let base = file.base.as_deref().unwrap_or("dark");
     let known = Theme::built_in();
     let names: Vec<&str> = known.iter().map(|theme| theme.name.as_str()).collect();
@@ -54,13 +60,6 @@ pub fn parse(yaml: &str, name: &str) -> Result<Theme, ThemeError> {
         theme.set(*role, style);
     }
     Ok(theme)
-}
-
-/// What is wrong with a file, in one line.
-fn explained(error: &serde_saphyr::Error) -> ThemeError {
-    let text = error.to_string();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    ThemeError(words.join(" "))
 }
 
 /// A style in words: a color, `on` a color, and looks of letters.
@@ -113,7 +112,10 @@ mod tests {
         assert!(message("base: pink").contains("dark, light, 16-color, none"));
         assert!(message("styles: {codes: red}").contains("`codes` is no style"));
         assert!(message("styles: {code: redd}").contains("`redd` in `code`"));
-        assert!(message("color: red").contains("color"));
+        assert_eq!(
+            message("color: red"),
+            "line 1: unknown key `color`; there are name, base, styles"
+        );
         for broken in ["color: red", "base: [", "styles:\n  code: {a: b}\n", "a: b\n  c: d"] {
             assert_eq!(message(broken).lines().count(), 1, "{}", message(broken));
         }
