@@ -27,7 +27,7 @@ const TOO_WIDE: &[&str] = &[
     "/private/var/tmp",
 ];
 
-/// Why a directory is no project.
+/// The reason why a directory is no project.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
     /// It holds more than a project.
@@ -46,42 +46,42 @@ pub(crate) enum NoProject {
         around = shown(secrets)
     )]
     Secrets { root: PathBuf, secrets: PathBuf },
-    /// A link leads there that is perhaps not the user's.
+    /// The path to it has a symlink that a command may have made.
     #[error(
-        "{way} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
+        "{pwd} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
          where it leads (`cd {place}`), or set BRYNHILD_PROJECT_ROOT={place}",
-        way = shown(named),
+        pwd = shown(named),
         place = shown(&astray.real),
         link = shown(&astray.link)
     )]
-    Led { named: PathBuf, astray: Astray },
-    /// A link led there that is there no more.
+    Symlink { named: PathBuf, astray: Astray },
+    /// The path to it had a symlink that is gone.
     #[error(
-        "PWD is {way}, but this is {place}: a command that may write {around} could have led here by a link that is \
+        "PWD is {pwd}, but this is {place}: a command that may write {around} could have led here by a link that is \
          gone; if you want to work here, enter it by its own path (`cd {place}`), or set \
          BRYNHILD_PROJECT_ROOT={place}",
-        way = shown(named),
+        pwd = shown(named),
         place = shown(root),
         around = shown(within)
     )]
-    Strayed { named: PathBuf, root: PathBuf, within: PathBuf },
+    GoneSymlink { named: PathBuf, root: PathBuf, within: PathBuf },
 }
 
 impl NoProject {
-    /// The directory that is none.
+    /// The directory that is no project.
     pub(crate) fn root(&self) -> &Path {
         match self {
-            Self::TooWide { root } | Self::Secrets { root, .. } | Self::Strayed { root, .. } => {
-                root
-            }
-            Self::Led { astray, .. } => &astray.real,
+            Self::TooWide { root }
+            | Self::Secrets { root, .. }
+            | Self::GoneSymlink { root, .. } => root,
+            Self::Symlink { astray, .. } => &astray.real,
         }
     }
 }
 
-/// The root of the project that `start` lies in, on the way to which is no link: a confined process could
-/// put one there meanwhile, so none is followed. The user's own `allow_home_directory` is for the
-/// caller, who reads the configuration: the error holds the root.
+/// The root of the project that contains `start`. No symlink is followed: a confined process could
+/// put one there at any time. The user's own `allow_home_directory` is for the caller, who reads the
+/// configuration: the error holds the root.
 pub(crate) fn project_root(
     start: &Path,
     home: Option<&Path>,
@@ -96,14 +96,14 @@ pub(crate) fn project_root(
     // Who writes a path from where one stands has not said which place that is.
     let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
     let root = if let Some(named) = named {
-        let named = way_to(start, &expansion).join(expansion.expand(named));
-        led_to(&named, &expansion)?.unwrap_or(named)
+        let named = shell_path(start, &expansion).join(expansion.expand(named));
+        resolve(&named, &expansion)?.unwrap_or(named)
     } else {
         let own = start.ancestors().take_while(|directory| is_own(directory));
         marked(&own, &is_too_wide).unwrap_or(start).to_owned()
     };
     if !is_in_full {
-        check_way(start, &expansion)?;
+        check_shell_path(start, &expansion)?;
     }
     let secrets = home.and_then(|home| sandbox::secrets_around(&root, home));
     if let Some(secrets) = secrets.filter(|_| !is_in_full) {
@@ -115,40 +115,39 @@ pub(crate) fn project_root(
     Ok(root)
 }
 
-/// Where the sandbox keeps its records.
-fn state(expansion: &Expansion) -> PathBuf {
+/// The directory of the sandbox's records.
+fn sandbox_state(expansion: &Expansion) -> PathBuf {
     expansion.config_dir().unwrap_or_default().join("sandbox")
 }
 
-/// Where a path leads, if it is there and no link on the way may be a command's.
-fn led_to(path: &Path, expansion: &Expansion) -> Result<Option<PathBuf>, NoProject> {
-    sandbox::project_at(path, &state(expansion))
-        .map_err(|astray| NoProject::Led { named: path.to_owned(), astray })
+/// The real path of one that exists. Fails if a symlink on it may have been made by a command.
+fn resolve(path: &Path, expansion: &Expansion) -> Result<Option<PathBuf>, NoProject> {
+    sandbox::project_at(path, &sandbox_state(expansion))
+        .map_err(|astray| NoProject::Symlink { named: path.to_owned(), astray })
 }
 
-/// Looks at the way by which a shell came to `start`. It need not be known, and who starts a program
-/// elsewhere may have left the variable as it was; only where that is a path in a directory that commands may
-/// write, one of them may have led the shell astray.
-fn check_way(start: &Path, expansion: &Expansion) -> Result<(), NoProject> {
-    let way = expansion.variable("PWD").map(Path::new).filter(|way| way.is_absolute());
-    let Some(way) = way else { return Ok(()) };
-    match led_to(way, expansion) {
-        Err(led) if is_same(led.root(), start) => return Err(led),
-        Ok(_) if is_same(way, start) => return Ok(()),
+/// Checks the path by which the shell entered `start`. `PWD` may be unset or stale; it matters only
+/// if it is below a directory that commands may write, since one of them may have put a symlink there.
+fn check_shell_path(start: &Path, expansion: &Expansion) -> Result<(), NoProject> {
+    let pwd = expansion.variable("PWD").map(Path::new).filter(|pwd| pwd.is_absolute());
+    let Some(pwd) = pwd else { return Ok(()) };
+    match resolve(pwd, expansion) {
+        Err(error) if is_same(error.root(), start) => return Err(error),
+        Ok(_) if is_same(pwd, start) => return Ok(()),
         Ok(_) | Err(_) => {}
     }
-    match sandbox::strayed_from(way, start, &state(expansion)) {
+    match sandbox::strayed_from(pwd, start, &sandbox_state(expansion)) {
         None => Ok(()),
         Some(within) => {
-            Err(NoProject::Strayed { named: way.to_owned(), root: start.to_owned(), within })
+            Err(NoProject::GoneSymlink { named: pwd.to_owned(), root: start.to_owned(), within })
         }
     }
 }
 
-/// The way by which a shell came to `start`, else `start` itself.
-fn way_to<'a>(start: &'a Path, expansion: &'a Expansion) -> &'a Path {
-    let way = expansion.variable("PWD").map(Path::new);
-    way.filter(|way| way.is_absolute() && is_same(way, start)).unwrap_or(start)
+/// The path by which the shell entered `start`, else `start` itself.
+fn shell_path<'a>(start: &'a Path, expansion: &'a Expansion) -> &'a Path {
+    let pwd = expansion.variable("PWD").map(Path::new);
+    pwd.filter(|pwd| pwd.is_absolute() && is_same(pwd, start)).unwrap_or(start)
 }
 
 fn is_same(directory: &Path, other: &Path) -> bool {
@@ -157,21 +156,21 @@ fn is_same(directory: &Path, other: &Path) -> bool {
     number(directory).is_some_and(|found| Some(found) == number(other))
 }
 
-/// The name of the project by which a shell entered it, if links lead there.
+/// The path by which the shell entered the project, if symlinks are on it.
 pub(crate) fn entered_by(root: &Path, env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let way = Path::new(env.get("PWD")?);
-    let below = way.canonicalize().ok()?.strip_prefix(root).ok()?.to_owned();
-    let name = way.ancestors().nth(below.components().count())?;
+    let pwd = Path::new(env.get("PWD")?);
+    let below = pwd.canonicalize().ok()?.strip_prefix(root).ok()?.to_owned();
+    let name = pwd.ancestors().nth(below.components().count())?;
     (name.is_absolute() && name != root && is_same(name, root)).then(|| name.to_owned())
 }
 
-/// The directory above `root` that would be the project, had not another user a hand in it.
+/// The directory above `root` that would be the project if no other user could write it.
 pub(crate) fn passed_over(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let nearest = marked(&root.ancestors(), &too_wide(home));
     nearest.filter(|directory| *directory != root).map(Path::to_owned)
 }
 
-/// Says which directories hold more than a project.
+/// Returns a test for directories that hold more than a project.
 fn too_wide(home: Option<&Path>) -> impl Fn(&Path) -> bool + use<> {
     let home = home.map(real);
     move |root: &Path| {
@@ -193,9 +192,8 @@ fn marked<'a>(
     with(&[REPOSITORY]).or_else(|| with(MARKERS))
 }
 
-/// Whether a name marks a project; a directory is no `package.json`. While a command runs the sandbox holds empty
-/// directories in the places of `.git` and `.brynhild` where these are missing; an empty `.git` is no repository
-/// either.
+/// Returns true if a name marks a project; a directory is no `package.json`. While a command runs, the
+/// sandbox puts empty directories in place of a missing `.git` or `.brynhild`; they mark nothing.
 fn is_mark(directory: &Path, marker: &str) -> bool {
     let is_empty = |name: &str| {
         directory.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none())
@@ -208,17 +206,17 @@ fn is_mark(directory: &Path, marker: &str) -> bool {
     }
 }
 
-/// Whether only the user and the system decide that a directory is a project: it is theirs, so are
-/// the marks in it, and it is no place where everybody puts things. The nearest that is not ends the
-/// search, as what lies above is the same user's choice no more.
+/// Returns true if only the user and the system decide that a directory is a project: they own it
+/// and the marks in it, and not everybody may write it. The nearest one for which this is false ends the
+/// search, since what is above is no longer the user's choice.
 fn is_own(directory: &Path) -> bool {
-    let person = rustix::process::geteuid().as_raw();
-    let is_ours = |owner: u32| owner == person || owner == 0;
+    let user = rustix::process::geteuid().as_raw();
+    let is_ours = |owner: u32| owner == user || owner == 0;
     let Ok(found) = directory.metadata() else {
         return false;
     };
     let is_sticky = found.mode() & 0o1000 != 0;
-    let is_shared = found.mode() & 0o002 != 0 && (is_sticky || found.uid() != person);
+    let is_shared = found.mode() & 0o002 != 0 && (is_sticky || found.uid() != user);
     let mut marks = MARKERS.iter().chain([&REPOSITORY]);
     let is_foreign = |marker: &&str| {
         directory.join(marker).symlink_metadata().is_ok_and(|mark| !is_ours(mark.uid()))
