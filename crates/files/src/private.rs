@@ -1,7 +1,6 @@
 //! Files and directories that only their owner may read. What must survive a crash is written under
 //! a lock, replaced in one step, and synced before anything relies on it.
 
-use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -23,27 +22,6 @@ pub enum Durability {
     /// It can be made again.
     Unsynced,
 }
-
-/// A symlink whose target does not exist.
-#[derive(Debug)]
-pub struct DanglingSymlink {
-    /// The symlink.
-    pub link: PathBuf,
-    /// Its missing target, as the symlink names it.
-    pub target: PathBuf,
-}
-
-impl fmt::Display for DanglingSymlink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (link, target) = (self.link.display(), self.target.display());
-        write!(
-            f,
-            "{link} is a link to {target}, and nothing is there; put it there, or remove the link"
-        )
-    }
-}
-
-impl std::error::Error for DanglingSymlink {}
 
 /// Creates a directory and its parents, unless they exist.
 pub fn make_directory(path: &Path) -> io::Result<()> {
@@ -74,7 +52,7 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Ok(Some(bytes)) => Ok(Some(bytes)),
         Ok(None) => Err(io::Error::other("it is larger than 16 MiB")),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            dangling_symlink(path).map_or(Ok(None), |link| Err(io::Error::other(link)))
+            dangling_symlink(path).map_or(Ok(None), Err)
         }
         Err(error) if error.kind() == ErrorKind::InvalidInput => {
             Err(io::Error::other("it is not a regular file"))
@@ -148,11 +126,15 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Finds the symlink at a path, or on the way to it, whose target does not exist: someone expects a
-/// file there, which may forbid something.
-pub fn dangling_symlink(path: &Path) -> Option<DanglingSymlink> {
+/// The error for a symlink at a path, or on the way to it, whose target does not exist: someone
+/// expects a file there, which may forbid something.
+fn dangling_symlink(path: &Path) -> Option<io::Error> {
     let link = path.ancestors().find(|it| it.is_symlink() && !it.exists())?;
-    Some(DanglingSymlink { link: link.to_owned(), target: fs::read_link(link).ok()? })
+    let target = fs::read_link(link).ok()?;
+    let (link, target) = (link.display(), target.display());
+    Some(io::Error::other(format!(
+        "{link} is a link to {target}, and nothing is there; put it there, or remove the link"
+    )))
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {
