@@ -1,5 +1,8 @@
 """Drives coroutines without asyncio, and hands them over to it unharmed.
 
+Importing asyncio takes as long as starting Python (40 ms of processor time after 34). The figure "Python tool: the first
+call" of the benchmarks (`figures/python.rs`, at most 1.5 times `python3 -c pass`) cannot be met with it.
+
 A coroutine can tell that no loop runs only through asyncio, or through libraries that ask for it. So a finder watches
 for these being loaded: then the loop is made and declared running, with the coroutine's own task as the current one,
 before the importing line gets to see the module. The task goes on exactly where the driving by hand stopped. Where no

@@ -19,7 +19,6 @@ mod pattern;
 pub(crate) mod process;
 mod prompt;
 mod rehearsal;
-mod resident;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -146,16 +146,6 @@ struct Inner {
     offers: Mutex<HashMap<Key, Offer>>,
 }
 
-/// The Python that scripts run with.
-pub(crate) struct SystemPython {
-    /// The program itself, behind whatever finds it.
-    pub(crate) program: PathBuf,
-    /// The directories that it needs.
-    pub(crate) directories: Vec<PathBuf>,
-    /// What it runs to stay for further scripts.
-    pub(crate) resident: PathBuf,
-}
-
 /// What a worker is known by. Plugins of one directory may have two: one that may write the workspace,
 /// and one that may not.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -348,17 +338,16 @@ impl Hosts {
         &self.0.host.settings.state
     }
 
-    /// The program behind `python3`; none where there is none, or another one was configured for
-    /// plugins.
-    pub(crate) async fn python(&self) -> Option<SystemPython> {
+    /// The program behind `python3`, and the directories that it needs; none if another one is
+    /// configured for plugins, or there is none.
+    pub(crate) async fn python(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
         let host = &self.0.host;
         if host.settings.python.is_some() {
             return None;
         }
         let interpreter = host.shared().await.ok()?.interpreter;
         let directories = interpreter.directories(host.settings.surroundings.home.as_deref());
-        let resident = host.payload().ok()?.join("resident.py");
-        Some(SystemPython { program: interpreter.program, directories, resident })
+        Some((interpreter.program, directories))
     }
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.

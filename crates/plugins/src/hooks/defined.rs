@@ -22,7 +22,6 @@ use super::definition::{Action, Definition, OnTimeout};
 use super::origin::{Origin, Scope, relocated};
 use super::process::{self, Ended, Failed};
 use super::prompt;
-use super::resident::{Kind, Script};
 use crate::files;
 use crate::python::confine::home_among;
 
@@ -162,24 +161,14 @@ impl Defined {
                 Some(hosts) => hosts.python().await,
                 None => None,
             };
-            let Some(python) = known else {
-                let python = Path::new("python3");
-                let ended = self.process(python, vec![file], &profile, context).await?;
-                return Ok(self.understood(&ended)?);
-            };
-            profile.read.extend(python.directories);
-            let program = python.program.clone();
-            let kind = Kind {
-                origin: self.origin.title(),
-                python: python.program,
-                payload: python.resident,
-                home: self.home(&profile),
-                profile,
-            };
-            match self.stay(&kind, &path, context).await? {
-                Some(ended) => ended,
-                None => self.process(&program, vec![file], &kind.profile, context).await?,
-            }
+            let program = known.map_or_else(
+                || PathBuf::from("python3"),
+                |(program, directories)| {
+                    profile.read.extend(directories);
+                    program
+                },
+            );
+            self.process(&program, vec![file], &profile, context).await?
         };
         Ok(self.understood(&ended)?)
     }
@@ -197,28 +186,6 @@ impl Defined {
     fn home(&self, profile: &Profile) -> Option<PathBuf> {
         let is_confined = self.settings.is_confined && self.origin.plugin().is_some();
         profile.own.first().filter(|_| is_confined).map(|data| home_among(data))
-    }
-
-    /// Runs a script in a Python that stays for the next one; nothing where that cannot be.
-    async fn stay(
-        &self,
-        kind: &Kind,
-        script: &Path,
-        context: &Context,
-    ) -> Result<Option<Ended>, Failed> {
-        let input = context.json();
-        let is_source = script.extension().is_none_or(|ending| ending == "py");
-        let Ok(input) = std::str::from_utf8(&input) else { return Ok(None) };
-        if !is_source {
-            return Ok(None);
-        }
-        let fixed = self.vouch()?;
-        let (cwd, env) = (cwd(context), context.variables());
-        let script = Script { file: script, cwd: &cwd, env: &env, input };
-        let mut kind = kind.clone();
-        kind.profile.fixed = fixed;
-        kind.profile.read.extend(kind.payload.parent().map(Path::to_owned));
-        self.settings.ledger.residents.run(self.settings.sandbox.as_ref(), &kind, &script).await
     }
 
     /// What must not change while it runs, where what the project brings is still what the user

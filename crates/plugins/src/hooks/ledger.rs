@@ -12,7 +12,6 @@ use contract::policy::Mode;
 use serde_json::{Value, json};
 
 use super::defined::Defined;
-use super::resident::Residents;
 
 /// Remembers for all hooks of a program, over changes of their files.
 #[derive(Default)]
@@ -22,8 +21,6 @@ pub struct Ledger {
     told: Mutex<HashSet<String>>,
     begun: Mutex<BTreeMap<String, Vec<Arc<Defined>>>>,
     life: OnceLock<String>,
-    /// Runs scripts in Python.
-    pub(crate) residents: Residents,
 }
 
 /// What is remembered of one session.

@@ -93,7 +93,7 @@ impl From<Failed> for HookError {
 }
 
 /// What it means that a process could not be written to, or its end be seen.
-pub(crate) fn unseen(error: &std::io::Error) -> Failed {
+fn unseen(error: &std::io::Error) -> Failed {
     // The way to a process is shut where what it was started from has lost its trust.
     if error.kind() == std::io::ErrorKind::PermissionDenied {
         return Failed::Refused(error.to_string());

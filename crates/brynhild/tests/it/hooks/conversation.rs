@@ -381,26 +381,6 @@ fn a_script_runs_without_what_looks_for_a_python() {
 }
 
 #[test]
-fn scripts_share_a_python_that_stays() {
-    let server = ModelServer::start([Reply::text("done")]);
-    let project = project_with(&server);
-    let script = "import os\n\
-                  parent = os.getppid()\n\
-                  born = open('/proc/%d/stat' % parent).read().rsplit(')')[1].split()[19]\n\
-                  print(parent, born, file=open('parents', 'a'))\n";
-    own(&project, "hooks/who.py", script);
-    let hook = "    - {name: who, type: script, script: hooks/who.py}\n";
-    let hooks = format!("hooks:\n  user_prompt_submit:\n{hook}  pre_message:\n{hook}");
-    own(&project, "hooks.yaml", &hooks);
-    let run = project.brynhild(&["chat", "hi"]);
-    run.success();
-    let parents = project.read("parents");
-    let parents: Vec<&str> = parents.lines().collect();
-    assert_eq!(parents.len(), 2, "{run}");
-    assert_eq!(parents[0], parents[1], "{run}");
-}
-
-#[test]
 fn a_guard_of_ones_own_that_makes_no_sense_blocks_what_it_could_be_about() {
     let project = project();
     let touch = |yaml: &str, file: &str| {

@@ -64,7 +64,6 @@ files![
     "home.py",
     "host.py",
     "pretend.py",
-    "resident.py",
     "shim/brynhild-0.1.0.dist-info/INSTALLER",
     "shim/brynhild-0.1.0.dist-info/METADATA",
     "shim/brynhild-0.1.0.dist-info/top_level.txt",
