@@ -10,13 +10,13 @@ mod context;
 mod defined;
 mod definition;
 mod event;
+pub(crate) mod failure;
 mod ledger;
 mod lifecycle;
 mod matching;
 mod merge;
 mod origin;
 mod pattern;
-pub(crate) mod process;
 mod prompt;
 mod rehearsal;
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod offer;
 pub mod oracles;
 pub mod plugin;
 pub mod problem;
+mod process;
 pub mod profiles;
 pub mod python;
 pub mod rest;

@@ -21,7 +21,7 @@ use super::call::{Call, Purpose};
 use super::gate;
 use super::member::Member;
 use super::point::Point;
-use super::run::End;
+use crate::process::End;
 use crate::typed::{CLOSING, OPENING, typed};
 
 /// The tool that has another conversation do a task.

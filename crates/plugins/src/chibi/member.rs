@@ -16,10 +16,11 @@ use super::Host;
 use super::call::{Call, Purpose};
 use super::find::Candidate;
 use super::kept::{self, Said};
-use super::run::{self, End, Ran, Watch};
+use super::run::{self, OUTPUT_LIMIT, Ran, Watch};
 use crate::files;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
+use crate::process::{End, Limits};
 use crate::python::confine::{self, home_among};
 use crate::python::remedy::{Around, remedy};
 
@@ -98,14 +99,10 @@ impl Member {
             home: has_home.then(|| home_among(&settings.data.join(self.plugin.name()))),
         };
         let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
-        let watch = Watch {
-            deadline,
-            cancel,
-            plugin: self.plugin.name(),
-            listener: &settings.on_output,
-            console,
-        };
-        let ran = run::run(child, &call.bytes(), watch).await;
+        let limits =
+            Limits { output: OUTPUT_LIMIT, deadline: Some(deadline), cancel: Some(cancel) };
+        let watch = Watch { plugin: self.plugin.name(), listener: &settings.on_output, console };
+        let ran = run::run(child, &call.bytes(), limits, watch).await;
         ran.map_err(|error| Trouble::Other(format!("its end was not seen: {error}")))
     }
 

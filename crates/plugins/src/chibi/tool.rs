@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use super::call::{Call, Purpose};
 use super::member::{Member, Trouble};
-use super::run::{End, Ran};
+use super::run::Ran;
 use super::schema::{Flow, ToolEntry};
+use crate::process::End;
 
 /// Bytes of a call's arguments that people are shown.
 const SHOWN: usize = 2000;

@@ -5,7 +5,7 @@ use contract::text::{head, visible};
 use serde_json::Value;
 
 use super::event::Event;
-use crate::hooks::process::Ended;
+use crate::process::Ended;
 
 /// Characters of one text that get through.
 const LONGEST: usize = 10_000;
@@ -117,10 +117,10 @@ fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Said) {
 /// Understands how a handler ended.
 pub(crate) fn read(event: Event, ended: &Ended) -> Said {
     let mut said = Said::default();
-    let hearing = if ended.code == 0 { Hearing::Whole } else { Hearing::Decisions };
+    let hearing = if ended.code() == 0 { Hearing::Whole } else { Hearing::Decisions };
     printed(event, ended.stdout.text.trim(), hearing, &mut said);
     let stderr = ended.stderr.text.trim();
-    match ended.code {
+    match ended.code() {
         0 => {}
         // Whether a user is asked is not for an exit code to say.
         2 if matches!(event, Event::PermissionRequest | Event::PermissionDenied) => {}
@@ -203,11 +203,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::hooks::process::Printed;
+    use crate::process::{End, Printed};
 
     fn said(event: Event, code: i32, stdout: &str, stderr: &str) -> Said {
         let printed = |text: &str| Printed { text: text.to_owned(), is_cut: false };
-        read(event, &Ended { code, stdout: printed(stdout), stderr: printed(stderr) })
+        read(
+            event,
+            &Ended { end: End::Exited(code), stdout: printed(stdout), stderr: printed(stderr) },
+        )
     }
 
     #[test]

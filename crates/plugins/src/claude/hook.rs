@@ -24,7 +24,7 @@ use super::input;
 use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
-use crate::hooks::process::{self, Failed};
+use crate::hooks::failure::{self, Failed};
 use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
 use crate::python::Surroundings;
@@ -360,7 +360,7 @@ impl Run {
             (Some(spawn), _) => {
                 let sandbox = &*self.shared.settings.sandbox;
                 let profile = Profile { fixed, ..self.profile.clone() };
-                match process::run(sandbox, spawn, &profile, &self.input).await {
+                match failure::run(sandbox, spawn, &profile, &self.input).await {
                     Ok(ended) => Ok(decision::read(event, &ended)),
                     Err(Failed::Refused(why)) => refused(event, why),
                     Err(Failed::Broken(error)) => Err(error.to_string()),

@@ -10,7 +10,7 @@ use contract::sandbox::{Channel, Profile, Sandbox, Spawn, Stdin};
 use contract::text::{head, visible};
 use tokio::time::timeout;
 
-use crate::hooks::process;
+use crate::hooks::failure;
 
 /// How long one may take.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -35,7 +35,7 @@ pub async fn output(
         env: BTreeMap::new(),
         home: None,
     };
-    let running = process::run(sandbox, &spawn, profile, &[]);
+    let running = failure::run(sandbox, &spawn, profile, &[]);
     let ended = match timeout(PATIENCE, running).await {
         Ok(ended) => ended.map_err(|failed| HookError::from(failed).to_string())?,
         Err(_) => return Err(format!("it took longer than {} s", PATIENCE.as_secs())),
@@ -45,8 +45,8 @@ pub async fn output(
     if printed.len() > LONGEST || ended.stdout.is_cut {
         text.push_str("\n[the rest is left out]");
     }
-    if ended.code != 0 {
-        let _ = write!(text, "\n[exit code {}]", ended.code);
+    if ended.code() != 0 {
+        let _ = write!(text, "\n[exit code {}]", ended.code());
     }
     Ok(text)
 }

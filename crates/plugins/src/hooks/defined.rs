@@ -19,10 +19,11 @@ use super::Settings;
 use super::answer::{Action as Verdict, Answer, Unknown};
 use super::context::Context;
 use super::definition::{Action, Definition, OnTimeout};
+use super::failure::{self, Failed};
 use super::origin::{Origin, Scope, relocated};
-use super::process::{self, Ended, Failed};
 use super::prompt;
 use crate::files;
+use crate::process::Ended;
 use crate::python::confine::home_among;
 
 /// Bytes of what a hook said that a message repeats.
@@ -127,7 +128,7 @@ impl Defined {
         let profile = self.origin.profile(&self.settings, self.mode());
         let args = vec!["-c".to_owned(), command];
         let ended = self.process(Path::new("/bin/sh"), args, &profile, context).await?;
-        Ok(match ended.code {
+        Ok(match ended.code() {
             0 => Answer::default(),
             2 => Answer { action: Verdict::Skip, ..Answer::default() },
             code => Answer::block(self.reason(code, &ended)),
@@ -198,10 +199,13 @@ impl Defined {
     }
 
     fn understood(&self, ended: &Ended) -> Result<Answer, HookError> {
-        if ended.code != 0 {
+        if ended.code() != 0 {
             let said = text::tail(ended.stderr.text.trim(), QUOTED);
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-            return Err(HookError(format!("the script ended with exit code {}{said}", ended.code)));
+            return Err(HookError(format!(
+                "the script ended with exit code {}{said}",
+                ended.code()
+            )));
         }
         if ended.stdout.is_cut {
             return Err(HookError("the script printed more than an answer may have".to_owned()));
@@ -266,7 +270,7 @@ impl Defined {
             env: context.variables(),
             home: self.home(&profile),
         };
-        process::run(self.settings.sandbox.as_ref(), &spawn, &profile, &context.json()).await
+        failure::run(self.settings.sandbox.as_ref(), &spawn, &profile, &context.json()).await
     }
 }
 

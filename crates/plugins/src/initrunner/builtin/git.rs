@@ -16,9 +16,10 @@ use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolS
 use serde_json::Value;
 
 use super::options::Options;
-use super::process::{End, Limits, Program};
+use super::process::{Limits, Program};
 use super::shell::quoted;
 use super::{About, Built, Ground, shortened};
+use crate::process::End;
 use change::GitChange;
 use commands::{ALL, Look};
 
@@ -134,14 +135,13 @@ impl Tool for GitLook {
         };
         let outside: Vec<PathBuf> = repository.outside.iter().cloned().collect();
         let confinement = context.confinement.with_network(Network::None).reaching(&outside, &[]);
-        Ok(match program.run(&confinement, context).await? {
-            End::Ended(ended) if ended.code == 0 => {
-                let text = ended.stdout.text.trim_end().to_owned();
-                let text = if text.is_empty() { String::from("(no output)") } else { text };
-                ToolOutput::success(shortened(text, repository.limits.output))
-            }
-            end => program.told(end),
-        })
+        let ended = program.run(&confinement, context).await?;
+        if ended.end != End::Exited(0) {
+            return Ok(program.told(&ended));
+        }
+        let text = ended.stdout.text.trim_end().to_owned();
+        let text = if text.is_empty() { String::from("(no output)") } else { text };
+        Ok(ToolOutput::success(shortened(text, repository.limits.output)))
     }
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use contract::sandbox::{Channel, Confinement, Spawn, Stdin};
 use contract::tool::{ToolContext, ToolError, ToolOutput};
+use tokio::time::Instant;
 
 use super::shortened;
-use crate::hooks::process::{Ended, attend};
+use crate::process::{self, End, Ended};
 
 /// A program and how far it may go.
 pub(super) struct Program {
@@ -29,21 +30,13 @@ pub(super) struct Limits {
     pub(super) output: usize,
 }
 
-/// How a program ended.
-pub(super) enum End {
-    /// By itself.
-    Ended(Ended),
-    /// It was killed when its time was up.
-    Late,
-}
-
 impl Program {
     /// Runs it to its end. Nothing that it started is left when this returns.
     pub(super) async fn run(
         &self,
         confinement: &Confinement,
         context: &ToolContext,
-    ) -> Result<End, ToolError> {
+    ) -> Result<Ended, ToolError> {
         let spawn = Spawn {
             program: self.path.clone(),
             args: self.args.clone(),
@@ -54,26 +47,25 @@ impl Program {
             home: None,
         };
         let child = confinement.start(&spawn)?;
-        // One byte more tells that there is more; dropping the future kills the program.
-        let work = attend(child, &self.input, self.limits.output + 1);
-        tokio::select! {
-            ended = work => {
-                ended.map(End::Ended).map_err(|error| ToolError::Broken(error.to_string()))
-            }
-            () = context.cancel.cancelled() => Err(ToolError::Cancelled),
-            () = tokio::time::sleep(self.limits.time) => Ok(End::Late),
+        let limits = process::Limits {
+            // One byte more tells that there is more.
+            output: self.limits.output + 1,
+            deadline: Some(Instant::now() + self.limits.time),
+            cancel: Some(&context.cancel),
+        };
+        match process::run(child, &self.input, limits).await {
+            Ok(Ended { end: End::Cancelled, .. }) => Err(ToolError::Cancelled),
+            Ok(ended) => Ok(ended),
+            Err(error) => Err(ToolError::Broken(error.to_string())),
         }
     }
 
     /// What the model reads of an end: the exit code where it is not 0, then both streams.
-    pub(super) fn told(&self, end: End) -> ToolOutput {
-        let ended = match end {
-            End::Ended(ended) => ended,
-            End::Late => return self.late(),
-        };
+    pub(super) fn told(&self, ended: &Ended) -> ToolOutput {
+        let End::Exited(code) = ended.end else { return self.late() };
         let mut parts = Vec::new();
-        if ended.code != 0 {
-            parts.push(format!("Exit code: {}", ended.code));
+        if code != 0 {
+            parts.push(format!("Exit code: {code}"));
         }
         for (name, printed) in [("STDOUT", &ended.stdout), ("STDERR", &ended.stderr)] {
             if !printed.text.is_empty() {
@@ -84,12 +76,12 @@ impl Program {
             parts.push(String::from("(no output)"));
         }
         let output = shortened(parts.join("\n"), self.limits.output);
-        let facts = BTreeMap::from([("exit_code".to_owned(), ended.code.into())]);
-        ToolOutput { success: ended.code == 0, output, facts, ..ToolOutput::default() }
+        let facts = BTreeMap::from([("exit_code".to_owned(), code.into())]);
+        ToolOutput { success: code == 0, output, facts, ..ToolOutput::default() }
     }
 
     /// What the model reads of a program whose time was up.
-    pub(super) fn late(&self) -> ToolOutput {
+    fn late(&self) -> ToolOutput {
         let seconds = self.limits.time.as_secs_f64();
         ToolOutput::failure(format!("Execution timed out after {seconds}s"))
     }
@@ -98,7 +90,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hooks::process::Printed;
+    use crate::process::Printed;
 
     fn told(code: i32, stdout: &str, stderr: &str) -> ToolOutput {
         let program = Program {
@@ -109,7 +101,8 @@ mod tests {
             limits: Limits { time: Duration::from_secs(3), output: 60 },
         };
         let printed = |text: &str| Printed { text: text.to_owned(), is_cut: false };
-        program.told(End::Ended(Ended { code, stdout: printed(stdout), stderr: printed(stderr) }))
+        let end = End::Exited(code);
+        program.told(&Ended { end, stdout: printed(stdout), stderr: printed(stderr) })
     }
 
     #[test]

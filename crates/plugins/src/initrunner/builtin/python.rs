@@ -99,7 +99,7 @@ impl Tool for RunPython {
         } else {
             self.network.within(confinement)
         };
-        let mut output = program.told(program.run(&confinement, context).await?);
+        let mut output = program.told(&program.run(&confinement, context).await?);
         if self.is_offline {
             network::explain_closed(&confinement, &mut output);
         } else {

@@ -133,7 +133,7 @@ impl Tool for RunShell {
             limits: self.limits,
         };
         let confinement = self.network.within(&context.confinement);
-        let mut output = program.told(program.run(&confinement, context).await?);
+        let mut output = program.told(&program.run(&confinement, context).await?);
         self.network.explain(&confinement, &mut output);
         Ok(output)
     }

@@ -13,9 +13,10 @@ use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolS
 use serde_json::{Value, json};
 
 use super::options::Options;
-use super::process::{End, Limits, Program};
+use super::process::{Limits, Program};
 use super::python::{INTERPRETER, missing};
 use super::{About, Built, Ground, shortened, text};
+use crate::process::End;
 
 /// The keys of an entry.
 pub(super) const KEYS: &[&str] =
@@ -146,16 +147,13 @@ impl Tool for QueryDatabase {
         let written = if self.read_only { &[][..] } else { &outside[..] };
         let confinement =
             context.confinement.with_network(Network::None).reaching(&outside, written);
-        let ended = match program.run(&confinement, context).await? {
-            End::Late => return Ok(self.late()),
-            End::Ended(ended) => ended,
-        };
+        let ended = program.run(&confinement, context).await?;
         let said = ended.stderr.text.trim();
-        if ended.code == 0 {
+        if ended.end == End::Exited(0) {
             let rows = ended.stdout.text.trim_end_matches('\n').to_owned();
             return Ok(ToolOutput::success(shortened(rows, self.limits.output)));
         }
-        if said == "interrupted" {
+        if ended.end == End::Late || said == "interrupted" {
             return Ok(self.late());
         }
         // The last line says what went wrong; those before it are ours.

@@ -9,10 +9,11 @@ use contract::sandbox::Network;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-use super::super::process::{End, Program};
+use super::super::process::Program;
 use super::super::shell::quoted;
 use super::super::{About, Ground, shortened, text};
 use super::Repository;
+use crate::process::End;
 
 /// One of the tools.
 #[derive(Clone, Copy)]
@@ -163,13 +164,12 @@ impl Tool for GitChange {
                 input: Vec::new(),
                 limits,
             };
-            match program.run(&confinement, context).await? {
-                End::Ended(ended) if ended.code == 0 => {
-                    printed.push_str(&ended.stdout.text);
-                    printed.push_str(&ended.stderr.text);
-                }
-                end => return Ok(program.told(end)),
+            let ended = program.run(&confinement, context).await?;
+            if ended.end != End::Exited(0) {
+                return Ok(program.told(&ended));
             }
+            printed.push_str(&ended.stdout.text);
+            printed.push_str(&ended.stderr.text);
         }
         let text = printed.trim_end();
         let text = if text.is_empty() { "(no output)" } else { text };
