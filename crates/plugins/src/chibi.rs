@@ -4,12 +4,14 @@
 //! Finding only reads. A plugin is run to describe itself where nothing is kept of it from an
 //! earlier run, and always confined by what the user grants it.
 
+mod answer;
 mod call;
 mod find;
 mod gate;
 mod hook;
 mod kept;
 mod member;
+mod payload;
 mod point;
 mod run;
 mod schema;
@@ -26,6 +28,7 @@ use contract::tool::Tool;
 use futures::stream::{self, StreamExt as _};
 
 use crate::directories::Directories;
+use crate::hooks::moment::ListenerHook;
 use crate::plugin::Place;
 use crate::problem::Problem;
 use crate::python::{Listener, Surroundings};
@@ -183,7 +186,7 @@ impl Plugins {
             let is_asked = !listeners.is_empty() && point.moment().is_some();
             is_asked.then(|| PointHook::new(point, listeners, Arc::clone(&self.host), count))
         });
-        made.map(|hook| Arc::new(hook) as Arc<dyn Hook>).collect()
+        made.map(ListenerHook::shared).collect()
     }
 
     /// The project's plugins that are asked before calls, each with the point at which it is asked.

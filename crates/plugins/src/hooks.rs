@@ -5,9 +5,7 @@
 //! from. What cannot be used costs one [`Problem`] and nothing else.
 
 mod answer;
-mod asked;
 mod context;
-mod defined;
 mod definition;
 mod event;
 pub(crate) mod failure;
@@ -15,12 +13,14 @@ mod ledger;
 mod lifecycle;
 mod matching;
 mod merge;
+pub(crate) mod moment;
 mod origin;
 mod pattern;
 mod prompt;
 mod rehearsal;
 #[cfg(test)]
 pub(crate) mod tests;
+mod yaml_hook;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,9 +39,10 @@ use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use crate::python::Hosts;
-use defined::Defined;
 use definition::{Action, Broken};
 use ledger::Meter;
+use moment::ListenerHook;
+use yaml_hook::YamlHook;
 
 pub use event::Event;
 pub use ledger::Ledger;
@@ -139,7 +140,7 @@ pub struct Loaded {
     pub listing: Vec<Listed>,
     /// Every file that was looked at: what is loaded holds as long as none of them changes.
     pub files: Vec<PathBuf>,
-    all: Vec<Arc<Defined>>,
+    all: Vec<Arc<YamlHook>>,
 }
 
 impl Loaded {
@@ -191,26 +192,27 @@ pub fn load(sources: Sources<'_>, settings: Settings) -> Loaded {
     let merged = merge::merge(sources);
     let listing = merged.hooks.iter().map(merge::Found::listed).collect();
     let settings = Arc::new(settings);
-    let all: Vec<Arc<Defined>> = merged
+    let all: Vec<Arc<YamlHook>> = merged
         .hooks
         .into_iter()
         .enumerate()
         .filter(|(_, found)| found.definition.enabled)
         .map(|(position, found)| {
             let settings = Arc::clone(&settings);
-            Arc::new(Defined::new(found.definition, found.origin, settings, position))
+            Arc::new(YamlHook::new(found.definition, found.origin, settings, position))
         })
         .collect();
     let (of_plugins, of_conversations): (Vec<_>, Vec<_>) =
         all.iter().cloned().partition(|hook| hook.definition.event.is_lifecycle());
-    let counts = |hook: &Arc<Defined>| {
+    let counts = |hook: &Arc<YamlHook>| {
         matches!(hook.definition.event, Event::PostToolUse | Event::SessionEnd)
     };
     let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
     if of_conversations.iter().any(counts) {
-        hooks.push(Arc::new(Meter(Arc::clone(&settings.ledger))));
+        hooks.push(ListenerHook::shared(Meter(Arc::clone(&settings.ledger))));
     }
-    hooks.extend(of_conversations.into_iter().map(|hook| hook as Arc<dyn Hook>));
+    let listening = of_conversations.into_iter().map(|hook| ListenerHook(hook));
+    hooks.extend(listening.map(|hook| Arc::new(hook) as Arc<dyn Hook>));
     let lifecycle = Lifecycle::new(of_plugins, settings);
     Loaded { hooks, lifecycle, problems: merged.problems, listing, files: merged.files, all }
 }

@@ -27,6 +27,7 @@ pub mod problem;
 mod process;
 pub mod profiles;
 pub mod python;
+mod python_text;
 pub mod rest;
 pub mod rules;
 pub mod skills;

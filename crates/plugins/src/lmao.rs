@@ -23,6 +23,7 @@ use contract::tool::Tool;
 use serde_json::{Value, json};
 
 use crate::directories::Directories;
+use crate::hooks::moment::ListenerHook;
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 use crate::python::{Described, Hosts, Missing};
@@ -166,7 +167,7 @@ impl Lmao {
             let worker = self.hosts.worker(&group.plugin);
             let place = shown(&group.plugin.root);
             let hook = LmaoHook::new(&place, worker, self.hosts.clone(), &group.facts);
-            Arc::new(hook) as Arc<dyn Hook>
+            ListenerHook::shared(hook)
         };
         with_hooks.map(hook).collect()
     }

@@ -6,7 +6,6 @@ mod address;
 mod declared;
 mod encode;
 mod extract;
-mod python_text;
 mod request;
 mod send;
 mod template;
@@ -30,7 +29,6 @@ use send::Clients;
 use template::{Template, Variables};
 use tool::EndpointTool;
 
-pub(crate) use python_text::python_text;
 pub(crate) use send::{Answered, Exchange};
 
 /// An HTTP interface as it was declared.

@@ -1,69 +1,74 @@
-//! What a hook answers, in the shape that scripts print and models reply with.
+//! What a hook of `hooks.yaml` answers, in the shape that scripts print and models reply with.
 
+use contract::hook::ContextVerdict;
 use serde_json::{Map, Value};
 
-/// A hook's whole answer. A text that is there counts, also where it is empty.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) action: Action,
-    /// Why it blocks.
-    pub(crate) message: Option<String>,
-    pub(crate) modified_input: Option<Map<String, Value>>,
-    pub(crate) modified_output: Option<String>,
-    pub(crate) modified_message: Option<String>,
-    pub(crate) modified_response: Option<String>,
-    pub(crate) modified_strategy: Option<String>,
-    /// The summary in place of one that a model would write.
-    pub(crate) summary: Option<String>,
-    pub(crate) inject: Option<String>,
-    pub(crate) context_injection: Option<String>,
-    pub(crate) location: Location,
-}
+use super::event::Event;
+use super::moment::Reply;
+
+/// The keys of an answer whose values are text.
+const TEXTS: [&str; 8] = [
+    "message",
+    "modified_output",
+    "modified_message",
+    "modified_response",
+    "modified_strategy",
+    "summary",
+    "inject_system_message",
+    "context_injection",
+];
+
+/// A hook's whole answer, checked: it holds known keys alone, and no nulls. A text that is there
+/// counts, also if it is empty.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer(Map<String, Value>);
 
 /// What should follow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// The work goes on.
-    #[default]
     Continue,
     /// What was about to happen does not.
     Block,
-    /// It does not, and nobody is told.
+    /// It does not, without a message.
     Skip,
 }
 
 impl Action {
-    /// Its name in an answer.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Continue => "continue",
-            Self::Block => "block",
-            Self::Skip => "skip",
-        }
+    const ALL: [(&str, Self); 3] =
+        [("continue", Self::Continue), ("block", Self::Block), ("skip", Self::Skip)];
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, action)| action)
     }
 }
 
-/// Where text goes in a system prompt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Location {
-    /// Before the rest.
-    Prepend,
-    /// After the rest.
-    #[default]
-    Append,
-}
-
-/// An action that nobody knows.
+/// An action that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown(pub(crate) String);
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self(Map::from_iter([("action".to_owned(), "continue".into())]))
+    }
+}
 
 impl Answer {
     /// A refusal with its reason.
     pub(crate) fn block(message: impl Into<String>) -> Self {
-        Self { action: Action::Block, message: Some(message.into()), ..Self::default() }
+        let mut answer = Self::of(Action::Block);
+        answer.set("message", message.into());
+        answer
     }
 
-    /// Understands an answer; an action that nobody knows comes beside it. The text on failure
+    /// An answer that says no more than its action.
+    pub(crate) fn of(action: Action) -> Self {
+        let mut answer = Self::default();
+        answer.set_action(action);
+        answer
+    }
+
+    /// Understands an answer; an action that is not known comes beside it. The text on failure
     /// completes "the hook answered with".
     pub(crate) fn parse(value: &Value) -> Result<(Self, Option<Unknown>), String> {
         let Value::Object(fields) = value else {
@@ -74,72 +79,111 @@ impl Answer {
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(other) => Err(format!("`{name}` as {}, where text belongs", kind(other))),
         };
-        let mut unknown = None;
-        let action = match text("action")?.as_deref() {
-            None | Some("continue") => Action::Continue,
-            Some("block") => Action::Block,
-            Some("skip") => Action::Skip,
-            Some(other) => {
-                unknown = Some(Unknown(other.to_owned()));
-                Action::Continue
+        let (mut answer, mut unknown) = (Self::default(), None);
+        match text("action")? {
+            Some(action) if Action::parse(&action).is_none() => unknown = Some(Unknown(action)),
+            Some(action) => answer.set("action", action),
+            None => {}
+        }
+        if let Some(strategy) = text("compaction_strategy")? {
+            answer.set("modified_strategy", strategy);
+        }
+        for name in TEXTS {
+            if let Some(text) = text(name)? {
+                answer.set(name, text);
             }
-        };
-        let location = match text("context_location")?.as_deref() {
-            None | Some("append") => Location::Append,
-            Some("prepend") => Location::Prepend,
-            Some(other) => return Err(format!("the unknown context_location `{other}`")),
-        };
-        let modified_input = match fields.get("modified_input") {
-            None | Some(Value::Null) => None,
-            Some(Value::Object(input)) => Some(input.clone()),
+        }
+        match fields.get("modified_input") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(input)) => answer.set("modified_input", input.clone()),
             Some(other) => {
                 let kind = kind(other);
                 return Err(format!("`modified_input` as {kind}, where an object belongs"));
             }
-        };
-        let answer = Self {
-            action,
-            message: text("message")?,
-            modified_input,
-            modified_output: text("modified_output")?,
-            modified_message: text("modified_message")?,
-            modified_response: text("modified_response")?,
-            modified_strategy: text("modified_strategy")?.or(text("compaction_strategy")?),
-            summary: text("summary")?,
-            inject: text("inject_system_message")?,
-            context_injection: text("context_injection")?,
-            location,
-        };
+        }
+        let location = text("context_location")?.unwrap_or_else(|| "append".to_owned());
+        if location != "append" && location != "prepend" {
+            return Err(format!("the unknown context_location `{location}`"));
+        }
+        if answer.0.contains_key("context_injection") {
+            answer.set("context_location", location);
+        }
         Ok((answer, unknown))
     }
 
-    /// The answer in the shape in which it came, without what it leaves open.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut fields = Map::new();
-        fields.insert("action".to_owned(), self.action.name().into());
-        if let Some(input) = &self.modified_input {
-            fields.insert("modified_input".to_owned(), Value::Object(input.clone()));
-        }
-        let texts = [
-            ("message", &self.message),
-            ("modified_output", &self.modified_output),
-            ("modified_message", &self.modified_message),
-            ("modified_response", &self.modified_response),
-            ("modified_strategy", &self.modified_strategy),
-            ("summary", &self.summary),
-            ("inject_system_message", &self.inject),
-            ("context_injection", &self.context_injection),
-        ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                fields.insert(name.to_owned(), text.as_str().into());
+    fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    /// What should follow.
+    pub(crate) fn action(&self) -> Action {
+        self.text("action").and_then(Action::parse).unwrap_or(Action::Continue)
+    }
+
+    /// Changes what should follow.
+    pub(crate) fn set_action(&mut self, action: Action) {
+        let name = Action::ALL.into_iter().find(|(_, known)| *known == action);
+        self.set("action", name.map_or("continue", |(name, _)| name));
+    }
+
+    /// The text of a key, if it is there.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// The arguments in place of those of the call.
+    pub(crate) fn input(&self) -> Option<&Value> {
+        self.0.get("modified_input")
+    }
+
+    /// Fills in the reason of a refusal that gives none.
+    pub(crate) fn explain(&mut self, usual: Option<&str>) {
+        if self.text("message").is_none_or(|message| message.trim().is_empty()) {
+            self.0.remove("message");
+            if let Some(usual) = usual {
+                self.set("message", usual);
             }
         }
-        if self.context_injection.is_some() {
-            let location = if self.location == Location::Prepend { "prepend" } else { "append" };
-            fields.insert("context_location".to_owned(), location.into());
+    }
+
+    /// Adds a later answer, which wins where both say something.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    /// The answer in the shape in which it came.
+    pub(crate) fn to_json(&self) -> Value {
+        Value::Object(self.0.clone())
+    }
+
+    /// What it comes to at an event.
+    pub(crate) fn reply(&self, event: Event) -> Reply {
+        let text = |name: &str| self.text(name).map(str::to_owned);
+        let generic = || format!("Blocked by {} hook", event.name());
+        let is_skipped = self.action() == Action::Skip;
+        let injection = text("context_injection");
+        Reply {
+            block: (self.action() == Action::Block)
+                .then(|| text("message").unwrap_or_else(generic)),
+            skip: is_skipped,
+            answer: is_skipped.then(|| format!("[skipped by {} hook]", event.name())),
+            input: self.input().cloned(),
+            text: match event {
+                Event::UserPromptSubmit | Event::PreMessage => text("modified_message"),
+                Event::PostMessage => text("modified_response"),
+                Event::PostToolUse => text("modified_output"),
+                _ => None,
+            },
+            system_prompt: if self.text("context_location") == Some("prepend") {
+                ContextVerdict { prepend: injection, append: None }
+            } else {
+                ContextVerdict { prepend: None, append: injection }
+            },
+            strategy: text("modified_strategy"),
+            summary: text("summary"),
+            context: text("inject_system_message").into_iter().collect(),
+            ..Reply::default()
         }
-        Value::Object(fields)
     }
 }
 
@@ -167,8 +211,8 @@ mod tests {
             "modified_output": "", "inject_system_message": null, "other": [1],
         });
         let (answer, unknown) = Answer::parse(&value).unwrap();
-        let expected = Answer { modified_output: Some(String::new()), ..Answer::default() };
-        assert_eq!((answer, unknown), (expected, None));
+        let expected = json!({"action": "continue", "modified_output": ""});
+        assert_eq!((answer.to_json(), unknown), (expected, None));
     }
 
     #[test]
@@ -194,7 +238,7 @@ mod tests {
                 let value = json!({&*key: beside, "action": "block"});
                 match Answer::parse(&value) {
                     Ok((answer, unknown)) => {
-                        proptest::prop_assert_eq!(answer.action, Action::Block);
+                        proptest::prop_assert_eq!(answer.action(), Action::Block);
                         proptest::prop_assert_eq!(unknown, None);
                     }
                     Err(words) => proptest::prop_assert!(!words.is_empty()),

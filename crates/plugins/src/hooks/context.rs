@@ -1,14 +1,16 @@
-//! What a hook is told: as JSON on its standard input, and in variables.
+//! What a hook of `hooks.yaml` reads: JSON on its standard input, and environment variables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use contract::hook::{HookContext, Notification, ResultView};
+use contract::hook::{HookContext, Notification};
 use contract::text;
+use contract::tool::ToolOutput;
 use serde_json::{Map, Value, json};
 
 use super::event::Event;
+use super::moment::Occurrence;
 
 /// Bytes of one variable. A system lets none be longer than 128 kB.
 const VARIABLE_LIMIT: usize = 100_000;
@@ -34,7 +36,7 @@ impl Context {
     }
 
     /// An event of a conversation, which may be one within a session.
-    pub(crate) fn in_scene(event: Event, scene: &HookContext) -> Self {
+    fn in_scene(event: Event, scene: &HookContext) -> Self {
         let mut context = Self::new(event, scene.session.as_str(), &scene.cwd);
         if let Some(within) = &scene.within {
             context.set("agent", within.agent.as_str());
@@ -63,32 +65,41 @@ impl Context {
         self
     }
 
-    /// The same with what a tool returned.
-    #[must_use]
-    pub(crate) fn with_result(self, result: &ResultView<'_>) -> Self {
-        let output = result.output;
-        self.with("tool", result.call.tool).with("tool_input", result.call.args.clone()).with(
-            "tool_result",
-            json!({"success": output.success, "output": output.output, "error": output.error}),
-        )
-    }
-
-    /// Something that no hook can change; none where no event stands for it.
-    pub(crate) fn of_occasion(occasion: &Notification, scene: &HookContext) -> Option<Self> {
-        Some(match occasion {
-            Notification::AgentStarted
-            | Notification::Asking { .. }
-            | Notification::CallRefused { .. }
-            | Notification::BatchEnded { .. }
-            | Notification::OutputStored { .. }
-            | Notification::Compacted { .. }
-            | Notification::Clearing { .. }
-            | Notification::Cleared => return None,
-            Notification::SessionStarted => Self::in_scene(Event::SessionStart, scene),
-            Notification::SessionEnded => Self::in_scene(Event::SessionEnd, scene),
-            Notification::Failed { error, kind } => Self::in_scene(Event::Error, scene)
-                .with("error", error.as_str())
-                .with("error_type", kind.as_str()),
+    /// What hooks of an event read about an occurrence; none if it is another event.
+    pub(crate) fn of_occurrence(
+        event: Event,
+        scene: &HookContext,
+        what: Occurrence<'_>,
+    ) -> Option<Self> {
+        let context = Self::in_scene(event, scene);
+        Some(match (event, what) {
+            (Event::SessionStart, Occurrence::Notification(Notification::SessionStarted))
+            | (Event::SessionEnd, Occurrence::Notification(Notification::SessionEnded)) => context,
+            (Event::Error, Occurrence::Notification(Notification::Failed { error, kind })) => {
+                context.with("error", error.as_str()).with("error_type", kind.as_str())
+            }
+            (Event::UserPromptSubmit, Occurrence::Prompt(text))
+            | (Event::PreMessage, Occurrence::Message(text)) => context.with("message", text),
+            (Event::PostMessage, Occurrence::ModelReply { prompt, reply }) => {
+                context.with("message", prompt).with("response", reply)
+            }
+            (Event::PreToolUse, Occurrence::Call(call)) => {
+                context.with("tool", call.tool).with("tool_input", call.args.clone())
+            }
+            (Event::PostToolUse, Occurrence::CallResult(result)) => {
+                let ToolOutput { success, output, error, .. } = result.output;
+                context
+                    .with("tool", result.call.tool)
+                    .with("tool_input", result.call.args.clone())
+                    .with("tool_result", tool_result(*success, output, error.as_deref()))
+            }
+            (Event::ContextBuild, Occurrence::SystemPrompt(base)) => {
+                context.with("base_system_prompt", base).with("injections_so_far", json!([]))
+            }
+            (Event::PreCompact, Occurrence::Compaction(history)) => {
+                context.with("compaction_strategy", history.strategy)
+            }
+            _ => return None,
         })
     }
 
@@ -137,6 +148,11 @@ impl Context {
             })
             .collect()
     }
+}
+
+/// The result of a tool as hooks read it.
+pub(crate) fn tool_result(success: bool, output: &str, error: Option<&str>) -> Value {
+    json!({"success": success, "output": output, "error": error})
 }
 
 /// JSON in which every character is ASCII.

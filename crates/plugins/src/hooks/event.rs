@@ -1,4 +1,4 @@
-//! The events that hooks are defined for, and what an answer can do at each.
+//! The events that `hooks.yaml` defines hooks for, and the moments that they are.
 
 use contract::hook::Moment;
 use contract::text::closest;
@@ -33,6 +33,31 @@ pub enum Event {
     Error,
 }
 
+/// The name of each event in `hooks.yaml`, the moment at which it happens (none for plugins' own
+/// events), and the names that a `match` of its hooks can speak of beside [`SHARED_FIELDS`].
+const TABLE: [(&str, Option<Moment>, &[&str]); 12] = [
+    ("plugin_init", None, &[]),
+    ("plugin_shutdown", None, &[]),
+    ("session_start", Some(Moment::Notification), &[]),
+    ("session_end", Some(Moment::Notification), &["session_metrics_summary"]),
+    ("user_prompt_submit", Some(Moment::BeforePrompt), &["message"]),
+    ("pre_message", Some(Moment::BeforeMessage), &["message"]),
+    ("post_message", Some(Moment::AfterReply), &["message", "response"]),
+    ("pre_tool_use", Some(Moment::BeforeTool), &["tool", "tool_input"]),
+    (
+        "post_tool_use",
+        Some(Moment::AfterTool),
+        &["tool", "tool_input", "tool_result", "tool_metrics", "session_metrics_summary"],
+    ),
+    ("context_build", Some(Moment::BeforeRequest), &["base_system_prompt", "injections_so_far"]),
+    ("pre_compact", Some(Moment::BeforeCompact), &["compaction_strategy"]),
+    ("error", Some(Moment::Notification), &["error", "error_type"]),
+];
+
+/// The names that a `match` of any hook can speak of.
+const SHARED_FIELDS: [&str; 7] =
+    ["event", "session_id", "cwd", "agent", "agent_id", "plugin_name", "plugin_path"];
+
 impl Event {
     /// All of them, in the order of a session.
     pub const ALL: [Self; 12] = [
@@ -57,65 +82,27 @@ impl Event {
 
     /// Its name in `hooks.yaml`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::PluginInit => "plugin_init",
-            Self::PluginShutdown => "plugin_shutdown",
-            Self::SessionStart => "session_start",
-            Self::SessionEnd => "session_end",
-            Self::UserPromptSubmit => "user_prompt_submit",
-            Self::PreMessage => "pre_message",
-            Self::PostMessage => "post_message",
-            Self::PreToolUse => "pre_tool_use",
-            Self::PostToolUse => "post_tool_use",
-            Self::ContextBuild => "context_build",
-            Self::PreCompact => "pre_compact",
-            Self::Error => "error",
-        }
+        TABLE[self as usize].0
     }
 
-    /// Whether a hook can stop what follows.
+    /// Returns true if a hook can stop what follows.
     pub fn can_block(self) -> bool {
         matches!(self, Self::UserPromptSubmit | Self::PreMessage | Self::PreToolUse)
     }
 
-    /// Whether it belongs to a plugin and not to a conversation.
+    /// Returns true if it belongs to a plugin and not to a conversation.
     pub fn is_lifecycle(self) -> bool {
-        matches!(self, Self::PluginInit | Self::PluginShutdown)
+        self.moment().is_none()
     }
 
     /// The moment of a conversation at which it happens.
     pub(crate) fn moment(self) -> Option<Moment> {
-        Some(match self {
-            Self::PluginInit | Self::PluginShutdown => return None,
-            Self::SessionStart | Self::SessionEnd | Self::Error => Moment::Notification,
-            Self::UserPromptSubmit => Moment::BeforePrompt,
-            Self::PreMessage => Moment::BeforeMessage,
-            Self::PostMessage => Moment::AfterReply,
-            Self::PreToolUse => Moment::BeforeTool,
-            Self::PostToolUse => Moment::AfterTool,
-            Self::ContextBuild => Moment::BeforeRequest,
-            Self::PreCompact => Moment::BeforeCompact,
-        })
+        TABLE[self as usize].1
     }
 
     /// The names that a `match` of its hooks can speak of.
     pub(crate) fn fields(self) -> Vec<&'static str> {
-        let own: &[&str] = match self {
-            Self::PluginInit | Self::PluginShutdown | Self::SessionStart => &[],
-            Self::SessionEnd => &["session_metrics_summary"],
-            Self::UserPromptSubmit | Self::PreMessage => &["message"],
-            Self::PostMessage => &["message", "response"],
-            Self::PreToolUse => &["tool", "tool_input"],
-            Self::PostToolUse => {
-                &["tool", "tool_input", "tool_result", "tool_metrics", "session_metrics_summary"]
-            }
-            Self::ContextBuild => &["base_system_prompt", "injections_so_far"],
-            Self::PreCompact => &["compaction_strategy"],
-            Self::Error => &["error", "error_type"],
-        };
-        let everywhere =
-            ["event", "session_id", "cwd", "agent", "agent_id", "plugin_name", "plugin_path"];
-        own.iter().copied().chain(everywhere).collect()
+        TABLE[self as usize].2.iter().copied().chain(SHARED_FIELDS).collect()
     }
 }
 

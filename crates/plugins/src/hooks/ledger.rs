@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, ResultView, TextVerdict};
+use contract::hook::{HookContext, HookError, Moment};
 use contract::id::Timestamp;
 use contract::policy::Mode;
 use serde_json::{Value, json};
 
-use super::defined::Defined;
+use super::moment::{Listener, Occurrence, Reply};
+use super::yaml_hook::YamlHook;
 
 /// Remembers for all hooks of a program, over changes of their files.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub struct Ledger {
     pages: Mutex<HashMap<String, Page>>,
     mode: Mutex<Option<Mode>>,
     told: Mutex<HashSet<String>>,
-    begun: Mutex<BTreeMap<String, Vec<Arc<Defined>>>>,
+    begun: Mutex<BTreeMap<String, Vec<Arc<YamlHook>>>>,
     life: OnceLock<String>,
 }
 
@@ -57,7 +58,7 @@ impl Ledger {
     }
 
     /// The plugins that have begun, with the hooks of their lives. Those of a plugin may change.
-    pub(crate) fn begun(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Arc<Defined>>>> {
+    pub(crate) fn begun(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Arc<YamlHook>>>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +149,7 @@ fn ratio(amount: f64, count: u64) -> f64 {
 pub(crate) struct Meter(pub(crate) Arc<Ledger>);
 
 #[async_trait]
-impl Hook for Meter {
+impl Listener for Meter {
     fn name(&self) -> &'static str {
         "metrics"
     }
@@ -157,14 +158,12 @@ impl Hook for Meter {
         moment == Moment::AfterTool
     }
 
-    async fn after_tool(
-        &self,
-        scene: &HookContext,
-        result: ResultView<'_>,
-    ) -> Result<HookReply<TextVerdict>, HookError> {
-        let success = result.output.success;
-        self.0.count(scene.session.as_str(), result.call.tool, success, result.duration);
-        Ok(HookReply::default())
+    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+        if let Occurrence::CallResult(result) = what {
+            let success = result.output.success;
+            self.0.count(scene.session.as_str(), result.call.tool, success, result.duration);
+        }
+        Ok(Reply::default())
     }
 }
 

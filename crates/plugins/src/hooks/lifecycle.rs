@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::Settings;
 use super::context::Context;
-use super::defined::Defined;
 use super::event::Event;
+use super::yaml_hook::YamlHook;
 
 /// How long the ends of all plugins together may take.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -21,13 +21,13 @@ const FAREWELL: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Lifecycle {
     /// The hooks of each plugin.
-    plugins: BTreeMap<String, Vec<Arc<Defined>>>,
+    plugins: BTreeMap<String, Vec<Arc<YamlHook>>>,
     settings: Arc<Settings>,
 }
 
 impl Lifecycle {
-    pub(crate) fn new(hooks: Vec<Arc<Defined>>, settings: Arc<Settings>) -> Self {
-        let mut plugins: BTreeMap<String, Vec<Arc<Defined>>> = BTreeMap::new();
+    pub(crate) fn new(hooks: Vec<Arc<YamlHook>>, settings: Arc<Settings>) -> Self {
+        let mut plugins: BTreeMap<String, Vec<Arc<YamlHook>>> = BTreeMap::new();
         for hook in hooks {
             plugins.entry(hook.origin.title()).or_default().push(hook);
         }
@@ -79,15 +79,15 @@ impl Lifecycle {
         self.end(ending, limit).await;
     }
 
-    async fn end(&self, ending: Vec<Vec<Arc<Defined>>>, limit: Duration) {
+    async fn end(&self, ending: Vec<Vec<Arc<YamlHook>>>, limit: Duration) {
         if timeout(limit, self.fire(Event::PluginShutdown, ending)).await.is_err() {
             let text = "hooks of plugin_shutdown took too long and were stopped";
             (self.settings.notice)(text.to_owned());
         }
     }
 
-    async fn fire(&self, event: Event, plugins: Vec<Vec<Arc<Defined>>>) {
-        let of_plugin = async |hooks: Vec<Arc<Defined>>| {
+    async fn fire(&self, event: Event, plugins: Vec<Vec<Arc<YamlHook>>>) {
+        let of_plugin = async |hooks: Vec<Arc<YamlHook>>| {
             for hook in hooks.iter().filter(|hook| hook.definition.event == event) {
                 let settings = &self.settings;
                 let cwd = &settings.profile.workspace;

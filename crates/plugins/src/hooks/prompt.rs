@@ -1,10 +1,9 @@
 //! Hooks that ask a model: the question made from what happened, and the reply understood.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Unknown};
+use crate::python_text::python_text;
 
 /// Fills `{{a.b}}` with what happened. What is not there is left empty.
 pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
@@ -39,54 +38,7 @@ fn found<'a>(fields: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
 
 /// A value as Python prints it, since the questions were written for that.
 fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => python(other),
-    }
-}
-
-fn python(value: &Value) -> String {
-    match value {
-        Value::Null => "None".to_owned(),
-        Value::Bool(true) => "True".to_owned(),
-        Value::Bool(false) => "False".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => quoted(text),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(python).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(fields) => {
-            let pair =
-                |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), python(value));
-            let pairs: Vec<String> = fields.iter().map(pair).collect();
-            format!("{{{}}}", pairs.join(", "))
-        }
-    }
-}
-
-fn quoted(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut out = String::from(quote);
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c == quote => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_ascii_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push(quote);
-    out
+    if value.is_null() { String::new() } else { python_text(value) }
 }
 
 /// What a model's reply says, with an action that nobody knows; nothing where it holds no answer.
@@ -155,7 +107,7 @@ mod tests {
     }
 
     fn action(reply: &str) -> Option<Action> {
-        understood(reply, "judge").unwrap().map(|(answer, _)| answer.action)
+        understood(reply, "judge").unwrap().map(|(answer, _)| answer.action())
     }
 
     #[test]
@@ -163,16 +115,16 @@ mod tests {
         assert_eq!(action("Sure! {\"safe\": true}"), Some(Action::Continue));
         let answer =
             understood("```json\n{\"safe\": false, \"reason\": \"rm\"}\n```", "j").unwrap();
-        assert_eq!(answer.unwrap().0.message.as_deref(), Some("rm"));
+        assert_eq!(answer.unwrap().0.text("message"), Some("rm"));
         let answer = understood("{\"safe\": false}", "j").unwrap().unwrap();
-        assert_eq!(answer.0.message.as_deref(), Some("Hook 'j' determined operation is unsafe"));
+        assert_eq!(answer.0.text("message"), Some("Hook 'j' determined operation is unsafe"));
         assert_eq!(
             action("x {\"action\": \"skip\"} y {\"action\": \"block\"}"),
             Some(Action::Skip)
         );
         let nested = "{\"action\": \"continue\", \"modified_input\": {\"command\": \"ls\"}}";
         let answer = understood(nested, "j").unwrap().unwrap();
-        assert_eq!(answer.0.modified_input.unwrap()["command"], "ls");
+        assert_eq!(answer.0.input().unwrap()["command"], "ls");
         assert_eq!(action("{broken {\"safe\": false}"), Some(Action::Block));
     }
 

@@ -7,9 +7,9 @@ use contract::hook::OnFailure;
 use serde_json::{Value, json};
 
 use super::answer::{Action, Answer};
-use super::context::Context;
-use super::defined::Defined;
+use super::context::{Context, tool_result};
 use super::event::Event;
+use super::yaml_hook::YamlHook;
 
 /// Something that did not happen.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Tried {
 }
 
 /// Runs the hooks of an event, one after the other, on something that did not happen.
-pub(crate) async fn rehearse(hooks: &[Arc<Defined>], what: &Pretended<'_>) -> Tried {
+pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], what: &Pretended<'_>) -> Tried {
     let mut context = pretend(what);
     let mut tried = Tried { hooks: Vec::new(), result: None };
     let mut whole = Answer::default();
@@ -65,7 +65,7 @@ pub(crate) async fn rehearse(hooks: &[Arc<Defined>], what: &Pretended<'_>) -> Tr
         tried.hooks.push(row);
         merge(&mut whole, answer, &mut context);
         tried.result = Some(whole.to_json());
-        if whole.action != Action::Continue {
+        if whole.action() != Action::Continue {
             break;
         }
     }
@@ -95,7 +95,7 @@ fn pretend(what: &Pretended<'_>) -> Context {
 }
 
 /// What a failure comes to.
-fn failed(hook: &Defined, error: &str) -> Answer {
+fn failed(hook: &YamlHook, error: &str) -> Answer {
     match hook.definition.on_failure {
         OnFailure::Block | OnFailure::Ask if hook.definition.event.can_block() => {
             Answer::block(error)
@@ -106,29 +106,16 @@ fn failed(hook: &Defined, error: &str) -> Answer {
 
 /// Adds an answer to those before it, and shows later hooks what it changed.
 fn merge(whole: &mut Answer, answer: Answer, context: &mut Context) {
-    if let Some(input) = &answer.modified_input {
+    if let Some(input) = answer.input() {
         context.set("tool_input", input.clone());
     }
-    if let Some(message) = &answer.modified_message {
-        context.set("message", message.as_str());
+    for (name, field) in [("modified_message", "message"), ("modified_response", "response")] {
+        if let Some(text) = answer.text(name) {
+            context.set(field, text);
+        }
     }
-    if let Some(response) = &answer.modified_response {
-        context.set("response", response.as_str());
+    if let Some(output) = answer.text("modified_output") {
+        context.set("tool_result", tool_result(true, output, None));
     }
-    if let Some(output) = &answer.modified_output {
-        context.set("tool_result", json!({"success": true, "output": output, "error": null}));
-    }
-    whole.action = answer.action;
-    whole.message = answer.message.or(whole.message.take());
-    whole.modified_input = answer.modified_input.or(whole.modified_input.take());
-    whole.modified_output = answer.modified_output.or(whole.modified_output.take());
-    whole.modified_message = answer.modified_message.or(whole.modified_message.take());
-    whole.modified_response = answer.modified_response.or(whole.modified_response.take());
-    whole.modified_strategy = answer.modified_strategy.or(whole.modified_strategy.take());
-    whole.summary = answer.summary.or(whole.summary.take());
-    whole.inject = answer.inject.or(whole.inject.take());
-    if answer.context_injection.is_some() {
-        whole.context_injection = answer.context_injection;
-        whole.location = answer.location;
-    }
+    whole.merge(answer);
 }

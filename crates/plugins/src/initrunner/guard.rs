@@ -14,7 +14,7 @@ use contract::tool::{Finish, ToolOutput, ToolSpec};
 use fancy_regex::Regex;
 use serde_json::Value;
 
-use crate::rest::python_text;
+use crate::python_text::python_text;
 
 /// The rules of an entry.
 #[derive(Clone, Debug, Default)]

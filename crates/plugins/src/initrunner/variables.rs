@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::rest::python_text;
+use crate::python_text::python_text;
 
 /// What begins a variable of the environment that holds a value.
 const PREFIX: &str = "INITRUNNER_VAR_";

@@ -6,17 +6,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::event::CallOutcome;
-use contract::hook::{
-    CallView, CompactVerdict, CompactView, Hook, HookContext, HookError, HookReply, Moment,
-    Notification, RequestVerdict, ResultView, TextVerdict, ToolVerdict,
-};
-use contract::provider::Request;
-use contract::tool::ToolOutput;
+use contract::hook::{HookContext, HookError, Moment, Notification};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::facts::Facts;
+use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::python::Hosts;
 use crate::python::session::Bounds;
 use crate::python::worker::Worker;
@@ -66,14 +62,64 @@ impl LmaoHook {
     }
 }
 
-/// Where these hooks live, in the process of their host, nothing runs while they cannot be asked.
-fn unasked(HookError(why): HookError) -> Decided {
-    let block = Some(format!("its hooks could not be asked: {why}"));
-    Decided { block, ..Decided::default() }
+/// The name of a moment and what hooks read then; none if they do not hear of the occurrence.
+fn payload(what: Occurrence<'_>) -> Option<(&'static str, Value)> {
+    Some(match what {
+        Occurrence::Notification(what) => ("occasion", notification(what)?),
+        Occurrence::Request(request) => {
+            let count = request.history.len();
+            ("before_send", json!({"system": &*request.system, "messages": count}))
+        }
+        Occurrence::ModelReply { prompt, reply } => {
+            ("after_reply", json!({"prompt": prompt, "reply": reply}))
+        }
+        Occurrence::Call(call) => ("before_tool", json!({"tool": call.tool, "args": call.args})),
+        Occurrence::CallResult(result) => {
+            let facts = json!({
+                "tool": result.call.tool,
+                "args": result.call.args,
+                "output": result.output.for_model(),
+                "success": result.output.success,
+                "seconds": result.duration.as_secs_f64(),
+            });
+            ("after_tool", facts)
+        }
+        Occurrence::Compaction(history) => {
+            ("before_compact", json!({"strategy": history.strategy}))
+        }
+        Occurrence::Prompt(_)
+        | Occurrence::Message(_)
+        | Occurrence::SystemPrompt(_)
+        | Occurrence::TurnEnd(_) => return None,
+    })
+}
+
+fn notification(what: &Notification) -> Option<Value> {
+    Some(match what {
+        Notification::SessionStarted => json!({"occasion": "started"}),
+        Notification::SessionEnded => json!({"occasion": "ended"}),
+        Notification::Failed { error, kind } => {
+            json!({"occasion": "failed", "error": error, "kind": kind})
+        }
+        Notification::CallRefused { call, outcome, why } => {
+            let is_invalid = *outcome == CallOutcome::Invalid;
+            let occasion = if is_invalid { "invalid" } else { "denied" };
+            json!({"occasion": occasion, "tool": call.name, "args": call.args, "error": why})
+        }
+        Notification::Compacted { dropped, kept, .. } => {
+            json!({"occasion": "compacted", "dropped": dropped, "kept": kept})
+        }
+        Notification::AgentStarted
+        | Notification::Asking { .. }
+        | Notification::BatchEnded { .. }
+        | Notification::OutputStored { .. }
+        | Notification::Clearing { .. }
+        | Notification::Cleared => return None,
+    })
 }
 
 #[async_trait]
-impl Hook for LmaoHook {
+impl Listener for LmaoHook {
     fn name(&self) -> &str {
         &self.name
     }
@@ -82,94 +128,18 @@ impl Hook for LmaoHook {
         self.moments.contains(&moment)
     }
 
-    async fn occasion(
-        &self,
-        _: &HookContext,
-        occasion: &Notification,
-    ) -> Result<HookReply<()>, HookError> {
-        let facts = match occasion {
-            Notification::SessionStarted => json!({"occasion": "started"}),
-            Notification::SessionEnded => json!({"occasion": "ended"}),
-            Notification::Failed { error, kind } => {
-                json!({"occasion": "failed", "error": error, "kind": kind})
+    async fn hear(&self, _: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+        let Some((moment, facts)) = payload(what) else { return Ok(Reply::default()) };
+        let decided = match self.ask(moment, facts).await {
+            Ok(decided) => decided,
+            // In their own host these hooks share its process: no call runs while they are down.
+            Err(HookError(why)) if matches!(what, Occurrence::Call(_)) => {
+                return Ok(Reply::block(format!("its hooks could not be asked: {why}")));
             }
-            Notification::CallRefused { call, outcome, why } => {
-                let is_invalid = *outcome == CallOutcome::Invalid;
-                let occasion = if is_invalid { "invalid" } else { "denied" };
-                json!({"occasion": occasion, "tool": call.name, "args": call.args, "error": why})
-            }
-            Notification::Compacted { dropped, kept, .. } => {
-                json!({"occasion": "compacted", "dropped": dropped, "kept": kept})
-            }
-            // What else happens within a session is no event of these hooks.
-            Notification::AgentStarted
-            | Notification::Asking { .. }
-            | Notification::BatchEnded { .. }
-            | Notification::OutputStored { .. }
-            | Notification::Clearing { .. }
-            | Notification::Cleared => return Ok(HookReply::default()),
+            Err(error) => return Err(error),
         };
-        self.ask("occasion", facts).await?;
-        Ok(HookReply::default())
-    }
-
-    async fn before_send(
-        &self,
-        _: &HookContext,
-        request: &Request,
-    ) -> Result<HookReply<RequestVerdict>, HookError> {
-        let facts = json!({"system": &*request.system, "messages": request.history.len()});
-        self.ask("before_send", facts).await?;
-        Ok(HookReply::default())
-    }
-
-    async fn after_reply(
-        &self,
-        _: &HookContext,
-        prompt: &str,
-        reply: &str,
-    ) -> Result<HookReply<TextVerdict>, HookError> {
-        let decided = self.ask("after_reply", json!({"prompt": prompt, "reply": reply})).await?;
-        Ok(decided.replace.map_or(TextVerdict::Keep, TextVerdict::Replace).into())
-    }
-
-    async fn before_tool(
-        &self,
-        _: &HookContext,
-        call: CallView<'_>,
-    ) -> Result<HookReply<ToolVerdict>, HookError> {
-        let facts = json!({"tool": call.tool, "args": call.args});
-        let verdict = match self.ask("before_tool", facts).await.unwrap_or_else(unasked) {
-            Decided { block: Some(reason), .. } => ToolVerdict::Block(reason),
-            Decided { answer: Some(text), .. } => ToolVerdict::Answer(ToolOutput::success(text)),
-            Decided { rewrite: Some(args), .. } => ToolVerdict::Rewrite(args),
-            _ => ToolVerdict::Proceed,
-        };
-        Ok(verdict.into())
-    }
-
-    async fn after_tool(
-        &self,
-        _: &HookContext,
-        result: ResultView<'_>,
-    ) -> Result<HookReply<TextVerdict>, HookError> {
-        let facts = json!({
-            "tool": result.call.tool,
-            "args": result.call.args,
-            "output": result.output.for_model(),
-            "success": result.output.success,
-            "seconds": result.duration.as_secs_f64(),
-        });
-        let decided = self.ask("after_tool", facts).await?;
-        Ok(decided.replace.map_or(TextVerdict::Keep, TextVerdict::Replace).into())
-    }
-
-    async fn before_compact(
-        &self,
-        _: &HookContext,
-        history: CompactView<'_>,
-    ) -> Result<HookReply<CompactVerdict>, HookError> {
-        self.ask("before_compact", json!({"strategy": history.strategy})).await?;
-        Ok(HookReply::default())
+        let Decided { block, answer, rewrite, replace } = decided;
+        let block = block.filter(|_| matches!(what, Occurrence::Call(_)));
+        Ok(Reply { block, answer, input: rewrite, text: replace, ..Reply::default() })
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::python_text::python_text;
+use crate::python_text::python_text;
 
 /// What a path leads to in an answer. An answer that is no JSON, and a path of another form, give
 /// the whole answer; a path that leads nowhere says so.

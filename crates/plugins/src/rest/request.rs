@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::declared::{Body, Endpoint, Kind, Parameter};
 use super::encode;
-use super::python_text::{float_text, python_text};
 use super::template::{Piece, Template};
+use crate::python_text::{float_text, python_text};
 
 /// Characters of a value from which on it is taken for a secret where it comes back.
 const SECRET_LENGTH: usize = 6;

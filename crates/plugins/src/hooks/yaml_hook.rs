@@ -1,25 +1,27 @@
-//! A hook at work: it looks whether what happened fits, runs, and gives an answer. What the answer
-//! does to a conversation is in `asked`.
+//! A hook of `hooks.yaml` at work: it looks whether what happened fits, runs, and gives an answer.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use contract::hook::{ContextVerdict, HookError, OnFailure};
+use async_trait::async_trait;
+use contract::hook::{ContextVerdict, HookContext, HookError, Moment, OnFailure};
 use contract::policy::Mode;
 use contract::sandbox::{Channel, Fixed, Profile, Spawn, Stdin};
 use contract::text;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::Settings;
 use super::answer::{Action as Verdict, Answer, Unknown};
 use super::context::Context;
 use super::definition::{Action, Definition, OnTimeout};
+use super::event::Event;
 use super::failure::{self, Failed};
+use super::moment::{Listener, Occurrence, Reply};
 use super::origin::{Origin, Scope, relocated};
 use super::prompt;
 use crate::files;
@@ -33,7 +35,7 @@ const QUOTED: usize = 1500;
 const SHOWN: usize = 200;
 
 /// A hook with all that it needs to run.
-pub(crate) struct Defined {
+pub(crate) struct YamlHook {
     pub(crate) definition: Definition,
     pub(crate) origin: Arc<Origin>,
     pub(crate) settings: Arc<Settings>,
@@ -45,7 +47,7 @@ pub(crate) struct Defined {
     pub(crate) said: Mutex<BTreeMap<(String, String), ContextVerdict>>,
 }
 
-impl Defined {
+impl YamlHook {
     /// Makes a hook ready to run.
     pub(crate) fn new(
         definition: Definition,
@@ -62,7 +64,7 @@ impl Defined {
         self.settings.ledger.mode().unwrap_or(self.settings.mode)
     }
 
-    /// What it answers to what happened; nothing where that is not its affair.
+    /// What it answers to what happened; nothing if its `match` does not fit.
     pub(crate) async fn answer(&self, context: Context) -> Result<Option<Answer>, HookError> {
         let context = match self.origin.plugin() {
             Some(plugin) => context.of_plugin(plugin.name(), &plugin.root),
@@ -71,28 +73,59 @@ impl Defined {
         if !self.definition.matcher.fits(context.fields()) {
             return Ok(None);
         }
-        let limit = self.definition.timeout.limit;
+        let (event, limit) = (context.event, self.definition.timeout.limit);
         let mut answer = match timeout(limit, self.run(&context)).await {
-            Ok(Err(Failed::Refused(why))) if context.event.can_block() => {
+            Ok(Err(Failed::Refused(why))) if event.can_block() => {
                 Answer::block(format!("Hook '{}' could not be asked: {why}", self.definition.name))
             }
             Ok(answer) => answer?,
-            Err(_) => return Ok(Some(self.late(&context))),
+            Err(_) => return Ok(Some(self.late(event))),
         };
-        if answer.action == Verdict::Block {
-            answer.message = answer.message.filter(|message| !message.trim().is_empty());
-            answer.message = answer.message.or_else(|| self.definition.message.clone());
-            if !context.event.can_block() {
-                let why = answer.message.as_deref().map(|why| format!(": {why}"));
-                self.tell(&format!(
-                    "tried to block {}, which cannot be blocked{}",
-                    context.event.name(),
-                    why.unwrap_or_default()
-                ));
-                answer.action = Verdict::Continue;
+        if answer.action() == Verdict::Block {
+            answer.explain(self.definition.message.as_deref());
+            if !event.can_block() {
+                let why = answer.text("message").map(|why| format!(": {why}")).unwrap_or_default();
+                let event = event.name();
+                self.tell(&format!("tried to block {event}, which cannot be blocked{why}"));
+                answer.set_action(Verdict::Continue);
             }
         }
         Ok(Some(answer))
+    }
+
+    /// What it answers to an occurrence, with what the ledger knows of the session.
+    async fn answer_to(
+        &self,
+        mut context: Context,
+        scene: &HookContext,
+    ) -> Result<Reply, HookError> {
+        let (ledger, session) = (&self.settings.ledger, scene.session.as_str());
+        let event = context.event;
+        if event == Event::PostToolUse {
+            let tool = context.fields().get("tool").and_then(Value::as_str).unwrap_or_default();
+            if let Some(metrics) = ledger.tool(session, tool) {
+                context.set("tool_metrics", metrics);
+            }
+        }
+        if matches!(event, Event::PostToolUse | Event::SessionEnd)
+            && let Some(summary) = ledger.summary(session)
+        {
+            context.set("session_metrics_summary", summary);
+        }
+        if event == Event::ContextBuild {
+            context.set("injections_so_far", ledger.injections(session, self.position));
+        }
+        let answer = self.answer(context).await?.unwrap_or_default();
+        if event == Event::ContextBuild {
+            let injection = answer.text("context_injection").map(|content| {
+                json!({
+                    "source": "hook", "location": answer.text("context_location"),
+                    "content": content, "origin": self.definition.name,
+                })
+            });
+            ledger.inject(session, self.position, injection);
+        }
+        Ok(answer.reply(event))
     }
 
     /// Says something that people should know.
@@ -101,10 +134,10 @@ impl Defined {
     }
 
     /// What it means that it took too long.
-    fn late(&self, context: &Context) -> Answer {
+    fn late(&self, event: Event) -> Answer {
         let limit = seconds(self.definition.timeout.limit);
         let text = format!("Hook '{}' timed out after {limit}s", self.definition.name);
-        if self.definition.timeout.then == OnTimeout::Block && context.event.can_block() {
+        if self.definition.timeout.then == OnTimeout::Block && event.can_block() {
             return Answer::block(text);
         }
         (self.settings.notice)(format!("{text} ({}); the work goes on", self.origin.title()));
@@ -130,7 +163,7 @@ impl Defined {
         let ended = self.process(Path::new("/bin/sh"), args, &profile, context).await?;
         Ok(match ended.code() {
             0 => Answer::default(),
-            2 => Answer { action: Verdict::Skip, ..Answer::default() },
+            2 => Answer::of(Verdict::Skip),
             code => Answer::block(self.reason(code, &ended)),
         })
     }
@@ -271,6 +304,38 @@ impl Defined {
             home: self.home(&profile),
         };
         failure::run(self.settings.sandbox.as_ref(), &spawn, &profile, &context.json()).await
+    }
+}
+
+#[async_trait]
+impl Listener for YamlHook {
+    fn name(&self) -> &str {
+        &self.title
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        self.definition.event.moment() == Some(moment)
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.definition.on_failure
+    }
+
+    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+        let context = Context::of_occurrence(self.definition.event, scene, what);
+        let Some(context) = context else { return Ok(Reply::default()) };
+        let Occurrence::SystemPrompt(base) = what else {
+            return self.answer_to(context, scene).await;
+        };
+        let key = (scene.session.as_str().to_owned(), base.to_owned());
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(system_prompt) = said {
+            return Ok(Reply { system_prompt, ..Reply::default() });
+        }
+        let reply = self.answer_to(context, scene).await?;
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.insert(key, reply.system_prompt.clone());
+        Ok(reply)
     }
 }
 

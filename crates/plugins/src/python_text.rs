@@ -1,4 +1,4 @@
-//! Values as Python writes them, which is what declarations of this kind expect.
+//! Values as Python writes them, which is what files made for Python programs expect.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(crate) fn python_text(value: &Value) -> String {
 }
 
 /// A number as a `float` gives it.
-pub(super) fn float_text(number: f64) -> String {
+pub(crate) fn float_text(number: f64) -> String {
     let magnitude = number.abs();
     if number == 0.0 || (1e-4..1e16).contains(&magnitude) {
         let text = number.to_string();
