@@ -6,7 +6,6 @@
 
 mod agent_file;
 mod aide;
-mod asked;
 mod command;
 mod decision;
 pub(crate) mod document;
@@ -14,6 +13,7 @@ mod event;
 mod expansion;
 mod fill;
 mod handlers;
+mod happening;
 mod hook;
 mod input;
 mod load;
@@ -42,6 +42,7 @@ use crate::commands::Command;
 use crate::directories::{Directories, Kind};
 use crate::files;
 use crate::hooks::Ask;
+use crate::hooks::moment::ListenerHook;
 use crate::plugin::{Place, Plugin, PluginSettings};
 use crate::problem::Problem;
 use hook::{Handlers, Shared};
@@ -256,7 +257,7 @@ impl Stage {
         let mut wants_aides = false;
         for one in loaded.into_iter().filter(|one| !one.handlers.is_empty()) {
             if hooks.is_empty() {
-                hooks.push(Arc::clone(&shared.transcripts) as Arc<dyn Hook>);
+                hooks.push(Arc::new(ListenerHook(Arc::clone(&shared.transcripts) as _)));
             }
             wants_aides |= one.handlers.iter().any(|handler| handler.program.needs_aide());
             let title = match one.name() {
@@ -271,7 +272,7 @@ impl Stage {
                 shared: Arc::clone(&shared),
                 halt: Arc::default(),
             });
-            hooks.push(Arc::clone(&owner) as Arc<dyn Hook>);
+            hooks.push(Arc::new(ListenerHook(Arc::clone(&owner) as _)));
             owners.push(owner);
         }
         Self { shared, hooks, owners, wants_aides }

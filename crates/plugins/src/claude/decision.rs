@@ -5,55 +5,15 @@ use contract::text::{head, visible};
 use serde_json::Value;
 
 use super::event::Event;
+use crate::hooks::moment::Reply;
 use crate::process::Ended;
 
 /// Characters of one text that get through.
 const LONGEST: usize = 10_000;
 
-/// What one handler, or several, say.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
-    /// Why what was about to happen must not; for the end of a turn, why it goes on.
-    pub(crate) block: Option<String>,
-    /// Why a user should decide.
-    pub(crate) ask: Option<String>,
-    /// Why everything should stop.
-    pub(crate) stop: Option<String>,
-    /// The arguments in place of those of the call.
-    pub(crate) updated_input: Option<Value>,
-    /// The result in place of the tool's.
-    pub(crate) updated_output: Option<String>,
-    /// What the model should read.
-    pub(crate) context: Vec<String>,
-    /// What people should read.
-    pub(crate) messages: Vec<String>,
-    /// Why it could not say what it has to say.
-    pub(crate) failures: Vec<String>,
-}
-
-impl Said {
-    /// Adds what another handler says; the strictest wins, and of equals the first.
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        self.block = self.block.or(other.block);
-        self.ask = self.ask.or(other.ask);
-        self.stop = self.stop.or(other.stop);
-        self.updated_input = self.updated_input.or(other.updated_input);
-        self.updated_output = self.updated_output.or(other.updated_output);
-        self.context.extend(other.context);
-        self.messages.extend(other.messages);
-        self.failures.extend(other.failures);
-        self
-    }
-
-    /// What the model should read, as one text.
-    pub(crate) fn inject(&self) -> Option<String> {
-        (!self.context.is_empty()).then(|| self.context.join("\n\n"))
-    }
-}
-
 /// Understands what an address answered. Only a success with JSON decides.
-pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Said {
-    let mut said = Said::default();
+pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Reply {
+    let mut said = Reply::default();
     if !(200..300).contains(&status) {
         said.failures.push(format!("it answered with HTTP {status}"));
         return said;
@@ -68,11 +28,11 @@ pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Said {
 }
 
 /// Understands what a model replied to a handler's question.
-pub(crate) fn read_reply(reply: &str) -> Said {
+pub(crate) fn read_reply(reply: &str) -> Reply {
     let object = reply.find('{').zip(reply.rfind('}')).filter(|(start, end)| start < end);
     let value =
         object.and_then(|(start, end)| serde_json::from_str::<Value>(&reply[start..=end]).ok());
-    let mut said = Said::default();
+    let mut said = Reply::default();
     match value.as_ref().and_then(|value| value.get("ok")?.as_bool()) {
         Some(true) => {}
         Some(false) => {
@@ -86,8 +46,8 @@ pub(crate) fn read_reply(reply: &str) -> Said {
 }
 
 /// Understands what a tool said to a handler's call: the same words as a program prints.
-pub(crate) fn read_words(event: Event, words: &str) -> Said {
-    let mut said = Said::default();
+pub(crate) fn read_words(event: Event, words: &str) -> Reply {
+    let mut said = Reply::default();
     printed(event, words.trim(), Hearing::Whole, &mut said);
     said
 }
@@ -101,7 +61,7 @@ enum Hearing {
     Decisions,
 }
 
-fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Said) {
+fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Reply) {
     if words.starts_with('{') {
         match serde_json::from_str::<Value>(words) {
             Ok(value) => decided(event, &value, said),
@@ -115,8 +75,8 @@ fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Said) {
 }
 
 /// Understands how a handler ended.
-pub(crate) fn read(event: Event, ended: &Ended) -> Said {
-    let mut said = Said::default();
+pub(crate) fn read(event: Event, ended: &Ended) -> Reply {
+    let mut said = Reply::default();
     let hearing = if ended.code() == 0 { Hearing::Whole } else { Hearing::Decisions };
     printed(event, ended.stdout.text.trim(), hearing, &mut said);
     let stderr = ended.stderr.text.trim();
@@ -137,7 +97,7 @@ pub(crate) fn read(event: Event, ended: &Ended) -> Said {
     said
 }
 
-fn decided(event: Event, value: &Value, said: &mut Said) {
+fn decided(event: Event, value: &Value, said: &mut Reply) {
     let text = |value: &Value, key: &str| {
         let text = value.get(key).and_then(Value::as_str).map(cut);
         text.filter(|text| !text.trim().is_empty())
@@ -180,10 +140,10 @@ fn decided(event: Event, value: &Value, said: &mut Said) {
             Some("allow") | None => {}
             Some(other) => said.failures.push(format!("the decision `{other}` is not known")),
         }
-        said.updated_input = own.get("updatedInput").filter(|input| input.is_object()).cloned();
+        said.input = own.get("updatedInput").filter(|input| input.is_object()).cloned();
     }
     let updated = own.get("updatedToolOutput").or_else(|| own.get("updatedMCPToolOutput"));
-    said.updated_output = match updated {
+    said.text = match updated {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()),
         Some(other) => Some(other.to_string()),
@@ -205,7 +165,7 @@ mod tests {
     use super::*;
     use crate::process::{End, Printed};
 
-    fn said(event: Event, code: i32, stdout: &str, stderr: &str) -> Said {
+    fn said(event: Event, code: i32, stdout: &str, stderr: &str) -> Reply {
         let printed = |text: &str| Printed { text: text.to_owned(), is_cut: false };
         read(
             event,

@@ -26,7 +26,28 @@ pub(crate) enum Event {
     SubagentStop,
 }
 
-/// Those that do not, with what is missing.
+/// The name of each event, and the moment at which it happens.
+const TABLE: [(&str, Event, Moment); 17] = [
+    ("SessionStart", Event::SessionStart, Moment::Notification),
+    ("SessionEnd", Event::SessionEnd, Moment::Notification),
+    ("UserPromptExpansion", Event::UserPromptExpansion, Moment::BeforePrompt),
+    ("UserPromptSubmit", Event::UserPromptSubmit, Moment::BeforePrompt),
+    ("PreToolUse", Event::PreToolUse, Moment::BeforeTool),
+    ("PermissionRequest", Event::PermissionRequest, Moment::BeforeTool),
+    ("PermissionDenied", Event::PermissionDenied, Moment::Notification),
+    ("PostToolUse", Event::PostToolUse, Moment::AfterTool),
+    ("PostToolUseFailure", Event::PostToolUseFailure, Moment::AfterTool),
+    ("PostToolBatch", Event::PostToolBatch, Moment::Notification),
+    ("PreCompact", Event::PreCompact, Moment::BeforeCompact),
+    ("PostCompact", Event::PostCompact, Moment::Notification),
+    ("Notification", Event::Notification, Moment::Notification),
+    ("Stop", Event::Stop, Moment::BeforeStop),
+    ("StopFailure", Event::StopFailure, Moment::Notification),
+    ("SubagentStart", Event::SubagentStart, Moment::Notification),
+    ("SubagentStop", Event::SubagentStop, Moment::BeforeStop),
+];
+
+/// Events of Claude Code that do not happen here, with what is missing.
 const MISSING: [(&str, &str); 14] = [
     ("Setup", "there is no setup step"),
     ("MessageDisplay", "what is shown cannot be changed"),
@@ -45,29 +66,10 @@ const MISSING: [(&str, &str); 14] = [
 ];
 
 impl Event {
-    /// The event of a name; where there is none here, why.
+    /// The event of a name; if there is none here, why.
     pub(crate) fn of(name: &str) -> Result<Self, String> {
-        let all = [
-            Self::SessionStart,
-            Self::SessionEnd,
-            Self::UserPromptExpansion,
-            Self::UserPromptSubmit,
-            Self::PreToolUse,
-            Self::PermissionRequest,
-            Self::PermissionDenied,
-            Self::PostToolUse,
-            Self::PostToolUseFailure,
-            Self::PostToolBatch,
-            Self::PreCompact,
-            Self::PostCompact,
-            Self::Notification,
-            Self::Stop,
-            Self::StopFailure,
-            Self::SubagentStart,
-            Self::SubagentStop,
-        ];
-        if let Some(event) = all.into_iter().find(|event| event.name() == name) {
-            return Ok(event);
+        if let Some((_, event, _)) = TABLE.iter().find(|(known, ..)| *known == name) {
+            return Ok(*event);
         }
         match MISSING.iter().find(|(missing, _)| *missing == name) {
             Some((_, why)) => Err(format!("it has no counterpart here: {why}")),
@@ -75,51 +77,19 @@ impl Event {
         }
     }
 
-    /// Whether a name is an event that exists elsewhere and has no counterpart here.
+    /// Returns true if a name is an event of Claude Code that does not happen here.
     pub(crate) fn is_of_others(name: &str) -> bool {
         MISSING.iter().any(|(missing, _)| *missing == name)
     }
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "SessionStart",
-            Self::SessionEnd => "SessionEnd",
-            Self::UserPromptExpansion => "UserPromptExpansion",
-            Self::UserPromptSubmit => "UserPromptSubmit",
-            Self::PreToolUse => "PreToolUse",
-            Self::PermissionRequest => "PermissionRequest",
-            Self::PermissionDenied => "PermissionDenied",
-            Self::PostToolUse => "PostToolUse",
-            Self::PostToolUseFailure => "PostToolUseFailure",
-            Self::PostToolBatch => "PostToolBatch",
-            Self::PreCompact => "PreCompact",
-            Self::PostCompact => "PostCompact",
-            Self::Notification => "Notification",
-            Self::Stop => "Stop",
-            Self::StopFailure => "StopFailure",
-            Self::SubagentStart => "SubagentStart",
-            Self::SubagentStop => "SubagentStop",
-        }
+        TABLE[self as usize].0
     }
 
-    /// The moment at which it is heard of.
+    /// The moment at which it happens.
     pub(crate) fn moment(self) -> Moment {
-        match self {
-            Self::SessionStart
-            | Self::SessionEnd
-            | Self::PostToolBatch
-            | Self::PostCompact
-            | Self::Notification
-            | Self::StopFailure
-            | Self::PermissionDenied
-            | Self::SubagentStart => Moment::Notification,
-            Self::UserPromptExpansion | Self::UserPromptSubmit => Moment::BeforePrompt,
-            Self::PreToolUse | Self::PermissionRequest => Moment::BeforeTool,
-            Self::PostToolUse | Self::PostToolUseFailure => Moment::AfterTool,
-            Self::PreCompact => Moment::BeforeCompact,
-            Self::Stop | Self::SubagentStop => Moment::BeforeStop,
-        }
+        TABLE[self as usize].2
     }
 
     /// Whether it is about a call of a tool.

@@ -5,26 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use contract::policy::{Access, Mode};
+use async_trait::async_trait;
+use contract::hook::{CallView, HookContext, HookError, Moment};
+use contract::policy::{Access, Decision, Mode};
 use contract::sandbox::{Channel, Network, Profile, Sandbox, Spawn, Stdin};
 use contract::trust_check::TrustCheck;
 use futures::future::join_all;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use contract::hook::HookContext;
-
 use super::aide::{AIDED, Aides, Wish, filled};
-use super::decision::{self, Said};
+use super::decision;
 use super::event::Event;
 use super::expansion::Expansions;
 use super::handlers::{Handler, Program, Waiting};
+use super::happening::Happening;
 use super::input;
 use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
 use crate::hooks::failure::{self, Failed};
+use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
 use crate::python::Surroundings;
@@ -129,19 +131,9 @@ pub(crate) struct Handlers {
     pub(crate) halt: Arc<Mutex<Option<String>>>,
 }
 
-/// What happened.
-pub(crate) struct Happening<'a> {
-    pub(crate) event: Event,
-    pub(crate) scene: &'a HookContext,
-    /// What matchers look at.
-    pub(crate) names: Vec<&'a str>,
-    /// What the event says beside the usual.
-    pub(crate) input: Map<String, Value>,
-}
-
 impl Handlers {
-    /// Runs the handlers that what happened is meant for, and tells people what is for them.
-    pub(crate) async fn hear(&self, what: Happening<'_>) -> Said {
+    /// Runs the handlers of an event, and tells the user what is for them.
+    async fn ask(&self, what: Happening<'_>) -> Reply {
         let event = what.event;
         let mut said = self.gather(what).await;
         for message in said.failures.drain(..).chain(said.messages.drain(..)) {
@@ -153,8 +145,8 @@ impl Handlers {
         said
     }
 
-    /// What the handlers say that what happened is meant for.
-    pub(super) async fn gather(&self, what: Happening<'_>) -> Said {
+    /// What the handlers of an event say.
+    pub(super) async fn gather(&self, what: Happening<'_>) -> Reply {
         let call = what.input.get("tool_input").unwrap_or(&Value::Null);
         let is_aided = what.scene.session.as_str() == AIDED;
         let fits = |handler: &&Handler| {
@@ -170,7 +162,7 @@ impl Handlers {
                 fitting.push(handler);
             }
         }
-        let mut said = Said { context: self.shared.take_waiting(), ..Said::default() };
+        let mut said = Reply { context: self.shared.take_waiting(), ..Reply::default() };
         if fitting.is_empty() {
             return said;
         }
@@ -212,13 +204,33 @@ impl Handlers {
         said
     }
 
+    /// Hears of a notification, which cannot be refused: the model reads what handlers object.
+    async fn notify(&self, happenings: Vec<Happening<'_>>) -> Reply {
+        let mut reply = Reply::default();
+        for happening in happenings {
+            let event = happening.event;
+            let mut said = self.ask(happening).await;
+            if !event.can_halt() {
+                for why in said.block.iter().chain(&said.stop) {
+                    self.tell(&format!("a hook of {} says: {why}", event.name()));
+                }
+            }
+            if event == Event::PostToolBatch {
+                said.block.take().into_iter().for_each(|why| self.halt(why));
+            }
+            reply.context.extend(said.block.take().filter(|_| event.can_halt()));
+            reply.context.extend(said.context);
+        }
+        reply
+    }
+
     /// Has the turn end.
-    pub(crate) fn halt(&self, why: String) {
+    fn halt(&self, why: String) {
         self.halt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
     /// Says something that people should know.
-    pub(crate) fn tell(&self, text: &str) {
+    fn tell(&self, text: &str) {
         (self.shared.settings.notice)(format!("{}: {text}", self.title));
     }
 
@@ -316,6 +328,55 @@ impl Handlers {
     }
 }
 
+#[async_trait]
+impl Listener for Handlers {
+    fn name(&self) -> &str {
+        &self.title
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        self.list.iter().any(|handler| handler.event.moment() == moment)
+    }
+
+    fn take_halt(&self) -> Option<String> {
+        self.halt.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+        let happenings = self.happenings(scene, what);
+        if let Occurrence::Notification(_) = what {
+            return Ok(self.notify(happenings).await);
+        }
+        let mut reply = Reply::default();
+        for happening in happenings {
+            let is_settled = reply.block.is_some() || reply.stop.is_some();
+            let is_asked_for =
+                |call: CallView<'_>| reply.ask.is_some() || call.decision == Decision::Ask;
+            let is_due = match (happening.event, what) {
+                (Event::PermissionRequest, Occurrence::Call(call)) => is_asked_for(call),
+                _ => true,
+            };
+            if is_due && !is_settled {
+                reply = reply.and(self.ask(happening).await);
+            }
+        }
+        match what {
+            // What has run cannot be refused; the model reads the objection.
+            Occurrence::CallResult(_) => reply.context.extend(reply.block.take()),
+            Occurrence::TurnEnd(_) if reply.stop.is_some() => {
+                reply.stop.iter().for_each(|why| self.tell(why));
+                return Ok(Reply::default());
+            }
+            Occurrence::TurnEnd(_) => {
+                reply.block = reply.block.take().or(reply.inject());
+                reply.context.clear();
+            }
+            _ => {}
+        }
+        Ok(reply)
+    }
+}
+
 /// A handler that is about to run.
 struct Run {
     shared: Arc<Shared>,
@@ -331,16 +392,15 @@ struct Run {
 
 impl Run {
     /// Runs it to its end. One that cannot be asked, or takes too long, decides nothing.
-    async fn finish(self) -> Said {
+    async fn finish(self) -> Reply {
         let event = self.handler.event;
         let shown = self.handler.program.shown();
         let mut said = match timeout(self.handler.timeout, self.heard()).await {
             Ok(Ok(said)) => said,
-            Ok(Err(error)) => Said { failures: vec![error], ..Said::default() },
+            Ok(Err(error)) => Reply::failure(error),
             Err(_) => {
                 let seconds = self.handler.timeout.as_secs_f64();
-                let text = format!("it took longer than {seconds} s and was stopped");
-                Said { failures: vec![text], ..Said::default() }
+                Reply::failure(format!("it took longer than {seconds} s and was stopped"))
             }
         };
         for message in said.messages.iter_mut().chain(&mut said.failures) {
@@ -350,7 +410,7 @@ impl Run {
     }
 
     /// What it says. An error is why it could not be asked.
-    async fn heard(&self) -> Result<Said, String> {
+    async fn heard(&self) -> Result<Reply, String> {
         let event = self.handler.event;
         let fixed = match self.vouch.ask() {
             Ok(fixed) => fixed,
@@ -392,7 +452,7 @@ impl Run {
                 };
                 Ok(decision::read_words(event, &self.aides()?.call(wish).await?))
             }
-            (None, Program::Shell(_) | Program::Direct(_)) => Ok(Said::default()),
+            (None, Program::Shell(_) | Program::Direct(_)) => Ok(Reply::default()),
         }
     }
 
@@ -402,9 +462,9 @@ impl Run {
 }
 
 /// What it means that a handler was not let run: what it guards does not pass.
-fn refused(event: Event, why: String) -> Result<Said, String> {
+fn refused(event: Event, why: String) -> Result<Reply, String> {
     if !event.can_refuse() {
         return Err(why);
     }
-    Ok(Said { block: Some(format!("its hook could not be asked: {why}")), ..Said::default() })
+    Ok(Reply::block(format!("its hook could not be asked: {why}")))
 }

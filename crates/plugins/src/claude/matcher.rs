@@ -42,7 +42,7 @@ impl Matcher {
 
     /// Whether one of these names of a thing fits. An expression that takes too many steps counts
     /// as found: a guard is asked rather once too often.
-    pub(crate) fn fits(&self, names: &[&str]) -> bool {
+    pub(crate) fn fits(&self, names: &[String]) -> bool {
         match self {
             Self::All => true,
             Self::Names(wanted) => names.iter().any(|name| wanted.iter().any(|it| it == name)),
@@ -73,8 +73,8 @@ impl Condition {
     }
 
     /// Whether a call is meant.
-    pub(crate) fn fits(&self, names: &[&str], input: &Value) -> bool {
-        if !names.contains(&self.tool.as_str()) {
+    pub(crate) fn fits(&self, names: &[String], input: &Value) -> bool {
+        if !names.contains(&self.tool) {
             return false;
         }
         let (Some(within), "Bash") = (&self.within, self.tool.as_str()) else { return true };
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn fits(matcher: &str, name: &str) -> bool {
-        Matcher::new(matcher).unwrap().fits(&[name])
+        Matcher::new(matcher).unwrap().fits(&[name.to_owned()])
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_condition_narrows_and_fails_open() {
         let fits = |rule: &str, command: &str| {
-            Condition::new(rule).fits(&["Bash"], &json!({"command": command}))
+            Condition::new(rule).fits(&["Bash".to_owned()], &json!({"command": command}))
         };
         assert!(fits("Bash(git *)", "git push") && !fits("Bash(git *)", "gitk"));
         assert!(fits("Bash(git push:*)", "cd x && git push -f"));

@@ -10,11 +10,12 @@ use contract::tool::ToolOutput;
 use serde_json::{Map, Value, json};
 
 use super::Stage;
-use super::decision::Said;
 use super::event::Event;
 use super::handlers::{Handler, Waiting};
-use super::hook::{Handlers, Happening};
+use super::happening::Happening;
+use super::hook::Handlers;
 use super::input;
+use crate::hooks::moment::Reply;
 
 /// Something that did not happen.
 #[derive(Clone, Debug)]
@@ -76,11 +77,11 @@ async fn tried(
 }
 
 /// What matchers and handlers see.
-fn happening<'a>(
+fn happening(
     event: Event,
     scene: &HookContext,
-    what: &Pretended<'a>,
-) -> (Vec<&'a str>, Map<String, Value>) {
+    what: &Pretended<'_>,
+) -> (Vec<String>, Map<String, Value>) {
     let id = CallId("rehearsal".to_owned());
     let call = CallView {
         id: &id,
@@ -123,7 +124,8 @@ fn happening<'a>(
         Event::StopFailure => (Some(""), object(json!({"error": what.text}))),
         Event::PostToolBatch => (Some(""), object(json!({"tool_calls": []}))),
     };
-    (name.map_or_else(|| input::tool_names(what.tool), |name| vec![name]), fields)
+    let names = name.map_or_else(|| input::tool_names(what.tool), |name| vec![name]);
+    (names.into_iter().map(str::to_owned).collect(), fields)
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -134,7 +136,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// What a handler says, as far as it says something.
-fn told(said: Said) -> Value {
+fn told(said: Reply) -> Value {
     let context = said.inject();
     let lines = |lines: &[String]| (!lines.is_empty()).then(|| Value::from(lines.join("\n")));
     let parts = [
@@ -143,8 +145,8 @@ fn told(said: Said) -> Value {
         ("block", said.block.map(Value::from)),
         ("ask", said.ask.map(Value::from)),
         ("stop", said.stop.map(Value::from)),
-        ("updated_input", said.updated_input),
-        ("updated_output", said.updated_output.map(Value::from)),
+        ("updated_input", said.input),
+        ("updated_output", said.text.map(Value::from)),
         ("context", context.map(Value::from)),
     ];
     let said: Map<String, Value> =

@@ -9,8 +9,9 @@ use contract::sandbox::{Network, is_usual_port};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
-use super::decision::{self, Said};
+use super::decision;
 use super::event::Event;
+use crate::hooks::moment::Reply;
 use crate::python::Surroundings;
 use crate::rest::{Exchange, Settings};
 
@@ -37,7 +38,7 @@ impl Post<'_> {
         requests: &Settings,
         surroundings: &Surroundings,
         input: &[u8],
-    ) -> Result<Said, String> {
+    ) -> Result<Reply, String> {
         let url = Url::parse(self.url).map_err(|error| error.to_string())?;
         reachable(self.network, &url)?;
         let mut headers = HeaderMap::new();

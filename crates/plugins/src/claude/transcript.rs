@@ -8,14 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use contract::hook::{
-    CallView, Ending, Hook, HookContext, HookError, HookReply, Moment, ResultView, StopVerdict,
-    TextVerdict, ToolVerdict, WordsVerdict,
-};
+use contract::hook::{HookContext, HookError, Moment};
 use contract::id::Timestamp;
 use serde_json::{Value, json};
 
 use super::input;
+use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::typed::typed;
 
 /// Keeps the transcripts of conversations.
@@ -111,7 +109,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 #[async_trait]
-impl Hook for Transcripts {
+impl Listener for Transcripts {
     fn name(&self) -> &'static str {
         "transcript"
     }
@@ -123,47 +121,31 @@ impl Hook for Transcripts {
         )
     }
 
-    async fn before_message(
-        &self,
-        scene: &HookContext,
-        text: &str,
-    ) -> Result<HookReply<WordsVerdict>, HookError> {
-        self.add(scene, "user", &json!({"type": "text", "text": typed(text)}));
-        Ok(HookReply::default())
-    }
-
-    async fn before_tool(
-        &self,
-        scene: &HookContext,
-        call: CallView<'_>,
-    ) -> Result<HookReply<ToolVerdict>, HookError> {
-        let (name, args) = (input::tool_name(call.tool), input::arguments(call.args, &scene.cwd));
-        let content = json!({"type": "tool_use", "id": call.id, "name": name, "input": args});
-        self.add(scene, "assistant", &content);
-        Ok(HookReply::default())
-    }
-
-    async fn after_tool(
-        &self,
-        scene: &HookContext,
-        result: ResultView<'_>,
-    ) -> Result<HookReply<TextVerdict>, HookError> {
-        let content = json!({
-            "type": "tool_result",
-            "tool_use_id": result.call.id,
-            "content": result.output.for_model(),
-            "is_error": !result.output.success,
-        });
-        self.add(scene, "user", &content);
-        Ok(HookReply::default())
-    }
-
-    async fn before_stop(
-        &self,
-        scene: &HookContext,
-        ending: Ending<'_>,
-    ) -> Result<HookReply<StopVerdict>, HookError> {
-        self.add(scene, "assistant", &json!({"type": "text", "text": ending.reply}));
-        Ok(HookReply::default())
+    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+        let (role, content) = match what {
+            Occurrence::Message(text) => ("user", json!({"type": "text", "text": typed(text)})),
+            Occurrence::Call(call) => {
+                let name = input::tool_name(call.tool);
+                let args = input::arguments(call.args, &scene.cwd);
+                let use_of =
+                    json!({"type": "tool_use", "id": call.id, "name": name, "input": args});
+                ("assistant", use_of)
+            }
+            Occurrence::CallResult(result) => {
+                let content = json!({
+                    "type": "tool_result",
+                    "tool_use_id": result.call.id,
+                    "content": result.output.for_model(),
+                    "is_error": !result.output.success,
+                });
+                ("user", content)
+            }
+            Occurrence::TurnEnd(ending) => {
+                ("assistant", json!({"type": "text", "text": ending.reply}))
+            }
+            _ => return Ok(Reply::default()),
+        };
+        self.add(scene, role, &content);
+        Ok(Reply::default())
     }
 }
