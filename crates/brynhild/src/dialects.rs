@@ -49,9 +49,6 @@ pub(crate) trait Dialect: Send + Sync {
     async fn shutdown(&self);
 }
 
-/// What the line of a report begins with that says why something could not be started.
-pub(crate) const UNSTARTED: &str = "it could not be started: ";
-
 /// What keeps a plugin off that is not trusted.
 const UNTRUSTED: &str = "it is not trusted (`brynhild trust` shows it and asks)";
 
@@ -75,6 +72,9 @@ pub(crate) struct Listed {
     /// What it is for, where it says.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) description: String,
+    /// The reason why it could not be started, if that was tried.
+    #[serde(skip)]
+    pub(crate) failure: Option<String>,
     /// What was loaded, and what was ignored and why, line by line.
     pub(crate) report: Vec<String>,
     /// About how many tokens of a request its tools take, where they are all offered.
@@ -101,11 +101,6 @@ impl Listed {
             (_, true) => "enabled",
             (_, false) => "disabled",
         }
-    }
-
-    /// Why it could not be started, where it was tried.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.report.iter().find_map(|line| line.strip_prefix(UNSTARTED))
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::mcp::Servers;
 use agent::settings::{Bound, Budget, Settings, Span};
 use config::settings::Instance;
 use contract::hook::Hook;
@@ -27,7 +28,6 @@ use serde_json::Value;
 use crate::assemble::{self, Mind};
 use crate::dialects::initrunner::{self, Loaded};
 use crate::exit::Problem;
-use crate::mcp::Mcp;
 use crate::output;
 use crate::provider_choice::{self, Key};
 use crate::workers;
@@ -67,7 +67,7 @@ pub(crate) struct Opened {
     added: Vec<String>,
     referee: Arc<Referee>,
     guards: Arc<RoleGuards>,
-    servers: Vec<Arc<Mcp>>,
+    servers: Vec<Arc<Servers>>,
     temperature: Option<f64>,
     max_tokens: Option<u64>,
     guardrails: Guardrails,
@@ -437,7 +437,7 @@ async fn opened(
 impl Opened {
     /// Names the model that writes for the role's servers, where a user agrees to it.
     pub(crate) fn set_mind(&self, mind: &Mind) {
-        self.servers.iter().for_each(|server| server.set_mind(mind));
+        self.servers.iter().for_each(|servers| crate::mcp::set_model(servers, mind));
     }
 
     /// What is asked at moments of its conversation.
@@ -446,7 +446,7 @@ impl Opened {
     }
 
     /// The role's servers.
-    pub(crate) fn servers(&self) -> &[Arc<Mcp>] {
+    pub(crate) fn servers(&self) -> &[Arc<Servers>] {
         &self.servers
     }
 

@@ -8,6 +8,7 @@ mod renewable;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::mcp::Servers;
 use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
 use agent::settings::{Execution, Parts, Renewal, Settings};
@@ -32,7 +33,7 @@ use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::fallback::fallback;
 use crate::hooks::{self, Crew, Gear, Needs};
-use crate::mcp::{self, Mcp};
+use crate::mcp;
 use crate::output;
 use crate::permissions;
 use crate::plugin_set::wishes;
@@ -84,7 +85,7 @@ pub(crate) struct Offer {
 pub(crate) struct Backstage {
     lifecycle: Lifecycle,
     hosts: Option<Hosts>,
-    mcp: Slot<Mcp>,
+    mcp: Slot<Servers>,
     guests: Guests,
     role: Slot<Opened>,
     ledger: Arc<Ledger>,
@@ -113,7 +114,7 @@ impl Backstage {
     }
 
     /// The servers of the conversation, and those of its role.
-    pub(crate) fn servers(&self) -> Vec<Arc<Mcp>> {
+    pub(crate) fn servers(&self) -> Vec<Arc<Servers>> {
         let role = self.role.present();
         let of_role = role.iter().flat_map(|role| role.servers().to_vec());
         of_role.chain(self.mcp.present()).collect()
@@ -121,7 +122,7 @@ impl Backstage {
 
     /// How many MCP servers are being started.
     pub(crate) fn starting(&self) -> usize {
-        self.mcp.present().map_or(0, |mcp| mcp.servers.starting().len())
+        self.mcp.present().map_or(0, |servers| servers.starting().len())
     }
 
     /// Has everything that runs do no more than the mode lets it.
@@ -165,7 +166,7 @@ struct Needed {
     offers_tools: bool,
     audience: Audience,
     ledger: Arc<Ledger>,
-    mcp: Slot<Mcp>,
+    mcp: Slot<Servers>,
     guests: Guests,
     role: Slot<Opened>,
     /// The agent that answers, where a file describes it.
@@ -464,9 +465,9 @@ impl Outfit {
             }
             tools.extend(workers.tools(world));
             tools.extend(needed.guests.present().iter().flat_map(|dialect| dialect.tools()));
-            let of_servers = |mcp: &Arc<Mcp>| match needed.audience {
-                Audience::Model => mcp.tools(),
-                Audience::Person | Audience::Others => mcp.all_tools(),
+            let of_servers = |servers: &Arc<Servers>| match needed.audience {
+                Audience::Model => servers.tools(),
+                Audience::Person | Audience::Others => servers.tools_with_content(),
             };
             tools.extend(needed.mcp.present().iter().flat_map(of_servers));
         }
@@ -566,7 +567,7 @@ pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registr
         tools.extend(dialects::open(world).await?.iter().flat_map(|dialect| dialect.tools()));
     }
     if mcp::is_used(world) {
-        tools.extend(Mcp::open(world)?.all_tools());
+        tools.extend(mcp::open(world)?.tools_with_content());
     }
     Ok(assemble::registry(tools, None))
 }
@@ -577,24 +578,23 @@ async fn servers(
     mind: Option<&Arc<Mind>>,
     (audience, is_wanted): (Audience, bool),
     tool: Option<&str>,
-) -> Result<Option<Arc<Mcp>>, Problem> {
+) -> Result<Option<Arc<Servers>>, Problem> {
     if !is_wanted || !mcp::is_used(world) {
         return Ok(None);
     }
-    let mcp = Mcp::open(world)?;
+    let servers = mcp::open(world)?;
     if let Some(mind) = mind {
-        mcp.set_mind(mind);
+        mcp::set_model(&servers, mind);
     }
-    match (audience, tool) {
-        (Audience::Model, _) => {
-            if let Err(exit) = mcp.begin(world).await {
-                mcp.shutdown().await;
+    match audience {
+        Audience::Model => {
+            if let Err(exit) = mcp::start(world, &servers).await {
+                servers.shutdown().await;
                 return Err(Problem::new(exit, "stopped while MCP servers were starting"));
             }
         }
         // Somebody waits for the one, or for all of them.
-        (Audience::Person | Audience::Others, Some(tool)) => mcp.learn_for(world, tool).await,
-        (Audience::Person | Audience::Others, None) => mcp.learn().await,
+        Audience::Person | Audience::Others => mcp::fetch(world, &servers, tool).await,
     }
-    Ok(Some(Arc::new(mcp)))
+    Ok(Some(Arc::new(servers)))
 }

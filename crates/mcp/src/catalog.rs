@@ -20,26 +20,26 @@ const LARGEST: u64 = 16 << 20;
 /// What a server offers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Catalog {
+pub(crate) struct Catalog {
     /// The revision of the protocol that was agreed on.
-    pub protocol: String,
+    pub(crate) protocol: String,
     /// The server's name for itself, with its version.
-    pub server: String,
+    pub(crate) server: String,
     /// What it tells the model of itself.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub instructions: String,
+    pub(crate) instructions: String,
     /// Its tools.
-    pub tools: Vec<ToolEntry>,
+    pub(crate) tools: Vec<ToolEntry>,
     /// Names of tools that can be run as a task only: these are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<String>,
+    pub(crate) tasks: Vec<String>,
     /// Its prompts.
-    pub prompts: Vec<PromptEntry>,
+    pub(crate) prompts: Vec<PromptEntry>,
     /// Whether it has resources.
-    pub resources: bool,
+    pub(crate) resources: bool,
     /// Why it could not be asked, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Trouble>,
+    pub(crate) failure: Option<Trouble>,
 }
 
 /// A catalog as its file has it.
@@ -68,47 +68,47 @@ impl Version {
 
 /// A failed attempt to learn what a server offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub(crate) struct Trouble {
     /// What happened.
-    pub message: String,
+    pub(crate) message: String,
     /// When, in seconds since 1970.
-    pub at: i64,
+    pub(crate) at: i64,
 }
 
 /// A tool as its server describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ToolEntry {
+pub(crate) struct ToolEntry {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// What it does.
-    pub description: String,
+    pub(crate) description: String,
     /// The schema of its arguments.
-    pub input_schema: Map<String, Value>,
+    pub(crate) input_schema: Map<String, Value>,
     /// What the server says of its effects: hints that grant nothing.
     #[serde(skip_serializing_if = "is_default")]
-    pub hints: Hints,
+    pub(crate) hints: Hints,
 }
 
 /// What a server says of a tool's effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Hints {
+pub(crate) struct Hints {
     /// It changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only: Option<bool>,
+    pub(crate) read_only: Option<bool>,
     /// It may destroy something.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub destructive: Option<bool>,
+    pub(crate) destructive: Option<bool>,
     /// It may be called again without a further effect.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub idempotent: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
     /// It talks to the outside.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_world: Option<bool>,
+    pub(crate) open_world: Option<bool>,
 }
 
 /// Whether there is nothing to keep of a value.
@@ -133,25 +133,25 @@ impl Hints {
 /// A prompt as its server describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PromptEntry {
+pub(crate) struct PromptEntry {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is for.
-    pub description: String,
+    pub(crate) description: String,
     /// Its arguments, in order.
-    pub arguments: Vec<ArgumentEntry>,
+    pub(crate) arguments: Vec<ArgumentEntry>,
 }
 
 /// An argument of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ArgumentEntry {
+pub(crate) struct ArgumentEntry {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// What it means.
-    pub description: String,
+    pub(crate) description: String,
     /// Whether the prompt needs it.
-    pub required: bool,
+    pub(crate) required: bool,
 }
 
 /// What is different from what the user agreed to.
@@ -336,7 +336,7 @@ impl Catalog {
     }
 
     /// A hash over everything that the model would read.
-    pub fn digest(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         let read = serde_json::json!([self.tools, self.instructions]);
         digest(&read)
     }

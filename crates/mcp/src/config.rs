@@ -2,8 +2,10 @@
 //! wrapper, and the spellings of other clients. Only reads; nothing is started here.
 
 pub(crate) mod command_line;
+mod discovery;
 mod entry;
 mod expand;
+mod file;
 mod floating;
 pub mod foreign;
 pub(crate) mod interpreters;
@@ -11,6 +13,7 @@ pub(crate) mod interpreters;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,9 +22,11 @@ use contract::secret::Secret;
 use serde_json::{Map, Value};
 
 use crate::name;
+use entry::EntryError;
 
 pub use command_line::{Command, CommandLine, CommandReader, Stands, UNKNOWN};
-pub use expand::expand;
+pub use discovery::{ConfigPlaces, DiscoveredServers, ServerPolicy, configures_servers};
+pub use file::{EditError, FileKind, edit_file, read_file};
 pub use floating::{Floating, floating_entry};
 
 /// Where a server's description comes from. It decides whose word it is.
@@ -139,6 +144,15 @@ impl Address {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         authority.rsplit('@').next().unwrap_or_default().to_owned()
     }
+
+    /// The host with its port, the default one if none is written.
+    pub(crate) fn host_and_port(&self) -> String {
+        let mut host = self.host();
+        if !host.rsplit(']').next().is_some_and(|rest| rest.contains(':')) {
+            host += if self.url.starts_with("https:") { ":443" } else { ":80" };
+        }
+        host
+    }
 }
 
 /// Which tools of a server count.
@@ -184,13 +198,63 @@ pub struct Source {
     pub document: Value,
 }
 
-/// What was found in documents.
+/// The servers of documents.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct ParsedServers {
     /// The servers, each name once, in the order of their names.
     pub servers: Vec<Server>,
-    /// What was left out or ignored, one message each.
-    pub problems: Vec<String>,
+    /// The parts of the documents that are not used.
+    pub problems: Vec<ConfigProblem>,
+}
+
+/// A part of a document that is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigProblem {
+    /// The file, for people.
+    pub origin: String,
+    /// The server; none for the whole document.
+    pub server: Option<String>,
+    /// The part that is not used.
+    pub kind: ProblemKind,
+    /// The reason, a sentence about the server or the document.
+    pub reason: String,
+}
+
+/// The part of a document that is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// A key or a value.
+    Ignored,
+    /// The whole server or document.
+    LeftOut,
+    /// The whole server, since an environment variable is not set.
+    UnsetVariable,
+}
+
+impl ConfigProblem {
+    /// The message without the file.
+    pub fn message(&self) -> String {
+        match &self.server {
+            Some(name) => format!("server `{name}` {}", self.sentence()),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The message without its subject.
+    pub fn sentence(&self) -> String {
+        match self.kind {
+            ProblemKind::Ignored => self.reason.clone(),
+            ProblemKind::LeftOut | ProblemKind::UnsetVariable => {
+                format!("is left out: {}", self.reason)
+            }
+        }
+    }
+}
+
+impl fmt::Display for ConfigProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.message())
+    }
 }
 
 /// The wrappers under which documents keep their servers.
@@ -222,69 +286,94 @@ pub fn read(
     sources: &[Source],
     variables: &BTreeMap<String, String>,
     reader: CommandReader,
-) -> Found {
-    let mut found = Found::default();
+) -> ParsedServers {
+    let mut parsed = ParsedServers::default();
     let grants = grants_alone(sources);
     for source in sources {
         let entries = match entries(&source.document) {
             Ok(entries) => entries,
-            Err(problem) => {
-                found.problems.push(format!("{}: {problem}", source.origin));
+            Err(reason) => {
+                let (origin, kind) = (source.origin.clone(), ProblemKind::LeftOut);
+                parsed.problems.push(ConfigProblem { origin, server: None, kind, reason });
                 continue;
             }
         };
         for (name, value) in entries {
-            if source.scope == Scope::User && entry::is_grant_alone(&value) {
-                continue;
+            if source.scope != Scope::User || !entry::is_grant_alone(&value) {
+                parsed.add(source, (&name, &value), (variables, reader));
             }
-            add(&mut found, source, (&name, &value), (variables, reader));
         }
     }
-    for server in &mut found.servers {
-        let Some(entry) = grants.get(&server.name) else { continue };
+    for server in &mut parsed.servers {
+        let Some((source, entry)) = grants.get(&server.name) else { continue };
         if let Some(value) = entry.get("sandbox") {
-            let mut problems = Vec::new();
-            server.grants = entry::grants(&server.name, value, &mut problems);
-            found.problems.extend(problems.iter().map(|text| format!("{}: {text}", server.name)));
+            let mut ignored = Vec::new();
+            server.grants = entry::grants(&server.name, value, &mut ignored);
+            parsed.problems.extend(ignored.into_iter().map(|reason| ConfigProblem {
+                origin: source.origin.clone(),
+                server: Some(server.name.clone()),
+                kind: ProblemKind::Ignored,
+                reason,
+            }));
         }
         if entry::is_unpinned(entry) {
             server.floating = None;
         }
     }
-    found.servers.sort_by(|a, b| a.name.cmp(&b.name));
-    found
+    parsed.servers.sort_by(|a, b| a.name.cmp(&b.name));
+    parsed
 }
 
-/// What the user grants to servers that are described elsewhere, by name.
-fn grants_alone(sources: &[Source]) -> BTreeMap<String, Value> {
+/// The user's grants to servers that are configured elsewhere, by name.
+fn grants_alone(sources: &[Source]) -> BTreeMap<String, (&Source, Value)> {
     let own = sources.iter().filter(|source| source.scope == Scope::User);
-    own.filter_map(|source| entries(&source.document).ok())
-        .flatten()
-        .filter(|(_, value)| entry::is_grant_alone(value))
+    own.filter_map(|source| Some((source, entries(&source.document).ok()?)))
+        .flat_map(|(source, entries)| entries.into_iter().map(move |it| (it.0, (source, it.1))))
+        .filter(|(_, (_, value))| entry::is_grant_alone(value))
         .collect()
 }
 
-fn add(
-    found: &mut Found,
-    source: &Source,
-    (name, value): (&str, &Value),
-    by: (&BTreeMap<String, String>, CommandReader),
-) {
-    let origin = &source.origin;
-    let mut say = |text: String| found.problems.push(format!("{origin}: server `{name}` {text}"));
-    let Some(prefix) = name::prefix(name) else {
-        return say("is left out: a name holds letters or digits".to_owned());
-    };
-    let taken = found.servers.iter().find(|it| name::prefix(&it.name).as_deref() == Some(&prefix));
-    if let Some(taken) = taken {
-        let text = format!("is left out: {} has a server `{}`", taken.origin, taken.name);
-        return say(text);
+impl ParsedServers {
+    fn add(
+        &mut self,
+        source: &Source,
+        (name, value): (&str, &Value),
+        by: (&BTreeMap<String, String>, CommandReader),
+    ) {
+        let mut ignored = Vec::new();
+        let left_out = match self.parse(source, (name, value), by, &mut ignored) {
+            Ok(server) => {
+                self.servers.push(server);
+                None
+            }
+            Err(EntryError::Invalid(reason)) => Some((ProblemKind::LeftOut, reason)),
+            Err(EntryError::UnsetVariable(variable)) => {
+                let reason = format!("variable `{variable}` is not set");
+                Some((ProblemKind::UnsetVariable, reason))
+            }
+        };
+        let ignored = ignored.into_iter().map(|reason| (ProblemKind::Ignored, reason));
+        self.problems.extend(ignored.chain(left_out).map(|(kind, reason)| ConfigProblem {
+            origin: source.origin.clone(),
+            server: Some(name.to_owned()),
+            kind,
+            reason,
+        }));
     }
-    let mut problems = Vec::new();
-    match entry::server(source, (name, value), by, &mut problems) {
-        Ok(server) => found.servers.push(server),
-        Err(problem) => problems.push(format!("is left out: {problem}")),
+
+    fn parse(
+        &self,
+        source: &Source,
+        (name, value): (&str, &Value),
+        by: (&BTreeMap<String, String>, CommandReader),
+        ignored: &mut Vec<String>,
+    ) -> Result<Server, EntryError> {
+        let prefix = name::prefix(name).ok_or("a name holds letters or digits")?;
+        let is_taken = |it: &&Server| name::prefix(&it.name).as_deref() == Some(&prefix);
+        if let Some(taken) = self.servers.iter().find(is_taken) {
+            let (origin, name) = (&taken.origin, &taken.name);
+            return Err(format!("{origin} has a server `{name}`").into());
+        }
+        entry::server(source, (name, value), by, ignored)
     }
-    let tell = |text: String| format!("{origin}: server `{name}` {text}");
-    found.problems.extend(problems.into_iter().map(tell));
 }

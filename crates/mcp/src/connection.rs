@@ -17,7 +17,7 @@ use rmcp::model::{
     CustomResult, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
     InputResponses, NumberOrString, Prompt, PromptArgument, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, ServerRequest,
-    ServerResult, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
+    ServerResult, SubscribeRequestParams, Tool,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RunningService, Service};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -28,10 +28,11 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::{ArgumentEntry, Catalog, Hints, PromptEntry, ToolEntry};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
+use crate::frontend::Frontend;
 use crate::handler::{Handler, Routes};
 use crate::launch::{self, Running, Words};
 use crate::oauth::Credentials;
-use crate::servers::Shared;
+use crate::settings::Settings;
 use bounded::{Bounded, Overflow};
 use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, shake_hands};
 use lists::{all_prompts, all_resources, all_templates, all_tools};
@@ -58,17 +59,7 @@ pub(crate) struct Connection {
     credentials: Credentials,
     overflow: Overflow,
     tasks: Arc<Tasks>,
-    /// Takes what people should know.
-    notice: Arc<dyn Fn(String) + Send + Sync>,
-}
-
-/// Whether a resource is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watch {
-    /// From here on.
-    Begin,
-    /// No longer.
-    End,
+    frontend: Arc<dyn Frontend>,
 }
 
 /// What a call brings with it.
@@ -85,19 +76,19 @@ impl Connection {
     /// program may be started once more.
     pub(crate) async fn open(
         (server, words): (&Server, &Words),
-        shared: &Shared,
+        settings: &Settings,
         protocol: Option<&str>,
         is_stale: &Arc<AtomicBool>,
         again: impl Future<Output = Result<(), Failure>>,
     ) -> Result<Self, Failure> {
         let first = lifecycle(protocol);
         let is_known = first == ClientLifecycleMode::Initialize;
-        match Self::attempt((server, words), shared, is_stale, first).await {
+        match Self::attempt((server, words), settings, is_stale, first).await {
             // Older servers may answer a word they do not know with anything, or with their end.
             Err(Refusal { failure: _, may_be_older: true }) if !is_known => {
                 again.await?;
                 let older = ClientLifecycleMode::Initialize;
-                let opened = Self::attempt((server, words), shared, is_stale, older).await;
+                let opened = Self::attempt((server, words), settings, is_stale, older).await;
                 opened.map_err(|it| it.failure)
             }
             opened => opened.map_err(|refusal| refusal.failure),
@@ -106,23 +97,23 @@ impl Connection {
 
     async fn attempt(
         (server, words): (&Server, &Words),
-        shared: &Shared,
+        settings: &Settings,
         is_stale: &Arc<AtomicBool>,
         lifecycle: ClientLifecycleMode,
     ) -> Result<Self, Refusal> {
         let routes = Arc::new(Routes::default());
         let handler = Handler {
             server: server.name.clone(),
-            workspace: shared.surroundings.workspace.clone(),
-            person: Arc::clone(&shared.person),
+            workspace: settings.surroundings.workspace.clone(),
+            user: Arc::clone(&settings.user),
             routes: Arc::clone(&routes),
             is_stale: Arc::clone(is_stale),
-            others: shared.others.clone(),
+            updates: settings.clients.as_ref().map(|clients| clients.updates.clone()),
         };
         let (overflow, tasks) = (Overflow::default(), Arc::<Tasks>::default());
         let (service, running) = match &server.transport {
             Transport::Stdio(program) => {
-                let (surroundings, sandbox) = (&shared.surroundings, &shared.sandbox);
+                let (surroundings, sandbox) = (&settings.surroundings, &settings.sandbox);
                 let (running, (stdout, stdin)) =
                     Running::start((server, program), surroundings, sandbox, words)?;
                 let stdout = Bounded::new(stdout, LONGEST_LINE, &overflow);
@@ -132,7 +123,7 @@ impl Connection {
                 match shake_hands(handler, Patient::new(transport), lifecycle).await {
                     Ok(service) => {
                         // By now it has loaded its script, from wherever that lies.
-                        shared.surroundings.vouched(server)?;
+                        settings.surroundings.vouched(server)?;
                         (service, Some(running))
                     }
                     Err(error) => {
@@ -143,13 +134,13 @@ impl Connection {
                 }
             }
             Transport::Http(address) => {
-                (reach(server, address, shared, handler, lifecycle).await?, None)
+                (reach(server, address, settings, handler, lifecycle).await?, None)
             }
         };
         let hint = advice(server, "");
         let (name, server) = (server.name.clone(), server.clone());
-        let credentials = shared.credentials.clone();
-        let notice = Arc::clone(&shared.notice);
+        let credentials = settings.credentials.clone();
+        let frontend = Arc::clone(&settings.frontend);
         Ok(Self {
             name,
             service,
@@ -160,7 +151,7 @@ impl Connection {
             credentials,
             overflow,
             tasks,
-            notice,
+            frontend,
         })
     }
 
@@ -237,7 +228,7 @@ impl Connection {
     /// Tells people something about the server.
     fn say(&self, what: &str) {
         let what = self.server.without_keys(what);
-        (self.notice)(format!("MCP server `{}`: {what}", self.name));
+        self.frontend.warn(&format!("MCP server `{}`: {what}", self.name));
     }
 
     async fn prompts(&self) -> Result<Vec<PromptEntry>, Failure> {
@@ -274,13 +265,10 @@ impl Connection {
         read.map_err(|error| self.refused(&format!("read `{uri}`"), &error))
     }
 
-    /// Has the server tell when a resource changes, or no longer.
+    /// Subscribes to the changes of a resource.
     #[expect(deprecated, reason = "the servers at hand know no other way")]
-    pub(crate) async fn watch(&self, uri: &str, watch: Watch) -> Result<(), Failure> {
-        let done = match watch {
-            Watch::Begin => self.service.subscribe(SubscribeRequestParams::new(uri)).await,
-            Watch::End => self.service.unsubscribe(UnsubscribeRequestParams::new(uri)).await,
-        };
+    pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
+        let done = self.service.subscribe(SubscribeRequestParams::new(uri)).await;
         done.map_err(|error| self.refused(&format!("watch `{uri}`"), &error))
     }
 

@@ -4,6 +4,7 @@ use contract::sandbox::SandboxError;
 use contract::tool::ToolError;
 
 use crate::config::Server;
+use crate::frontend::Frontend;
 
 /// Why a server could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,17 @@ impl Failure {
                 hint: hint.map(|hint| server.without_keys(&hint)),
             },
             other => other,
+        }
+    }
+
+    /// Shows it as a warning, with advice if there is any. A cancellation needs no words.
+    pub(crate) fn report(&self, frontend: &dyn Frontend) {
+        if matches!(self, Self::Cancelled) {
+            return;
+        }
+        frontend.warn(&self.to_string());
+        if let Some(hint) = self.hint() {
+            frontend.hint(hint);
         }
     }
 

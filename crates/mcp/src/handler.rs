@@ -21,7 +21,8 @@ use rmcp::{ClientHandler, ErrorData};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 
-use crate::person::{Answer, Person, Question, Sampling, Wanted};
+use crate::question::{Question, QuestionAnswer, SamplingRequest, Wanted};
+use crate::user_prompt::UserPrompt;
 
 /// Where the progress of running calls goes.
 #[derive(Default)]
@@ -55,12 +56,12 @@ impl Drop for OpenRoute {
 pub(crate) struct Handler {
     pub(crate) server: String,
     pub(crate) workspace: PathBuf,
-    pub(crate) person: Arc<dyn Person>,
+    pub(crate) user: Arc<UserPrompt>,
     pub(crate) routes: Arc<Routes>,
     /// Set when the server says that what it offers has changed.
     pub(crate) is_stale: Arc<AtomicBool>,
-    /// Takes the addresses of resources that have changed, where others want to know.
-    pub(crate) others: Option<broadcast::Sender<String>>,
+    /// Takes the URIs of resources that have changed, if clients are served.
+    pub(crate) updates: Option<broadcast::Sender<String>>,
 }
 
 /// What we can do for a server: the same in every run, whether somebody is there to answer or not,
@@ -107,13 +108,13 @@ impl ClientHandler for Handler {
             };
             (speaker.to_owned(), words(message))
         });
-        let sampling = Sampling {
+        let request = SamplingRequest {
             server: self.server.clone(),
             system: params.system_prompt.clone(),
             messages: messages.collect(),
             max_tokens: params.max_tokens,
         };
-        let sampled = self.person.sample(sampling).await;
+        let sampled = self.user.sample(request).await;
         let sampled = sampled.map_err(|why| ErrorData::new(ErrorCode(-1), why, None))?;
         let message = SamplingMessage::assistant_text(sampled.text);
         Ok(CreateMessageResult::new(message, sampled.model)
@@ -136,13 +137,13 @@ impl ClientHandler for Handler {
         };
         let question = Question { server: self.server.clone(), message, wanted };
         let is_form = matches!(question.wanted, Wanted::Form(_));
-        Ok(match self.person.answer(question).await {
-            Answer::Accept(fields) if is_form => {
+        Ok(match self.user.answer(question).await {
+            QuestionAnswer::Accept(fields) if is_form => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(fields))
             }
-            Answer::Accept(_) => ElicitResult::new(ElicitationAction::Accept),
-            Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
-            Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+            QuestionAnswer::Accept(_) => ElicitResult::new(ElicitationAction::Accept),
+            QuestionAnswer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            QuestionAnswer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
         })
     }
 
@@ -183,9 +184,9 @@ impl ClientHandler for Handler {
         params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        if let Some(others) = &self.others {
+        if let Some(updates) = &self.updates {
             // Nobody listens where nobody has subscribed.
-            let _ = others.send(params.uri);
+            let _ = updates.send(params.uri);
         }
     }
 

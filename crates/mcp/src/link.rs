@@ -15,8 +15,8 @@ use crate::config::{Server, Transport};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::launch::{self, Words};
-use crate::pins::{Files, Pins};
-use crate::servers::{Shared, now};
+use crate::pins::{Files, Hashes, Pins};
+use crate::settings::Settings;
 use crate::{name, schema};
 
 pub(crate) use consent::Consent;
@@ -34,9 +34,10 @@ pub(crate) struct Link {
     pub(crate) server: Server,
     /// What stands for it in names.
     pub(crate) prefix: String,
-    shared: Arc<Shared>,
+    settings: Arc<Settings>,
     shelf: Shelf,
     pins: Pins,
+    hashes: Hashes,
     slot: tokio::sync::Mutex<Slot>,
     known: Mutex<Known>,
     is_stale: Arc<AtomicBool>,
@@ -95,17 +96,18 @@ struct Slot {
 
 impl Link {
     /// Reads what is kept of a server. Starts nothing.
-    pub(crate) fn new(server: Server, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(server: Server, settings: Arc<Settings>) -> Self {
         let prefix = name::prefix(&server.name).unwrap_or_default();
-        let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
-        let pins = Pins::new(&shared.pins, &prefix, &server, &shared.root);
+        let shelf = Shelf::new(&settings.cache, &prefix, &server.digest);
+        let pins = Pins::new(&settings.pins, &prefix, &server, &settings.surroundings.workspace);
         Self {
             known: Mutex::new(Known::of(shelf.read())),
             server,
             prefix,
-            shared,
+            settings,
             shelf,
             pins,
+            hashes: Hashes::default(),
             slot: tokio::sync::Mutex::default(),
             is_stale: Arc::default(),
             is_told: AtomicBool::new(false),
@@ -127,7 +129,7 @@ impl Link {
 
     /// Whether results keep what a model cannot see.
     pub(crate) fn keeps_content(&self) -> bool {
-        self.shared.others.is_some()
+        self.settings.clients.is_some()
     }
 
     /// Whether it has resources.
@@ -187,7 +189,7 @@ impl Link {
 
     /// Why it cannot be reached, whatever its address.
     fn out_of_reach(&self) -> Result<(), Failure> {
-        let mode = self.shared.surroundings.mode;
+        let mode = self.settings.surroundings.mode;
         match &self.server.transport {
             Transport::Http(_) if mode == Mode::ReadOnly => {
                 let name = &self.server.name;
@@ -244,9 +246,9 @@ impl Link {
         self.tell_narrowed();
         let begin: BoxFuture<'_, _> = Box::pin(async {
             let server = (&self.server, &words);
-            let (shared, protocol) = (&self.shared, protocol.as_deref());
+            let (settings, protocol) = (&self.settings, protocol.as_deref());
             let again = self.unchanged(files);
-            let connection = Connection::open(server, shared, protocol, stale, again).await?;
+            let connection = Connection::open(server, settings, protocol, stale, again).await?;
             let catalog = connection.catalog().await?;
             Ok((connection, catalog))
         });
@@ -287,7 +289,7 @@ impl Link {
             return;
         };
         let is_silent = connection.protocol().is_some_and(|version| !version.has_initialize());
-        if is_silent && self.shared.others.is_none() {
+        if is_silent && self.settings.clients.is_none() {
             self.is_stale.store(true, Ordering::Relaxed);
         }
         // A call asks it again, and is not made where it fails once more.
@@ -356,7 +358,7 @@ impl Link {
 
     /// Says, once, what of its grants is not given.
     fn tell_narrowed(&self) {
-        let narrowed = launch::narrowed(&self.server, &self.shared.surroundings);
+        let narrowed = launch::narrowed(&self.server, &self.settings.surroundings);
         if let Some(narrowed) = narrowed
             && !self.is_narrowed.swap(true, Ordering::Relaxed)
         {
@@ -366,7 +368,7 @@ impl Link {
 
     fn say(&self, text: &str) {
         let text = self.server.without_keys(text);
-        (self.shared.notice)(format!("MCP server `{}`: {text}", self.server.name));
+        self.settings.frontend.warn(&format!("MCP server `{}`: {text}", self.server.name));
     }
 
     fn agree_to_files(&self, files: &Files) {
@@ -374,6 +376,11 @@ impl Link {
             self.say(&format!("cannot keep what its program is: {error}"));
         }
     }
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    contract::id::Timestamp::now().0.as_second()
 }
 
 impl Slot {

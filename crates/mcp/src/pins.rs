@@ -60,7 +60,7 @@ impl Pins {
     /// What a project brings is trusted in its own directory, and says nothing of a server that another
     /// project calls the same.
     pub(crate) fn new(directory: &Path, prefix: &str, server: &Server, workspace: &Path) -> Self {
-        let workspace = workspace.to_owned();
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
         let place = (server.scope == Scope::Project).then(|| workspace.to_string_lossy());
         let identity = serde_json::json!([server.scope.label(), server.name, place]);
         let name = format!("{prefix}-{}.json", catalog::digest(&identity));

@@ -1,169 +1,69 @@
-//! Our tools for other agents, and with them our commands as prompts and our skills as texts: lists
-//! them and passes calls on. What may run is decided behind [`Backend`], never here.
+//! Our tools for other agents (`mcp serve`), with our commands as prompts and our skills as
+//! resources. The binary decides what is offered and what may run, behind [`host::Host`].
 #![expect(deprecated, reason = "logging is deprecated, and most clients use it")]
 
-mod changed;
-mod desk;
+mod backend;
+mod call_result;
+mod client_io;
+mod client_session;
+mod current_offer;
+mod draining;
+pub mod host;
 mod http;
-mod lingering;
+mod progress;
 mod replay;
-mod teller;
-mod told;
-mod watched;
+mod resources;
+mod subscriptions;
+mod texts;
+mod tool_changes;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use contract::tool::{Risk, ToolOutput, ToolSpec};
+use contract::tool::{Risk, ToolSpec};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorCode, GetPromptRequestParams, GetPromptResponse,
     GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument,
     PromptMessage, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourceContents, ResourcesCapability, ServerCapabilities, ServerConfig,
+    ReadResourceResult, ResourcesCapability, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations,
     ToolsCapability, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{ArgumentEntry, PromptEntry};
-use crate::connection::Watch;
+use crate::catalog::ArgumentEntry;
+use crate::client_registry::ClientIo;
 use crate::failure::Failure;
-use crate::person::{Answer, Question, Sampled, Sampling};
-use changed::Changed;
-use desk::Desk;
-use lingering::Lingering;
-use teller::{Loudness, Teller};
-use watched::Watched;
+use backend::Call;
+use client_io::PeerIo;
+use client_session::ClientSession;
+use draining::Draining;
+use progress::{LogLevel, ProgressReport};
+use subscriptions::Subscriptions;
+use tool_changes::ToolChanges;
 
+pub use backend::Backend;
 pub use http::{http, token};
 
 /// The longest message that a client may send.
 const LONGEST_LINE: usize = 32 << 20;
-/// What runs the tools that are offered.
-#[async_trait]
-pub trait Backend: Send + Sync + 'static {
-    /// Takes in a client. What it does is one session, which ends when this is dropped.
-    fn welcome(self: Arc<Self>) -> Arc<dyn Guest>;
-
-    /// The tools, as they are at this moment.
-    async fn tools(&self) -> Arc<[Arc<ToolSpec>]>;
-
-    /// Counts how often others have taken the place of the tools.
-    fn changes(&self) -> watch::Receiver<u64>;
-
-    /// The prompts.
-    async fn prompts(&self) -> Vec<PromptEntry>;
-
-    /// A prompt with its blanks filled in: messages as the protocol has them. The error is told to
-    /// the client.
-    async fn prompt(
-        &self,
-        name: &str,
-        arguments: &BTreeMap<String, String>,
-    ) -> Result<Value, String>;
-
-    /// Hears the addresses of what has changed.
-    fn updates(&self) -> broadcast::Receiver<String>;
-}
-
-/// What one client can have done.
-#[async_trait]
-pub trait Guest: Send + Sync {
-    /// Judges a call and runs it; none where there is no such tool.
-    async fn call(&self, call: Call) -> Option<Called>;
-
-    /// What can be read.
-    async fn resources(&self) -> Resources;
-
-    /// What something holds that can be read: a list of contents as the protocol has them; none
-    /// where there is no such thing. The error is told to the client.
-    async fn read(&self, uri: &str, asker: Arc<dyn Asker>) -> Result<Option<Value>, String>;
-
-    /// Watches something that can be read, or no longer. The error is told to the client.
-    async fn watch(&self, uri: &str, watch: Watch) -> Result<(), String>;
-}
-
-/// A call that has ended.
-pub struct Called {
-    /// The tool.
-    pub spec: Arc<ToolSpec>,
-    /// What came of it.
-    pub output: ToolOutput,
-}
-
-/// What can be read, as the protocol describes it.
-#[derive(Debug, Default)]
-pub struct Resources {
-    /// Things with an address of their own.
-    pub resources: Vec<Value>,
-    /// Patterns of addresses.
-    pub templates: Vec<Value>,
-}
-
-/// A call by another agent.
-pub struct Call {
-    /// The tool.
-    pub name: String,
-    /// The arguments.
-    pub args: Value,
-    /// Says when to stop.
-    pub cancel: CancellationToken,
-    /// Takes lines of output while it runs.
-    pub progress: mpsc::Sender<String>,
-    /// Asks the user on the client's side.
-    pub asker: Arc<dyn Asker>,
-}
-
-/// Asks the user on the client's side.
-#[async_trait]
-pub trait Asker: Send + Sync {
-    /// Whether the user agrees; none where nobody can be asked.
-    async fn ask(&self, question: &str) -> Option<bool>;
-
-    /// What the user answers a server of ours; none where nobody can be asked.
-    async fn answer(&self, question: &Question) -> Option<Answer>;
-
-    /// What the client's model writes for a server of ours; none where it has none.
-    async fn sample(&self, sampling: &Sampling) -> Option<Result<Sampled, String>>;
-}
-
-/// Nobody: there is no client, or none that can be asked.
-pub struct Alone;
-
-#[async_trait]
-impl Asker for Alone {
-    async fn ask(&self, _: &str) -> Option<bool> {
-        None
-    }
-
-    async fn answer(&self, _: &Question) -> Option<Answer> {
-        None
-    }
-
-    async fn sample(&self, _: &Sampling) -> Option<Result<Sampled, String>> {
-        None
-    }
-}
 
 /// Serves one client on a pair of streams until it leaves or `cancel` fires.
 pub async fn streams(
-    backend: Arc<dyn Backend>,
+    backend: Arc<Backend>,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
     cancel: CancellationToken,
 ) -> Result<(), Failure> {
     let view = Server::new(backend, None);
     let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(LONGEST_LINE);
-    let transport = Lingering::new(transport, view.left.clone());
+    let transport = Draining::new(transport, view.left.clone());
     let broken = |error: &dyn std::fmt::Display| Failure::new(format!("the client left: {error}"));
     let server = tokio::select! {
         served = view.serve_with_ct(transport, cancel.clone()) => served,
@@ -177,32 +77,36 @@ pub async fn streams(
 /// One client's view of the tools.
 #[derive(Clone)]
 pub(crate) struct Server {
-    backend: Arc<dyn Backend>,
-    guest: Arc<dyn Guest>,
-    /// Whoever asks by requests that belong to no session.
-    passers: Option<Arc<dyn Guest>>,
-    loudness: Loudness,
-    watched: Watched,
-    changed: Changed,
-    /// Fires when the client has asked its last, where that can be told.
+    backend: Arc<Backend>,
+    session: Arc<ClientSession>,
+    /// The session of all requests that belong to none, over HTTP.
+    shared_session: Option<Arc<ClientSession>>,
+    log_level: LogLevel,
+    subscriptions: Subscriptions,
+    tool_changes: ToolChanges,
+    /// Fires when the client has closed its end.
     left: CancellationToken,
 }
 
 impl Server {
     /// A view for one more client.
-    pub(crate) fn new(backend: Arc<dyn Backend>, passers: Option<Arc<dyn Guest>>) -> Self {
-        let guest = Arc::clone(&backend).welcome();
-        let (loudness, watched) = (Loudness::default(), Watched::default());
-        let changed = Changed::new(&backend);
-        let left = CancellationToken::new();
-        Self { backend, guest, passers, loudness, watched, changed, left }
+    fn new(backend: Arc<Backend>, shared_session: Option<Arc<ClientSession>>) -> Self {
+        Self {
+            session: Arc::new(ClientSession::new(Arc::clone(&backend))),
+            shared_session,
+            log_level: LogLevel::default(),
+            subscriptions: Subscriptions::default(),
+            tool_changes: ToolChanges::new(&backend),
+            left: CancellationToken::new(),
+            backend,
+        }
     }
 
-    /// In whose session a request is.
-    fn guest(&self, context: &RequestContext<RoleServer>) -> &Arc<dyn Guest> {
+    /// The session that a request belongs to.
+    fn session(&self, context: &RequestContext<RoleServer>) -> &ClientSession {
         let head = context.extensions.get::<::http::request::Parts>();
-        let is_passing = head.is_some_and(|head| !head.headers.contains_key(http::SESSION));
-        self.passers.as_ref().filter(|_| is_passing).unwrap_or(&self.guest)
+        let has_none = head.is_some_and(|head| !head.headers.contains_key(http::SESSION));
+        self.shared_session.as_ref().filter(|_| has_none).unwrap_or(&self.session)
     }
 }
 
@@ -223,14 +127,14 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.changed.tell(context.peer);
+        self.tool_changes.notify(context.peer);
     }
 
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.changed.expect(&self.backend);
+        self.tool_changes.expect(&self.backend);
         let mut accepted = SubscriptionFilter::new();
         accepted.tools_list_changed = requested.tools_list_changed;
         Some(accepted)
@@ -238,7 +142,7 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         tokio::select! {
-            () = self.changed.listen(&context) => {}
+            () = self.tool_changes.listen(&context) => {}
             () = self.left.cancelled() => {}
         }
         Ok(())
@@ -249,7 +153,7 @@ impl ServerHandler for Server {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.loudness.set(request.level);
+        self.log_level.set(request.level);
         Ok(())
     }
 
@@ -258,7 +162,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let specs = self.backend.tools().await;
+        let specs = &self.backend.current.refreshed().await.specs;
         Ok(ListToolsResult::with_all_items(specs.iter().map(|spec| described(spec)).collect()))
     }
 
@@ -267,28 +171,26 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let asker = Arc::new(Desk::new(&request, &context));
+        let client = Arc::new(PeerIo::new(&request, &context));
         let (progress, lines) = mpsc::channel(64);
         let token = context.meta.get_progress_token();
-        let teller = Teller::start(&context.peer, token, (&request.name, &self.loudness), lines);
+        let report =
+            ProgressReport::start(&context.peer, token, (&request.name, &self.log_level), lines);
         let name = request.name.to_string();
-        let called = self
-            .guest(&context)
-            .call(Call {
-                name: name.clone(),
-                args: Value::Object(request.arguments.unwrap_or_default()),
-                cancel: context.ct.clone(),
-                progress,
-                asker: Arc::clone(&asker) as Arc<dyn Asker>,
-            })
-            .await;
-        teller.finish().await;
-        if let Some(question) = asker.take_open() {
-            return Ok(desk::unfinished(&question).into());
+        let call = Call {
+            name: name.clone(),
+            args: Value::Object(request.arguments.unwrap_or_default()),
+            cancel: context.ct.clone(),
+            progress,
+            client: Arc::clone(&client) as Arc<dyn ClientIo>,
+        };
+        let called = self.session(&context).call(call).await;
+        report.finish().await;
+        if let Some(question) = client.take_open() {
+            return Ok(client_io::input_required(&question).into());
         }
-        let Called { spec, output } =
-            called.ok_or_else(|| refusal(format!("Unknown tool: {name}")))?;
-        Ok(told::result(&spec, &output).into())
+        let (spec, output) = called.ok_or_else(|| refusal(format!("Unknown tool: {name}")))?;
+        Ok(call_result::result(&spec, &output).into())
     }
 
     async fn list_prompts(
@@ -326,8 +228,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.guest(&context).resources().await.resources;
-        Ok(ListResourcesResult::with_all_items(known(resources)))
+        let list = self.session(&context).request().await.resources().await;
+        Ok(ListResourcesResult::with_all_items(list.resources))
     }
 
     async fn list_resource_templates(
@@ -335,8 +237,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = known(self.guest(&context).resources().await.templates);
-        Ok(ListResourceTemplatesResult::with_all_items(templates))
+        let list = self.session(&context).request().await.resources().await;
+        Ok(ListResourceTemplatesResult::with_all_items(list.templates))
     }
 
     async fn subscribe(
@@ -344,8 +246,9 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.guest(&context).watch(&request.uri, Watch::Begin).await.map_err(refusal)?;
-        self.watched.add(request.uri, &self.backend, &context.peer);
+        let session = self.session(&context).request().await;
+        session.subscribe(&request.uri).await.map_err(refusal)?;
+        self.subscriptions.add(request.uri, &self.backend, &context.peer);
         Ok(())
     }
 
@@ -354,8 +257,8 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Others may still want to know: whoever asked for it is no longer told, and that is all.
-        self.watched.remove(&request.uri);
+        // The server goes on telling us: other clients may want to know.
+        self.subscriptions.remove(&request.uri);
         Ok(())
     }
 
@@ -364,23 +267,15 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let asker = Arc::new(Desk::bare(&context));
-        let read = self.guest(&context).read(&request.uri, asker).await.map_err(refusal)?;
-        let Some(contents) = read else {
-            let words = format!("there is no resource {}", request.uri);
-            return Err(ErrorData::resource_not_found(words, None));
-        };
-        let contents: Vec<ResourceContents> =
-            serde_json::from_value(contents).map_err(|error| {
-                refusal(format!("what {} holds makes no sense: {error}", request.uri))
-            })?;
+        let client = Arc::new(PeerIo::without_call(&context));
+        let session = self.session(&context).request().await;
+        let contents = session.read(&request.uri, client).await.map_err(refusal)?;
+        let contents = contents.ok_or_else(|| {
+            let message = format!("there is no resource {}", request.uri);
+            ErrorData::resource_not_found(message, None)
+        })?;
         Ok(ReadResourceResult::new(contents).into())
     }
-}
-
-/// Things that a server of ours described, as far as the protocol knows them.
-fn known<T: DeserializeOwned>(described: Vec<Value>) -> Vec<T> {
-    described.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect()
 }
 
 fn refusal(text: String) -> ErrorData {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
+use contract::policy::{Action, Ruling};
 use contract::tool::{
     Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
 };
@@ -30,7 +29,7 @@ pub(crate) struct McpTool {
     /// The server's name for it.
     tool: String,
     spec: Arc<ToolSpec>,
-    keeps_content: AtomicBool,
+    keeps_content: bool,
 }
 
 impl McpTool {
@@ -62,24 +61,44 @@ impl McpTool {
             source: source(link),
             traits: Traits::default(),
         };
-        let keeps_content = AtomicBool::new(link.keeps_content());
+        let keeps_content = link.keeps_content();
         let (link, tool) = (Arc::clone(link), entry.name.clone());
         Self { link, tool, spec: spec.into(), keeps_content }
     }
 
-    /// Has results keep what the model cannot see, for whoever can.
-    pub(crate) fn keep_content(&self) {
-        self.keeps_content.store(true, Ordering::Relaxed);
+    /// The tool with results that keep what the model cannot see.
+    pub(crate) fn keeping_content(self) -> Self {
+        Self { keeps_content: true, ..self }
     }
 
-    /// Whether it is this tool of this server.
+    /// The tool under the server's own name for it, behind a prefix if one is given.
+    pub(crate) fn by_own_name(mut self, prefix: Option<&str>) -> Self {
+        let stem = format!("mcp__{}__", self.link.prefix);
+        let own = self.spec.name.strip_prefix(&stem).unwrap_or(&self.spec.name);
+        let name = prefix.map_or_else(|| own.to_owned(), |it| format!("{it}_{own}"));
+        Arc::make_mut(&mut self.spec).name = name;
+        self
+    }
+
+    /// The tool without the need for a permission.
+    pub(crate) fn without_permission(mut self) -> Self {
+        Arc::make_mut(&mut self.spec).requires_permission = false;
+        self
+    }
+
+    /// The tool as a registry takes it.
+    pub(crate) fn into_arc(self) -> Arc<dyn Tool> {
+        Arc::new(self)
+    }
+
+    /// Returns true if it is this tool of this server.
     pub(crate) fn is(&self, server: &str, tool: &str) -> bool {
         self.link.server.name == server && self.tool == tool
     }
 
-    /// Whose word the server is.
-    pub(crate) fn scope(&self) -> Scope {
-        self.link.server.scope.clone()
+    /// The scope of the server.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.link.server.scope
     }
 
     async fn call(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, Failure> {
@@ -102,7 +121,7 @@ impl McpTool {
         let returned = connection.call(params, terms).await?;
         self.link.praise().await;
         let rich = result::content(&returned);
-        let rich = rich.filter(|_| self.keeps_content.load(Ordering::Relaxed));
+        let rich = rich.filter(|_| self.keeps_content);
         let mut output = self.advised(result::output(returned));
         output.facts.extend(rich.map(|rich| (result::CONTENT.to_owned(), rich)));
         Ok(output)
@@ -129,6 +148,18 @@ impl McpTool {
         }
         output
     }
+}
+
+/// The command that lets a call run which a server's own change holds up, whatever rules allow. None
+/// if that is not the cause.
+pub fn approval_hint(ruling: &Ruling, source: &str, args: &Value) -> Option<String> {
+    let is_held_up = ruling.reasons.iter().any(|reason| reason.origin == source);
+    let server = match source.strip_prefix("mcp")?.rsplit_once(':') {
+        Some((_, server)) => server,
+        None => args.get("server")?.as_str()?,
+    };
+    is_held_up
+        .then(|| format!("`brynhild mcp approve {server}` shows what changed and agrees to it"))
 }
 
 /// Where a server's tools come from, as rules know it. A project's server never counts as one of

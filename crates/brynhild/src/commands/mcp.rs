@@ -2,14 +2,17 @@
 
 mod login;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use ::files::yaml;
 use ::mcp::config::foreign;
-use ::mcp::config::{Found, Scope, Source, floating_entry};
-use ::mcp::{Approved, State, Status, name, serve};
+use ::mcp::config::{
+    ConfigProblem, EditError, FileKind, ProblemKind, Scope, Source, edit_file, floating_entry,
+};
+use ::mcp::{ApprovedChanges, ServerStatus, State, name, serve};
 use contract::secret::Secret;
 use contract::text::visible;
 use serde_json::{Map, Value, json};
@@ -19,8 +22,8 @@ use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::audit::Audit;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
-use crate::mcp::backend::Guarded;
-use crate::mcp::{self, Mcp, command_lines, files, pairs, problem};
+use crate::mcp::serving::ServingHost;
+use crate::mcp::{self, command_lines, problem};
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
@@ -123,9 +126,11 @@ fn write(
     force: bool,
 ) -> Result<std::path::PathBuf, Problem> {
     for (name, entry) in entries {
-        check(world, name, entry)?;
+        for warning in check(world, name, entry)? {
+            output::warning(&warning);
+        }
     }
-    let path = files::edit(world, scope, |servers| {
+    let path = edit(world, scope, |servers| {
         let taken: Vec<&String> = entries.keys().filter(|it| servers.contains_key(*it)).collect();
         if let Some(name) = taken.first().filter(|_| !force) {
             return Err(Problem::misuse(format!("there is a server `{name}` already"))
@@ -137,17 +142,40 @@ fn write(
     Ok(path)
 }
 
-/// Refuses a description that could not be used, and tells what is odd about others.
-fn check(world: &World, name: &str, entry: &Value) -> Result<(), Problem> {
-    let found = read(world, name, entry)?;
-    for problem in &found.problems {
-        output::warning(problem.trim_start_matches("this: "));
+/// Edits the file of a scope. `change` returns true if it shall be written.
+fn edit(
+    world: &World,
+    scope: McpScope,
+    change: impl FnOnce(&mut Map<String, Value>) -> Result<bool, Problem>,
+) -> Result<std::path::PathBuf, Problem> {
+    let path = mcp::file(world, scope)?;
+    let kind = match scope {
+        McpScope::User => FileKind::User,
+        McpScope::Project => FileKind::Project,
+    };
+    let edited = edit_file(&path, kind, |servers| change(servers).map_err(EditProblem::Refused));
+    match edited {
+        Ok(()) => Ok(path),
+        Err(EditProblem::Refused(problem)) => Err(problem),
+        Err(EditProblem::File(EditError::Content(text))) => Err(Problem::misuse(text)),
+        Err(EditProblem::File(EditError::Io(error))) => Err(error.into()),
     }
-    Ok(())
 }
 
-/// A description as it would be used. Refuses one that could not be.
-fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
+/// The reason why a file is as it was.
+enum EditProblem {
+    Refused(Problem),
+    File(EditError),
+}
+
+impl From<EditError> for EditProblem {
+    fn from(error: EditError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// Refuses an entry that could not be used. Returns warnings about its parts.
+fn check(world: &World, name: &str, entry: &Value) -> Result<Vec<String>, Problem> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if !is_plain || name::prefix(name).is_none() {
         return Err(Problem::misuse(format!("`{}` cannot be a server's name", visible(name)))
@@ -160,15 +188,13 @@ fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
         scope: Scope::User,
         document: json!({"mcpServers": document}),
     };
-    let found = ::mcp::config::read(&[source], &mcp::variables(world), command_lines::read);
-    if found.servers.is_empty() {
-        let text = found.problems.first().map_or("it makes no sense", String::as_str);
-        // A variable may be set where the server is used.
-        if !text.contains("is not set") {
-            return Err(Problem::misuse(text.trim_start_matches("this: ").to_owned()));
-        }
+    let parsed = mcp::parse(&[source], &mcp::variables(world));
+    // A variable may be set where the server is used.
+    let left_out = parsed.problems.iter().find(|it| it.kind == ProblemKind::LeftOut);
+    match left_out {
+        Some(problem) => Err(Problem::misuse(problem.message())),
+        None => Ok(parsed.problems.iter().map(ConfigProblem::message).collect()),
     }
-    Ok(found)
 }
 
 /// Which versions of packages the user wants.
@@ -225,10 +251,9 @@ fn told(world: &World, names: &[&str], path: &Path, scope: McpScope) -> Outcome 
 }
 
 fn list(world: &World) -> Outcome {
-    let found = mcp::found(world);
-    let problems = found.problems.clone();
-    let mcp = Mcp::of(world, found.servers)?;
-    let statuses = mcp.servers.statuses();
+    let found = mcp::discover(world);
+    let problems = found.warnings;
+    let statuses = mcp::with_servers(world, found.servers, None)?.statuses();
     if world.wants_json() {
         output::json(&json!({"servers": statuses, "problems": problems}))?;
         return Ok(Exit::Done);
@@ -276,7 +301,7 @@ fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
         let mut is_removed = false;
         let path = match scope {
             McpScope::Project if world.root().is_err() => continue,
-            _ => files::edit(world, scope, |servers| {
+            _ => edit(world, scope, |servers| {
                 is_removed = servers.shift_remove(name).is_some();
                 Ok(is_removed)
             })?,
@@ -291,7 +316,7 @@ fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
         }
     }
     let problem = Problem::failed(format!("no file has a server `{name}`"));
-    let is_configured = mcp::found(world).servers.iter().any(|server| server.name == name);
+    let is_configured = mcp::discover(world).servers.iter().any(|server| server.name == name);
     Err(if is_configured {
         problem.hint("it stands in your configuration: remove `mcp.servers` of that name there")
     } else {
@@ -300,9 +325,9 @@ fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
 }
 
 async fn test(world: &World, name: &str) -> Outcome {
-    let mcp = Mcp::open(world)?;
-    let tested = mcp.servers.test(name).await;
-    mcp.shutdown().await;
+    let servers = mcp::open(world)?;
+    let tested = servers.test(name).await;
+    servers.shutdown().await;
     let status = tested.map_err(problem)?;
     if world.wants_json() {
         output::json(&status)?;
@@ -312,7 +337,7 @@ async fn test(world: &World, name: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn describe(status: &Status) -> String {
+fn describe(status: &ServerStatus) -> String {
     let unknown = || "unknown".to_owned();
     let mut lines = vec![
         format!("{} answers: {}", status.name, status.server.clone().unwrap_or_else(unknown)),
@@ -335,10 +360,10 @@ fn describe(status: &Status) -> String {
 }
 
 async fn approve(world: &World, name: &str) -> Outcome {
-    let mcp = Mcp::open(world)?;
-    let approved = mcp.servers.approve(name).await;
-    mcp.shutdown().await;
-    let Approved { files, changes } = approved.map_err(problem)?;
+    let servers = mcp::open(world)?;
+    let approved = servers.approve(name).await;
+    servers.shutdown().await;
+    let ApprovedChanges { files, changes } = approved.map_err(problem)?;
     if world.wants_json() {
         let rows: Vec<Value> =
             changes.iter().map(|(tool, change)| json!({"tool": tool, "change": change})).collect();
@@ -382,9 +407,9 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     if entries.is_empty() {
         return Err(wrong("it describes no server".to_owned()));
     }
-    let left_out = |(name, entry): (String, Value)| match read(world, &name, &entry) {
-        Err(problem) if problem.message().contains("is left out") => problem,
-        _ => Problem::misuse(format!(
+    let left_out = |(name, entry): (String, Value)| match check(world, &name, &entry) {
+        Err(problem) => problem,
+        Ok(_) => Problem::misuse(format!(
             "server `{name}` is left out: it has neither `command` nor `url`"
         )),
     };
@@ -423,7 +448,7 @@ fn usable(world: &World, entries: Map<String, Value>) -> (Map<String, Value>, Ve
     let mut problems = Vec::new();
     let mut usable = Map::new();
     for (name, entry) in entries {
-        match read(world, &name, &entry) {
+        match check(world, &name, &entry) {
             Ok(_) => {
                 usable.insert(name, entry);
             }
@@ -455,9 +480,10 @@ async fn offer(world: &World, offered: Offered) -> Outcome {
             .hint("name an address of this machine, such as 127.0.0.1:0"));
     }
     let root = world.root()?.to_owned();
-    // Servers are told at the handshake that they may ask, so this comes before they start.
-    let front = world.made.front.get_or_init(Arc::default);
-    let backend = Arc::new(Guarded::new(world, &root).await?);
+    // Servers read at the handshake that they may ask, so this comes before they start.
+    let clients = world.made.clients.get_or_init(Arc::default);
+    let (host, backend) = Box::pin(ServingHost::backend(world, &root, clients)).await?;
+    let backend = Arc::new(backend);
     let served = Arc::clone(&backend);
     let cancel = CancellationToken::new();
     let mut signals = Signals::new()?;
@@ -477,7 +503,7 @@ async fn offer(world: &World, offered: Offered) -> Outcome {
                     }
                 };
                 let ready = |url: &str| {
-                    front.settle(url);
+                    clients.set_own_address(url);
                     output::hint(&format!("tools are offered at {url}{told}"));
                 };
                 serve::http(served, address, token, cancel.clone(), ready).await
@@ -494,7 +520,24 @@ async fn offer(world: &World, offered: Offered) -> Outcome {
         }
     };
     backend.close().await;
+    host.backstage.close().await;
     served
+}
+
+/// Names and values of `NAME=VALUE` words.
+fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
+    words
+        .iter()
+        .map(|word| {
+            let (name, value) = word.split_once('=').ok_or_else(|| {
+                Problem::misuse(format!("`{word}` is not of the form NAME=VALUE"))
+            })?;
+            if name.is_empty() {
+                return Err(Problem::misuse(format!("`{word}` has no name")));
+            }
+            Ok((name.to_owned(), value.to_owned()))
+        })
+        .collect()
 }
 
 /// The secret in a variable.

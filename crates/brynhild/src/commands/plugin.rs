@@ -311,7 +311,7 @@ async fn guests(
 /// Says of plugins of other systems what there is to say.
 fn validate_guests(world: &World, path: &Path, guests: &[dialects::Listed]) -> Outcome {
     let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
-    let errors: Vec<&str> = guests.iter().filter_map(dialects::Listed::failure).collect();
+    let errors: Vec<&str> = guests.iter().filter_map(|it| it.failure.as_deref()).collect();
     let exit = if errors.is_empty() { Exit::Done } else { Exit::Failed };
     if world.wants_json() {
         let warnings: Vec<&String> =
@@ -327,7 +327,7 @@ fn validate_guests(world: &World, path: &Path, guests: &[dialects::Listed]) -> O
         return Ok(exit);
     }
     for guest in guests {
-        if let Some(why) = guest.failure() {
+        if let Some(why) = &guest.failure {
             output::error(&format!("{}: {why}", guest.path));
             continue;
         }

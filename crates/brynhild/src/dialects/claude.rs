@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::mcp::config::{Grants, Scope, Server, Source};
+use ::mcp::config::{ConfigProblem, Grants, ProblemKind, Scope, Server, Source};
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
@@ -230,16 +230,16 @@ fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
         return Vec::new();
     }
     let source = source((one, plugin));
-    let origin = source.origin.clone();
-    let variables = crate::mcp::variables(world);
-    let found = ::mcp::config::read(&[source], &variables, crate::mcp::command_lines::read);
+    let found = crate::mcp::parse(&[source], &crate::mcp::variables(world));
     let line = |(name, file): (&String, &String)| {
         let full = full_name(plugin.name(), name);
         if found.servers.iter().any(|server| server.name == full) {
             return format!("loaded MCP server {name} ({file})");
         }
-        let start = format!("{origin}: server `{full}` is left out: ");
-        let why = found.problems.iter().find_map(|problem| problem.strip_prefix(&start));
+        let is_why = |problem: &&ConfigProblem| {
+            problem.server.as_deref() == Some(&full) && problem.kind != ProblemKind::Ignored
+        };
+        let why = found.problems.iter().find(is_why).map(|problem| problem.reason.as_str());
         format!("ignored MCP server {name}: {}", why.unwrap_or("it makes no sense"))
     };
     one.server_files.iter().map(line).collect()

@@ -27,7 +27,6 @@ use super::nested::{self, Nesting};
 use super::question;
 use super::style::{Palette, paint};
 use super::verdict::Verdict;
-use crate::mcp;
 use crate::output;
 use crate::session_choice::Keeping;
 
@@ -368,7 +367,7 @@ fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String>
         let hint = "run it in a terminal, or name the command in an allow rule";
         return Some(hint.to_owned());
     }
-    mcp::remedy(ruling, source?, args)
+    ::mcp::approval_hint(ruling, source?, args)
 }
 
 #[async_trait(?Send)]

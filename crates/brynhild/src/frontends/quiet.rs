@@ -10,7 +10,6 @@ use contract::event::{Answer, Event, EventKind};
 use super::style::Palette;
 use super::verdict::Verdict;
 use super::{View, question};
-use crate::mcp;
 use crate::output;
 use crate::world::World;
 
@@ -39,7 +38,7 @@ impl View for Quiet {
         match &event.kind {
             EventKind::Notice { text, .. } => super::warn(event, text),
             EventKind::ToolJudged { source: Some(source), args, ruling, .. } => {
-                self.remedy = mcp::remedy(ruling, source, args);
+                self.remedy = ::mcp::approval_hint(ruling, source, args);
             }
             _ => {}
         }

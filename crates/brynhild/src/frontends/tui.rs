@@ -388,7 +388,7 @@ impl Desk<'_> {
     fn health(&self, world: &World) -> Health {
         let set = world.plugins();
         let listed = mcp::listing(world).unwrap_or_default();
-        let failed = |listed: &dialects::Listed| listed.failure().is_some();
+        let failed = |listed: &dialects::Listed| listed.failure.is_some();
         Health {
             plugins: dialects::active(world),
             servers: listed.iter().filter(|listed| listed.enabled).count(),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::mcp::config::Scope;
+use ::mcp::Servers;
 use agent::conversation::Conversation;
 use agent::settings::{Bound, Budget, Questions, Settings};
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use contract::hook::{
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::{Approvals, Mode};
-use contract::tool::{BUILTIN, Risk, Tool, ToolSpec};
+use contract::tool::{BUILTIN, Risk, Tool};
 use plugins::claude::{AIDED, Aides, Wish};
 
 use super::Models;
@@ -24,7 +24,6 @@ use crate::aside::Aside;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
 use crate::fallback::fallback;
-use crate::mcp::{Dressed, Mcp};
 use crate::world::World;
 
 /// Rounds of calls that an agent may take.
@@ -40,7 +39,7 @@ const TASK: &str = "You look into a question that a hook of a coding assistant a
 static CALLS: AtomicU64 = AtomicU64::new(1);
 
 /// Finds the servers of the moment.
-pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Mcp>> + Send + Sync>;
+pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
 
 /// What a crew works with.
 pub(crate) struct Gear<'a> {
@@ -111,19 +110,13 @@ impl Crew {
 
     /// The tool that a handler means, as it may be called by it.
     fn tool(&self, wish: &Wish) -> Result<Arc<dyn Tool>, String> {
-        let mcp = (self.servers)().ok_or("there is no MCP server here")?;
-        let own = wish.plugin.as_ref().map(|plugin| format!("plugin:{plugin}:{}", wish.server));
-        let found = own.as_deref().and_then(|own| mcp.servers.tool(own, &wish.tool));
-        if let Some((tool, Scope::Plugin(owner))) = &found
-            && Some(owner) == wish.plugin.as_ref()
-        {
-            // A plugin's own program: what it may do is what the plugin may do anyway. Rules that
-            // deny or ask hold all the same, and so does the consent to what it has changed.
-            let unasked = |spec: &ToolSpec| ToolSpec { requires_permission: false, ..spec.clone() };
-            return Ok(Arc::new(Dressed::new(Arc::clone(tool), unasked)));
-        }
-        let found = found.or_else(|| mcp.servers.tool(&wish.server, &wish.tool));
-        let found = found.map(|(tool, _)| tool);
+        let servers = (self.servers)().ok_or("there is no MCP server here")?;
+        let own = wish.plugin.as_ref().and_then(|plugin| {
+            let server = format!("plugin:{plugin}:{}", wish.server);
+            let own = servers.plugin_tool(plugin, &server, &wish.tool);
+            own.or_else(|| servers.tool(&server, &wish.tool))
+        });
+        let found = own.or_else(|| servers.tool(&wish.server, &wish.tool));
         found.ok_or_else(|| {
             format!("no MCP server `{}` is known to have a tool `{}`", wish.server, wish.tool)
         })

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use ::mcp::config::{Found, Scope, Server, Source, Transport};
+use ::mcp::Servers;
+use ::mcp::config::{ConfigProblem, ParsedServers, Scope, Server, Source, Transport};
 use contract::policy::{Action, Decision, Mode};
-use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
+use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use plugins::initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};
 
 use super::tools::{self, Brought};
 use crate::exit::Problem;
-use crate::mcp::{self, Dressed, Mcp};
+use crate::mcp;
 use crate::output;
 use crate::permissions;
 use crate::world::World;
@@ -78,11 +79,9 @@ pub(super) fn described(
     let nothing = std::collections::BTreeMap::new();
     // A file that came with a project does not decide where a key goes.
     let variables = if came_along { &nothing } else { &world.environment.variables };
-    let found = ::mcp::config::read(&sources, variables, mcp::command_lines::read);
-    let Found { servers, problems: said } = found;
-    let own = format!("server `{name}` ");
-    let said: Vec<&str> =
-        said.iter().filter_map(|text| text.split_once(&own).map(|(_, rest)| rest)).collect();
+    let ParsedServers { servers, problems: found } = mcp::parse(&sources, variables);
+    let is_own = |problem: &&ConfigProblem| problem.server.as_deref() == Some(name.as_str());
+    let said: Vec<String> = found.iter().filter(is_own).map(ConfigProblem::sentence).collect();
     let Some(server) = servers.into_iter().find(|server| server.name == name) else {
         let why = if came_along {
             " (the role came with a project that is not trusted, so it gets no variables)"
@@ -154,7 +153,7 @@ fn document(fields: &Map<String, Value>) -> Result<Value, String> {
 
 /// A server that may be asked what it offers. One at an address that a project chose which is not trusted
 /// is at no private address, and is asked about as every other host. The error says why there is none.
-async fn reached(world: &World, role: &Role, server: Server) -> Result<Mcp, String> {
+async fn reached(world: &World, role: &Role, server: Server) -> Result<Servers, String> {
     let said = |problem: Problem| problem.message();
     let address = match &server.transport {
         Transport::Http(address) => Some(address.clone()),
@@ -163,17 +162,17 @@ async fn reached(world: &World, role: &Role, server: Server) -> Result<Mcp, Stri
     // In read-only mode none is reached, whoever chose it.
     let is_asked = super::came_with_project(world, role) && world.mode() != Mode::ReadOnly;
     let Some(address) = address.filter(|_| is_asked) else {
-        return Mcp::of(world, vec![server]).map_err(said);
+        return mcp::with_servers(world, vec![server], None).map_err(said);
     };
     let resolver = tools::requests(world, role).resolver(&address.url)?;
     let (name, host) = (server.name.clone(), address.host());
-    let mcp = Mcp::resolving(world, vec![server], resolver).map_err(said)?;
+    let servers = mcp::with_servers(world, vec![server], resolver).map_err(said)?;
     let policy = permissions::policy(world, world.root().map_err(said)?).map_err(said)?;
     let action = Action::Connect { host: host.clone() };
     let ruling = policy.judge(&caller(&name), &[action], world.mode());
     match ruling.decision {
-        Decision::Allow => Ok(mcp),
-        Decision::Ask if mcp.may_reach(&name, &host).await => Ok(mcp),
+        Decision::Allow => Ok(servers),
+        Decision::Ask if servers.may_connect(&name, &host).await => Ok(servers),
         Decision::Ask => Err(format!(
             "the role came with a project that is not trusted, and nobody agreed to {host} \
              (`permissions.allow: ['Host({host})']` does)"
@@ -209,25 +208,15 @@ pub(super) async fn open(
     (place, entry): (&str, &ToolEntry),
 ) -> Brought {
     let Ok(described) = described(world, role, (place, entry)) else { return Brought::default() };
-    let name = described.server.name.clone();
-    let mcp = match reached(world, role, described.server).await {
-        Ok(mcp) => mcp,
+    let servers = match reached(world, role, described.server).await {
+        Ok(servers) => servers,
         Err(why) => {
             output::warning(&format!("{place}: the server is left out: {why}"));
             return Brought::default();
         }
     };
-    mcp.learn().await;
-    let stem = ::mcp::name::prefix(&name).map(|prefix| format!("mcp__{prefix}__"));
-    let stem = stem.unwrap_or_default();
-    let renamed = |tool: Arc<dyn Tool>| -> Option<Arc<dyn Tool>> {
-        // A role has asked for tools, not for resources.
-        let own = tool.spec().name.strip_prefix(&stem)?.to_owned();
-        let prefix = described.prefix.as_ref();
-        let name = prefix.map_or_else(|| own.clone(), |prefix| format!("{prefix}_{own}"));
-        let named = move |spec: &ToolSpec| ToolSpec { name: name.clone(), ..spec.clone() };
-        Some(Arc::new(Dressed::new(tool, named)))
-    };
-    let tools = mcp.tools().into_iter().filter_map(renamed).collect();
-    Brought { tools, server: Some(Arc::new(mcp)) }
+    servers.fetch_catalogs().await;
+    // A role has asked for tools, not for resources.
+    let tools = servers.tools_by_own_name(described.prefix.as_deref());
+    Brought { tools, server: Some(Arc::new(servers)) }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
+use mcp::Servers;
 use plugins::initrunner::builtin::{self, Ground};
 use plugins::initrunner::guard::Guard;
 use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
@@ -13,7 +14,6 @@ use serde_json::Value;
 use super::{delegate, servers};
 use crate::assemble::Mind;
 use crate::dialects::{api, initrunner};
-use crate::mcp::Mcp;
 use crate::workers;
 use crate::world::World;
 
@@ -23,7 +23,7 @@ pub(super) struct Brought {
     /// Its tools.
     pub(super) tools: Vec<Arc<dyn Tool>>,
     /// The server behind them.
-    pub(super) server: Option<Arc<Mcp>>,
+    pub(super) server: Option<Arc<Servers>>,
 }
 
 impl From<Vec<Arc<dyn Tool>>> for Brought {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ::mcp::ClientRegistry;
 use agent::settings::{Change, Renewal, Renewed};
 use async_trait::async_trait;
 use contract::event::{EventKind, Level};
@@ -20,7 +21,7 @@ use crate::args::Global;
 use crate::dialects::chibi;
 use crate::environment::Environment;
 use crate::exit::Problem;
-use crate::mcp::{self, Front};
+use crate::mcp;
 use crate::output;
 use crate::permissions;
 use crate::plugin_set;
@@ -87,7 +88,7 @@ struct Kept {
     trusted_roots: Arc<TrustedRoots>,
     directories: Arc<Directories>,
     expansions: Arc<Expansions>,
-    front: Option<Arc<Front>>,
+    clients: Option<Arc<ClientRegistry>>,
     jobs: Arc<tools::jobs::Jobs>,
 }
 
@@ -107,7 +108,7 @@ impl Reload {
             trusted_roots: Arc::clone(world.trusted_roots()),
             directories: Arc::clone(world.directories()),
             expansions: Arc::clone(world.expansions()),
-            front: world.made.front.get().cloned(),
+            clients: world.made.clients.get().cloned(),
             jobs: Arc::clone(world.jobs()),
         };
         let told = world.trust.warning(&world.loaded);
@@ -153,8 +154,8 @@ impl Reload {
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
-        if let Some(front) = &self.kept.front {
-            world.made.front.get_or_init(|| Arc::clone(front));
+        if let Some(clients) = &self.kept.clients {
+            world.made.clients.get_or_init(|| Arc::clone(clients));
         }
         if let Some(mode) = self.needed.ledger.mode() {
             world.made.mode.get_or_init(|| mode);

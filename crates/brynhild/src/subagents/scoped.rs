@@ -12,7 +12,7 @@ use policy::Judge;
 use policy::rules::{Scope, parse};
 use serde_json::json;
 
-use crate::gaps::{self, Gap};
+use crate::gaps;
 
 /// Where the rules of the file stand.
 const ORIGIN: &str = "the agent's file";
@@ -81,7 +81,7 @@ impl ToolScope {
 /// the next word on.
 fn fits(pattern: &str, line: &str) -> bool {
     let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
-    let meets = |pattern: &str| gaps::meets(pattern.split('*'), line, Gap::Any);
+    let meets = |pattern: &str| gaps::meets(pattern.split('*'), line);
     match prefix {
         Some(prefix) => meets(prefix) || meets(&format!("{prefix} *")),
         None => meets(pattern),

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use contract::policy::Mode;
 use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
+use mcp::ClientRegistry;
 use plugins::claude::{AgentFile, Expansions};
 use plugins::directories::Directories;
 use plugins::python::Hosts;
 use tokio::sync::OnceCell;
 
 use crate::dialects::claude::ClaudeSet;
-use crate::mcp::Front;
 use crate::plugin_set::PluginSet;
 use crate::role::Chosen;
 use crate::secrets::Secrets;
@@ -48,7 +48,7 @@ pub(crate) struct Made {
     /// The mode of the conversation that goes on, whatever the configuration says meanwhile.
     pub(crate) mode: OnceLock<Mode>,
     /// The clients that we serve, where we do.
-    pub(crate) front: OnceLock<Arc<Front>>,
+    pub(crate) clients: OnceLock<Arc<ClientRegistry>>,
     /// The background commands of the session.
     pub(crate) jobs: OnceLock<Arc<tools::jobs::Jobs>>,
     /// The keys that no process may see.

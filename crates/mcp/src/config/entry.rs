@@ -8,8 +8,9 @@ use contract::sandbox::{Hosts, Network};
 use contract::secret::Secret;
 use serde_json::{Map, Value};
 
+use super::expand::expand;
 use super::{
-    Address, CommandReader, Filter, Grants, Program, Scope, Server, Source, Transport, expand,
+    Address, CommandReader, Filter, Grants, Program, Scope, Server, Source, Transport,
     floating_entry,
 };
 
@@ -96,14 +97,34 @@ pub(super) fn is_unpinned(entry: &Value) -> bool {
     entry.get("unpinned").and_then(Value::as_bool).unwrap_or(false)
 }
 
+/// The reason why an entry is no server.
+pub(super) enum EntryError {
+    /// An environment variable without a default is not set.
+    UnsetVariable(String),
+    /// Anything else.
+    Invalid(String),
+}
+
+impl From<String> for EntryError {
+    fn from(reason: String) -> Self {
+        Self::Invalid(reason)
+    }
+}
+
+impl From<&str> for EntryError {
+    fn from(reason: &str) -> Self {
+        Self::Invalid(reason.to_owned())
+    }
+}
+
 /// Reads an entry.
 pub(super) fn server(
     source: &Source,
     (name, value): (&str, &Value),
     (variables, commands): (&BTreeMap<String, String>, CommandReader),
     problems: &mut Vec<String>,
-) -> Result<Server, String> {
-    let Value::Object(object) = value else { return Err("it is not an object".to_owned()) };
+) -> Result<Server, EntryError> {
+    let Value::Object(object) = value else { return Err("it is not an object".into()) };
     tell_ignored(object, problems);
     let reader = Reader { object, variables };
     reader.check_limits()?;
@@ -222,11 +243,11 @@ impl Reader<'_> {
         keys.iter().find_map(|key| self.object.get(*key)).filter(|value| !value.is_null())
     }
 
-    fn expanded(&self, text: &str) -> Result<String, String> {
+    fn expanded(&self, text: &str) -> Result<String, EntryError> {
         match expand(text, self.variables) {
             // What is off need not be able to start.
             Err(_) if !self.is_enabled() => Ok(text.to_owned()),
-            expanded => expanded,
+            expanded => expanded.map_err(EntryError::UnsetVariable),
         }
     }
 
@@ -240,13 +261,13 @@ impl Reader<'_> {
         words.join(" ")
     }
 
-    fn transport(&self) -> Result<Transport, String> {
+    fn transport(&self) -> Result<Transport, EntryError> {
         let kind = self.first(&["type"]).and_then(Value::as_str).unwrap_or_default();
         match kind {
             "sse" => Err("the SSE transport is not supported; most such servers also speak \
                           streamable HTTP (`type: http`)"
-                .to_owned()),
-            "ws" | "websocket" => Err("the WebSocket transport is not supported".to_owned()),
+                .into()),
+            "ws" | "websocket" => Err("the WebSocket transport is not supported".into()),
             "http" | "streamable-http" | "streamable_http" | "remote" => self.address(),
             "" | "stdio" | "local" => {
                 if self.first(&["command", "cmd"]).is_some() {
@@ -254,18 +275,20 @@ impl Reader<'_> {
                 } else if kind.is_empty() && self.first(&ADDRESSES).is_some() {
                     self.address()
                 } else {
-                    Err("it has neither `command` nor `url`".to_owned())
+                    Err("it has neither `command` nor `url`".into())
                 }
             }
-            other => Err(format!("`type: {other}` is unknown; there are `stdio` and `http`")),
+            other => {
+                Err(format!("`type: {other}` is unknown; there are `stdio` and `http`").into())
+            }
         }
     }
 
-    fn program(&self) -> Result<Transport, String> {
+    fn program(&self) -> Result<Transport, EntryError> {
         let mut words = match self.first(&["command", "cmd"]) {
             Some(Value::String(command)) => vec![command.clone()],
             Some(value @ Value::Array(_)) => texts(Some(value)),
-            _ => return Err("`command` is neither a text nor a list".to_owned()),
+            _ => return Err("`command` is neither a text nor a list".into()),
         };
         match self.first(&["args"]) {
             None => {}
@@ -274,16 +297,16 @@ impl Reader<'_> {
                     match item {
                         Value::String(text) => words.push(text.clone()),
                         Value::Number(number) => words.push(number.to_string()),
-                        _ => return Err("`args` holds something that is not a text".to_owned()),
+                        _ => return Err("`args` holds something that is not a text".into()),
                     }
                 }
             }
-            Some(_) => return Err("`args` is not a list".to_owned()),
+            Some(_) => return Err("`args` is not a list".into()),
         }
         let mut words = words.iter().map(|word| self.expanded(word));
         let command = words.next().ok_or("`command` is empty")??;
         if command.trim().is_empty() {
-            return Err("`command` is empty".to_owned());
+            return Err("`command` is empty".into());
         }
         let args = words.collect::<Result<Vec<_>, _>>()?;
         let env = self.secrets(&["env", "environment", "envs"])?;
@@ -295,7 +318,7 @@ impl Reader<'_> {
         Ok(Transport::Stdio(Program { command, args, env, inherited, cwd }))
     }
 
-    fn address(&self) -> Result<Transport, String> {
+    fn address(&self) -> Result<Transport, EntryError> {
         let url = self.first(&ADDRESSES).and_then(Value::as_str);
         let written = url.ok_or("it has no `url`")?;
         let url = self.expanded(written)?;
@@ -307,7 +330,7 @@ impl Reader<'_> {
         let variable = |name: &str| {
             let value = self.variables.get(name).filter(|value| !value.is_empty()).cloned();
             let value = value.or_else(|| (!self.is_enabled()).then(String::new));
-            value.ok_or_else(|| format!("variable `{name}` is not set"))
+            value.ok_or_else(|| EntryError::UnsetVariable(name.to_owned()))
         };
         if let Some(Value::Object(names)) = self.first(&["env_http_headers"]) {
             for (header, name) in names {
@@ -323,10 +346,10 @@ impl Reader<'_> {
     }
 
     /// Texts by name, expanded.
-    fn secrets(&self, keys: &[&str]) -> Result<BTreeMap<String, Secret<String>>, String> {
+    fn secrets(&self, keys: &[&str]) -> Result<BTreeMap<String, Secret<String>>, EntryError> {
         let Some(value) = self.first(keys) else { return Ok(BTreeMap::new()) };
         let Value::Object(object) = value else {
-            return Err(format!("`{}` is not an object", keys[0]));
+            return Err(format!("`{}` is not an object", keys[0]).into());
         };
         let mut texts = BTreeMap::new();
         for (name, value) in object {
@@ -334,10 +357,10 @@ impl Reader<'_> {
                 Value::String(text) => self.expanded(text)?,
                 Value::Number(number) => number.to_string(),
                 Value::Bool(switch) => switch.to_string(),
-                _ => return Err(format!("`{}.{name}` is not a text", keys[0])),
+                _ => return Err(format!("`{}.{name}` is not a text", keys[0]).into()),
             };
             if name.is_empty() || name.contains(['=', '\0']) || text.contains('\0') {
-                return Err(format!("`{}.{name}` cannot be a variable", keys[0]));
+                return Err(format!("`{}.{name}` cannot be a variable", keys[0]).into());
             }
             texts.insert(name.clone(), Secret::new(text));
         }
@@ -352,11 +375,11 @@ impl Reader<'_> {
     }
 
     /// What would take something away and makes no sense: it must not be as if it were not there.
-    fn check_limits(&self) -> Result<(), String> {
+    fn check_limits(&self) -> Result<(), EntryError> {
         for key in ["enabled", "disabled"] {
             let is_switch = |it: &Value| it.is_boolean() || *it == "true" || *it == "false";
             if self.first(&[key]).is_some_and(|it| !is_switch(it)) {
-                return Err(format!("`{key}` is neither true nor false"));
+                return Err(format!("`{key}` is neither true nor false").into());
             }
         }
         let lists =
@@ -366,7 +389,7 @@ impl Reader<'_> {
             other => other.is_string() || other.is_null(),
         };
         let odd = lists.iter().find(|key| self.first(&[**key]).is_some_and(|it| !is_names(it)));
-        odd.map_or(Ok(()), |key| Err(format!("`{key}` is no list of names of tools")))
+        odd.map_or(Ok(()), |key| Err(format!("`{key}` is no list of names of tools").into()))
     }
 
     /// Seconds; some clients write milliseconds, which are told by their size.
@@ -390,26 +413,27 @@ impl Reader<'_> {
 }
 
 /// Refuses addresses that are none, and those that carry a key in the clear to another machine.
-fn check_url(url: &str) -> Result<(), String> {
+fn check_url(url: &str) -> Result<(), EntryError> {
     let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("`{url}` is no address"))?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
-        return Err("`url` holds a name or password; use `headers`".to_owned());
+        return Err("`url` holds a name or password; use `headers`".into());
     }
     if url.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("`url` holds blanks or control characters".to_owned());
+        return Err("`url` holds blanks or control characters".into());
     }
     let host = authority.rsplit_once(':').map_or(authority, |(host, port)| {
         if port.chars().all(|c| c.is_ascii_digit()) { host } else { authority }
     });
     match scheme {
-        _ if host.is_empty() => Err(format!("`{url}` names no host")),
+        _ if host.is_empty() => Err(format!("`{url}` names no host").into()),
         "https" => Ok(()),
         "http" if is_loopback(host) => Ok(()),
         "http" => {
-            Err(format!("`{url}` is not encrypted; use https, or an address of this machine"))
+            Err(format!("`{url}` is not encrypted; use https, or an address of this machine")
+                .into())
         }
-        _ => Err(format!("`{scheme}` is no way to reach a server; use https")),
+        _ => Err(format!("`{scheme}` is no way to reach a server; use https").into()),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-/// Puts variables in place of their names. A text with one that is not set and has no default is
-/// an error that names it. What a variable holds is not looked at again.
-pub fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
+/// Replaces the environment variables of a text by their values, which are not expanded again. The
+/// error is the name of a variable that is not set and has no default.
+pub(super) fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
     replaced(text, |name, default| {
         let value = variables.get(name).filter(|value| !value.is_empty() || default.is_none());
         let value = value.map(String::as_str).or(default);
-        value.map(str::to_owned).ok_or_else(|| format!("variable `{name}` is not set"))
+        value.map(str::to_owned).ok_or_else(|| name.to_owned())
     })
 }
 

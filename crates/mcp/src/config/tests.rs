@@ -10,11 +10,11 @@ fn source(scope: Scope, document: Value) -> Source {
     Source { origin: format!("{}.json", scope.label()), scope, document }
 }
 
-fn user(document: Value) -> Found {
+fn user(document: Value) -> ParsedServers {
     read(&[source(Scope::User, document)], &variables(), command_line::plain)
 }
 
-fn program(found: &Found) -> &Program {
+fn program(found: &ParsedServers) -> &Program {
     match &found.servers[0].transport {
         Transport::Stdio(program) => program,
         Transport::Http(_) => panic!("an address: {found:?}"),
@@ -57,7 +57,7 @@ fn both_shapes_of_the_usual_file_are_read() {
     let wrapped = user(json!({"mcpServers": entry.clone()}));
     let bare = user(entry);
     assert_eq!(wrapped, bare);
-    assert_eq!(wrapped.problems, Vec::<String>::new());
+    assert_eq!(wrapped.problems, Vec::new());
     assert_eq!(program(&wrapped).args, ["mcp-server-git"]);
 }
 
@@ -106,7 +106,11 @@ fn variables_are_replaced_once_and_never_shown() {
     assert!(!found.servers[0].shown.contains("s3cret"));
     let missing = user(json!({"a": {"command": "x", "args": ["${NONE}"]}}));
     assert!(missing.servers.is_empty());
-    assert!(missing.problems[0].contains("variable `NONE` is not set"), "{:?}", missing.problems);
+    assert!(
+        missing.problems[0].to_string().contains("variable `NONE` is not set"),
+        "{:?}",
+        missing.problems
+    );
 }
 
 #[test]
@@ -130,7 +134,7 @@ fn the_first_of_a_name_counts() {
     assert_eq!(found.servers.len(), 2);
     assert_eq!(found.servers[1].name, "git");
     assert_eq!(found.servers[1].scope, Scope::User);
-    assert!(found.problems[0].contains("is left out: user.json has a server `git`"));
+    assert!(found.problems[0].to_string().contains("is left out: user.json has a server `git`"));
 }
 
 #[test]
@@ -141,7 +145,7 @@ fn a_project_grants_itself_nothing_and_the_person_may() {
     );
     let found = read(std::slice::from_ref(&theirs), &variables(), command_line::plain);
     assert_eq!(found.servers[0].grants, Grants::default());
-    assert!(found.problems[0].contains("cannot grant itself"));
+    assert!(found.problems[0].to_string().contains("cannot grant itself"));
     let own = source(Scope::User, json!({"servers": {"a": {"sandbox": {"network": true}}}}));
     let found = read(&[own, theirs], &variables(), command_line::plain);
     assert_eq!(found.servers[0].grants.network, Network::Host);
@@ -185,7 +189,7 @@ fn mistakes_name_the_server_and_leave_the_rest() {
     for (entry, wanted) in cases {
         let found = user(json!({"bad": entry, "good": {"command": "x"}}));
         assert_eq!(found.servers.len(), 1, "{wanted}");
-        let problem = &found.problems[0];
+        let problem = found.problems[0].to_string();
         assert!(problem.contains("server `bad`") && problem.contains(wanted), "{problem}");
     }
     let loopback = user(json!({"a": {"url": "http://127.0.0.1:8080/mcp"}}));
@@ -196,8 +200,16 @@ fn mistakes_name_the_server_and_leave_the_rest() {
 fn unknown_keys_are_told() {
     let found = user(json!({"a": {"command": "x", "comand": 1, "trust": true}}));
     assert_eq!(found.servers.len(), 1);
-    assert!(found.problems[0].contains("`comand`, which is unknown"), "{:?}", found.problems);
-    assert!(found.problems[1].contains("permission rules decide"), "{:?}", found.problems);
+    assert!(
+        found.problems[0].to_string().contains("`comand`, which is unknown"),
+        "{:?}",
+        found.problems
+    );
+    assert!(
+        found.problems[1].to_string().contains("permission rules decide"),
+        "{:?}",
+        found.problems
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::handler::Handler;
 use crate::launch::{self, Running};
 use crate::remote;
-use crate::servers::Shared;
+use crate::settings::Settings;
 
 /// Which handshakes to try. A server that spoke an older revision before is asked in that way.
 pub(super) fn lifecycle(protocol: Option<&str>) -> ClientLifecycleMode {
@@ -80,13 +80,13 @@ where
 pub(super) async fn reach(
     server: &Server,
     address: &Address,
-    shared: &Shared,
+    settings: &Settings,
     handler: Handler,
     lifecycle: ClientLifecycleMode,
 ) -> Result<RunningService<RoleClient, Handler>, Refusal> {
     let config = remote::config(address)?;
-    let client = remote::resolving(&address.url, shared.resolver.as_ref())?;
-    let signed_in = remote::signed_in(address, &shared.credentials, client.clone()).await?;
+    let client = remote::resolving(&address.url, settings.resolver.as_ref())?;
+    let signed_in = remote::signed_in(address, &settings.credentials, client.clone()).await?;
     let handshake = if let Some(signed_in) = signed_in {
         shake_hands(handler, remote::Transport::with_client(signed_in, config), lifecycle)
     } else {

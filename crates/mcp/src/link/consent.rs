@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, Change, Offer};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
 use crate::pins::{self, Doubt, Files, Hashes};
-use crate::servers::Shared;
+use crate::settings::Settings;
 
 /// The most calls of which it is kept what was shown with them: those that were refused stay.
 const MOST_SHOWN: usize = 256;
@@ -25,7 +25,7 @@ pub(crate) enum Consent<'a> {
     /// Whoever let this call run, as far as the change was shown with it.
     Call(&'a CallId),
     /// A user, at this very moment.
-    Person,
+    User,
 }
 
 /// What is known of a server.
@@ -224,7 +224,7 @@ impl Link {
         if self.is_running() {
             return None;
         }
-        match read_files(&self.server, &self.shared).await {
+        match self.read_files().await {
             Ok(files) => self.pins.doubt(&files),
             Err(failure) => Some(Doubt { files: Files::new(), unknown: Some(failure.whole()) }),
         }
@@ -240,11 +240,11 @@ impl Link {
     /// Returns these.
     pub(super) async fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
         let name = &self.server.name;
-        let files = read_files(&self.server, &self.shared).await?;
+        let files = self.read_files().await?;
         let Some(doubt) = self.pins.doubt(&files) else { return Ok(files) };
         let is_agreed = match consent {
             Consent::None => false,
-            Consent::Person => true,
+            Consent::User => true,
             Consent::Call(call) => {
                 let known = self.known();
                 let is_shown = |(id, shown): &(CallId, Shown)| {
@@ -270,7 +270,7 @@ impl Link {
     /// Lets the program start once more, where its files are still those that were looked at: the first
     /// start may have taken a while.
     pub(super) async fn unchanged(&self, files: &Files) -> Result<(), Failure> {
-        let now = read_files(&self.server, &self.shared).await?;
+        let now = self.read_files().await?;
         if now == *files {
             return Ok(());
         }
@@ -282,26 +282,26 @@ impl Link {
             format!("`brynhild mcp test {name}` starts it as it is now"),
         ))
     }
-}
 
-/// The files that a server's command runs, read where nobody waits for the thread: a program may be
-/// large. Whoever stops to wait for this ends it.
-async fn read_files(server: &Server, shared: &Arc<Shared>) -> Result<Files, Failure> {
-    let (own, around) = (server.clone(), Arc::clone(shared));
-    let unwanted = CancellationToken::new();
-    let hashes = shared.hashes.until(unwanted.clone());
-    let _waiting = unwanted.drop_guard();
-    let read = tokio::task::spawn_blocking(move || files(&own, &around, &hashes));
-    read.await.map_err(|error| {
-        let name = &server.name;
-        Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
-    })
+    /// The files that the command runs, read on another thread: a program may be large. Whoever stops
+    /// to wait for this ends it.
+    async fn read_files(&self) -> Result<Files, Failure> {
+        let (server, settings) = (self.server.clone(), Arc::clone(&self.settings));
+        let unwanted = CancellationToken::new();
+        let hashes = self.hashes.until(unwanted.clone());
+        let _waiting = unwanted.drop_guard();
+        let read = tokio::task::spawn_blocking(move || files(&server, &settings, &hashes));
+        read.await.map_err(|error| {
+            let name = &self.server.name;
+            Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
+        })
+    }
 }
 
 /// The files that a server's command runs.
-fn files(server: &Server, shared: &Shared, hashes: &Hashes) -> Files {
+fn files(server: &Server, settings: &Settings, hashes: &Hashes) -> Files {
     match &server.transport {
-        Transport::Stdio(program) => pins::files(server, program, &shared.surroundings, hashes),
+        Transport::Stdio(program) => pins::files(server, program, &settings.surroundings, hashes),
         Transport::Http(_) => Files::new(),
     }
 }
@@ -318,9 +318,10 @@ mod tests {
 
     use super::*;
     use crate::config::{self, Scope, Source};
+    use crate::frontend::{Frontend, NoFrontend};
     use crate::launch::Surroundings;
     use crate::oauth::Credentials;
-    use crate::person::Nobody;
+    use crate::user_prompt::UserPrompt;
 
     fn link(directory: &Path) -> Link {
         let document = json!({"s": {"command": "python3", "args": ["server.py"]}});
@@ -339,20 +340,19 @@ mod tests {
             limits: Limits::default(),
             vouch: TrustCheck::default(),
         };
-        let shared = Shared {
+        let frontend = Arc::new(NoFrontend) as Arc<dyn Frontend>;
+        let settings = Settings {
             cache: directory.join("cache"),
             pins: directory.join("pins"),
             credentials: Credentials::new(directory.join("keys")),
             sandbox: Arc::new(testkit::Plain::default()),
             surroundings,
-            root: directory.canonicalize().unwrap(),
-            person: Arc::new(Nobody),
-            notice: Arc::new(|_| {}),
-            others: None,
+            user: Arc::new(UserPrompt::new(Arc::clone(&frontend), None, false)),
+            frontend,
+            clients: None,
             resolver: None,
-            hashes: Hashes::default(),
         };
-        Link::new(server, Arc::new(shared))
+        Link::new(server, Arc::new(settings))
     }
 
     #[tokio::test]
@@ -360,7 +360,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("server.py"), "1").unwrap();
         let link = link(directory.path());
-        link.agree_to_files(&files(&link.server, &link.shared, &link.shared.hashes));
+        link.agree_to_files(&files(&link.server, &link.settings, &link.hashes));
         let call = CallId("one".to_owned());
         let busy = link.slot.lock().await;
         assert_eq!(link.caution("echo", &call).await, None);

@@ -24,7 +24,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::replay::Replay;
+use super::client_session::ClientSession;
+use super::replay::ReplayBuffer;
 use super::{Backend, Server};
 use crate::failure::Failure;
 
@@ -51,7 +52,7 @@ pub fn token() -> Result<Secret<String>, Failure> {
 
 /// Serves clients at an address until `cancel` fires. `ready` hears the address once it is open.
 pub async fn http(
-    backend: Arc<dyn Backend>,
+    backend: Arc<Backend>,
     address: SocketAddr,
     token: Option<Secret<String>>,
     cancel: CancellationToken,
@@ -72,8 +73,8 @@ pub async fn http(
         .with_allowed_origins([format!("http://localhost:{port}"), format!("http://{address}")])
         .with_max_request_body_bytes(LARGEST)
         .with_cancellation_token(cancel.child_token());
-    let passers = Arc::clone(&backend).welcome();
-    let make = move || Ok(Server::new(Arc::clone(&backend), Some(Arc::clone(&passers))));
+    let shared_session = Arc::new(ClientSession::new(Arc::clone(&backend)));
+    let make = move || Ok(Server::new(Arc::clone(&backend), Some(Arc::clone(&shared_session))));
     let sessions = Arc::new(Sessions::default());
     let service = Service::new(make, Arc::clone(&sessions.open), config);
     ready(&format!("http://{address}{PATH}"));
@@ -87,15 +88,15 @@ pub async fn http(
         };
         // A client that went away while it was accepted is no reason to stop.
         let Ok((stream, _)) = accepted else { continue };
-        let door = Arc::new(Door {
+        let gate = Arc::new(Gate {
             service: service.clone(),
             sessions: Arc::clone(&sessions),
             token: Arc::clone(&token),
         });
         clients.spawn(async move {
             let answer = service_fn(move |request| {
-                let door = Arc::clone(&door);
-                async move { Ok::<_, Infallible>(door.answer(request).await) }
+                let gate = Arc::clone(&gate);
+                async move { Ok::<_, Infallible>(gate.answer(request).await) }
             });
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -108,14 +109,14 @@ pub async fn http(
     Ok(())
 }
 
-/// What every request goes through.
-struct Door {
+/// The checks that every request passes.
+struct Gate {
     service: Service,
     sessions: Arc<Sessions>,
     token: Arc<Option<Secret<String>>>,
 }
 
-impl Door {
+impl Gate {
     async fn answer(&self, request: Request<Incoming>) -> Reply {
         if request.uri().path() != PATH {
             return refusal(StatusCode::NOT_FOUND, "tools are at /mcp");
@@ -134,17 +135,17 @@ impl Door {
                 return refusal(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
             }
         }
-        let is_farewell = request.method() == Method::DELETE;
+        let is_last = request.method() == Method::DELETE;
         let named = request.headers().get(SESSION).cloned();
         let mut reply = self.service.handle(request).await;
         let named = named.as_ref().or_else(|| reply.headers().get(SESSION));
         if let Some(id) = named.and_then(|value| value.to_str().ok())
             && reply.status().is_success()
         {
-            self.sessions.used(id, is_farewell).await;
+            self.sessions.used(id, is_last).await;
         }
         // The session is gone with the answer: clients take 202 for a promise.
-        if is_farewell && reply.status() == StatusCode::ACCEPTED {
+        if is_last && reply.status() == StatusCode::ACCEPTED {
             *reply.status_mut() = StatusCode::NO_CONTENT;
         }
         reply
@@ -159,14 +160,14 @@ struct Sessions {
 
 impl Default for Sessions {
     fn default() -> Self {
-        let open = LocalSessionManager::default().with_event_store(Arc::new(Replay::default()));
+        let open =
+            LocalSessionManager::default().with_event_store(Arc::new(ReplayBuffer::default()));
         Self { open: Arc::new(open), order: Mutex::default() }
     }
 }
 
 impl Sessions {
-    /// Takes note that a session was used, perhaps for the last time, and closes the one that
-    /// nobody has used for the longest time where there are too many.
+    /// Notes that a session was used. Closes the least recently used one if there are too many.
     async fn used(&self, id: &str, is_last: bool) {
         let unused = {
             let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What was said to clients over HTTP, so that one that lost its line can ask for the rest. The
-//! latest is kept, up to a limit for all clients together; nothing of it is written down.
+//! The latest messages to clients over HTTP, so that a client that lost its connection can resume.
+//! They are kept in memory, up to a limit for all clients together.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -13,120 +13,122 @@ use rmcp::transport::streamable_http_server::session::store::{
 };
 use tokio::sync::watch;
 
-/// What is kept at most, in bytes and in events.
-const MOST_BYTES: usize = 16 << 20;
-const MOST_EVENTS: usize = 2_000;
+/// Upper bound on the messages of all streams, in bytes.
+const MAX_BYTES: usize = 16 << 20;
+/// Upper bound on the number of messages.
+const MAX_EVENTS: usize = 2_000;
 
-/// What was said on all lines.
+/// The latest messages of all streams.
 #[derive(Default)]
-pub(super) struct Replay {
-    kept: watch::Sender<Kept>,
+pub(super) struct ReplayBuffer {
+    streams: watch::Sender<Streams>,
 }
 
 #[derive(Default)]
-struct Kept {
-    lines: HashMap<String, Line>,
-    /// The line of each event, the oldest first.
+struct Streams {
+    by_id: HashMap<String, Stream>,
+    /// The stream of each event, the oldest first.
     order: VecDeque<String>,
     bytes: usize,
     count: u64,
 }
 
 #[derive(Default)]
-struct Line {
-    events: VecDeque<Event>,
-    /// The last event that is not kept any more.
-    forgotten: Option<u64>,
+struct Stream {
+    events: VecDeque<StoredEvent>,
+    /// The last event that was dropped.
+    dropped: Option<u64>,
     is_over: bool,
 }
 
-struct Event {
+struct StoredEvent {
     number: u64,
     size: usize,
     message: ServerSseMessage,
 }
 
-/// What comes after an event.
-enum Step {
-    Said(u64, ServerSseMessage),
-    Over,
+/// The event after another one.
+enum NextEvent {
+    Message(u64, ServerSseMessage),
+    End,
 }
 
-impl Kept {
-    fn add(&mut self, line: &str, message: &ServerSseMessage) -> EventId {
+impl Streams {
+    fn add(&mut self, stream: &str, message: &ServerSseMessage) -> EventId {
         self.count += 1;
         let number = self.count;
-        let id = format!("{line}#{number}");
+        let id = format!("{stream}#{number}");
         let mut message = message.clone();
         message.event_id = Some(id.clone());
         let content = message.message.as_deref();
         let size = content.map_or(0, size_of);
-        let entry = self.lines.entry(line.to_owned()).or_default();
+        let entry = self.by_id.entry(stream.to_owned()).or_default();
         entry.is_over = content.is_some_and(is_answer);
-        entry.events.push_back(Event { number, size, message });
-        self.order.push_back(line.to_owned());
+        entry.events.push_back(StoredEvent { number, size, message });
+        self.order.push_back(stream.to_owned());
         self.bytes += size;
-        while self.bytes > MOST_BYTES || self.order.len() > MOST_EVENTS {
-            self.forget();
+        while self.bytes > MAX_BYTES || self.order.len() > MAX_EVENTS {
+            self.drop_oldest();
         }
         id
     }
 
-    fn forget(&mut self) {
+    fn drop_oldest(&mut self) {
         let Some(name) = self.order.pop_front() else { return };
-        let Some(line) = self.lines.get_mut(&name) else { return };
-        if let Some(event) = line.events.pop_front() {
+        let Some(stream) = self.by_id.get_mut(&name) else { return };
+        if let Some(event) = stream.events.pop_front() {
             self.bytes -= event.size;
-            line.forgotten = Some(event.number);
+            stream.dropped = Some(event.number);
         }
-        if line.events.is_empty() {
-            self.lines.remove(&name);
+        if stream.events.is_empty() {
+            self.by_id.remove(&name);
         }
     }
 
-    /// What comes after `number`; none where that is still to come.
-    fn after(&self, name: &str, number: u64) -> Option<Step> {
-        let Some(line) = self.lines.get(name) else { return Some(Step::Over) };
-        let next = line.events.iter().find(|event| event.number > number);
+    /// The event after `number`. None if it has not happened yet.
+    fn after(&self, name: &str, number: u64) -> Option<NextEvent> {
+        let Some(stream) = self.by_id.get(name) else { return Some(NextEvent::End) };
+        let next = stream.events.iter().find(|event| event.number > number);
         match next {
-            Some(event) => Some(Step::Said(event.number, event.message.clone())),
-            None => line.is_over.then_some(Step::Over),
+            Some(event) => Some(NextEvent::Message(event.number, event.message.clone())),
+            None => stream.is_over.then_some(NextEvent::End),
         }
     }
 }
 
 #[async_trait]
-impl EventStore for Replay {
+impl EventStore for ReplayBuffer {
     async fn store_event(
         &self,
         stream_id: &str,
         event: &ServerSseMessage,
     ) -> Result<EventId, EventStoreError> {
         let mut id = String::new();
-        self.kept.send_modify(|kept| id = kept.add(stream_id, event));
+        self.streams.send_modify(|streams| id = streams.add(stream_id, event));
         Ok(id)
     }
 
     async fn replay_events_after(&self, last: &str) -> Result<EventStream, EventStoreError> {
-        let parsed = last.rsplit_once('#').and_then(|(line, n)| Some((line, n.parse().ok()?)));
-        let (line, number): (&str, u64) =
+        let parsed = last.rsplit_once('#').and_then(|(id, n)| Some((id, n.parse().ok()?)));
+        let (id, number): (&str, u64) =
             parsed.ok_or_else(|| io::Error::other("there is no such event"))?;
-        let is_kept = |kept: &Kept| {
-            kept.lines.get(line).is_some_and(|line| line.forgotten.is_none_or(|it| it <= number))
+        let is_stored = |streams: &Streams| {
+            let stream = streams.by_id.get(id);
+            stream.is_some_and(|stream| stream.dropped.is_none_or(|it| it <= number))
         };
-        if !is_kept(&self.kept.borrow()) {
+        if !is_stored(&self.streams.borrow()) {
             return Err(io::Error::other("what came after it is not kept any more").into());
         }
-        let state = (self.kept.subscribe(), line.to_owned(), number);
-        Ok(Box::pin(stream::unfold(state, |(mut kept, line, number)| async move {
+        let state = (self.streams.subscribe(), id.to_owned(), number);
+        Ok(Box::pin(stream::unfold(state, |(mut streams, id, number)| async move {
             let step = {
-                let is_there = |kept: &Kept| kept.after(&line, number).is_some();
-                let found = kept.wait_for(is_there).await.ok()?;
-                found.after(&line, number)
+                let is_there = |streams: &Streams| streams.after(&id, number).is_some();
+                let found = streams.wait_for(is_there).await.ok()?;
+                found.after(&id, number)
             };
             match step? {
-                Step::Said(number, message) => Some((message, (kept, line, number))),
-                Step::Over => None,
+                NextEvent::Message(number, message) => Some((message, (streams, id, number))),
+                NextEvent::End => None,
             }
         })))
     }
@@ -174,14 +176,14 @@ mod tests {
             {"type": "text", "text": text}]}}))
     }
 
-    async fn ids(replay: &Replay, last: &str) -> Vec<String> {
+    async fn ids(replay: &ReplayBuffer, last: &str) -> Vec<String> {
         let events = replay.replay_events_after(last).await.unwrap();
         events.map(|event| event.event_id.unwrap()).collect().await
     }
 
     #[tokio::test]
-    async fn what_comes_after_an_event_is_told_once_and_in_order_to_the_answer() {
-        let replay = Replay::default();
+    async fn replay_continues_after_an_event_up_to_the_answer() {
+        let replay = ReplayBuffer::default();
         let mut said = Vec::new();
         for number in 0..5 {
             said.push(replay.store_event("a", &progress(number)).await.unwrap());
@@ -194,8 +196,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_still_to_come_is_waited_for() {
-        let replay = Replay::default();
+    async fn replay_waits_for_events_to_come() {
+        let replay = ReplayBuffer::default();
         let first = replay.store_event("a", &progress(0)).await.unwrap();
         let mut events = replay.replay_events_after(&first).await.unwrap();
         assert!(futures::poll!(events.next()).is_pending());
@@ -205,9 +207,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_latest_is_kept_and_a_gap_is_refused() {
-        let replay = Replay::default();
-        let text = "x".repeat(MOST_BYTES / 4);
+    async fn replay_after_a_dropped_event_is_refused() {
+        let replay = ReplayBuffer::default();
+        let text = "x".repeat(MAX_BYTES / 4);
         let first = replay.store_event("a", &progress(0)).await.unwrap();
         replay.store_event("a", &progress(1)).await.unwrap();
         for line in 0..4 {
@@ -217,11 +219,11 @@ mod tests {
         for unknown in ["", "a", "a#", "a#x", "never#1"] {
             assert!(replay.replay_events_after(unknown).await.is_err(), "{unknown}");
         }
-        assert!(replay.kept.borrow().bytes <= MOST_BYTES);
-        for number in 0..MOST_EVENTS {
+        assert!(replay.streams.borrow().bytes <= MAX_BYTES);
+        for number in 0..MAX_EVENTS {
             replay.store_event(&format!("many {number}"), &progress(0)).await.unwrap();
         }
-        let kept = replay.kept.borrow();
-        assert_eq!((kept.order.len(), kept.lines.len()), (MOST_EVENTS, MOST_EVENTS));
+        let streams = replay.streams.borrow();
+        assert_eq!((streams.order.len(), streams.by_id.len()), (MAX_EVENTS, MAX_EVENTS));
     }
 }

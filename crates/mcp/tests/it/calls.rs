@@ -5,25 +5,26 @@ use contract::tool::ToolError;
 use mcp::State;
 use serde_json::{Value, json};
 
-use crate::{SERVER, TurnContext, entry, run, sent, text, tool};
+use crate::{SERVER, TestWorkspace, entry, run, sent, text, tool};
 
 #[tokio::test]
 async fn a_tool_is_described_called_and_known_without_a_start() {
-    let bench = TurnContext::new();
-    let state = bench.work().join("starts");
+    let workspace = TestWorkspace::new();
+    let state = workspace.work().join("starts");
     let mut document = entry(&[]);
     document["test"]["env"] = json!({"STATE": state});
     let starts = || std::fs::read_to_string(&state).unwrap_or_default().lines().count();
-    let servers = bench.servers(&document);
-    assert_eq!(servers.unknown(), ["test"]);
+    let servers = workspace.servers(&document);
+    assert_eq!(servers.statuses()[0].state, State::Unknown);
     assert!(servers.tools().is_empty());
-    assert!(servers.learn().await.is_empty());
+    servers.fetch_catalogs().await;
+    assert_eq!(workspace.notices(), "");
     assert_eq!(text(&servers, "mcp__test__echo", json!({"text": "hi"})).await, "said: hi");
     servers.shutdown().await;
     assert_eq!(starts(), 1);
 
-    let again = bench.servers(&document);
-    assert!(again.unknown().is_empty());
+    let again = workspace.servers(&document);
+    assert_eq!(again.statuses()[0].state, State::Known);
     let echo = tool(&again, "mcp__test__echo");
     assert_eq!(echo.spec().description, "Says it again.");
     assert!(echo.spec().requires_permission && echo.spec().parallel);
@@ -38,9 +39,9 @@ async fn a_tool_is_described_called_and_known_without_a_start() {
 
 #[tokio::test]
 async fn results_of_every_kind_reach_the_model() {
-    let bench = TurnContext::new();
-    let servers = bench.server(&["garbage"]);
-    servers.learn().await;
+    let workspace = TestWorkspace::new();
+    let servers = workspace.server(&["garbage"]);
+    servers.fetch_catalogs().await;
     let failed = run(&tool(&servers, "mcp__test__fail"), json!({})).await.unwrap();
     assert_eq!((failed.success, failed.for_model().as_str()), (false, "it went wrong"));
     assert_eq!(
@@ -59,9 +60,9 @@ async fn results_of_every_kind_reach_the_model() {
 
 #[tokio::test]
 async fn progress_is_told_while_a_call_runs() {
-    let bench = TurnContext::new();
-    let servers = bench.server(&[]);
-    servers.learn().await;
+    let workspace = TestWorkspace::new();
+    let servers = workspace.server(&[]);
+    servers.fetch_catalogs().await;
     let mut sent = sent("1", json!({}));
     let output = tool(&servers, "mcp__test__slow").run(&sent.call, &sent.context).await.unwrap();
     assert_eq!(output.output, "done");
@@ -75,9 +76,9 @@ async fn progress_is_told_while_a_call_runs() {
 
 #[tokio::test]
 async fn a_server_that_falls_over_says_why_and_is_started_again() {
-    let bench = TurnContext::new();
-    let servers = bench.server(&[]);
-    servers.learn().await;
+    let workspace = TestWorkspace::new();
+    let servers = workspace.server(&[]);
+    servers.fetch_catalogs().await;
     let failed = text(&servers, "mcp__test__crash", json!({})).await;
     assert!(failed.contains("ended (exit code 3)"), "{failed}");
     assert!(failed.contains("about to fall over"), "{failed}");
@@ -87,16 +88,16 @@ async fn a_server_that_falls_over_says_why_and_is_started_again() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
-    let bench = TurnContext::new();
+    let workspace = TestWorkspace::new();
     let mut document = entry(&[]);
     document["test"]["tool_timeout_sec"] = json!(0.05);
-    let servers = bench.servers(&document);
-    servers.learn().await;
+    let servers = workspace.servers(&document);
+    servers.fetch_catalogs().await;
     let late = text(&servers, "mcp__test__hang", json!({})).await;
     assert!(late.contains("did not run `hang` within 50ms"), "{late}");
     servers.shutdown().await;
-    let servers = bench.server(&[]);
-    servers.learn().await;
+    let servers = workspace.server(&[]);
+    servers.fetch_catalogs().await;
     let sent = sent("1", json!({}));
     sent.context.cancel.cancel();
     let stopped = tool(&servers, "mcp__test__hang").run(&sent.call, &sent.context).await;
@@ -106,41 +107,41 @@ async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
 
 #[tokio::test]
 async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
-    let bench = TurnContext::new();
-    let servers = bench.server(&["refuse"]);
-    let failures = servers.learn().await;
-    let text = failures[0].whole();
+    let workspace = TestWorkspace::new();
+    let servers = workspace.server(&["refuse"]);
+    servers.fetch_catalogs().await;
+    let text = workspace.notices();
     assert!(text.contains("ENOTFOUND registry.example"), "{text}");
     assert!(text.contains("`mcp.servers.test.sandbox.network: true`"), "{text}");
-    let again = bench.server(&["refuse"]);
-    assert!(again.unknown().is_empty(), "it just failed");
+    let again = workspace.server(&["refuse"]);
     assert_eq!(again.statuses()[0].state, State::Failed);
-    let missing = bench.servers(&json!({"m": {"command": "no-such-program-at-all"}}));
+    let missing = workspace.servers(&json!({"m": {"command": "no-such-program-at-all"}}));
     assert!(missing.test("m").await.unwrap_err().to_string().contains("no-such-program-at-all"));
 }
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
-    let bench = TurnContext::new();
+    let workspace = TestWorkspace::new();
     let mut document = entry(&["silent"]);
     document["test"]["startup_timeout_sec"] = json!(0.2);
-    let failures = bench.servers(&document).learn().await;
-    assert!(failures[0].to_string().contains("did not say what it offers"), "{failures:?}");
+    workspace.servers(&document).fetch_catalogs().await;
+    let failure = workspace.notices();
+    assert!(failure.contains("did not say what it offers"), "{failure}");
 }
 
 #[tokio::test]
 async fn a_server_sees_the_variables_that_were_named_and_no_others() {
-    let bench = TurnContext::new();
+    let workspace = TestWorkspace::new();
     let mut document = entry(&[]);
     document["test"]["env"] = json!({"MINE": "1"});
-    let plain = bench.servers(&document);
-    plain.learn().await;
+    let plain = workspace.servers(&document);
+    plain.fetch_catalogs().await;
     let seen = text(&plain, "mcp__test__environment", json!({})).await;
     assert!(seen.contains("MINE=1") && !seen.contains("hush"), "{seen}");
     plain.shutdown().await;
     document["test"]["sandbox"] = json!({"env": ["SECRET"]});
-    let granted = bench.servers(&document);
-    granted.learn().await;
+    let granted = workspace.servers(&document);
+    granted.fetch_catalogs().await;
     let seen = text(&granted, "mcp__test__environment", json!({})).await;
     assert!(seen.contains("SECRET=hush"), "{seen}");
     granted.shutdown().await;
@@ -148,12 +149,15 @@ async fn a_server_sees_the_variables_that_were_named_and_no_others() {
 
 #[tokio::test]
 async fn prompts_are_commands_and_resources_can_be_read() {
-    let bench = TurnContext::new();
-    let servers = bench.server(&[]);
-    servers.learn().await;
+    let workspace = TestWorkspace::new();
+    let servers = workspace.server(&[]);
+    servers.fetch_catalogs().await;
     let command = &servers.commands()[0];
     assert_eq!((command.name.as_str(), command.usage.as_str()), ("mcp__test__greet", "<who>"));
-    assert_eq!(servers.prompt("mcp__test__greet", "Ada").await.unwrap(), "Greet Ada.");
+    assert_eq!(
+        servers.prompt("mcp__test__greet", "Ada").await.unwrap().as_deref(),
+        Some("Greet Ada.")
+    );
     let missing = servers.prompt("mcp__test__greet", "").await.unwrap_err();
     assert_eq!(missing.to_string(), "the prompt needs `who`");
     let args = json!({"server": "test", "uri": "note:one"});
@@ -164,13 +168,13 @@ async fn prompts_are_commands_and_resources_can_be_read() {
 
 #[tokio::test]
 async fn a_filter_hides_tools() {
-    let bench = TurnContext::new();
+    let workspace = TestWorkspace::new();
     let mut document = entry(&[]);
     document["test"]["enabled_tools"] = json!(["echo", "fail"]);
     document["test"]["disabled_tools"] = json!(["fail"]);
     document["off"] = json!({"command": "python3", "args": [SERVER], "enabled": false});
-    let servers = bench.servers(&document);
-    servers.learn().await;
+    let servers = workspace.servers(&document);
+    servers.fetch_catalogs().await;
     let names: Vec<String> = servers.tools().iter().map(|it| it.spec().name.clone()).collect();
     assert_eq!(names, ["ListMcpResources", "ReadMcpResource", "mcp__test__echo"]);
     let rows = servers.statuses();

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
@@ -16,9 +17,9 @@ use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use contract::trust_check::TrustCheck;
 use mcp::config::{self, Command, CommandLine, Scope, Server, Source, Stands};
+use mcp::frontend::{DialogInput, Frontend};
 use mcp::oauth::Credentials;
-use mcp::person::Nobody;
-use mcp::{Servers, Settings, Surroundings};
+use mcp::{Servers, Settings, Surroundings, UserPrompt};
 use serde_json::{Value, json};
 use testkit::Plain;
 use tokio::sync::mpsc;
@@ -27,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
 
 /// A workspace with servers.
-struct TurnContext {
+struct TestWorkspace {
     directory: tempfile::TempDir,
     notices: Arc<Mutex<Vec<String>>>,
 }
 
-impl TurnContext {
+impl TestWorkspace {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("work")).unwrap();
@@ -49,10 +50,9 @@ impl TurnContext {
 
     /// The servers of a document, as a program that is started finds them.
     fn servers(&self, document: &Value) -> Servers {
-        let notices = Arc::clone(&self.notices);
+        let frontend = Arc::new(Notices(Arc::clone(&self.notices))) as Arc<dyn Frontend>;
         let path = Path::new("/usr/local/bin:/usr/bin:/bin").display().to_string();
-        Servers::new(Settings {
-            servers: described(document),
+        let settings = Settings {
             cache: self.directory.path().join("cache"),
             pins: self.directory.path().join("pins"),
             credentials: Credentials::new(self.directory.path().join("keys")),
@@ -68,11 +68,12 @@ impl TurnContext {
                 limits: Limits::default(),
                 vouch: TrustCheck::default(),
             },
-            person: Arc::new(Nobody),
-            notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
-            others: None,
+            user: Arc::new(UserPrompt::new(Arc::clone(&frontend), None, false)),
+            frontend,
+            clients: None,
             resolver: None,
-        })
+        };
+        Servers::new(settings, described(document))
     }
 
     /// One server of the name `test`, with these words on its command line.
@@ -82,6 +83,40 @@ impl TurnContext {
 
     fn notices(&self) -> String {
         self.notices.lock().unwrap().join("\n")
+    }
+}
+
+/// A front end that collects messages and answers nothing.
+struct Notices(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl Frontend for Notices {
+    fn warn(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+
+    fn hint(&self, text: &str) {
+        self.warn(text);
+    }
+
+    fn is_full_screen(&self) -> bool {
+        false
+    }
+
+    fn has_terminal(&self) -> bool {
+        false
+    }
+
+    fn pause_animation(&self) -> Box<dyn Send> {
+        Box::new(())
+    }
+
+    async fn dialog(&self, _: &str, _: &str, _: DialogInput) -> Option<String> {
+        None
+    }
+
+    async fn line(&self, _: &str, _: &str) -> Option<String> {
+        None
     }
 }
 
@@ -97,7 +132,7 @@ fn described(document: &Value) -> Vec<Server> {
     let source =
         Source { origin: "test".to_owned(), scope: Scope::User, document: document.clone() };
     let found = config::read(&[source], &BTreeMap::new(), plain);
-    assert_eq!(found.problems, Vec::<String>::new());
+    assert_eq!(found.problems, []);
     found.servers
 }
 

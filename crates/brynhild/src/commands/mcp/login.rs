@@ -18,7 +18,7 @@ use crate::world::World;
 
 /// The address of a server.
 fn address(world: &World, name: &str) -> Result<Address, Problem> {
-    let server = mcp::found(world).servers.into_iter().find(|server| server.name == name);
+    let server = mcp::discover(world).servers.into_iter().find(|server| server.name == name);
     match server.map(|server| server.transport) {
         Some(Transport::Http(address)) => Ok(address),
         Some(Transport::Stdio(_)) => {

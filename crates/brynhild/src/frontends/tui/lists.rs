@@ -226,7 +226,7 @@ pub(super) fn plugins(world: &World) -> Answer {
     let servers = mcp::listing(world).unwrap_or_default();
     let why = |named: &dialects::Named| {
         let server = servers.iter().find(|it| it.dialect == named.system && it.name == named.name);
-        server.and_then(|server| server.failure().map(str::to_owned))
+        server.and_then(|server| server.failure.clone())
     };
     let item = |named: dialects::Named| {
         let why = why(&named);

@@ -1,16 +1,16 @@
-//! One field of a form: what it is called, what it wants, and whether what was typed is that.
+//! One field of a form: its title, its requirements, and the check of a typed value.
 
 use contract::text::visible;
 use serde_json::{Value, json};
 
-/// What a field is called by its author; its key where they gave it no title.
+/// The title of a field; its key if it has none.
 pub(super) fn title(name: &str, field: &Value) -> String {
     let title = field.get("title").and_then(Value::as_str).filter(|it| !it.trim().is_empty());
     visible(title.unwrap_or(name)).into_owned()
 }
 
-/// What a field wants, in a few words; empty where anything will do.
-pub(super) fn wants(field: &Value) -> String {
+/// The requirements of a field in a few words; empty if any text will do.
+pub(super) fn requirements(field: &Value) -> String {
     let kind = match (kind(field), format(field)) {
         ("integer", _) => "a whole number",
         ("number", _) => "a number",
@@ -32,8 +32,8 @@ pub(super) fn wants(field: &Value) -> String {
     [kind, &range].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// What was typed, as the field wants it; none where it is something else.
-pub(super) fn fitting(typed: &str, field: &Value) -> Option<Value> {
+/// The typed value in the type of the field. None if it does not meet the requirements.
+pub(super) fn parse(typed: &str, field: &Value) -> Option<Value> {
     let value = match kind(field) {
         "boolean" => match typed.to_ascii_lowercase().as_str() {
             "y" | "yes" | "true" => json!(true),
@@ -49,12 +49,13 @@ pub(super) fn fitting(typed: &str, field: &Value) -> Option<Value> {
         Value::Array(items) => items.iter().all(|item| choices.contains(item)),
         single => choices.contains(single),
     };
-    let fits =
-        choices(field).is_none_or(is_one) && is_within(&value, field) && is_formed(typed, field);
+    let fits = choices(field).is_none_or(is_one)
+        && is_within_bounds(&value, field)
+        && has_format(typed, field);
     fits.then_some(value)
 }
 
-/// What a field, or each of its items, may be; none where it may be anything.
+/// The values that a field, or each of its items, can have. None if it can have any.
 pub(super) fn choices(field: &Value) -> Option<Vec<Value>> {
     let field = field.get("items").unwrap_or(field);
     if let Some(plain) = field.get("enum").and_then(Value::as_array) {
@@ -72,7 +73,7 @@ fn format(field: &Value) -> &str {
     field.get("format").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The least and the most, with what they count.
+/// The lower and the upper bound, and the unit they count in.
 fn bounds(field: &Value) -> (Option<&Value>, Option<&Value>, &'static str) {
     let (least, most, unit) = match kind(field) {
         "integer" | "number" => ("minimum", "maximum", ""),
@@ -84,7 +85,7 @@ fn bounds(field: &Value) -> (Option<&Value>, Option<&Value>, &'static str) {
     (limit(least), limit(most), unit)
 }
 
-fn is_within(value: &Value, field: &Value) -> bool {
+fn is_within_bounds(value: &Value, field: &Value) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "no answer is so long")]
     let size = match value {
         Value::Number(number) => number.as_f64(),
@@ -98,7 +99,7 @@ fn is_within(value: &Value, field: &Value) -> bool {
     limit(least).is_none_or(|least| size >= least) && limit(most).is_none_or(|most| size <= most)
 }
 
-fn is_formed(typed: &str, field: &Value) -> bool {
+fn has_format(typed: &str, field: &Value) -> bool {
     let has_blank = typed.contains(char::is_whitespace);
     match format(field) {
         "email" => {
@@ -123,25 +124,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_of_every_spelling_hold() {
+    fn typed_value_must_be_one_of_the_choices() {
         for field in [
             json!({"type": "string", "enum": ["a", "b"]}),
             json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}),
         ] {
-            assert_eq!(fitting("a", &field), Some(json!("a")));
-            assert_eq!(fitting("c", &field), None);
+            assert_eq!(parse("a", &field), Some(json!("a")));
+            assert_eq!(parse("c", &field), None);
         }
         for items in
             [json!({"enum": ["a", "b"]}), json!({"anyOf": [{"const": "a"}, {"const": "b"}]})]
         {
             let field = json!({"type": "array", "items": items});
-            assert_eq!(fitting("a, b", &field), Some(json!(["a", "b"])));
-            assert_eq!(fitting("a, c", &field), None);
+            assert_eq!(parse("a, b", &field), Some(json!(["a", "b"])));
+            assert_eq!(parse("a, c", &field), None);
         }
     }
 
     #[test]
-    fn limits_are_held_and_said() {
+    fn typed_value_must_meet_the_requirements() {
         for (field, wanted, good, bad) in [
             (
                 json!({"type": "integer", "minimum": 1, "maximum": 150}),
@@ -183,12 +184,12 @@ mod tests {
             ),
             (json!({"type": "string"}), "", &["x"], &[]),
         ] {
-            assert_eq!(wants(&field), wanted);
+            assert_eq!(requirements(&field), wanted);
             for typed in good {
-                assert!(fitting(typed, &field).is_some(), "{typed}: {field}");
+                assert!(parse(typed, &field).is_some(), "{typed}: {field}");
             }
             for typed in bad {
-                assert_eq!(fitting(typed, &field), None, "{typed}: {field}");
+                assert_eq!(parse(typed, &field), None, "{typed}: {field}");
             }
         }
     }

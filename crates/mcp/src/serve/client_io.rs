@@ -1,6 +1,7 @@
 //! The user and the model on the client's side, as far as the client can reach them.
 #![expect(deprecated, reason = "sampling is deprecated, and most clients use it")]
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,97 +13,102 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::json;
 
-use super::Asker;
+use crate::client_registry::ClientIo;
 use crate::handler::words;
-use crate::person::{Answer, Question, Sampled, Sampling, Wanted};
+use crate::question::{Question, QuestionAnswer, SamplingReply, SamplingRequest, Wanted};
 
 /// How long a user on the client's side may take to answer.
-const PATIENCE: Duration = Duration::from_mins(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 /// The key under which a question waits for its answer.
 const APPROVAL: &str = "approval";
 
 /// A result that asks the client to come back with an answer.
-pub(super) fn unfinished(question: &str) -> InputRequiredResult {
+pub(super) fn input_required(question: &str) -> InputRequiredResult {
     let wanted = InputRequest::Elicitation(ElicitRequest::new(form(question)));
     InputRequiredResult::from_input_requests(InputRequests::from([(APPROVAL.to_owned(), wanted)]))
 }
 
-/// Asks the client for a user's word: by a question of its own, or in revisions that know none,
-/// by an unfinished result that the client comes back with.
-pub(super) struct Desk {
+/// Asks the user of a client: by an elicitation, or in revisions that have none, by an unfinished
+/// result that the client repeats its call with.
+pub(super) struct PeerIo {
     peer: Peer<RoleServer>,
-    manner: Manner,
-    /// Whether the client has a model that writes for us.
+    elicitation: Elicitation,
+    /// True if the client has a model for sampling.
     can_sample: bool,
-    open: std::sync::Mutex<Option<String>>,
+    open_question: Mutex<Option<String>>,
 }
 
-enum Manner {
-    Nobody,
-    Question,
-    Unfinished(Option<bool>),
+/// The way in which a client can be asked for consent.
+enum Elicitation {
+    None,
+    Request,
+    /// By an unfinished result, with the answer if the call is the repeated one.
+    InputRequired(Option<bool>),
 }
 
-impl Desk {
+impl PeerIo {
     pub(super) fn new(
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Self {
         let can_ask = context.client_capabilities().is_some_and(|it| it.elicitation.is_some());
         let is_modern = context.protocol_version().is_some_and(|it| !it.has_initialize());
-        let manner = match (can_ask, is_modern) {
-            (false, _) => Manner::Nobody,
-            (true, false) => Manner::Question,
+        let elicitation = match (can_ask, is_modern) {
+            (false, _) => Elicitation::None,
+            (true, false) => Elicitation::Request,
             (true, true) => {
                 let answers = request.input_responses.as_ref();
                 let answer = answers.and_then(|answers| answers.get(APPROVAL));
-                Manner::Unfinished(answer.map(|answer| answer["action"] == "accept"))
+                Elicitation::InputRequired(answer.map(|answer| answer["action"] == "accept"))
             }
         };
-        Self { manner, ..Self::bare(context) }
+        Self { elicitation, ..Self::without_call(context) }
     }
 
-    /// The same for what is no call: there a result cannot be left unfinished.
-    pub(super) fn bare(context: &RequestContext<RoleServer>) -> Self {
+    /// For a request that is no call: its result cannot be left unfinished.
+    pub(super) fn without_call(context: &RequestContext<RoleServer>) -> Self {
         let capabilities = context.client_capabilities();
         let is_modern = context.protocol_version().is_some_and(|it| !it.has_initialize());
         let has = |asks: fn(&ClientCapabilities) -> bool| {
             !is_modern && capabilities.as_ref().is_some_and(asks)
         };
-        let manner =
-            if has(|it| it.elicitation.is_some()) { Manner::Question } else { Manner::Nobody };
+        let elicitation = if has(|it| it.elicitation.is_some()) {
+            Elicitation::Request
+        } else {
+            Elicitation::None
+        };
         let can_sample = has(|it| it.sampling.is_some());
-        let open = std::sync::Mutex::default();
-        Self { peer: context.peer.clone(), manner, can_sample, open }
+        let open_question = Mutex::default();
+        Self { peer: context.peer.clone(), elicitation, can_sample, open_question }
     }
 
     /// The question that waits for an answer.
     pub(super) fn take_open(&self) -> Option<String> {
-        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        self.open_question.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 #[async_trait]
-impl Asker for Desk {
-    async fn ask(&self, question: &str) -> Option<bool> {
-        match &self.manner {
-            Manner::Nobody => None,
-            Manner::Unfinished(Some(answer)) => Some(*answer),
-            Manner::Unfinished(None) => {
-                let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+impl ClientIo for PeerIo {
+    async fn consent(&self, question: &str) -> Option<bool> {
+        match &self.elicitation {
+            Elicitation::None => None,
+            Elicitation::InputRequired(Some(answer)) => Some(*answer),
+            Elicitation::InputRequired(None) => {
+                let mut open = self.open_question.lock().unwrap_or_else(PoisonError::into_inner);
                 *open = Some(question.to_owned());
                 None
             }
-            Manner::Question => {
+            Elicitation::Request => {
                 let asked = self.peer.create_elicitation(form(question));
-                let answer = tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?;
+                let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
                 Some(answer.action == ElicitationAction::Accept)
             }
         }
     }
 
-    async fn answer(&self, question: &Question) -> Option<Answer> {
-        if !matches!(self.manner, Manner::Question) {
+    async fn answer(&self, question: &Question) -> Option<QuestionAnswer> {
+        if !matches!(self.elicitation, Elicitation::Request) {
             return None;
         }
         let message = format!("MCP server `{}` asks: {}", question.server, question.message);
@@ -116,18 +122,18 @@ impl Asker for Desk {
             Wanted::Visit(_) => return None,
         };
         let asked = self.peer.create_elicitation(params);
-        let answer = tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
         Some(match answer.action {
             ElicitationAction::Accept => {
                 let fields = answer.content.as_ref().and_then(|content| content.as_object());
-                Answer::Accept(fields.cloned().unwrap_or_default())
+                QuestionAnswer::Accept(fields.cloned().unwrap_or_default())
             }
-            ElicitationAction::Decline => Answer::Decline,
-            _ => Answer::Cancel,
+            ElicitationAction::Decline => QuestionAnswer::Decline,
+            _ => QuestionAnswer::Cancel,
         })
     }
 
-    async fn sample(&self, sampling: &Sampling) -> Option<Result<Sampled, String>> {
+    async fn sample(&self, request: &SamplingRequest) -> Option<Result<SamplingReply, String>> {
         if !self.can_sample {
             return None;
         }
@@ -135,14 +141,14 @@ impl Asker for Desk {
             "assistant" => SamplingMessage::assistant_text(words),
             _ => SamplingMessage::user_text(words),
         };
-        let messages = sampling.messages.iter().map(message).collect();
-        let mut params = CreateMessageRequestParams::new(messages, sampling.max_tokens);
-        params.system_prompt.clone_from(&sampling.system);
-        let asked = tokio::time::timeout(PATIENCE, self.peer.create_message(params)).await;
+        let messages = request.messages.iter().map(message).collect();
+        let mut params = CreateMessageRequestParams::new(messages, request.max_tokens);
+        params.system_prompt.clone_from(&request.system);
+        let asked = tokio::time::timeout(ANSWER_TIMEOUT, self.peer.create_message(params)).await;
         Some(match asked {
             Ok(Ok(written)) => {
                 let (model, text) = (written.model.clone(), words(&written.message));
-                Ok(Sampled { model, text })
+                Ok(SamplingReply { model, text })
             }
             Ok(Err(error)) => Err(format!("the client declined: {error}")),
             Err(_) => Err("the client did not answer".to_owned()),

@@ -1,5 +1,4 @@
-//! Tells a client that others have taken the place of the tools, until it leaves. What it then finds
-//! is looked for when it asks.
+//! Notifies a client of changes of the tool list, until it leaves.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,40 +6,44 @@ use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use tokio::sync::watch;
 
 use super::Backend;
-use super::watched::Task;
+use super::subscriptions::AbortOnDrop;
 
-/// What tells one client.
+/// The notifications of one client.
 #[derive(Clone)]
-pub(super) struct Changed {
-    /// Has heard of nothing since the client came.
+pub(super) struct ToolChanges {
+    /// Has seen no change since the client connected.
     since: watch::Receiver<u64>,
-    task: Arc<Mutex<Task>>,
+    task: Arc<Mutex<AbortOnDrop>>,
     expected: Arc<Mutex<Vec<watch::Receiver<u64>>>>,
 }
 
-impl Changed {
-    /// For a client that has just come.
-    pub(super) fn new(backend: &Arc<dyn Backend>) -> Self {
-        Self { since: backend.changes(), task: Arc::default(), expected: Arc::default() }
+impl ToolChanges {
+    /// For a client that has just connected.
+    pub(super) fn new(backend: &Backend) -> Self {
+        Self {
+            since: backend.current.changes.subscribe(),
+            task: Arc::default(),
+            expected: Arc::default(),
+        }
     }
 
-    /// Tells the client from here on.
-    pub(super) fn tell(&self, peer: Peer<RoleServer>) {
+    /// Notifies the client from here on.
+    pub(super) fn notify(&self, peer: Peer<RoleServer>) {
         let mut changes = self.since.clone();
         let task = tokio::spawn(async move {
             while changes.changed().await.is_ok() && peer.notify_tool_list_changed().await.is_ok() {
             }
         });
-        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Task(Some(task));
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = AbortOnDrop(Some(task));
     }
 
-    /// Takes note that the client wants to hear it by a request of its own. It learns that it will
-    /// be told before [`Changed::listen`] is reached: what changes meanwhile counts.
-    pub(super) fn expect(&self, backend: &Arc<dyn Backend>) {
-        self.expected().push(backend.changes());
+    /// Notes that the client is about to subscribe. It is told so before [`ToolChanges::listen`] is
+    /// reached, so changes from here on count.
+    pub(super) fn expect(&self, backend: &Backend) {
+        self.expected().push(backend.current.changes.subscribe());
     }
 
-    /// Tells a client that wants to hear it by a request of its own, until it ends that.
+    /// Notifies a client that has subscribed, until it ends the subscription.
     pub(super) async fn listen(&self, client: &SubscriptionContext) {
         let mut changes = self.take_expected();
         loop {
@@ -55,8 +58,8 @@ impl Changed {
         }
     }
 
-    /// What a request hears of that was expected. Where there are several, nobody knows which one came
-    /// first: each goes by the oldest, since a notice too many costs less than one too few.
+    /// The receiver for an expected subscription. Of several the order is not known, so each takes the
+    /// oldest: one notification too many does no harm.
     fn take_expected(&self) -> watch::Receiver<u64> {
         let mut expected = self.expected();
         let oldest = expected.first().unwrap_or(&self.since).clone();
@@ -71,79 +74,85 @@ impl Changed {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::io;
     use std::pin::Pin;
     use std::task::{Context, Poll};
     use std::time::Duration;
 
     use async_trait::async_trait;
-    use contract::tool::ToolSpec;
-    use serde_json::{Value, json};
+    use contract::event::Event;
+    use contract::id::SessionId;
+    use contract::tool::Tool;
+    use serde_json::json;
     use tokio::io::{
         AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream,
     };
-    use tokio::sync::broadcast;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::catalog::PromptEntry;
-    use crate::connection::Watch;
-    use crate::serve::{Asker, Call, Called, Guest, Resources, streams};
+    use crate::serve::host::{CallConversation, CommandEntry, Commands, Host, Offer, PromptNames};
+    use crate::serve::streams;
 
-    /// Offers nothing, which may change.
-    struct Nothing(watch::Sender<u64>);
-
-    #[async_trait]
-    impl Backend for Nothing {
-        fn welcome(self: Arc<Self>) -> Arc<dyn Guest> {
-            Arc::new(Nobody)
-        }
-
-        async fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
-            Arc::default()
-        }
-
-        fn changes(&self) -> watch::Receiver<u64> {
-            self.0.subscribe()
-        }
-
-        async fn prompts(&self) -> Vec<PromptEntry> {
-            Vec::new()
-        }
-
-        async fn prompt(&self, _: &str, _: &BTreeMap<String, String>) -> Result<Value, String> {
-            Ok(Value::Null)
-        }
-
-        fn updates(&self) -> broadcast::Receiver<String> {
-            broadcast::channel(1).1
-        }
-    }
-
-    struct Nobody;
+    /// Offers nothing.
+    struct EmptyHost;
 
     #[async_trait]
-    impl Guest for Nobody {
-        async fn call(&self, _: Call) -> Option<Called> {
+    impl Host for EmptyHost {
+        async fn renew(&self, _: &Offer) -> Option<Offer> {
             None
         }
 
-        async fn resources(&self) -> Resources {
-            Resources::default()
+        fn open(
+            &self,
+            _: &Offer,
+            _: &SessionId,
+            _: Vec<Arc<dyn Tool>>,
+        ) -> Box<dyn CallConversation> {
+            unreachable!("there is no tool")
         }
 
-        async fn read(&self, _: &str, _: Arc<dyn Asker>) -> Result<Option<Value>, String> {
-            Ok(None)
+        async fn begin_session(&self, _: &Offer, _: &SessionId) {}
+
+        async fn end_session(&self, _: &Offer, _: &SessionId) {}
+
+        fn question(&self, _: &Event) -> String {
+            String::new()
         }
 
-        async fn watch(&self, _: &str, _: Watch) -> Result<(), String> {
-            Ok(())
+        fn warn(&self, _: &str) {}
+
+        fn hint(&self, _: &str) {}
+    }
+
+    impl Commands for EmptyHost {
+        fn list(&self) -> Vec<CommandEntry> {
+            Vec::new()
+        }
+
+        fn find(&self, _: &str) -> Option<CommandEntry> {
+            None
+        }
+
+        fn render(&self, _: &str, _: &str) -> Option<String> {
+            None
         }
     }
 
+    fn empty_backend() -> Backend {
+        let offer = Offer {
+            specs: Arc::default(),
+            tools: Vec::new(),
+            hooks: Vec::new(),
+            commands: Arc::new(EmptyHost),
+            skills: Vec::new(),
+            servers: Vec::new(),
+            prompt_names: PromptNames::Command,
+        };
+        Backend::new(Arc::new(EmptyHost), offer, Arc::default()).unwrap()
+    }
+
     /// Has the tools change at the very moment at which a client is told that it will hear of it.
-    struct Abrupt(DuplexStream, Arc<Nothing>);
+    struct Abrupt(DuplexStream, Arc<Backend>);
 
     impl AsyncWrite for Abrupt {
         fn poll_write(
@@ -152,7 +161,7 @@ mod tests {
             bytes: &[u8],
         ) -> Poll<io::Result<usize>> {
             if String::from_utf8_lossy(bytes).contains("acknowledged") {
-                self.1.0.send_modify(|count| *count += 1);
+                self.1.current.changes.send_modify(|count| *count += 1);
             }
             Pin::new(&mut self.0).poll_write(context, bytes)
         }
@@ -170,8 +179,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_change_right_after_the_word_that_changes_are_told_is_told() {
-        let backend = Arc::new(Nothing(watch::Sender::new(0)));
+    async fn change_right_after_the_acknowledgment_is_notified() {
+        let backend = Arc::new(empty_backend());
         let (mut asking, asked) = tokio::io::duplex(1 << 16);
         let (answered, answers) = tokio::io::duplex(1 << 16);
         let write = Abrupt(answered, Arc::clone(&backend));

@@ -1,4 +1,4 @@
-//! What a tool returned, as a client reads it.
+//! The result of a call, as a client reads it.
 
 use contract::tool::{BUILTIN, ToolOutput, ToolSpec};
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -8,7 +8,7 @@ use crate::result::CONTENT;
 
 /// The result of a call.
 pub(super) fn result(spec: &ToolSpec, output: &ToolOutput) -> CallToolResult {
-    let content = handed_on(output).or_else(|| in_form(spec, output));
+    let content = server_content(output).or_else(|| plugin_content(spec, output));
     let content = content.unwrap_or_else(|| vec![ContentBlock::text(output.for_model())]);
     let mut result = if output.success {
         CallToolResult::success(content)
@@ -21,13 +21,13 @@ pub(super) fn result(spec: &ToolSpec, output: &ToolOutput) -> CallToolResult {
 }
 
 /// Pictures and other content of a server of ours, as they came.
-fn handed_on(output: &ToolOutput) -> Option<Vec<ContentBlock>> {
+fn server_content(output: &ToolOutput) -> Option<Vec<ContentBlock>> {
     serde_json::from_value(output.facts.get(CONTENT)?.clone()).ok()
 }
 
 /// The content of a plugin's tool that answers in the protocol's own form: an object with a list
 /// `content` of the kinds of content that there are.
-fn in_form(spec: &ToolSpec, output: &ToolOutput) -> Option<Vec<ContentBlock>> {
+fn plugin_content(spec: &ToolSpec, output: &ToolOutput) -> Option<Vec<ContentBlock>> {
     let is_plugin_s = spec.source != BUILTIN && output.success;
     if !is_plugin_s || !output.output.trim_start().starts_with('{') {
         return None;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_may_answer_in_the_protocol_s_form_and_nobody_else() {
+    fn only_a_plugin_can_answer_with_protocol_content() {
         let picture = json!([{"type": "image", "data": "AAAA", "mimeType": "image/png"}]);
         let output = ToolOutput::success(json!({"content": picture}).to_string());
         assert_eq!(content("some-plugin", &output), picture);

@@ -1,4 +1,4 @@
-//! What one client wants to hear of: it is told when something of that changes, until it leaves.
+//! The subscriptions of one client to resources. They end when the client leaves.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,18 +10,18 @@ use tokio::task::JoinHandle;
 
 use super::Backend;
 
-/// The addresses that a client has subscribed to.
+/// The URIs that a client has subscribed to.
 #[derive(Clone, Default)]
-pub(super) struct Watched {
-    addresses: Arc<Mutex<BTreeSet<String>>>,
-    task: Arc<Mutex<Task>>,
+pub(super) struct Subscriptions {
+    uris: Arc<Mutex<BTreeSet<String>>>,
+    task: Arc<Mutex<AbortOnDrop>>,
 }
 
-/// What tells the client; ends with it.
+/// A task that is aborted when this is dropped.
 #[derive(Default)]
-pub(super) struct Task(pub(super) Option<JoinHandle<()>>);
+pub(super) struct AbortOnDrop(pub(super) Option<JoinHandle<()>>);
 
-impl Drop for Task {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         if let Some(task) = &self.0 {
             task.abort();
@@ -29,14 +29,14 @@ impl Drop for Task {
     }
 }
 
-impl Watched {
-    /// Tells the client of this address from here on.
-    pub(super) fn add(&self, uri: String, backend: &Arc<dyn Backend>, peer: &Peer<RoleServer>) {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
+impl Subscriptions {
+    /// Notifies the client of changes of this resource from here on.
+    pub(super) fn add(&self, uri: String, backend: &Backend, peer: &Peer<RoleServer>) {
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.0.is_none() {
             let (mut updates, peer) = (backend.updates(), peer.clone());
-            let addresses = Arc::clone(&self.addresses);
+            let uris = Arc::clone(&self.uris);
             task.0 = Some(tokio::spawn(async move {
                 loop {
                     let uri = match updates.recv().await {
@@ -45,9 +45,9 @@ impl Watched {
                         Err(RecvError::Closed) => return,
                     };
                     let is_wanted =
-                        addresses.lock().unwrap_or_else(PoisonError::into_inner).contains(&uri);
-                    let told = ResourceUpdatedNotificationParam::new(uri);
-                    if is_wanted && peer.notify_resource_updated(told).await.is_err() {
+                        uris.lock().unwrap_or_else(PoisonError::into_inner).contains(&uri);
+                    let update = ResourceUpdatedNotificationParam::new(uri);
+                    if is_wanted && peer.notify_resource_updated(update).await.is_err() {
                         return;
                     }
                 }
@@ -55,8 +55,8 @@ impl Watched {
         }
     }
 
-    /// Tells the client of it no longer.
+    /// Ends the notifications.
     pub(super) fn remove(&self, uri: &str) {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
     }
 }

@@ -1,9 +1,9 @@
-//! What a running call says, on its way to the client: as progress where the client wants that,
-//! else in its log where it wants one.
+//! The output of a running call on its way to the client: as progress notifications if the client
+//! wants these, else as log messages if it has set a level.
 #![expect(deprecated, reason = "logging is deprecated, and most clients use it")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
@@ -13,43 +13,42 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How much a client wants in its log; nothing before it says so.
+/// The level of log messages that a client wants; none before it sets one.
 #[derive(Clone, Default)]
-pub(super) struct Loudness(Arc<AtomicU8>);
+pub(super) struct LogLevel(Arc<AtomicBool>);
 
-impl Loudness {
-    /// Takes the client's word.
+impl LogLevel {
     pub(super) fn set(&self, level: LoggingLevel) {
-        let is_wanted = matches!(level, LoggingLevel::Debug | LoggingLevel::Info);
-        self.0.store(u8::from(is_wanted), Ordering::Relaxed);
+        let admits_info = matches!(level, LoggingLevel::Debug | LoggingLevel::Info);
+        self.0.store(admits_info, Ordering::Relaxed);
     }
 
-    fn admits_lines(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+    fn admits_info(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The task that tells what a call says; ended with the call.
-pub(super) struct Teller(Option<JoinHandle<()>>);
+/// The task that reports the output of a call. It ends with the call.
+pub(super) struct ProgressReport(Option<JoinHandle<()>>);
 
-impl Teller {
-    /// Tells the lines of a call of `tool`.
+impl ProgressReport {
+    /// Reports the lines of a call of `tool`.
     pub(super) fn start(
         peer: &Peer<RoleServer>,
         token: Option<ProgressToken>,
-        (tool, loudness): (&str, &Loudness),
+        (tool, level): (&str, &LogLevel),
         lines: mpsc::Receiver<String>,
     ) -> Self {
         let task = if let Some(token) = token {
             tokio::spawn(progress(peer.clone(), token, lines))
         } else {
-            let source = (tool.to_owned(), loudness.clone());
+            let source = (tool.to_owned(), level.clone());
             tokio::spawn(log(peer.clone(), source, lines))
         };
         Self(Some(task))
     }
 
-    /// Waits until everything is told.
+    /// Waits until everything is reported.
     pub(super) async fn finish(mut self) {
         if let Some(task) = self.0.take() {
             // A client that left needs no progress.
@@ -58,7 +57,7 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for ProgressReport {
     fn drop(&mut self) {
         if let Some(task) = &self.0 {
             task.abort();
@@ -79,11 +78,11 @@ async fn progress(peer: Peer<RoleServer>, token: ProgressToken, mut lines: mpsc:
 
 async fn log(
     peer: Peer<RoleServer>,
-    (tool, loudness): (String, Loudness),
+    (tool, level): (String, LogLevel),
     mut lines: mpsc::Receiver<String>,
 ) {
     while let Some(line) = lines.recv().await {
-        if !loudness.admits_lines() {
+        if !level.admits_info() {
             continue;
         }
         let mut message =

@@ -1,5 +1,5 @@
-//! The line to a client that says all it wants and closes its end: what it asked is answered before
-//! the conversation is over, as far as that takes seconds.
+//! The transport to a client that sends its requests and closes its end: they are answered before
+//! the connection ends, as far as that takes seconds.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long answers may take after the client has said its last.
+/// How long answers may take after the client has closed its end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A transport that knows what is still to be answered.
-pub(super) struct Lingering<T> {
+/// A transport that knows which requests are not answered yet.
+pub(super) struct Draining<T> {
     inner: T,
     open: Arc<watch::Sender<HashSet<RequestId>>>,
-    /// When nobody waits any longer, once the client has said its last.
+    /// The end of the wait, once the client has closed its end.
     end: Option<Instant>,
-    /// Hears that no more is asked.
+    /// Fires when the client has closed its end.
     left: CancellationToken,
 }
 
-impl<T> Lingering<T> {
+impl<T> Draining<T> {
     pub(super) fn new(inner: T, left: CancellationToken) -> Self {
         Self { inner, open: Arc::default(), end: None, left }
     }
@@ -58,7 +58,7 @@ fn close(open: &watch::Sender<HashSet<RequestId>>, id: &RequestId) {
     });
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Lingering<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Draining<T> {
     type Error = T::Error;
 
     fn send(
@@ -109,30 +109,30 @@ mod tests {
     use super::*;
 
     /// A line on which all of this was said, and no more will be.
-    fn line(messages: &[Value]) -> Lingering<impl Transport<RoleServer> + use<>> {
+    fn line(messages: &[Value]) -> Draining<impl Transport<RoleServer> + use<>> {
         let lines: Vec<String> = messages.iter().map(|message| format!("{message}\n")).collect();
         let said = std::io::Cursor::new(lines.concat().into_bytes());
         let inner = AsyncRwTransport::new_server(said, tokio::io::sink());
-        Lingering::new(inner, CancellationToken::new())
+        Draining::new(inner, CancellationToken::new())
     }
 
     fn request(id: u64, method: &str) -> Value {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {}})
     }
 
-    async fn answer(line: &mut Lingering<impl Transport<RoleServer>>, id: u64) {
+    async fn answer(line: &mut Draining<impl Transport<RoleServer>>, id: u64) {
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": {}});
         line.send(serde_json::from_value(answer).unwrap()).await.unwrap();
     }
 
     /// Whether the line is still held, as far as nothing more happens.
-    async fn is_held(line: &mut Lingering<impl Transport<RoleServer>>) -> bool {
+    async fn is_held(line: &mut Draining<impl Transport<RoleServer>>) -> bool {
         let at_once = Duration::ZERO;
         tokio::time::timeout(at_once, line.receive()).await.is_err()
     }
 
     #[tokio::test]
-    async fn the_end_comes_after_the_last_answer() {
+    async fn transport_ends_after_the_last_answer() {
         let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let mut line = line(&[request(1, "ping"), told, request(2, "tools/list")]);
         for _ in 0..3 {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_who_listens_and_asks_gets_both_answers() {
+    async fn listening_client_gets_the_answer_to_its_request() {
         let listen = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
             "params": {"notifications": {"toolsListChanged": true}}});
         let mut line = line(&[listen, request(2, "tools/list")]);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_withdrawn_needs_no_answer() {
+    async fn cancelled_request_is_not_waited_for() {
         let withdrawn = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
             "params": {"requestId": 1}});
         let mut line = line(&[request(1, "ping"), request(2, "ping"), withdrawn]);

@@ -1,0 +1,142 @@
+//! The status of a server, for lists and `mcp test`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::named;
+use crate::catalog::Catalog;
+use crate::config::Transport;
+use crate::link::Link;
+use crate::{prompts, schema};
+
+/// The state of a server's catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// The server is switched off.
+    Disabled,
+    /// It was never started.
+    Unknown,
+    /// Its catalog is known.
+    Known,
+    /// Its catalog has changed since the user agreed to it.
+    Changed,
+    /// It could not be started.
+    Failed,
+}
+
+/// A server as the user sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// The scope of its configuration.
+    pub scope: String,
+    /// The file that configures it.
+    pub origin: String,
+    /// `stdio` or `http`.
+    pub transport: &'static str,
+    /// Its command line or address.
+    pub target: String,
+    /// The state of its catalog.
+    pub state: State,
+    /// The revision of the protocol it speaks.
+    pub protocol: Option<String>,
+    /// Its name for itself.
+    pub server: Option<String>,
+    /// Its instructions for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// The invisible text that was removed from its descriptions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<String>,
+    /// Its tools, by the names that the model calls.
+    pub tools: Vec<String>,
+    /// The tools that are left out, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Its prompts, as commands.
+    pub prompts: Vec<String>,
+    /// True if it has resources.
+    pub resources: bool,
+    /// A hash over what the model reads of it.
+    pub digest: Option<String>,
+    /// The changes that wait for the user's consent.
+    pub changes: Vec<Value>,
+    /// The reason why it could not be started.
+    pub error: Option<String>,
+}
+
+impl ServerStatus {
+    /// The status line by line, for lists of plugins.
+    pub fn report(&self) -> Vec<String> {
+        let mut lines = vec![format!("{}: {}", self.transport, self.target)];
+        lines.extend(match self.state {
+            State::Disabled => Some("nothing is loaded: it is switched off".to_owned()),
+            State::Unknown => Some("it was never started".to_owned()),
+            State::Failed => self.error.as_ref().map(|it| format!("it could not be started: {it}")),
+            State::Changed => Some("it has changed, and waits for your consent".to_owned()),
+            State::Known => None,
+        });
+        if self.state != State::Disabled {
+            let lists =
+                [("tools", &self.tools), ("left out", &self.left_out), ("commands", &self.prompts)];
+            let filled = lists.iter().filter(|(_, names)| !names.is_empty());
+            lines.extend(filled.map(|(title, names)| format!("{title}: {}", names.join(", "))));
+        }
+        lines
+    }
+}
+
+/// The status of a server. Starts nothing.
+pub(super) fn status(link: &Arc<Link>) -> ServerStatus {
+    let server = &link.server;
+    let transport = match &server.transport {
+        Transport::Stdio(_) => "stdio",
+        Transport::Http(_) => "http",
+    };
+    let catalog = link.catalog();
+    let pending = link.pending();
+    let error = link.trouble();
+    let state = match (&catalog, &error) {
+        _ if !server.enabled => State::Disabled,
+        (_, Some(_)) => State::Failed,
+        (None, None) => State::Unknown,
+        (Some(_), None) if pending.is_empty() => State::Known,
+        (Some(_), None) => State::Changed,
+    };
+    let tools = catalog.as_ref().map_or(&[][..], |it| &it.tools);
+    let tools = named(link, tools, &mut BTreeSet::new());
+    let tasks = catalog.iter().flat_map(|it| &it.tasks);
+    let prompts = prompts::commands(std::slice::from_ref(link));
+    let filled = |text: String| Some(text).filter(|text| !text.is_empty());
+    let of = |pick: fn(&Catalog) -> String| catalog.as_deref().map(pick).and_then(filled);
+    ServerStatus {
+        name: server.name.clone(),
+        scope: server.scope.label(),
+        origin: server.origin.clone(),
+        transport,
+        target: server.shown.clone(),
+        state,
+        protocol: of(|it| it.protocol.clone()),
+        server: of(|it| it.server.clone()),
+        instructions: of(|it| it.instructions.clone()),
+        hidden: catalog.as_deref().and_then(schema::report),
+        tools: tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+        left_out: tasks
+            .map(|it| format!("{it}: it can be run as a task only, which is not supported"))
+            .collect(),
+        prompts: prompts.into_iter().map(|(command, ..)| command.name).collect(),
+        resources: catalog.as_ref().is_some_and(|it| it.resources),
+        digest: of(Catalog::digest),
+        changes: pending
+            .into_iter()
+            .map(|(tool, change)| json!({"tool": tool, "change": change}))
+            .collect(),
+        error,
+    }
+}
