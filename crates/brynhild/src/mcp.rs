@@ -1,7 +1,6 @@
 //! Connects MCP servers to this program: its configuration, rules, trust and terminal. Nothing is
 //! started before something needs it.
 
-pub(crate) mod command_lines;
 pub(crate) mod serving;
 mod terminal;
 
@@ -11,8 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::mcp::config::{
-    self as server_config, ConfigPlaces, DiscoveredServers, ParsedServers, Server, ServerPolicy,
-    Source,
+    self as server_config, ConfigPlaces, DiscoveredServers, Server, ServerPolicy, Source,
 };
 use ::mcp::oauth::Credentials;
 use ::mcp::{
@@ -224,12 +222,7 @@ pub(crate) fn discover(world: &World) -> DiscoveredServers {
         complete: &complete,
         clients: clients(world).map(AsRef::as_ref),
     };
-    with_places(world, |places| places.discover(&variables(world), command_lines::read, &policy))
-}
-
-/// Reads the servers of these documents.
-pub(crate) fn parse(sources: &[Source], variables: &BTreeMap<String, String>) -> ParsedServers {
-    server_config::read(sources, variables, command_lines::read)
+    with_places(world, |places| places.discover(&variables(world), &policy))
 }
 
 /// The variables that configurations of servers can name: the environment, and the workspace.
@@ -311,7 +304,6 @@ fn surroundings(world: &World) -> Result<Surroundings, Problem> {
         env,
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
-        reader: command_lines::read,
         data: world.cache_dir()?.join("mcp-data"),
         mode: world.mode(),
         // A server may well be a program with a large heap.

@@ -2,9 +2,7 @@
 //! what tells a later list from it is kept elsewhere, so that to lose the file is to lose words only.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::text::visible;
@@ -12,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
+use crate::private_file;
+
 /// The form of the file.
 const FORMAT: u32 = 1;
-/// The most that is read of such a file.
-const LARGEST: u64 = 16 << 20;
 
 /// What a server offers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +42,7 @@ pub(crate) struct Catalog {
 
 /// A catalog as its file has it.
 #[derive(Serialize)]
-struct Kept<'a> {
+struct CachedCatalog<'a> {
     format: u32,
     #[serde(flatten)]
     catalog: &'a Catalog,
@@ -365,49 +363,31 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// The file of one server's catalog.
+/// The cache file of one server's catalog.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct CatalogFile {
     path: PathBuf,
 }
 
-impl Shelf {
-    /// The file for a server whose name for tools is `prefix`, as described by `digest`.
+impl CatalogFile {
+    /// The file for a server whose name for tools is `prefix`, as configured by `digest`.
     pub(crate) fn new(directory: &Path, prefix: &str, digest: &str) -> Self {
         Self { path: directory.join(format!("{prefix}-{digest}.json")) }
     }
 
-    /// What is kept; none where nothing is that can be used: the server is asked again then.
+    /// The cached catalog. None if there is none that can be used: the server is asked again then.
     pub(crate) fn read(&self) -> Option<Catalog> {
-        use std::io::Read;
-        let file = fs::File::open(&self.path).ok()?;
-        // One read where it would be ten: there may be many servers, and all are read at every start.
-        let length = file.metadata().ok()?.len().min(LARGEST);
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        let bytes = private_file::read(&self.path).ok()??;
         let is_known = Version::of(&bytes).is_ok_and(|format| format == FORMAT);
         is_known.then(|| serde_json::from_slice(&bytes).ok())?
     }
 
-    /// Keeps a catalog.
+    /// Caches a catalog.
     pub(crate) fn write(&self, catalog: &Catalog) -> io::Result<()> {
-        let kept = Kept { format: FORMAT, catalog };
-        replace(&self.path, &serde_json::to_vec(&kept)?)
+        let bytes = serde_json::to_vec(&CachedCatalog { format: FORMAT, catalog })?;
+        let _lock = private_file::lock(&self.path)?;
+        private_file::replace(&self.path, &bytes)
     }
-}
-
-/// Puts bytes in place of a file of the user's: a reader sees the old or the new, whole.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    let mut file =
-        fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
-    file.write_all(bytes)?;
-    // After a crash too: half of what a user agreed to is worth nothing.
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    fs::File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
@@ -473,13 +453,13 @@ mod tests {
     #[test]
     fn a_catalog_is_kept_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(&directory.path().join("mcp"), "s", "0");
+        let shelf = CatalogFile::new(&directory.path().join("mcp"), "s", "0");
         assert_eq!(shelf.read(), None);
         let catalog = Catalog { tools: vec![tool("a", "")], ..Catalog::default() };
         shelf.write(&catalog).unwrap();
         assert_eq!(shelf.read(), Some(catalog));
         for broken in ["", "{", "{\"format\": 0}", "{\"format\":1,\"tools\":5}"] {
-            fs::write(&shelf.path, broken).unwrap();
+            std::fs::write(&shelf.path, broken).unwrap();
             assert_eq!(shelf.read(), None, "{broken}");
         }
     }

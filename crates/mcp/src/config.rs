@@ -1,16 +1,14 @@
 //! Servers as configuration files describe them: the usual `mcpServers` shape, with or without the
 //! wrapper, and the spellings of other clients. Only reads; nothing is started here.
 
-pub(crate) mod command_line;
 mod discovery;
 mod entry;
 mod expand;
 mod file;
-mod floating;
 pub mod foreign;
-pub(crate) mod interpreters;
 #[cfg(test)]
 mod tests;
+mod unpinned;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,10 +22,9 @@ use serde_json::{Map, Value};
 use crate::name;
 use entry::EntryError;
 
-pub use command_line::{Command, CommandLine, CommandReader, Stands, UNKNOWN};
 pub use discovery::{ConfigPlaces, DiscoveredServers, ServerPolicy, configures_servers};
 pub use file::{EditError, FileKind, edit_file, read_file};
-pub use floating::{Floating, floating_entry};
+pub use unpinned::{UnpinnedPackage, unpinned_package};
 
 /// Where a server's description comes from. It decides whose word it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,8 +71,8 @@ pub struct Server {
     pub filter: Filter,
     /// What the user grants it.
     pub grants: Grants,
-    /// The package of which it takes whatever version is newest; none where the user wants that.
-    pub floating: Option<Floating>,
+    /// The package without a fixed version that it runs; none if the user wants it so.
+    pub unpinned: Option<UnpinnedPackage>,
     /// What identifies this description: a hash of it as written.
     pub digest: String,
 }
@@ -281,12 +278,8 @@ fn own((name, value): (&String, &Value)) -> (String, Value) {
 }
 
 /// Reads the servers of documents. The first of a name counts, so that nobody takes the name of
-/// one that stands before it. Variables come from `variables`, command lines are read by `reader`.
-pub fn read(
-    sources: &[Source],
-    variables: &BTreeMap<String, String>,
-    reader: CommandReader,
-) -> ParsedServers {
+/// one that stands before it.
+pub fn read(sources: &[Source], variables: &BTreeMap<String, String>) -> ParsedServers {
     let mut parsed = ParsedServers::default();
     let grants = grants_alone(sources);
     for source in sources {
@@ -300,7 +293,7 @@ pub fn read(
         };
         for (name, value) in entries {
             if source.scope != Scope::User || !entry::is_grant_alone(&value) {
-                parsed.add(source, (&name, &value), (variables, reader));
+                parsed.add(source, (&name, &value), variables);
             }
         }
     }
@@ -317,7 +310,7 @@ pub fn read(
             }));
         }
         if entry::is_unpinned(entry) {
-            server.floating = None;
+            server.unpinned = None;
         }
     }
     parsed.servers.sort_by(|a, b| a.name.cmp(&b.name));
@@ -338,10 +331,10 @@ impl ParsedServers {
         &mut self,
         source: &Source,
         (name, value): (&str, &Value),
-        by: (&BTreeMap<String, String>, CommandReader),
+        variables: &BTreeMap<String, String>,
     ) {
         let mut ignored = Vec::new();
-        let left_out = match self.parse(source, (name, value), by, &mut ignored) {
+        let left_out = match self.parse(source, (name, value), variables, &mut ignored) {
             Ok(server) => {
                 self.servers.push(server);
                 None
@@ -365,7 +358,7 @@ impl ParsedServers {
         &self,
         source: &Source,
         (name, value): (&str, &Value),
-        by: (&BTreeMap<String, String>, CommandReader),
+        variables: &BTreeMap<String, String>,
         ignored: &mut Vec<String>,
     ) -> Result<Server, EntryError> {
         let prefix = name::prefix(name).ok_or("a name holds letters or digits")?;
@@ -374,6 +367,6 @@ impl ParsedServers {
             let (origin, name) = (&taken.origin, &taken.name);
             return Err(format!("{origin} has a server `{name}`").into());
         }
-        entry::server(source, (name, value), by, ignored)
+        entry::server(source, (name, value), variables, ignored)
     }
 }

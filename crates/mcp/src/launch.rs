@@ -17,7 +17,7 @@ use contract::trust_check::TrustCheck;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::config::{CommandReader, Program, Scope, Server};
+use crate::config::{Program, Scope, Server};
 use crate::failure::Failure;
 pub(crate) use directory::{arguments, working_directory};
 
@@ -38,8 +38,6 @@ pub struct Surroundings {
     pub variables: BTreeMap<String, String>,
     /// The user's home.
     pub home: Option<PathBuf>,
-    /// Reads the command lines of servers.
-    pub reader: CommandReader,
     /// Holds a directory for each server, which it may write.
     pub data: PathBuf,
     /// How much freedom tools have.

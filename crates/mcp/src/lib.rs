@@ -6,7 +6,6 @@
 //! This crate decides nothing about permissions and reads neither environment nor working
 //! directory; all of `rmcp` stays behind it.
 
-mod arguments;
 mod catalog;
 mod client_registry;
 pub mod config;

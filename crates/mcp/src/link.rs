@@ -10,12 +10,12 @@ use contract::policy::Mode;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{Catalog, Shelf, Trouble};
+use crate::catalog::{Catalog, CatalogFile, Trouble};
 use crate::config::{Server, Transport};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::launch::{self, Words};
-use crate::pins::{Files, Hashes, Pins};
+use crate::pins::{Files, Pins};
 use crate::settings::Settings;
 use crate::{name, schema};
 
@@ -35,9 +35,8 @@ pub(crate) struct Link {
     /// What stands for it in names.
     pub(crate) prefix: String,
     settings: Arc<Settings>,
-    shelf: Shelf,
+    cache: CatalogFile,
     pins: Pins,
-    hashes: Hashes,
     slot: tokio::sync::Mutex<Slot>,
     known: Mutex<Known>,
     is_stale: Arc<AtomicBool>,
@@ -98,16 +97,15 @@ impl Link {
     /// Reads what is kept of a server. Starts nothing.
     pub(crate) fn new(server: Server, settings: Arc<Settings>) -> Self {
         let prefix = name::prefix(&server.name).unwrap_or_default();
-        let shelf = Shelf::new(&settings.cache, &prefix, &server.digest);
+        let cache = CatalogFile::new(&settings.cache, &prefix, &server.digest);
         let pins = Pins::new(&settings.pins, &prefix, &server, &settings.surroundings.workspace);
         Self {
-            known: Mutex::new(Known::of(shelf.read())),
+            known: Mutex::new(Known::of(cache.read())),
             server,
             prefix,
             settings,
-            shelf,
+            cache,
             pins,
-            hashes: Hashes::default(),
             slot: tokio::sync::Mutex::default(),
             is_stale: Arc::default(),
             is_told: AtomicBool::new(false),
@@ -341,7 +339,7 @@ impl Link {
 
     /// Keeps what it offers.
     fn keep(&self, catalog: &Catalog) {
-        if let Err(error) = self.shelf.write(catalog) {
+        if let Err(error) = self.cache.write(catalog) {
             self.say(&format!("cannot keep what it offers: {error}"));
         }
     }

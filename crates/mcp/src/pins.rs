@@ -2,10 +2,8 @@
 //! description changing, and what it offers.
 
 mod files;
-mod hashes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{self, Offer};
 use crate::config::{Scope, Server};
+use crate::private_file;
 
 pub(crate) use files::files;
-pub(crate) use hashes::Hashes;
 
 /// Paths of files with their hashes.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -69,11 +67,8 @@ impl Pins {
 
     /// What is kept. Only where there is no file was nothing agreed to.
     fn read(&self) -> io::Result<Option<Agreed>> {
-        match fs::read(&self.path) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let bytes = private_file::read(&self.path)?;
+        Ok(bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
     }
 
     /// What somebody has to agree to before these files are run. Where the user has described the
@@ -131,14 +126,15 @@ impl Pins {
     }
 
     fn change(&self, change: impl FnOnce(&mut Agreed)) -> io::Result<()> {
-        // Somebody was asked about what cannot be read.
+        let _lock = private_file::lock(&self.path)?;
+        // The user was asked about a file that cannot be read.
         let before = self.read().ok().flatten();
         let mut agreed = before.clone().unwrap_or_default();
         change(&mut agreed);
         if before.as_ref() == Some(&agreed) {
             return Ok(());
         }
-        catalog::replace(&self.path, &serde_json::to_vec(&agreed)?)
+        private_file::replace(&self.path, &serde_json::to_vec(&agreed)?)
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rmcp::model::{GetPromptRequestParams, GetPromptResult};
 use serde_json::{Map, Value};
 
-use crate::arguments;
 use crate::catalog::{ArgumentEntry, PromptEntry};
 use crate::failure::Failure;
 use crate::link::{Consent, Link};
@@ -77,12 +76,21 @@ pub(crate) async fn given(
     Ok(prompt)
 }
 
+/// The words of a typed line, quoted as in a shell.
+fn words(typed: &str) -> Result<Vec<String>, String> {
+    // To a shell a `#` begins a comment; here it is part of a word such as `#12`.
+    const HASH: &str = "\u{e000}";
+    let words = shlex::split(&typed.replace('#', HASH));
+    let words = words.ok_or("a quote is not closed")?;
+    Ok(words.into_iter().map(|word| word.replace(HASH, "#")).collect())
+}
+
 /// The arguments of a prompt from what a user typed: `name=value` by name, other words in
 /// order, the last argument taking all that is left.
 fn values(arguments: &[ArgumentEntry], typed: &str) -> Result<Map<String, Value>, String> {
     let mut values = Map::new();
     let mut rest = Vec::new();
-    for word in arguments::words(typed)? {
+    for word in words(typed)? {
         match word.split_once('=') {
             Some((name, value)) if arguments.iter().any(|argument| argument.name == name) => {
                 values.insert(name.to_owned(), Value::String(value.to_owned()));
@@ -132,6 +140,8 @@ mod tests {
         let of = |typed| values(&two, typed).map(Value::Object);
         assert_eq!(of("Oslo short and dry"), Ok(json!({"city": "Oslo", "style": "short and dry"})));
         assert_eq!(of("style=dry 'New York'"), Ok(json!({"style": "dry", "city": "New York"})));
+        assert_eq!(of("Oslo '#1 b' #2"), Ok(json!({"city": "Oslo", "style": "#1 b #2"})));
+        assert!(of("it's").is_err());
         assert_eq!(of(""), Err("the prompt needs `city`".to_owned()));
         assert_eq!(values(&[], "x"), Err("the prompt takes no argument `x`".to_owned()));
     }

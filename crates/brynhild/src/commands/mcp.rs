@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ::files::yaml;
 use ::mcp::config::foreign;
 use ::mcp::config::{
-    ConfigProblem, EditError, FileKind, ProblemKind, Scope, Source, edit_file, floating_entry,
+    ConfigProblem, EditError, FileKind, ProblemKind, Scope, Source, edit_file, unpinned_package,
 };
 use ::mcp::{ApprovedChanges, ServerStatus, State, name, serve};
 use contract::secret::Secret;
@@ -23,7 +23,7 @@ use crate::audit::Audit;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
 use crate::mcp::serving::ServingHost;
-use crate::mcp::{self, command_lines, problem};
+use crate::mcp::{self, problem};
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
@@ -188,7 +188,7 @@ fn check(world: &World, name: &str, entry: &Value) -> Result<Vec<String>, Proble
         scope: Scope::User,
         document: json!({"mcpServers": document}),
     };
-    let parsed = mcp::parse(&[source], &mcp::variables(world));
+    let parsed = ::mcp::config::read(&[source], &mcp::variables(world));
     // A variable may be set where the server is used.
     let left_out = parsed.problems.iter().find(|it| it.kind == ProblemKind::LeftOut);
     match left_out {
@@ -222,13 +222,13 @@ fn pin(
     let mut refused = Vec::new();
     for (name, entry) in entries {
         // What a file of others says of itself is not the user's wish.
-        let Some(floating) = floating_entry(entry, command_lines::read) else { continue };
+        let Some(package) = unpinned_package(entry) else { continue };
         match (versions, entry.as_object_mut()) {
             (Versions::Newest, Some(entry)) if scope == McpScope::User => {
                 entry.insert("unpinned".to_owned(), Value::Bool(true));
             }
             (Versions::Newest, _) => {}
-            (Versions::Named, _) => refused.push(format!("`{name}` {}", floating.describe())),
+            (Versions::Named, _) => refused.push(format!("`{name}` {}", package.describe())),
         }
     }
     if refused.is_empty() {

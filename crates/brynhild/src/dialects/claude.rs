@@ -230,7 +230,7 @@ fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
         return Vec::new();
     }
     let source = source((one, plugin));
-    let found = crate::mcp::parse(&[source], &crate::mcp::variables(world));
+    let found = ::mcp::config::read(&[source], &crate::mcp::variables(world));
     let line = |(name, file): (&String, &String)| {
         let full = full_name(plugin.name(), name);
         if found.servers.iter().any(|server| server.name == full) {

@@ -79,7 +79,7 @@ pub(super) fn described(
     let nothing = std::collections::BTreeMap::new();
     // A file that came with a project does not decide where a key goes.
     let variables = if came_along { &nothing } else { &world.environment.variables };
-    let ParsedServers { servers, problems: found } = mcp::parse(&sources, variables);
+    let ParsedServers { servers, problems: found } = ::mcp::config::read(&sources, variables);
     let is_own = |problem: &&ConfigProblem| problem.server.as_deref() == Some(name.as_str());
     let said: Vec<String> = found.iter().filter(is_own).map(ConfigProblem::sentence).collect();
     let Some(server) = servers.into_iter().find(|server| server.name == name) else {
@@ -91,8 +91,8 @@ pub(super) fn described(
         return Err(format!("the server {}{why}", said.join("; ")));
     };
     problems.extend(said.iter().map(|text| format!("the server {text}")));
-    let floating = server.floating.iter();
-    problems.extend(floating.map(|floating| format!("the server {}", floating.describe())));
+    let unpinned = server.unpinned.iter();
+    problems.extend(unpinned.map(|package| format!("the server {}", package.describe())));
     let prefix = fields.get("tool_prefix").and_then(Value::as_str);
     let prefix = prefix.filter(|prefix| !prefix.is_empty()).map(str::to_owned);
     Ok(Described { server, prefix, problems })

@@ -6,8 +6,6 @@ use std::fmt::Write as _;
 use files::yaml;
 use serde_json::{Map, Value};
 
-use crate::mcp::command_lines as servers;
-
 /// Names whose value is a program or a command.
 const COMMANDS: &[&str] =
     &["command", "cmd", "run", "exec", "executable", "script", "shell", "entrypoint", "statusLine"];
@@ -166,11 +164,11 @@ fn line(
         let names: Vec<&str> = env.keys().map(String::as_str).collect();
         let _ = write!(shown, " (with {})", names.join(", "));
     }
-    let floating = || mcp::config::floating_entry(&Value::Object(fields.clone()), servers::read);
+    let unpinned = || mcp::config::unpinned_package(&Value::Object(fields.clone()));
     if runs == Runs::Servers
-        && let Some(floating) = floating()
+        && let Some(package) = unpinned()
     {
-        let _ = write!(shown, " ({})", floating.describe());
+        let _ = write!(shown, " ({})", package.describe());
     }
     let start = match (name, value) {
         ("script", Value::String(path)) => Start::File(path.clone()),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::file::{parse_file, read_file};
-use super::{CommandReader, Scope, Server, Source, Transport, read};
+use super::{Scope, Server, Source, Transport, read};
 use crate::client_registry::ClientRegistry;
 
 /// Keys of the section `mcp` that are settings and no servers.
@@ -68,7 +68,6 @@ impl ConfigPlaces<'_> {
     pub fn discover(
         self,
         variables: &BTreeMap<String, String>,
-        reader: CommandReader,
         policy: &ServerPolicy<'_>,
     ) -> DiscoveredServers {
         let mut warnings = Vec::new();
@@ -83,7 +82,7 @@ impl ConfigPlaces<'_> {
         let [own, of_project] = self.section_sources();
         let sources = [Some(own), own_file, Some(of_project), project].into_iter().flatten();
         let sources: Vec<Source> = sources.chain(self.plugins).collect();
-        let parsed = read(&sources, variables, reader);
+        let parsed = read(&sources, variables);
         let mut found = DiscoveredServers { servers: parsed.servers, warnings: Vec::new() };
         found.warnings.extend(parsed.problems.iter().map(ToString::to_string));
         found.servers.retain(|server| match (&server.transport, policy.clients) {
@@ -175,9 +174,9 @@ impl DiscoveredServers {
 /// The warning about a server that runs whatever version of a package is newest. For a project's
 /// server the trust question has said it.
 fn unpinned_warning(server: &Server) -> Option<String> {
-    let floating = server.floating.as_ref()?;
+    let package = server.unpinned.as_ref()?;
     (server.enabled && server.scope != Scope::Project).then(|| {
-        let (name, what) = (&server.name, floating.describe());
+        let (name, what) = (&server.name, package.describe());
         let key = format!("mcp.servers.{name}.unpinned");
         format!("MCP server `{name}` {what} (`{key}: true` says that you want it so)")
     })

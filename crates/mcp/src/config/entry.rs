@@ -9,10 +9,7 @@ use contract::secret::Secret;
 use serde_json::{Map, Value};
 
 use super::expand::expand;
-use super::{
-    Address, CommandReader, Filter, Grants, Program, Scope, Server, Source, Transport,
-    floating_entry,
-};
+use super::{Address, Filter, Grants, Program, Scope, Server, Source, Transport, unpinned_package};
 
 /// The usual time to start: long enough for a package to be fetched.
 const START: Duration = Duration::from_secs(30);
@@ -121,7 +118,7 @@ impl From<&str> for EntryError {
 pub(super) fn server(
     source: &Source,
     (name, value): (&str, &Value),
-    (variables, commands): (&BTreeMap<String, String>, CommandReader),
+    variables: &BTreeMap<String, String>,
     problems: &mut Vec<String>,
 ) -> Result<Server, EntryError> {
     let Value::Object(object) = value else { return Err("it is not an object".into()) };
@@ -146,8 +143,7 @@ pub(super) fn server(
             "cannot say `unpinned` itself (your own `mcp.servers.{name}.unpinned` can)"
         ));
     }
-    let floating =
-        floating_entry(value, commands).filter(|_| !is_wanted || source.scope != Scope::User);
+    let unpinned = unpinned_package(value).filter(|_| !is_wanted || source.scope != Scope::User);
     let (start_timeout, call_timeout) = reader.timeouts();
     let identity = serde_json::json!([source.scope.label(), name, without_grants(object)]);
     Ok(Server {
@@ -161,7 +157,7 @@ pub(super) fn server(
         call_timeout,
         filter: reader.filter(),
         grants,
-        floating,
+        unpinned,
         digest: crate::catalog::digest(&identity),
     })
 }

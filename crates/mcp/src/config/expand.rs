@@ -5,31 +5,26 @@ use std::collections::BTreeMap;
 /// Replaces the environment variables of a text by their values, which are not expanded again. The
 /// error is the name of a variable that is not set and has no default.
 pub(super) fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
-    replaced(text, |name, default| {
+    replaced(text, |_, name, default| {
         let value = variables.get(name).filter(|value| !value.is_empty() || default.is_none());
         let value = value.map(String::as_str).or(default);
         value.map(str::to_owned).ok_or_else(|| name.to_owned())
     })
 }
 
-/// How a variable begins in [`with_defaults`], until a `}`: no shell puts anything in its place.
-pub(super) const VARIABLE: &str = "%{";
-
-/// Puts defaults in place of the variables that have one, and a mark for the others, whose values
-/// will be there before any shell sees the text.
+/// Replaces the variables that have a default by it.
 pub(super) fn with_defaults(text: &str) -> String {
-    let kept = replaced(text, |name, default| {
-        let value = default.map_or_else(|| format!("{VARIABLE}{name}}}"), str::to_owned);
-        Ok::<_, std::convert::Infallible>(value)
+    let expanded = replaced(text, |whole, _, default| {
+        Ok::<_, std::convert::Infallible>(default.unwrap_or(whole).to_owned())
     });
-    let Ok(text) = kept;
+    let Ok(text) = expanded;
     text
 }
 
-/// A text with something else in place of each variable: made of its name and its default.
+/// A text with each variable replaced; `value` gets the variable as written, its name and default.
 fn replaced<E>(
     text: &str,
-    mut value: impl FnMut(&str, Option<&str>) -> Result<String, E>,
+    mut value: impl FnMut(&str, &str, Option<&str>) -> Result<String, E>,
 ) -> Result<String, E> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -44,7 +39,7 @@ fn replaced<E>(
         };
         out.push_str(before);
         if is_name(name) {
-            out.push_str(&value(name, default)?);
+            out.push_str(&value(whole, name, default)?);
         } else {
             out.push_str(whole);
         }
@@ -54,8 +49,7 @@ fn replaced<E>(
     Ok(out)
 }
 
-/// Whether a text can be the name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
+fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

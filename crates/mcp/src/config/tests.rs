@@ -11,7 +11,7 @@ fn source(scope: Scope, document: Value) -> Source {
 }
 
 fn user(document: Value) -> ParsedServers {
-    read(&[source(Scope::User, document)], &variables(), command_line::plain)
+    read(&[source(Scope::User, document)], &variables())
 }
 
 fn program(found: &ParsedServers) -> &Program {
@@ -130,7 +130,7 @@ fn the_first_of_a_name_counts() {
     let own = source(Scope::User, json!({"git": {"command": "mine"}}));
     let theirs =
         source(Scope::Project, json!({"git": {"command": "theirs"}, "g_it": {"command": "z"}}));
-    let found = read(&[own, theirs], &variables(), command_line::plain);
+    let found = read(&[own, theirs], &variables());
     assert_eq!(found.servers.len(), 2);
     assert_eq!(found.servers[1].name, "git");
     assert_eq!(found.servers[1].scope, Scope::User);
@@ -143,11 +143,11 @@ fn a_project_grants_itself_nothing_and_the_person_may() {
         Scope::Project,
         json!({"a": {"command": "x", "sandbox": {"network": true, "write": ["/"]}}}),
     );
-    let found = read(std::slice::from_ref(&theirs), &variables(), command_line::plain);
+    let found = read(std::slice::from_ref(&theirs), &variables());
     assert_eq!(found.servers[0].grants, Grants::default());
     assert!(found.problems[0].to_string().contains("cannot grant itself"));
     let own = source(Scope::User, json!({"servers": {"a": {"sandbox": {"network": true}}}}));
-    let found = read(&[own, theirs], &variables(), command_line::plain);
+    let found = read(&[own, theirs], &variables());
     assert_eq!(found.servers[0].grants.network, Network::Host);
     assert_eq!(found.servers[0].grants.write, Vec::<PathBuf>::new());
 }
@@ -156,11 +156,7 @@ fn a_project_grants_itself_nothing_and_the_person_may() {
 fn hosts_are_granted_under_the_key_that_lists_them() {
     let network = |value: serde_json::Value| {
         let entry = json!({"a": {"command": "x", "sandbox": {"network": value}}});
-        read(&[source(Scope::User, entry)], &variables(), command_line::plain)
-            .servers
-            .remove(0)
-            .grants
-            .network
+        read(&[source(Scope::User, entry)], &variables()).servers.remove(0).grants.network
     };
     let Network::Hosts(hosts) = network(json!(["example.org", "*.example.com"])) else {
         panic!("hosts were granted");

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use contract::id::CallId;
-use tokio_util::sync::CancellationToken;
 
 use super::Link;
 use crate::catalog::{Catalog, Change, Offer};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
-use crate::pins::{self, Doubt, Files, Hashes};
+use crate::pins::{self, Doubt, Files};
 use crate::settings::Settings;
 
 /// The most calls of which it is kept what was shown with them: those that were refused stay.
@@ -283,14 +282,10 @@ impl Link {
         ))
     }
 
-    /// The files that the command runs, read on another thread: a program may be large. Whoever stops
-    /// to wait for this ends it.
+    /// The files that the command line names, read on another thread: a program may be large.
     async fn read_files(&self) -> Result<Files, Failure> {
         let (server, settings) = (self.server.clone(), Arc::clone(&self.settings));
-        let unwanted = CancellationToken::new();
-        let hashes = self.hashes.until(unwanted.clone());
-        let _waiting = unwanted.drop_guard();
-        let read = tokio::task::spawn_blocking(move || files(&server, &settings, &hashes));
+        let read = tokio::task::spawn_blocking(move || files(&server, &settings));
         read.await.map_err(|error| {
             let name = &self.server.name;
             Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
@@ -299,9 +294,9 @@ impl Link {
 }
 
 /// The files that a server's command runs.
-fn files(server: &Server, settings: &Settings, hashes: &Hashes) -> Files {
+fn files(server: &Server, settings: &Settings) -> Files {
     match &server.transport {
-        Transport::Stdio(program) => pins::files(server, program, &settings.surroundings, hashes),
+        Transport::Stdio(program) => pins::files(server, program, &settings.surroundings),
         Transport::Http(_) => Files::new(),
     }
 }
@@ -326,15 +321,12 @@ mod tests {
     fn link(directory: &Path) -> Link {
         let document = json!({"s": {"command": "python3", "args": ["server.py"]}});
         let source = Source { origin: "o".to_owned(), scope: Scope::User, document };
-        let server = config::read(&[source], &BTreeMap::new(), config::command_line::plain)
-            .servers
-            .remove(0);
+        let server = config::read(&[source], &BTreeMap::new()).servers.remove(0);
         let surroundings = Surroundings {
             workspace: directory.to_owned(),
             env: BTreeMap::new(),
             variables: BTreeMap::new(),
             home: None,
-            reader: config::command_line::plain,
             data: directory.join("data"),
             mode: Mode::Normal,
             limits: Limits::default(),
@@ -360,7 +352,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("server.py"), "1").unwrap();
         let link = link(directory.path());
-        link.agree_to_files(&files(&link.server, &link.settings, &link.hashes));
+        link.agree_to_files(&files(&link.server, &link.settings));
         let call = CallId("one".to_owned());
         let busy = link.slot.lock().await;
         assert_eq!(link.caution("echo", &call).await, None);

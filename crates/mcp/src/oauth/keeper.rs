@@ -1,7 +1,7 @@
 //! Files of keys, one for each address, which their owner alone can read.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +11,8 @@ use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::private_file;
 
 /// Between two looks at a lock.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -103,18 +105,17 @@ impl Keeper {
     }
 
     fn read(&self) -> Result<Option<Kept>, AuthError> {
-        match fs::read(&self.path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map(Some).map_err(|error| self.failed(&error))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed(&error)),
-        }
+        let bytes = private_file::read(&self.path).map_err(|error| self.failed(&error))?;
+        let key = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose();
+        key.map_err(|error| self.failed(&error))
     }
 
     fn write(&self, kept: &Kept) -> Result<(), AuthError> {
-        let bytes = serde_json::to_vec(kept).map_err(|error| self.failed(&error))?;
-        write(&self.path, &bytes).map_err(|error| self.failed(&error))
+        let write = || {
+            let _lock = private_file::lock(&self.path)?;
+            private_file::replace(&self.path, &serde_json::to_vec(kept)?)
+        };
+        write().map_err(|error: std::io::Error| self.failed(&error))
     }
 }
 
@@ -164,22 +165,6 @@ async fn locked(path: &Path) -> std::io::Result<fs::File> {
     let taken = tokio::time::timeout(PATIENCE, waiting).await;
     taken.unwrap_or_else(|_| Err(std::io::Error::new(ErrorKind::TimedOut, "another has it")))?;
     Ok(file)
-}
-
-/// Puts bytes in place of a file that its owner alone can read.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    if let Err(error) = fs::remove_file(&draft)
-        && error.kind() != ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
 }
 
 #[cfg(test)]

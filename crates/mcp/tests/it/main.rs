@@ -16,7 +16,7 @@ use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use contract::trust_check::TrustCheck;
-use mcp::config::{self, Command, CommandLine, Scope, Server, Source, Stands};
+use mcp::config::{self, Scope, Server, Source};
 use mcp::frontend::{DialogInput, Frontend};
 use mcp::oauth::Credentials;
 use mcp::{Servers, Settings, Surroundings, UserPrompt};
@@ -62,7 +62,6 @@ impl TestWorkspace {
                 env: [("PATH".to_owned(), path)].into(),
                 variables: [("SECRET".to_owned(), "hush".to_owned())].into(),
                 home: None,
-                reader: plain,
                 data: self.directory.path().join("data"),
                 mode: Mode::Normal,
                 limits: Limits::default(),
@@ -120,18 +119,11 @@ impl Frontend for Notices {
     }
 }
 
-/// Reads a command line as one command.
-fn plain(words: &[String], directory: &Path, _home: Option<&Path>) -> CommandLine {
-    let (words, directories) = (words.to_vec(), vec![directory.to_owned()]);
-    let commands = vec![Command { words, stands: Stands::First, directories }];
-    CommandLine { commands, is_followed: true, ..CommandLine::default() }
-}
-
 /// The servers of a document.
 fn described(document: &Value) -> Vec<Server> {
     let source =
         Source { origin: "test".to_owned(), scope: Scope::User, document: document.clone() };
-    let found = config::read(&[source], &BTreeMap::new(), plain);
+    let found = config::read(&[source], &BTreeMap::new());
     assert_eq!(found.problems, []);
     found.servers
 }

@@ -1,4 +1,4 @@
-//! What a user agreed to stays what runs: versions of packages, and the files of a program.
+//! Pins: versions of packages, the files of a program, and the tool list of a server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use crate::project;
 #[test]
 fn a_server_without_a_version_is_refused_unless_somebody_insists() {
     let project = project();
-    for line in ["npx -y some-server", "uvx x", "env X=1 npx x@next", "docker run -i --rm img"] {
+    for line in ["npx -y some-server", "uvx x", "pipx run x", "docker run -i --rm img"] {
         let mut args = vec!["mcp", "add", "a", "--"];
         args.extend(line.split(' '));
         let run = project.brynhild(&args);
@@ -27,85 +27,6 @@ fn a_server_without_a_version_is_refused_unless_somebody_insists() {
     let list = project.brynhild(&["mcp", "list", "--json"]).json();
     assert_eq!(list["servers"].as_array().unwrap().len(), 2);
     assert_eq!(list["problems"], json!([]), "they said that they want it");
-}
-
-#[test]
-fn what_is_not_understood_of_a_command_is_no_version() {
-    let project = project();
-    for words in [
-        &["bash", "-c", "# don't wait\nnpx -y foo"][..],
-        &["bash", "-c", "npx -y foo; echo 'open"],
-        &["bash", "-ce", "npx -y foo"],
-        &["bash", "-c", "--", "npx -y foo"],
-        &["bash", "-o", "pipefail", "-c", "npx -y foo"],
-        &["sh", "-c", "eval \"npx -y foo\""],
-        &["sh", "-c", "exec \"$0\" -y foo", "npx"],
-        &["sh", "-c", "curl https://h.example/x | sh"],
-        &["env", "-Snpx -y foo"],
-        &["env", "--split-string=npx -y foo"],
-        &["timeout", "--signal", "KILL", "5", "npx", "-y", "foo"],
-        &["sudo", "--user", "me", "npx", "-y", "foo"],
-        &["xargs", "npx", "-y", "foo"],
-        &["npx", "-y", "foo@${NOPE:-latest}"],
-        &["${RUNNER:-npx}", "-y", "foo"],
-        &["docker", "run", "-itv", "/a:/b", "foo"],
-        &["deno", "run", "https://h.example/x.ts"],
-        &["uv", "run", "https://h.example/x.py"],
-    ] {
-        let run = project.brynhild(&[&["mcp", "add", "a", "--"], words].concat());
-        assert!(run.code(2).stderr.contains("--unpinned"), "{run}");
-    }
-    for words in [
-        &["uvx", "--with", "x[a,b]==1.0", "foo==1.2"][..],
-        &["npx", "-y", "foo@${NOPE:-1.2.3}"],
-        &["bash", "-c", "# don't wait\nnode server.js # not npx -y foo"],
-    ] {
-        project.brynhild(&[&["mcp", "add", "a", "--force", "--"], words].concat()).success();
-    }
-}
-
-#[test]
-fn no_detour_hides_what_a_command_takes() {
-    let project = project();
-    for words in [
-        &["sh", "-c", "echo foo | xargs npx -y"][..],
-        &["sh", "-c", "echo npx -y foo | xargs env"],
-        &["bash", "-c", "eval -- \"npx -y foo\""],
-        &["bash", "-c", "trap -- 'npx -y foo' EXIT"],
-        &["bash", "-c", "coproc X { npx -y foo; }"],
-        &["fish", "-C", "true", "-c", "npx -y foo"],
-        &["uv", "run", "-m", "pipx", "run", "foo"],
-        &["cmd", "/c", "npx -y foo"],
-        &["mksh", "-c", "npx -y foo"],
-        &["pwsh", "-c", "npx -y foo"],
-        &["op", "run", "--", "npx", "-y", "foo"],
-        &["mise", "exec", "--", "npx", "-y", "foo"],
-        &["flock", "/tmp/x", "npx", "-y", "foo"],
-        &["su", "-c", "npx -y foo"],
-        &["strace", "-f", "npx", "-y", "foo"],
-        &["find", ".", "-exec", "npx", "-y", "foo", ";"],
-        &["sh", "-c", "exec python3 tools/serv*"],
-        &["sh", "-c", "exec python3 $(echo tools)/server"],
-        &["sh", "-c", "exec node \"$WHERE/server.js\""],
-    ] {
-        let run = project.brynhild(&[&["mcp", "add", "a", "--"], words].concat());
-        assert!(run.code(2).stderr.contains("--unpinned"), "{run}");
-    }
-    for words in [
-        &["sh", "-c", "cd x && exec node y"][..],
-        &["npx", "-y", "pkg@1.2.3"],
-        &["uvx", "pkg==1"],
-        &["node", "path/server.js"],
-        &["sh", "-c", "cd ${PLUGIN} && exec node ${PLUGIN}/y.js --key ${KEY}"],
-        &["sh", "-c", "exec node y.js \"$TOKEN\" *.txt 2>>\"$LOG\""],
-        &["docker", "run", "-i", "-e", "KEY=${KEY}", "-e", "TEXT=don't; $(do)", "img:1.2.3"],
-        &["sh", "-c", "exec docker run -i -e KEY=\"$KEY\" img:1.2.3"],
-        &["op", "run", "--", "node", "server.js"],
-        &["python", "-m", "module", "--text", "it's one"],
-    ] {
-        let run = project.brynhild(&[&["mcp", "add", "a", "--force", "--"], words].concat());
-        run.success();
-    }
 }
 
 #[test]
