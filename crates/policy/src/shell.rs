@@ -285,44 +285,5 @@ pub fn literal_commands(text: &str) -> Option<Vec<Vec<String>>> {
         .collect()
 }
 
-/// Stands in a word for the part that only the running shell knows.
-pub const UNKNOWN: char = '\0';
-
-/// The commands of a command line, for callers that decide by them.
-#[derive(Clone, Debug, Default)]
-pub struct CommandLine {
-    /// Its commands, with those that wrappers and shells run: the words of each, and the
-    /// directories that it may run in.
-    pub commands: Vec<(Vec<String>, Vec<PathBuf>)>,
-    /// Variables that it sets, as `NAME=value`, and files that it reads as input.
-    pub named: Vec<String>,
-    /// True if the text names every program that it runs.
-    pub is_complete: bool,
-}
-
-/// Reads the words of a program and its arguments, run in `cwd`.
-pub fn command_line(words: &[String], cwd: &Path, home: Option<&Path>) -> CommandLine {
-    let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
-    let script = read(&quoted.join(" "), cwd, home);
-    let text = |word: &Word| -> String {
-        let unknown = word.known().is_none().then_some(UNKNOWN);
-        word.text.chars().chain(unknown).collect()
-    };
-    let inputs = script.redirects.iter().filter(|it| !it.writes).map(|it| text(&it.target));
-    let set = script.commands.iter().flat_map(|it| it.assignments.iter().map(text));
-    let gathers = |it: &Simple| it.program().is_some_and(|name| listed("xargs parallel", name));
-    CommandLine {
-        is_complete: !script.is_broken
-            && script.unclear.is_empty()
-            && !script.commands.iter().any(gathers),
-        named: inputs.chain(set).collect(),
-        commands: script
-            .commands
-            .iter()
-            .map(|it| (it.argv().iter().map(text).collect(), it.dirs.clone()))
-            .collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests;
