@@ -220,7 +220,7 @@ pub(crate) fn discover(world: &World) -> DiscoveredServers {
         denied_host: &denied_host,
         is_off: &|name| plugin_set::is_off(world, &switches, NAME, name),
         complete: &complete,
-        clients: clients(world).map(AsRef::as_ref),
+        is_own_address: &|address| clients(world).is_some_and(|it| it.is_own_address(address)),
     };
     with_places(world, |places| places.discover(&variables(world), &policy))
 }

@@ -94,7 +94,7 @@ impl ClientRegistry {
     }
 
     /// Returns true if an address is our own: we would ask ourselves without end.
-    pub(crate) fn is_own_address(&self, address: &Address) -> bool {
+    pub fn is_own_address(&self, address: &Address) -> bool {
         let local_port = |address: &Address| {
             let host = address.host();
             let (name, port) = host.rsplit_once(':')?;

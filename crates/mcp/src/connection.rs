@@ -30,7 +30,7 @@ use crate::config::{Server, Transport};
 use crate::failure::Failure;
 use crate::frontend::Frontend;
 use crate::handler::{Handler, Routes};
-use crate::launch::{self, Running, Words};
+use crate::launch::{self, Running, Words, advice, remedy};
 use crate::oauth::Credentials;
 use crate::settings::Settings;
 use bounded::{Bounded, Overflow};
@@ -38,8 +38,6 @@ use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, sha
 use lists::{all_prompts, all_resources, all_templates, all_tools};
 use patient::Patient;
 use tasks::{Overheard, Tasks};
-
-pub(crate) use handshake::{advice, remedy, seems_shut_off};
 
 /// The longest message that a server may send.
 const LONGEST_LINE: usize = 32 << 20;

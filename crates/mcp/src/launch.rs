@@ -1,6 +1,7 @@
 //! How a server's program is started: under a profile of its own, with the variables that its
 //! description names, its caches in a directory of its own.
 
+mod advice;
 mod directory;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{Program, Scope, Server};
 use crate::failure::Failure;
+pub(crate) use advice::{advice, remedy, seems_shut_off};
 pub(crate) use directory::{arguments, working_directory};
 
 /// How much of a program's last words is kept.
@@ -213,8 +215,8 @@ fn not_started(
     if is_bare || spawn.program.exists() {
         let words = "No such file or directory";
         let hint = match source.kind() {
-            std::io::ErrorKind::NotFound => crate::connection::advice(server, words),
-            _ => crate::connection::advice(server, &source.to_string()),
+            std::io::ErrorKind::NotFound => advice(server, words),
+            _ => advice(server, &source.to_string()),
         };
         let hint = if is_bare { format!("is `{program}` installed? {hint}") } else { hint };
         return Failure::hinted(

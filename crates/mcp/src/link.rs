@@ -257,7 +257,7 @@ impl Link {
             let said = launch::said(&words);
             let message =
                 format!("MCP server `{name}` did not say what it offers within {timeout:?}{said}");
-            Err(Failure::hinted(message, crate::connection::advice(&self.server, &words)))
+            Err(Failure::hinted(message, launch::advice(&self.server, &words)))
         })?;
         self.reconcile(catalog);
         Ok(connection)

@@ -15,7 +15,7 @@ use contract::secret::Secret;
 use futures::future::BoxFuture;
 use reqwest::Url;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
+    AuthClient, AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
     AuthorizationSession, OAuthClientConfig,
 };
 use tokio::net::TcpListener;
@@ -67,7 +67,7 @@ fn failed(url: &str, error: &AuthError) -> Failure {
 }
 
 /// What renews the key for an address; none where there is no usable one.
-pub(crate) async fn manager(
+async fn manager(
     address: &Address,
     credentials: &Credentials,
 ) -> Result<Option<AuthorizationManager>, Failure> {
@@ -85,6 +85,19 @@ pub(crate) async fn manager(
         manager.configure_client(config.with_client_secret(secret)).map_err(wrong)?;
     }
     Ok(is_usable.then_some(manager))
+}
+
+/// A client with the key for an address. None if the user has not signed in.
+pub(crate) async fn signed_in(
+    address: &Address,
+    credentials: &Credentials,
+    client: reqwest::Client,
+) -> Result<Option<AuthClient<reqwest::Client>>, Failure> {
+    if !credentials.has(&address.url) {
+        return Ok(None);
+    }
+    let manager = manager(address, credentials).await?;
+    Ok(manager.map(|manager| AuthClient::new(client, manager)))
 }
 
 fn fresh(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError>> {

@@ -8,14 +8,12 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use reqwest::dns::Resolve;
 use reqwest::redirect::Policy;
-use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 
 use crate::config::Address;
 use crate::failure::Failure;
-use crate::oauth::Credentials;
 
 /// A conversation by way of streamable HTTP.
 pub(crate) type Transport<C> = StreamableHttpClientTransport<C>;
@@ -88,17 +86,4 @@ pub(crate) fn resolving(
         builder = builder.dns_resolver(Arc::clone(resolver)).no_proxy();
     }
     builder.build().map_err(|error| Failure::new(format!("cannot reach {url}: {error}")))
-}
-
-/// A client with the key that the user got by signing in; none where they have not.
-pub(crate) async fn signed_in(
-    address: &Address,
-    credentials: &Credentials,
-    client: reqwest::Client,
-) -> Result<Option<AuthClient<reqwest::Client>>, Failure> {
-    if !credentials.has(&address.url) {
-        return Ok(None);
-    }
-    let manager = crate::oauth::manager(address, credentials).await?;
-    Ok(manager.map(|manager| AuthClient::new(client, manager)))
 }

@@ -136,12 +136,12 @@ impl McpTool {
         }
         match &mut output.error {
             Some(words) => {
-                if let Some(remedy) = crate::connection::remedy(server, words) {
+                if let Some(remedy) = crate::launch::remedy(server, words) {
                     *words = format!("{words}\n\n({remedy})");
                 }
             }
             None if output.output.len() <= LONGEST_EXCUSE => {
-                let remedy = crate::connection::seems_shut_off(server, &output.output);
+                let remedy = crate::launch::seems_shut_off(server, &output.output);
                 output.error = remedy.map(|remedy| format!("({remedy})"));
             }
             None => {}

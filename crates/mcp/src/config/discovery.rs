@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::file::{parse_file, read_file};
-use super::{Scope, Server, Source, Transport, read};
-use crate::client_registry::ClientRegistry;
+use super::{Address, Scope, Server, Source, Transport, read};
 
 /// Keys of the section `mcp` that are settings and no servers.
 const SETTINGS: [&str; 5] =
@@ -36,8 +35,8 @@ pub struct ServerPolicy<'a> {
     pub is_off: &'a dyn Fn(&str) -> bool,
     /// Completes a server: the grants of its plugin, and a command line without secrets.
     pub complete: &'a dyn Fn(&mut Server),
-    /// The clients that are served: a server at our own address is left out.
-    pub clients: Option<&'a ClientRegistry>,
+    /// Returns true if clients reach ourselves at this address: such a server is left out.
+    pub is_own_address: &'a dyn Fn(&Address) -> bool,
 }
 
 /// The servers of a run.
@@ -85,9 +84,9 @@ impl ConfigPlaces<'_> {
         let parsed = read(&sources, variables);
         let mut found = DiscoveredServers { servers: parsed.servers, warnings: Vec::new() };
         found.warnings.extend(parsed.problems.iter().map(ToString::to_string));
-        found.servers.retain(|server| match (&server.transport, policy.clients) {
-            (Transport::Http(address), Some(clients)) => !clients.is_own_address(address),
-            _ => true,
+        found.servers.retain(|server| match &server.transport {
+            Transport::Http(address) => !(policy.is_own_address)(address),
+            Transport::Stdio(_) => true,
         });
         found.leave_out_denied(policy.denied_host);
         for server in &mut found.servers {
