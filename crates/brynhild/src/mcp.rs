@@ -14,8 +14,8 @@ use ::mcp::config::{
 };
 use ::mcp::oauth::Credentials;
 use ::mcp::{
-    ClientRegistry, Failure, PromptCommand, Resolver, Servers, Settings, State, Surroundings,
-    UserPrompt,
+    CatalogState, ClientRegistry, Failure, LaunchSettings, PromptCommand, Resolver, Servers,
+    Settings, UserPrompt,
 };
 use config::origin::Layer;
 use config::redact;
@@ -65,7 +65,7 @@ pub(crate) fn with_servers(
         pins: world.cache_dir()?.join("mcp-pins"),
         credentials: credentials(world)?,
         sandbox: assemble::sandbox(world)?,
-        surroundings: surroundings(world)?,
+        launch: launch_settings(world)?,
         frontend,
         user: Arc::new(user),
         clients,
@@ -266,8 +266,8 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
     let tools = servers.tools();
     let listed = servers.statuses().into_iter().map(|status| {
         let report = status.report();
-        let enabled = status.state != State::Disabled;
-        let failure = status.error.filter(|_| status.state == State::Failed);
+        let enabled = status.state != CatalogState::Disabled;
+        let failure = status.error.filter(|_| status.state == CatalogState::Failed);
         let (name, path) = (status.name, status.origin);
         Listed { name, dialect: NAME, path, enabled, failure, report, ..Listed::default() }
             .weighed(&tools)
@@ -294,12 +294,12 @@ pub(crate) fn is_used(world: &World) -> bool {
         || world.claude().has_servers()
 }
 
-fn surroundings(world: &World) -> Result<Surroundings, Problem> {
+fn launch_settings(world: &World) -> Result<LaunchSettings, Problem> {
     let mut env = crate::child_environment::child_environment(world);
     // Code of the workspace must not get in by way of a search path.
     env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
     env.insert(SERVED.to_owned(), "1".to_owned());
-    Ok(Surroundings {
+    Ok(LaunchSettings {
         workspace: world.root()?.to_owned(),
         env,
         variables: world.environment.variables.clone(),

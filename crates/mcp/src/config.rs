@@ -19,7 +19,7 @@ use contract::sandbox::Network;
 use contract::secret::Secret;
 use serde_json::{Map, Value};
 
-use crate::name;
+use crate::tool_name;
 use entry::EntryError;
 
 pub use discovery::{ConfigPlaces, DiscoveredServers, ServerPolicy, configures_servers};
@@ -83,7 +83,7 @@ const SHORTEST_KEY: usize = 8;
 impl Server {
     /// A text without the keys that the server gets: the values of its variables and headers. What
     /// it says may repeat them.
-    pub fn without_keys(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let given = match &self.transport {
             Transport::Stdio(program) => &program.env,
             Transport::Http(address) => &address.headers,
@@ -361,8 +361,8 @@ impl ParsedServers {
         variables: &BTreeMap<String, String>,
         ignored: &mut Vec<String>,
     ) -> Result<Server, EntryError> {
-        let prefix = name::prefix(name).ok_or("a name holds letters or digits")?;
-        let is_taken = |it: &&Server| name::prefix(&it.name).as_deref() == Some(&prefix);
+        let prefix = tool_name::prefix(name).ok_or("a name holds letters or digits")?;
+        let is_taken = |it: &&Server| tool_name::prefix(&it.name).as_deref() == Some(&prefix);
         if let Some(taken) = self.servers.iter().find(is_taken) {
             let (origin, name) = (&taken.origin, &taken.name);
             return Err(format!("{origin} has a server `{name}`").into());

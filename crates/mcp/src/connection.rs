@@ -1,11 +1,11 @@
-//! A conversation with one server, from the handshake to the end of its program.
+//! The connection to one server, from the handshake to the end of its program.
 
-mod bounded;
 mod handshake;
+mod http_errors;
+mod initialize_filter;
+mod line_limit;
 mod lists;
-mod patient;
-mod tasks;
-mod trouble;
+mod task_scanner;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,145 +25,125 @@ use rmcp::{ClientLifecycleMode, RoleClient, ServiceError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{ArgumentEntry, Catalog, Hints, PromptEntry, ToolEntry};
+use crate::catalog::{ArgumentEntry, Catalog, PromptEntry, ToolEntry, ToolHints};
+use crate::client_handler::{Handler, ProgressRoutes};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
-use crate::frontend::Frontend;
-use crate::handler::{Handler, Routes};
-use crate::launch::{self, Running, Words, advice, remedy};
-use crate::oauth::Credentials;
+use crate::launch::{self, ServerProcess, StderrTail, advice, remedy};
 use crate::settings::Settings;
-use bounded::{Bounded, Overflow};
-use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, shake_hands};
+use handshake::{HandshakeFailure, connect_http, is_misunderstanding, lifecycle, shake_hands};
+use initialize_filter::InitializeFilter;
+use line_limit::{LineLimit, Overflow};
 use lists::{all_prompts, all_resources, all_templates, all_tools};
-use patient::Patient;
-use tasks::{Overheard, Tasks};
+use task_scanner::{TaskScanner, TaskTools};
 
-/// The longest message that a server may send.
-const LONGEST_LINE: usize = 32 << 20;
+/// The longest message that a server may send, in bytes.
+const MAX_MESSAGE: usize = 32 << 20;
 /// How often a server may ask for input before it answers one call.
-const INPUT_ROUNDS: usize = 10;
+const MAX_INPUT_ROUNDS: usize = 10;
 /// How long a program may take to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A conversation with a server.
+/// The connection to a server.
 pub(crate) struct Connection {
-    name: String,
     service: RunningService<RoleClient, Handler>,
-    running: Option<Running>,
-    routes: Arc<Routes>,
-    hint: String,
+    process: Option<ServerProcess>,
+    routes: Arc<ProgressRoutes>,
     server: Server,
-    credentials: Credentials,
+    settings: Arc<Settings>,
     overflow: Overflow,
-    tasks: Arc<Tasks>,
-    frontend: Arc<dyn Frontend>,
+    task_tools: Arc<TaskTools>,
 }
 
-/// What a call brings with it.
-pub(crate) struct CallTerms<'a> {
+/// The context of a call.
+pub(crate) struct CallContext<'a> {
     pub(crate) progress: &'a mpsc::Sender<String>,
     pub(crate) cancel: &'a CancellationToken,
-    /// How long the server may say nothing.
+    /// How long the server may be silent.
     pub(crate) timeout: Duration,
 }
 
 impl Connection {
-    /// Reaches a server and shakes hands. `protocol` is the revision it spoke before; `words` takes
-    /// what its program says, also where nobody waits for the end of this; `again` says whether the
-    /// program may be started once more.
+    /// Connects to a server. `protocol` is the revision it spoke before, `stderr` takes the standard
+    /// error of its program, `again` is awaited before the program is started a second time.
     pub(crate) async fn open(
-        (server, words): (&Server, &Words),
-        settings: &Settings,
+        (server, stderr): (&Server, &StderrTail),
+        settings: &Arc<Settings>,
         protocol: Option<&str>,
         is_stale: &Arc<AtomicBool>,
         again: impl Future<Output = Result<(), Failure>>,
     ) -> Result<Self, Failure> {
         let first = lifecycle(protocol);
         let is_known = first == ClientLifecycleMode::Initialize;
-        match Self::attempt((server, words), settings, is_stale, first).await {
-            // Older servers may answer a word they do not know with anything, or with their end.
-            Err(Refusal { failure: _, may_be_older: true }) if !is_known => {
+        match Self::attempt((server, stderr), settings, is_stale, first).await {
+            // Older servers may answer an unknown method with anything, or end.
+            Err(HandshakeFailure { may_be_older: true, .. }) if !is_known => {
                 again.await?;
                 let older = ClientLifecycleMode::Initialize;
-                let opened = Self::attempt((server, words), settings, is_stale, older).await;
-                opened.map_err(|it| it.failure)
+                Self::attempt((server, stderr), settings, is_stale, older).await
             }
-            opened => opened.map_err(|refusal| refusal.failure),
+            opened => opened,
         }
+        .map_err(|error| error.failure)
     }
 
     async fn attempt(
-        (server, words): (&Server, &Words),
-        settings: &Settings,
+        (server, stderr): (&Server, &StderrTail),
+        settings: &Arc<Settings>,
         is_stale: &Arc<AtomicBool>,
         lifecycle: ClientLifecycleMode,
-    ) -> Result<Self, Refusal> {
-        let routes = Arc::new(Routes::default());
+    ) -> Result<Self, HandshakeFailure> {
+        let routes = Arc::<ProgressRoutes>::default();
         let handler = Handler {
             server: server.name.clone(),
-            workspace: settings.surroundings.workspace.clone(),
+            workspace: settings.launch.workspace.clone(),
             user: Arc::clone(&settings.user),
             routes: Arc::clone(&routes),
             is_stale: Arc::clone(is_stale),
             updates: settings.clients.as_ref().map(|clients| clients.updates.clone()),
         };
-        let (overflow, tasks) = (Overflow::default(), Arc::<Tasks>::default());
-        let (service, running) = match &server.transport {
+        let (overflow, task_tools) = (Overflow::default(), Arc::<TaskTools>::default());
+        let (service, process) = match &server.transport {
             Transport::Stdio(program) => {
-                let (surroundings, sandbox) = (&settings.surroundings, &settings.sandbox);
+                let (launch, sandbox) = (&settings.launch, &settings.sandbox);
                 let (running, (stdout, stdin)) =
-                    Running::start((server, program), surroundings, sandbox, words)?;
-                let stdout = Bounded::new(stdout, LONGEST_LINE, &overflow);
-                let stdout = Overheard::new(stdout, &tasks);
+                    ServerProcess::start((server, program), launch, sandbox, stderr)?;
+                let stdout = LineLimit::new(stdout, MAX_MESSAGE, &overflow);
+                let stdout = TaskScanner::new(stdout, &task_tools);
                 let transport =
-                    AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE);
-                match shake_hands(handler, Patient::new(transport), lifecycle).await {
+                    AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(MAX_MESSAGE);
+                match shake_hands(handler, InitializeFilter::new(transport), lifecycle).await {
                     Ok(service) => {
-                        // By now it has loaded its script, from wherever that lies.
-                        settings.surroundings.vouched(server)?;
+                        // By now it has loaded its script.
+                        settings.launch.check_trust(server)?;
                         (service, Some(running))
                     }
                     Err(error) => {
                         let may_be_older = is_misunderstanding(&error);
-                        let failure = not_started(server, &error, &running).await;
-                        return Err(Refusal { failure, may_be_older });
+                        let failure = handshake::start_failure(server, &error, &running).await;
+                        return Err(HandshakeFailure { failure, may_be_older });
                     }
                 }
             }
             Transport::Http(address) => {
-                (reach(server, address, settings, handler, lifecycle).await?, None)
+                (connect_http(server, address, settings, handler, lifecycle).await?, None)
             }
         };
-        let hint = advice(server, "");
-        let (name, server) = (server.name.clone(), server.clone());
-        let credentials = settings.credentials.clone();
-        let frontend = Arc::clone(&settings.frontend);
-        Ok(Self {
-            name,
-            service,
-            running,
-            routes,
-            hint,
-            server,
-            credentials,
-            overflow,
-            tasks,
-            frontend,
-        })
+        let (server, settings) = (server.clone(), Arc::clone(settings));
+        Ok(Self { service, process, routes, server, settings, overflow, task_tools })
     }
 
-    /// Whether the conversation is over.
+    /// Returns true if the connection is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// The revision that was agreed on.
+    /// The revision of the protocol.
     pub(crate) fn protocol(&self) -> Option<ProtocolVersion> {
         self.service.peer().peer_info().map(|info| info.protocol_version.clone())
     }
 
-    /// Asks for everything that the server offers.
+    /// Fetches the catalog.
     pub(crate) async fn catalog(&self) -> Result<Catalog, Failure> {
         let peer = self.service.peer();
         let info = peer.peer_info();
@@ -188,12 +168,13 @@ impl Connection {
 
     /// Its tools, and the names of those that can be run as a task only.
     async fn tools(&self) -> Result<(Vec<ToolEntry>, Vec<String>), Failure> {
-        self.tasks.begin();
+        self.task_tools.begin();
         let tools = all_tools(self.service.peer()).await;
-        let tasks = self.tasks.end();
-        let (tools, left_out) = tools.map_err(|error| self.refused("list its tools", &error))?;
-        for what in left_out {
-            self.say(&what);
+        let tasks = self.task_tools.end();
+        let (tools, left_out) =
+            tools.map_err(|error| self.request_failure("list its tools", &error))?;
+        for what in &left_out {
+            self.warn(what);
         }
         let entry = |tool: Tool| {
             let hints = tool.annotations.as_ref();
@@ -202,7 +183,7 @@ impl Connection {
                 title: tool.title.or_else(|| hints.and_then(|hints| hints.title.clone())),
                 description: tool.description.unwrap_or_default().into_owned(),
                 input_schema: Arc::unwrap_or_clone(tool.input_schema),
-                hints: Hints {
+                hints: ToolHints {
                     read_only: hints.and_then(|hints| hints.read_only_hint),
                     destructive: hints.and_then(|hints| hints.destructive_hint),
                     idempotent: hints.and_then(|hints| hints.idempotent_hint),
@@ -215,7 +196,7 @@ impl Connection {
             // A call names a tool, so that the server alone knows which of two it would run.
             if entries.iter().any(|known| known.name == tool.name) {
                 let name = visible(&tool.name);
-                self.say(&format!("it lists two tools `{name}`; the first one counts"));
+                self.warn(&format!("it lists two tools `{name}`; the first one counts"));
             } else {
                 entries.push(tool);
             }
@@ -223,15 +204,14 @@ impl Connection {
         Ok((entries, tasks.into_iter().collect()))
     }
 
-    /// Tells people something about the server.
-    fn say(&self, what: &str) {
-        let what = self.server.without_keys(what);
-        self.frontend.warn(&format!("MCP server `{}`: {what}", self.name));
+    fn warn(&self, text: &str) {
+        let text = self.server.redact(text);
+        self.settings.frontend.warn(&format!("MCP server `{}`: {text}", self.server.name));
     }
 
     async fn prompts(&self) -> Result<Vec<PromptEntry>, Failure> {
         let prompts = all_prompts(self.service.peer()).await;
-        let prompts = prompts.map_err(|error| self.refused("list its prompts", &error))?;
+        let prompts = prompts.map_err(|error| self.request_failure("list its prompts", &error))?;
         let argument = |argument: PromptArgument| ArgumentEntry {
             name: argument.name,
             description: argument.description.unwrap_or_default(),
@@ -251,8 +231,9 @@ impl Connection {
     ) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), Failure> {
         let peer = self.service.peer();
         let resources = all_resources(peer).await;
-        let resources = resources.map_err(|error| self.refused("list its resources", &error))?;
-        // Many servers have no templates and do not know the word.
+        let resources =
+            resources.map_err(|error| self.request_failure("list its resources", &error))?;
+        // Many servers have no templates and do not know the method.
         Ok((resources, all_templates(peer).await.unwrap_or_default()))
     }
 
@@ -260,14 +241,14 @@ impl Connection {
     pub(crate) async fn read(&self, uri: &str) -> Result<ReadResourceResult, Failure> {
         let params = ReadResourceRequestParams::new(uri);
         let read = self.service.read_resource(params).await;
-        read.map_err(|error| self.refused(&format!("read `{uri}`"), &error))
+        read.map_err(|error| self.request_failure(&format!("read `{uri}`"), &error))
     }
 
     /// Subscribes to the changes of a resource.
     #[expect(deprecated, reason = "the servers at hand know no other way")]
     pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let done = self.service.subscribe(SubscribeRequestParams::new(uri)).await;
-        done.map_err(|error| self.refused(&format!("watch `{uri}`"), &error))
+        done.map_err(|error| self.request_failure(&format!("watch `{uri}`"), &error))
     }
 
     /// Asks for a prompt.
@@ -277,18 +258,18 @@ impl Connection {
     ) -> Result<GetPromptResult, Failure> {
         let what = format!("give the prompt `{}`", params.name);
         let prompt = self.service.get_prompt(params).await;
-        prompt.map_err(|error| self.refused(&what, &error))
+        prompt.map_err(|error| self.request_failure(&what, &error))
     }
 
     /// Calls a tool.
     pub(crate) async fn call(
         &self,
         mut params: CallToolRequestParams,
-        terms: CallTerms<'_>,
+        context: CallContext<'_>,
     ) -> Result<CallToolResult, Failure> {
         let name = params.name.to_string();
-        for _ in 0..INPUT_ROUNDS {
-            match self.call_once(params.clone(), &terms).await? {
+        for _ in 0..MAX_INPUT_ROUNDS {
+            match self.call_once(params.clone(), &context).await? {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(result) => {
                     let wanted = result.input_requests.unwrap_or_default();
@@ -296,20 +277,23 @@ impl Connection {
                     params.input_responses = (!responses.is_empty()).then_some(responses);
                     params.request_state = result.request_state;
                 }
-                ServerResult::CustomResult(CustomResult(odd)) => {
-                    let kept = crate::result::lenient(odd);
-                    return kept.ok_or_else(|| self.senseless(&name));
+                ServerResult::CustomResult(CustomResult(value)) => {
+                    let result = crate::tool_result::lenient(value);
+                    return result.ok_or_else(|| self.invalid_result(&name));
                 }
-                _ => return Err(self.senseless(&name)),
+                _ => return Err(self.invalid_result(&name)),
             }
         }
-        Err(Failure::new(format!("MCP server `{}` keeps asking and does not answer", self.name)))
+        Err(Failure::new(format!(
+            "MCP server `{}` keeps asking and does not answer",
+            self.server.name
+        )))
     }
 
     async fn call_once(
         &self,
         params: CallToolRequestParams,
-        terms: &CallTerms<'_>,
+        context: &CallContext<'_>,
     ) -> Result<ServerResult, Failure> {
         let what = format!("run `{}`", params.name);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -317,28 +301,28 @@ impl Connection {
         let sent = self.service.peer().send_cancellable_request(request, options).await;
         let mut handle = match sent {
             Ok(handle) => handle,
-            Err(error) => return Err(self.lost(&what, &error).await),
+            Err(error) => return Err(self.call_failure(&what, &error).await),
         };
         let (route, mut lines) = mpsc::channel(64);
         let _open = self.routes.open(handle.progress_token.clone(), route);
-        let sleep = tokio::time::sleep(terms.timeout);
+        let sleep = tokio::time::sleep(context.timeout);
         tokio::pin!(sleep);
         loop {
             tokio::select! {
                 answer = &mut handle.rx => {
                     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                    drain(&mut lines, terms.progress).await;
+                    drain(&mut lines, context.progress).await;
                     return match answer {
                         Ok(result) => Ok(result),
-                        Err(error) => Err(self.lost(&what, &error).await),
+                        Err(error) => Err(self.call_failure(&what, &error).await),
                     };
                 }
                 Some(line) = lines.recv() => {
-                    sleep.as_mut().reset(tokio::time::Instant::now() + terms.timeout);
+                    sleep.as_mut().reset(tokio::time::Instant::now() + context.timeout);
                     // A listener that is behind can do without a line.
-                    let _ = terms.progress.try_send(line);
+                    let _ = context.progress.try_send(line);
                 }
-                () = terms.cancel.cancelled() => {
+                () = context.cancel.cancelled() => {
                     // The server may be gone; the call is over for us either way.
                     let _ = handle.cancel(Some("interrupted by the user".to_owned())).await;
                     return Err(Failure::Cancelled);
@@ -346,15 +330,15 @@ impl Connection {
                 () = &mut sleep => {
                     let _ = handle.cancel(Some("it took too long".to_owned())).await;
                     return Err(Failure::hinted(
-                        format!("MCP server `{}` did not {what} within {:?}", self.name, terms.timeout),
-                        format!("`timeout` of the server sets the seconds: mcp.servers.{}.timeout", self.name),
+                        format!("MCP server `{}` did not {what} within {:?}", self.server.name, context.timeout),
+                        format!("`timeout` of the server sets the seconds: mcp.servers.{}.timeout", self.server.name),
                     ));
                 }
             }
         }
     }
 
-    /// Answers what a server wants to know before it goes on.
+    /// Answers the requests of a server for input.
     async fn input(&self, wanted: InputRequests) -> Result<InputResponses, Failure> {
         let mut responses = InputResponses::new();
         for (key, request) in wanted {
@@ -369,7 +353,7 @@ impl Connection {
                 _ => {
                     return Err(Failure::new(format!(
                         "MCP server `{}` asks for what is unknown here",
-                        self.name
+                        self.server.name
                     )));
                 }
             };
@@ -377,7 +361,7 @@ impl Connection {
             let answer = answer.map_err(|error| {
                 Failure::new(format!(
                     "MCP server `{}` asked for something: {}",
-                    self.name, error.message
+                    self.server.name, error.message
                 ))
             })?;
             let answer = match answer {
@@ -391,59 +375,63 @@ impl Connection {
         Ok(responses)
     }
 
-    /// Ends the conversation and the program.
+    /// Ends the connection and the program.
     pub(crate) async fn close(&self) {
         self.service.cancellation_token().cancel();
-        if let Some(running) = &self.running {
-            running.ended(GRACE).await;
-            running.kill();
+        if let Some(process) = &self.process {
+            process.exit(GRACE).await;
+            process.kill();
         }
     }
 
-    /// It ran, and nobody knows what came of it.
-    fn senseless(&self, tool: &str) -> Failure {
-        let server = &self.name;
+    /// The failure of a call whose result cannot be read.
+    fn invalid_result(&self, tool: &str) -> Failure {
+        let server = &self.server.name;
         Failure::new(format!(
             "MCP server `{server}` answered the call of `{tool}` with something that is no result; \
              the tool may have run"
         ))
     }
 
-    fn refused(&self, what: &str, error: &ServiceError) -> Failure {
-        if let Some(failure) = trouble::of_rights(&self.server, &self.credentials, error) {
+    fn request_failure(&self, what: &str, error: &ServiceError) -> Failure {
+        if let Some(failure) =
+            http_errors::missing_scope(&self.server, &self.settings.credentials, error)
+        {
             return failure;
         }
-        let why = trouble::of_request(error);
-        let message = format!("MCP server `{}` did not {what}: {why}", self.name);
+        let why = http_errors::request_error(error);
+        let message = format!("MCP server `{}` did not {what}: {why}", self.server.name);
         let is_program = matches!(self.server.transport, Transport::Stdio(_));
         let failure = match remedy(&self.server, &why).filter(|_| is_program) {
             Some(remedy) => Failure::hinted(message, remedy),
             None => Failure::new(message),
         };
-        failure.without_keys(&self.server)
+        failure.redacted(&self.server)
     }
 
-    /// A failure of a call; where the server has ended, with its last words.
-    async fn lost(&self, what: &str, error: &ServiceError) -> Failure {
+    /// The failure of a call; with the end of standard error if the server has ended.
+    async fn call_failure(&self, what: &str, error: &ServiceError) -> Failure {
         if self.overflow.load(Ordering::Relaxed) {
             return Failure::new(format!(
                 "MCP server `{}` did not {what}: it sent a message of more than {} MiB",
-                self.name,
-                LONGEST_LINE >> 20
+                self.server.name,
+                MAX_MESSAGE >> 20
             ));
         }
         let is_over = !matches!(error, ServiceError::McpError(_));
-        let Some(running) = self.running.as_ref().filter(|_| is_over) else {
-            return self.refused(what, error);
+        let Some(process) = self.process.as_ref().filter(|_| is_over) else {
+            return self.request_failure(what, error);
         };
-        let Some(exit) = running.ended(GRACE).await else { return self.refused(what, error) };
-        let said = launch::said(&running.last_words());
-        let how = launch::in_words(exit);
+        let Some(exit) = process.exit(GRACE).await else {
+            return self.request_failure(what, error);
+        };
+        let said = launch::quoted_stderr(&process.stderr());
+        let how = launch::exit_text(exit);
         let failure = Failure::hinted(
-            format!("MCP server `{}` ended ({how}) and did not {what}{said}", self.name),
-            format!("it is started again at the next call; {}", self.hint),
+            format!("MCP server `{}` ended ({how}) and did not {what}{said}", self.server.name),
+            format!("it is started again at the next call; {}", advice(&self.server, "")),
         );
-        failure.without_keys(&self.server)
+        failure.redacted(&self.server)
     }
 }
 

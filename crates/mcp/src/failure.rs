@@ -1,4 +1,4 @@
-//! Why a server could not be used.
+//! The failures of servers.
 
 use contract::sandbox::SandboxError;
 use contract::tool::ToolError;
@@ -6,7 +6,7 @@ use contract::tool::ToolError;
 use crate::config::Server;
 use crate::frontend::Frontend;
 
-/// Why a server could not be used.
+/// The failure of a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Its program could not be started.
@@ -15,9 +15,9 @@ pub enum Failure {
     /// It did not do what was asked.
     #[error("{message}")]
     Server {
-        /// What happened, with the server's name and its last words.
+        /// The message, with the server's name.
         message: String,
-        /// What a user can do about it.
+        /// The advice on it.
         hint: Option<String>,
     },
     /// It wants the user to sign in first.
@@ -53,7 +53,7 @@ impl Failure {
         Self::Server { message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// What a user can do about it.
+    /// The advice on it.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Sandbox(SandboxError::Unavailable { hint, .. }) => Some(hint),
@@ -62,12 +62,12 @@ impl Failure {
         }
     }
 
-    /// The same without the keys that a server gets, which it may repeat.
-    pub(crate) fn without_keys(self, server: &Server) -> Self {
+    /// The failure without the keys that a server gets, which it may repeat.
+    pub(crate) fn redacted(self, server: &Server) -> Self {
         match self {
             Self::Server { message, hint } => Self::Server {
-                message: server.without_keys(&message),
-                hint: hint.map(|hint| server.without_keys(&hint)),
+                message: server.redact(&message),
+                hint: hint.map(|hint| server.redact(&hint)),
             },
             other => other,
         }
@@ -85,7 +85,7 @@ impl Failure {
     }
 
     /// Message and advice in one text.
-    pub fn whole(&self) -> String {
+    pub fn with_hint(&self) -> String {
         match self.hint() {
             Some(hint) => format!("{self} ({hint})"),
             None => self.to_string(),
@@ -96,7 +96,7 @@ impl Failure {
         match self {
             Self::Sandbox(error) => ToolError::Sandbox(error),
             Self::Cancelled => ToolError::Cancelled,
-            other => ToolError::Broken(other.whole()),
+            other => ToolError::Broken(other.with_hint()),
         }
     }
 }

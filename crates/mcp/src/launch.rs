@@ -1,5 +1,5 @@
-//! How a server's program is started: under a profile of its own, with the variables that its
-//! description names, its caches in a directory of its own.
+//! Starts the programs of servers: each under a profile of its own, with the environment variables
+//! that its configuration names, and with its caches in a directory of its own.
 
 mod advice;
 mod directory;
@@ -23,20 +23,20 @@ use crate::failure::Failure;
 pub(crate) use advice::{advice, remedy, seems_shut_off};
 pub(crate) use directory::{arguments, working_directory};
 
-/// How much of a program's last words is kept.
-const LAST_WORDS: usize = 4096;
+/// The part of a program's standard error that is kept, in bytes.
+const MAX_STDERR: usize = 4096;
 
 /// Caches of package managers in a home, which servers may read.
 const CACHES: [&str; 3] = [".npm", ".cache/uv", ".cache/pip"];
 
-/// What servers find around themselves.
+/// The settings for the programs of all servers.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct LaunchSettings {
     /// The project.
     pub workspace: PathBuf,
-    /// Variables that every server sees.
+    /// The environment of every server.
     pub env: BTreeMap<String, String>,
-    /// All variables, of which a server gets those that it is granted.
+    /// The environment of this process. A server gets the variables that it is granted.
     pub variables: BTreeMap<String, String>,
     /// The user's home.
     pub home: Option<PathBuf>,
@@ -46,13 +46,13 @@ pub struct Surroundings {
     pub mode: Mode,
     /// Upper bounds on a server's program.
     pub limits: Limits,
-    /// Says whether what the project brings is still what the user trusts.
+    /// Checks that the project is still the one that the user trusts.
     pub vouch: TrustCheck,
 }
 
-impl Surroundings {
-    /// Whether what a server would run, or has loaded, is what the user trusts.
-    pub(crate) fn vouched(&self, server: &Server) -> Result<(), Failure> {
+impl LaunchSettings {
+    /// Fails if a project's server is not the one that the user trusts.
+    pub(crate) fn check_trust(&self, server: &Server) -> Result<(), Failure> {
         if server.scope == Scope::Project {
             self.vouch.ask().map_err(Failure::new)?;
         }
@@ -60,63 +60,63 @@ impl Surroundings {
     }
 }
 
-/// Keeps Python from what lies cached beside a project's modules, which it would take in their place.
-fn own_cache(server: &Server, data: &Path) -> BTreeMap<String, String> {
+/// Keeps Python from cached bytecode beside a project's modules, which it would run in their place.
+fn python_cache(server: &Server, data: &Path) -> BTreeMap<String, String> {
     let cache = data.join("pycache").to_string_lossy().into_owned();
     let is_theirs = server.scope == Scope::Project;
     is_theirs.then(|| ("PYTHONPYCACHEPREFIX".to_owned(), cache)).into_iter().collect()
 }
 
-/// What a program said last on standard error; outlives the program.
+/// The end of a program's standard error. Outlives the program.
 #[derive(Clone, Default)]
-pub(crate) struct Words(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct StderrTail(Arc<Mutex<Vec<u8>>>);
 
-impl Words {
-    /// The words for people.
+impl StderrTail {
+    /// The text, safe to show.
     pub(crate) fn text(&self) -> String {
-        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        visible(String::from_utf8_lossy(&words).trim()).into_owned()
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        visible(String::from_utf8_lossy(&bytes).trim()).into_owned()
     }
 
     fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn add(&self, said: &[u8]) {
-        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        words.extend_from_slice(said);
-        let surplus = words.len().saturating_sub(LAST_WORDS);
-        words.drain(..surplus);
+    fn add(&self, more: &[u8]) {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend_from_slice(more);
+        let surplus = bytes.len().saturating_sub(MAX_STDERR);
+        bytes.drain(..surplus);
     }
 }
 
-/// A server's program that runs. Dropping it ends the program and all it started.
-pub(crate) struct Running {
+/// The running program of a server. Dropping it ends the program and all it started.
+pub(crate) struct ServerProcess {
     process: Mutex<Option<Box<dyn Process>>>,
-    words: Words,
+    stderr: StderrTail,
     listener: JoinHandle<()>,
 }
 
-/// The two ends of a conversation with a program.
+/// The standard output and input of a program.
 pub(crate) type Pipes = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.listener.abort();
     }
 }
 
-impl Running {
+impl ServerProcess {
     /// Starts a server's program, which has said nothing yet.
     pub(crate) fn start(
         (server, program): (&Server, &Program),
-        surroundings: &Surroundings,
+        launch_settings: &LaunchSettings,
         sandbox: &Arc<dyn Sandbox>,
-        words: &Words,
+        stderr_tail: &StderrTail,
     ) -> Result<(Self, Pipes), Failure> {
-        surroundings.vouched(server)?;
+        launch_settings.check_trust(server)?;
         directory::check(server, program)?;
-        let data = data_directory(server, surroundings);
+        let data = data_directory(server, launch_settings);
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o700).create(&data).map_err(|error| {
             let (name, data) = (&server.name, data.display());
@@ -124,40 +124,41 @@ impl Running {
                 "cannot make the directory {data} of MCP server `{name}`: {error}"
             ))
         })?;
-        let profile = profile(server, program, surroundings, &data);
+        let profile = profile(server, program, launch_settings, &data);
         let spawn = Spawn {
-            program: located(&program.command, &surroundings.workspace),
-            args: arguments((server, program), &surroundings.workspace)
+            program: located(&program.command, &launch_settings.workspace),
+            args: arguments((server, program), &launch_settings.workspace)
                 .into_iter()
                 .map(Into::into)
                 .collect(),
-            cwd: working_directory((server, program), surroundings, &data),
+            cwd: working_directory((server, program), launch_settings, &data),
             stdin: Stdin::Piped,
             channel: Channel::None,
-            env: own_cache(server, &data),
+            env: python_cache(server, &data),
             home: None,
         };
         let started = sandbox.start(&spawn, &profile);
-        let child = started.map_err(|error| not_started(server, &spawn, surroundings, error))?;
+        let child =
+            started.map_err(|error| start_failure(server, &spawn, launch_settings, error))?;
         let Child { stdin, stdout, stderr, process, .. } = child;
         let stdin = stdin.ok_or_else(|| Failure::new("the sandbox gave no standard input"))?;
-        words.clear();
-        let words = words.clone();
-        let listener = tokio::spawn(listen(stderr, words.clone()));
+        stderr_tail.clear();
+        let tail = stderr_tail.clone();
+        let listener = tokio::spawn(collect(stderr, tail.clone()));
         let process = Mutex::new(Some(process));
-        Ok((Self { process, words, listener }, (stdout, stdin)))
+        Ok((Self { process, stderr: tail, listener }, (stdout, stdin)))
     }
 
-    /// What it said last on standard error, for people.
-    pub(crate) fn last_words(&self) -> String {
-        self.words.text()
+    /// The end of its standard error.
+    pub(crate) fn stderr(&self) -> String {
+        self.stderr.text()
     }
 
-    /// How it ended; none where it goes on for `patience`.
-    pub(crate) async fn ended(&self, patience: std::time::Duration) -> Option<Exit> {
+    /// How it ended. None if it goes on for `grace`.
+    pub(crate) async fn exit(&self, grace: std::time::Duration) -> Option<Exit> {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let exit = tokio::time::timeout(patience, process.wait()).await;
-        // What it still says arrives with its end.
+        let exit = tokio::time::timeout(grace, process.wait()).await;
+        // The rest of its output arrives with its end.
         tokio::task::yield_now().await;
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
         exit.ok()?.ok()
@@ -171,16 +172,16 @@ impl Running {
     }
 }
 
-/// Why a program could not be started, and what to do about it.
-fn not_started(
+/// The failure to start a program, with advice.
+fn start_failure(
     server: &Server,
     spawn: &Spawn,
-    surroundings: &Surroundings,
+    launch_settings: &LaunchSettings,
     error: SandboxError,
 ) -> Failure {
     let name = &server.name;
     if let SandboxError::Refused(_) = &error
-        && let Some(directory) = directory_outside(&spawn.cwd, surroundings)
+        && let Some(directory) = directory_outside(&spawn.cwd, launch_settings)
         && !server
             .grants
             .read
@@ -200,7 +201,7 @@ fn not_started(
     let SandboxError::Start { source, .. } = &error else { return error.into() };
     let program = spawn.program.display();
     let is_bare = spawn.program.components().count() == 1;
-    let search = surroundings.variables.get("PATH").map(String::as_str).unwrap_or_default();
+    let search = launch_settings.variables.get("PATH").map(String::as_str).unwrap_or_default();
     let mut places = std::env::split_paths(search).map(|directory| directory.join(&spawn.program));
     if let Some(place) = places.find(|place| is_bare && place.is_file()) {
         return Failure::hinted(
@@ -231,26 +232,26 @@ fn not_started(
 }
 
 /// The directory that a program would start in, where that is there and lies outside of the workspace.
-fn directory_outside(cwd: &Path, surroundings: &Surroundings) -> Option<PathBuf> {
+fn directory_outside(cwd: &Path, launch_settings: &LaunchSettings) -> Option<PathBuf> {
     let directory = cwd.canonicalize().ok().filter(|directory| directory.is_dir())?;
-    let workspace = surroundings.workspace.canonicalize();
+    let workspace = launch_settings.workspace.canonicalize();
     let is_inside = workspace.is_ok_and(|workspace| directory.starts_with(workspace));
     (!is_inside).then_some(directory)
 }
 
-async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Words) {
+async fn collect(mut stderr: Box<dyn AsyncRead + Send + Unpin>, tail: StderrTail) {
     let mut buffer = [0; 4096];
     while let Ok(count) = stderr.read(&mut buffer).await {
         if count == 0 {
             return;
         }
-        words.add(&buffer[..count]);
+        tail.add(&buffer[..count]);
     }
 }
 
 /// The directory of a server's own.
-pub(crate) fn data_directory(server: &Server, surroundings: &Surroundings) -> PathBuf {
-    surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default())
+pub(crate) fn data_directory(server: &Server, launch_settings: &LaunchSettings) -> PathBuf {
+    launch_settings.data.join(crate::tool_name::prefix(&server.name).unwrap_or_default())
 }
 
 /// The program: a path as seen from a directory, or a name to look up.
@@ -258,8 +259,8 @@ fn located(command: &str, directory: &Path) -> PathBuf {
     if command.contains('/') { directory.join(command) } else { PathBuf::from(command) }
 }
 
-fn home_path(path: &Path, surroundings: &Surroundings) -> PathBuf {
-    match (path.strip_prefix("~"), &surroundings.home) {
+fn home_path(path: &Path, launch_settings: &LaunchSettings) -> PathBuf {
+    match (path.strip_prefix("~"), &launch_settings.home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_owned(),
     }
@@ -268,13 +269,13 @@ fn home_path(path: &Path, surroundings: &Surroundings) -> PathBuf {
 fn profile(
     server: &Server,
     program: &Program,
-    surroundings: &Surroundings,
+    launch_settings: &LaunchSettings,
     data: &Path,
 ) -> Profile {
     let grants = &server.grants;
-    let is_tight = surroundings.mode == Mode::ReadOnly;
-    let workspace = &surroundings.workspace;
-    let full = |path: &PathBuf| workspace.join(home_path(path, surroundings));
+    let is_tight = launch_settings.mode == Mode::ReadOnly;
+    let workspace = &launch_settings.workspace;
+    let full = |path: &PathBuf| workspace.join(home_path(path, launch_settings));
     let mut own = vec![data.to_owned()];
     let mut access = Access::ReadOnly;
     for path in grants.write.iter().map(full).filter(|_| !is_tight) {
@@ -286,9 +287,9 @@ fn profile(
     }
     let mut read: Vec<PathBuf> = grants.read.iter().chain(&grants.exec).map(full).collect();
     if server.scope == Scope::User {
-        read.extend(named(program, surroundings));
+        read.extend(named_paths(program, launch_settings));
     }
-    let home = surroundings.home.iter();
+    let home = launch_settings.home.iter();
     read.extend(home.flat_map(|home| CACHES.iter().map(move |cache| home.join(cache))));
     Profile {
         workspace: workspace.clone(),
@@ -298,15 +299,15 @@ fn profile(
         own,
         fixed: Vec::new(),
         network: if is_tight { Network::None } else { grants.network.clone() },
-        env: environment(server, program, surroundings, data),
-        limits: surroundings.limits,
+        env: environment(server, program, launch_settings, data),
+        limits: launch_settings.limits,
     }
 }
 
-/// What of a server's grants for writing is less than it says, in words.
-pub(crate) fn narrowed(server: &Server, surroundings: &Surroundings) -> Option<String> {
-    let workspace = &surroundings.workspace;
-    let full = |path: &PathBuf| workspace.join(home_path(path, surroundings));
+/// A warning about a write grant that is narrower than it is written.
+pub(crate) fn narrowed_grants(server: &Server, launch_settings: &LaunchSettings) -> Option<String> {
+    let workspace = &launch_settings.workspace;
+    let full = |path: &PathBuf| workspace.join(home_path(path, launch_settings));
     let mut wide = server.grants.write.iter().map(full);
     let wide = wide.find(|path| path != workspace && workspace.starts_with(path))?;
     let wide = wide.display();
@@ -315,28 +316,28 @@ pub(crate) fn narrowed(server: &Server, surroundings: &Surroundings) -> Option<S
     ))
 }
 
-/// A search path without the directories of the project: nothing there is a program of the user's.
-fn apart(path: &str, workspace: &Path) -> String {
+/// A search path without the directories of the project: no program of the user is there.
+fn without_workspace(path: &str, workspace: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is_apart = |directory: &PathBuf| {
+    let is_outside = |directory: &PathBuf| {
         directory.is_absolute()
             && !directory.starts_with(workspace)
             && !real(directory).starts_with(real(workspace))
     };
-    let directories = std::env::split_paths(path).filter(is_apart);
+    let directories = std::env::split_paths(path).filter(is_outside);
     std::env::join_paths(directories).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a server reads because the user named it in its command: the program and its script,
-/// with the directories they are installed in.
-fn named(program: &Program, surroundings: &Surroundings) -> Vec<PathBuf> {
+/// The paths that a server reads since the command line names them: the program and its script, with
+/// the directories they are installed in.
+fn named_paths(program: &Program, launch_settings: &LaunchSettings) -> Vec<PathBuf> {
     let words = std::iter::once(&program.command).chain(&program.args).map(Path::new);
     let files: Vec<&Path> = words.filter(|path| path.is_absolute() && path.is_file()).collect();
-    shown(&files, surroundings.home.as_deref())
+    installed_paths(&files, launch_settings.home.as_deref())
 }
 
 /// Files with the directories they are installed in.
-fn shown(files: &[&Path], home: Option<&Path>) -> Vec<PathBuf> {
+fn installed_paths(files: &[&Path], home: Option<&Path>) -> Vec<PathBuf> {
     let place = |path: &'_ Path| -> PathBuf {
         installation(path).or_else(|| directory(path, home)).unwrap_or(path).to_owned()
     };
@@ -384,10 +385,10 @@ fn directory<'a>(file: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
 pub(crate) fn environment(
     server: &Server,
     program: &Program,
-    surroundings: &Surroundings,
+    launch_settings: &LaunchSettings,
     data: &Path,
 ) -> BTreeMap<String, String> {
-    let mut env = surroundings.env.clone();
+    let mut env = launch_settings.env.clone();
     let mut set = |name: &str, value: &Path| {
         env.insert(name.to_owned(), value.display().to_string());
     };
@@ -395,7 +396,7 @@ pub(crate) fn environment(
     set("PIP_CACHE_DIR", &data.join("pip"));
     set("UV_CACHE_DIR", &data.join("uv"));
     set("UV_TOOL_DIR", &data.join("uv-tools"));
-    set("npm_config_cache", &package_cache(server, surroundings, data));
+    set("npm_config_cache", &package_cache(server, launch_settings, data));
     for (name, value) in [
         ("npm_config_update_notifier", "false"),
         ("npm_config_fund", "false"),
@@ -412,7 +413,7 @@ pub(crate) fn environment(
         env.insert("npm_config_offline".to_owned(), "true".to_owned());
     }
     for name in program.inherited.iter().chain(&server.grants.env) {
-        if let Some(value) = surroundings.variables.get(name) {
+        if let Some(value) = launch_settings.variables.get(name) {
             env.insert(name.clone(), value.clone());
         }
     }
@@ -421,12 +422,12 @@ pub(crate) fn environment(
     if server.scope != Scope::Project
         && let Some(path) = env.get_mut("PATH")
     {
-        *path = apart(path, &surroundings.workspace);
+        *path = without_workspace(path, &launch_settings.workspace);
     }
     env
 }
 
-/// The file that a command stands for: a path as seen from a directory, or what a search path leads to.
+/// The file of a command: a path relative to a directory, or a name on the search path.
 pub(crate) fn resolved(command: &str, directory: &Path, search: &str) -> Option<PathBuf> {
     let path = located(command, directory);
     if command.contains('/') {
@@ -436,7 +437,7 @@ pub(crate) fn resolved(command: &str, directory: &Path, search: &str) -> Option<
     places.find(|place| is_executable(place))
 }
 
-/// Whether a file is there that may be run.
+/// Returns true if a path is an executable file.
 pub(crate) fn is_executable(path: &Path) -> bool {
     let about = path.metadata();
     about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
@@ -444,9 +445,9 @@ pub(crate) fn is_executable(path: &Path) -> bool {
 
 /// Where npm looks for packages: in the server's own directory, or in the user's cache where the
 /// server has none yet and no network to fill one.
-fn package_cache(server: &Server, surroundings: &Surroundings, data: &Path) -> PathBuf {
+fn package_cache(server: &Server, launch_settings: &LaunchSettings, data: &Path) -> PathBuf {
     let own = data.join("npm");
-    let theirs = surroundings.home.as_ref().map(|home| home.join(".npm"));
+    let theirs = launch_settings.home.as_ref().map(|home| home.join(".npm"));
     match theirs {
         Some(theirs)
             if server.grants.network == Network::None && !own.exists() && theirs.exists() =>
@@ -457,17 +458,17 @@ fn package_cache(server: &Server, surroundings: &Surroundings, data: &Path) -> P
     }
 }
 
-/// The end of a program in words.
-pub(crate) fn in_words(exit: Exit) -> String {
+/// An exit status in words.
+pub(crate) fn exit_text(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
     }
 }
 
-/// The last lines of what a program said, for the end of a message.
-pub(crate) fn said(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("; it said: {}", tail(words, 2000)) }
+/// The end of a program's standard error, for the end of a message.
+pub(crate) fn quoted_stderr(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("; it said: {}", tail(text, 2000)) }
 }
 
 #[cfg(test)]
@@ -475,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_link_leads_is_left_to_the_sandbox() {
+    fn symlink_target_is_left_to_the_sandbox() {
         // Of directories with hidden names less is shown.
         let base = tempfile::Builder::new().prefix("mcp-").tempdir().expect("tempdir");
         let base = base.path().canonicalize().expect("a directory");
@@ -485,18 +486,18 @@ mod tests {
         let link = base.join("bin/it");
         std::os::unix::fs::symlink(base.join("lib/node_modules/it/main.js"), &link)
             .expect("a link");
-        let paths = shown(&[&link], None);
+        let paths = installed_paths(&[&link], None);
         assert_eq!(paths, [base.join("bin"), link.clone(), link.join("../..")]);
         assert!(paths.iter().all(|path| !path.starts_with(base.join("lib"))));
     }
 
     #[test]
-    fn directories_of_the_project_are_taken_off_the_search_path() {
+    fn search_path_leaves_out_the_project() {
         let base = tempfile::tempdir().expect("tempdir");
         let (work, link) = (base.path().join("work"), base.path().join("link"));
         std::fs::create_dir_all(work.join("bin")).expect("a directory");
         std::os::unix::fs::symlink(work.join("bin"), &link).expect("a link");
         let path = format!("{0}/bin:{1}:relative::/usr/bin:/bin", work.display(), link.display());
-        assert_eq!(apart(&path, &work), "/usr/bin:/bin");
+        assert_eq!(without_workspace(&path, &work), "/usr/bin:/bin");
     }
 }

@@ -7,36 +7,36 @@
 //! directory; all of `rmcp` stays behind it.
 
 mod catalog;
+mod client_handler;
 mod client_registry;
 pub mod config;
 mod connection;
 mod failure;
 pub mod frontend;
-mod handler;
+mod http_client;
 mod launch;
-mod link;
-pub mod name;
 pub mod oauth;
 mod pins;
 mod private_file;
 mod prompts;
 mod question;
-mod remote;
-pub mod resources;
-mod result;
-mod schema;
+pub mod resource_tools;
+mod sanitize;
 pub mod serve;
+mod server_state;
+mod server_tool;
 mod servers;
 mod settings;
-mod tool;
+pub mod tool_name;
+mod tool_result;
 mod user_prompt;
 
 pub use client_registry::ClientRegistry;
 pub use failure::Failure;
-pub use launch::Surroundings;
+pub use http_client::Resolver;
+pub use launch::LaunchSettings;
 pub use prompts::PromptCommand;
-pub use remote::Resolver;
-pub use servers::{ApprovedChanges, ServerStatus, Servers, State};
+pub use server_tool::approval_hint;
+pub use servers::{ApprovedChanges, CatalogState, ServerStatus, Servers};
 pub use settings::Settings;
-pub use tool::approval_hint;
 pub use user_prompt::UserPrompt;

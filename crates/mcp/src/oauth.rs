@@ -1,12 +1,12 @@
-//! Signing in to servers: an authorization code with PKCE, taken back on an address of this
-//! machine, once and within minutes; or a client's own secret or key, or the word of an
-//! organization, where no page is opened. Keys are kept in files of the user's own.
+//! Signing in to servers: with an authorization code (PKCE) and a redirect to this machine, or
+//! without a page, by a client's secret or key or by an identity provider. Keys are kept in private
+//! files.
 
 mod browser;
 mod discovery;
-mod keeper;
+mod key_file;
+mod programmatic;
 mod signing;
-mod unattended;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use tokio::net::TcpListener;
 use crate::config::Address;
 use crate::failure::Failure;
 
-pub use keeper::Credentials;
+pub use key_file::Credentials;
+pub use programmatic::{IdentityProvider, sign_in_as_program, sign_in_by_identity_provider};
 pub use signing::SigningKey;
-pub use unattended::{Voucher, sign_in_unattended, sign_in_vouched};
 
 /// How long the user has to sign in.
-const PATIENCE: Duration = Duration::from_mins(5);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The name under which we register.
 const NAME: &str = "Brynhild";
@@ -38,27 +38,25 @@ const NAME: &str = "Brynhild";
 pub struct Client {
     /// Its id.
     pub id: String,
-    /// How it shows that it is that client.
-    pub proof: Proof,
+    /// Its authentication.
+    pub authentication: ClientAuthentication,
 }
 
-/// How a client shows who it is.
+/// The authentication of a client.
 #[derive(Clone, Debug)]
-pub enum Proof {
-    /// Not at all.
+pub enum ClientAuthentication {
     None,
-    /// By a secret.
     Secret(Secret<String>),
-    /// By a signature.
+    /// A key that signs assertions.
     Key(Arc<SigningKey>),
 }
 
-/// As whom to sign in. Where nothing is said, we register.
+/// The client to sign in as. By default we register.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
     /// A client that the server knows already.
     pub client: Option<Client>,
-    /// The address of a document that describes this client, for servers which read such.
+    /// The URL of a document that describes this client, for servers that read such documents.
     pub metadata_url: Option<String>,
 }
 
@@ -66,18 +64,18 @@ fn failed(url: &str, error: &AuthError) -> Failure {
     Failure::new(format!("cannot sign in to {url}: {error}"))
 }
 
-/// What renews the key for an address; none where there is no usable one.
+/// Renews the key for an address. None if there is no usable one.
 async fn manager(
     address: &Address,
     credentials: &Credentials,
 ) -> Result<Option<AuthorizationManager>, Failure> {
     let url = &address.url;
     let wrong = |error: AuthError| failed(url, &error);
-    let mut manager = fresh(url).await.map_err(wrong)?;
+    let mut manager = new_manager(url).await.map_err(wrong)?;
     let metadata = discovery::metadata(&manager, address, None).await?;
     manager.set_metadata(metadata);
-    let client = credentials.keeper(url, None).client().map_err(wrong)?;
-    manager.set_credential_store(credentials.keeper(url, None));
+    let client = credentials.key_file(url, None).client().map_err(wrong)?;
+    manager.set_credential_store(credentials.key_file(url, None));
     let is_usable = manager.initialize_from_store().await.map_err(wrong)?;
     if let Some((id, secret)) = client.filter(|_| is_usable) {
         // The address to come back to is not used when a key is renewed.
@@ -100,31 +98,31 @@ pub(crate) async fn signed_in(
     Ok(manager.map(|manager| AuthClient::new(client, manager)))
 }
 
-fn fresh(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError>> {
+fn new_manager(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError>> {
     Box::pin(AuthorizationManager::new(url.to_owned()))
 }
 
-/// What signs in to an address.
-struct Prepared {
+/// An address to sign in to, and its authorization server.
+struct LoginContext {
     manager: AuthorizationManager,
     metadata: AuthorizationMetadata,
-    /// Whether the authorization server takes the address of a document for a client's id.
+    /// True if the authorization server takes the URL of a document as a client's id.
     reads_documents: bool,
 }
 
-/// What signs in to an address, with all that is known of its authorization server.
-async fn prepared(address: &Address) -> Result<Prepared, Failure> {
-    let mut manager = fresh(&address.url).await.map_err(|error| failed(&address.url, &error))?;
+/// Finds the authorization server of an address.
+async fn prepare(address: &Address) -> Result<LoginContext, Failure> {
+    let mut manager =
+        new_manager(&address.url).await.map_err(|error| failed(&address.url, &error))?;
     let challenge = discovery::challenge(address).await;
     let metadata = discovery::metadata(&manager, address, challenge.as_deref()).await?;
     let reads = metadata.additional_fields.get("client_id_metadata_document_supported");
     let reads_documents = reads.is_some_and(|reads| *reads == true);
     manager.set_metadata(metadata.clone());
-    Ok(Prepared { manager, metadata, reads_documents })
+    Ok(LoginContext { manager, metadata, reads_documents })
 }
 
-/// The scopes to ask for: those the server names, and with a key, what it granted and what it
-/// wanted since.
+/// The scopes to ask for: those the server names, and those it granted and wanted since.
 async fn scopes(
     manager: &AuthorizationManager,
     address: &Address,
@@ -143,7 +141,7 @@ async fn scopes(
     Ok(scopes)
 }
 
-/// Signs in: tells the address to open, and waits until the browser comes back.
+/// Signs in: shows the page to open, and waits until the browser returns.
 pub async fn sign_in(
     address: &Address,
     credentials: &Credentials,
@@ -157,17 +155,17 @@ pub async fn sign_in(
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let port = listener.local_addr().map_err(broken)?.port();
     let redirect = format!("http://127.0.0.1:{port}/callback");
-    let Prepared { mut manager, reads_documents, .. } = prepared(address).await?;
+    let LoginContext { mut manager, reads_documents, .. } = prepare(address).await?;
     let scopes = scopes(&manager, address, credentials).await?;
     let request = AuthorizationRequest::new(redirect.as_str())
         .with_initial_scope_selection()
         .with_scopes(scopes.clone());
     let (request, secret) = match (&identity.client, &identity.metadata_url) {
         (Some(client), _) => {
-            let secret = match &client.proof {
-                Proof::None => None,
-                Proof::Secret(secret) => Some(secret.expose().clone()),
-                Proof::Key(_) => {
+            let secret = match &client.authentication {
+                ClientAuthentication::None => None,
+                ClientAuthentication::Secret(secret) => Some(secret.expose().clone()),
+                ClientAuthentication::Key(_) => {
                     return Err(Failure::hinted(
                         "a page cannot be signed by a key",
                         "`--client-credentials` signs in by the key alone",
@@ -190,13 +188,13 @@ pub async fn sign_in(
         Some(secret) => request.with_client_secret(secret),
         None => request,
     };
-    manager.set_credential_store(credentials.keeper(url, secret));
+    manager.set_credential_store(credentials.key_file(url, secret));
     let session =
         AuthorizationSession::new(manager, request).await.map_err(|(_, error)| wrong(error))?;
     let page = session.get_authorization_url();
     check_page(page)?;
     show(page);
-    let returned = tokio::time::timeout(PATIENCE, browser::returned(&listener))
+    let returned = tokio::time::timeout(SIGN_IN_TIMEOUT, browser::returned(&listener))
         .await
         .map_err(|_| Failure::new(format!("nobody signed in to {url} within five minutes")))?
         .map_err(broken)?;
@@ -205,7 +203,7 @@ pub async fn sign_in(
     Ok(())
 }
 
-/// Refuses pages that are none: what a server names as its page is opened by a user.
+/// Refuses an unsafe page: the user would open it.
 fn check_page(page: &str) -> Result<(), Failure> {
     if is_safe(page) {
         return Ok(());
@@ -213,7 +211,7 @@ fn check_page(page: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("the server names a page to sign in that is not safe: {page}")))
 }
 
-/// Whether nobody on the way can read what is sent to an address.
+/// Returns true if data to a URL is encrypted, or stays on this machine.
 fn is_safe(address: &str) -> bool {
     let is_plain = address.chars().all(|c| c.is_ascii_graphic());
     let Some(url) = Url::parse(address).ok().filter(|_| is_plain) else { return false };
@@ -229,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_addresses_are_safe_on_this_machine_alone() {
+    fn unencrypted_url_is_safe_on_this_machine_alone() {
         for address in ["https://a.example/x", "http://127.0.0.1:8/x", "http://localhost/x"] {
             assert!(is_safe(address), "{address}");
         }

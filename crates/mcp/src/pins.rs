@@ -1,5 +1,4 @@
-//! What a user agreed to of a server: the files that its command runs, which can change without its
-//! description changing, and what it offers.
+//! The pins of a server: hashes of the program files and of the catalog that the user agreed to.
 
 mod files;
 
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{self, Offer};
+use crate::catalog::{self, CatalogHashes};
 use crate::config::{Scope, Server};
 use crate::private_file;
 
@@ -18,84 +17,84 @@ pub(crate) use files::files;
 /// Paths of files with their hashes.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// What a user agreed to of one server.
+/// The content of a pin file.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Agreed {
-    /// What each file held, whatever description it was run by.
+struct PinnedState {
+    /// The approved files, for every configuration.
     files: Files,
-    /// The files that each description has run.
+    /// The files that each configuration has run, by its digest.
     runs: BTreeMap<String, BTreeSet<String>>,
-    /// What was offered under each description.
+    /// The approved catalog of each configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    offers: BTreeMap<String, Offer>,
+    catalogs: BTreeMap<String, CatalogHashes>,
 }
 
-/// Why a program is not started before somebody agrees to it.
+/// A program that needs the user's consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Doubt {
-    /// The files that it would run, and that nobody agreed to as they are.
+pub(crate) struct UnapprovedProgram {
+    /// The files that are not approved.
     pub(crate) files: Files,
-    /// Why nobody knows what was agreed to, where that is so.
-    pub(crate) unknown: Option<String>,
+    /// The error if the pins cannot be read.
+    pub(crate) unreadable: Option<String>,
 }
 
-impl Doubt {
-    /// The files in words.
+impl UnapprovedProgram {
+    /// The paths of the files.
     pub(crate) fn names(&self) -> String {
         self.files.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The file that keeps what was agreed to for one server, however its description changes.
+/// The pin file of one server. It stays the same when the configuration changes.
 pub(crate) struct Pins {
     path: PathBuf,
-    description: String,
+    /// The digest of the configuration.
+    configuration: String,
     workspace: PathBuf,
 }
 
 impl Pins {
-    /// Those of a server whose name for tools is `prefix`, in a workspace that is named without links.
-    /// What a project brings is trusted in its own directory, and says nothing of a server that another
-    /// project calls the same.
+    /// The pins of a server. Those of a project's server hold in the directory of that project alone:
+    /// another project may give a server the same name.
     pub(crate) fn new(directory: &Path, prefix: &str, server: &Server, workspace: &Path) -> Self {
         let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
         let place = (server.scope == Scope::Project).then(|| workspace.to_string_lossy());
         let identity = serde_json::json!([server.scope.label(), server.name, place]);
-        let name = format!("{prefix}-{}.json", catalog::digest(&identity));
-        Self { path: directory.join(name), description: server.digest.clone(), workspace }
+        let name = format!("{prefix}-{}.json", catalog::digest(identity));
+        Self { path: directory.join(name), configuration: server.digest.clone(), workspace }
     }
 
-    /// What is kept. Only where there is no file was nothing agreed to.
-    fn read(&self) -> io::Result<Option<Agreed>> {
+    /// None if there is no file: the user was never asked.
+    fn read(&self) -> io::Result<Option<PinnedState>> {
         let bytes = private_file::read(&self.path)?;
         Ok(bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
     }
 
-    /// What somebody has to agree to before these files are run. Where the user has described the
-    /// server as never before, files that were never run are agreed to by that.
-    pub(crate) fn doubt(&self, files: &Files) -> Option<Doubt> {
-        let agreed = match self.read() {
-            Ok(agreed) => agreed?,
+    /// The program with these files, if it needs the user's consent. A new configuration is consent to
+    /// files that were never run.
+    pub(crate) fn unapproved(&self, files: &Files) -> Option<UnapprovedProgram> {
+        let pinned = match self.read() {
+            Ok(pinned) => pinned?,
             Err(error) => {
-                let unknown = Some(format!("{}: {error}", self.path.display()));
-                return Some(Doubt { files: files.clone(), unknown });
+                let unreadable = Some(format!("{}: {error}", self.path.display()));
+                return Some(UnapprovedProgram { files: files.clone(), unreadable });
             }
         };
-        let run = agreed.runs.get(&self.description);
-        let is_other = |(path, hash): &(&String, &String)| match agreed.files.get(*path) {
+        let run = pinned.runs.get(&self.configuration);
+        let is_other = |(path, hash): &(&String, &String)| match pinned.files.get(*path) {
             Some(known) if known != *hash => true,
             _ => run.is_some_and(|run| {
-                !run.contains(*path) && !self.is_known_elsewhere((path, hash), run, &agreed.files)
+                !run.contains(*path) && !self.is_same_elsewhere((path, hash), run, &pinned.files)
             }),
         };
         let other = files.iter().filter(is_other);
         let files: Files = other.map(|(path, hash)| (path.clone(), hash.clone())).collect();
-        (!files.is_empty()).then_some(Doubt { files, unknown: None })
+        (!files.is_empty()).then_some(UnapprovedProgram { files, unreadable: None })
     }
 
-    /// Whether a file of the workspace was run with the same bytes at the same place of another one:
-    /// who names a script from wherever they are means each that is the same.
-    fn is_known_elsewhere(
+    /// Returns true if a file of the workspace was run with the same content at the same path of another
+    /// workspace: a relative path on the command line means both.
+    fn is_same_elsewhere(
         &self,
         (path, hash): (&String, &String),
         run: &BTreeSet<String>,
@@ -105,36 +104,37 @@ impl Pins {
         run.iter().any(|other| Path::new(other).ends_with(place) && files.get(other) == Some(hash))
     }
 
-    /// Agrees to files.
-    pub(crate) fn agree(&self, files: &Files) -> io::Result<()> {
-        self.change(|agreed| {
-            agreed.files.extend(files.clone());
-            agreed.runs.entry(self.description.clone()).or_default().extend(files.keys().cloned());
+    /// Approves files.
+    pub(crate) fn approve_files(&self, files: &Files) -> io::Result<()> {
+        self.change(|pinned| {
+            pinned.files.extend(files.clone());
+            let run = pinned.runs.entry(self.configuration.clone()).or_default();
+            run.extend(files.keys().cloned());
         })
     }
 
-    /// What was agreed to of what the server offers; none where that was never asked.
-    pub(crate) fn offer(&self) -> io::Result<Option<Offer>> {
-        Ok(self.read()?.and_then(|mut agreed| agreed.offers.remove(&self.description)))
+    /// The approved catalog. None if the user was never asked.
+    pub(crate) fn catalog(&self) -> io::Result<Option<CatalogHashes>> {
+        Ok(self.read()?.and_then(|mut pinned| pinned.catalogs.remove(&self.configuration)))
     }
 
-    /// Agrees to something that the server offers.
-    pub(crate) fn agree_to_offer(&self, offer: Offer) -> io::Result<()> {
-        self.change(|agreed| {
-            agreed.offers.entry(self.description.clone()).or_default().extend(offer);
+    /// Approves parts of a catalog.
+    pub(crate) fn approve_catalog(&self, hashes: CatalogHashes) -> io::Result<()> {
+        self.change(|pinned| {
+            pinned.catalogs.entry(self.configuration.clone()).or_default().extend(hashes);
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Agreed)) -> io::Result<()> {
+    fn change(&self, change: impl FnOnce(&mut PinnedState)) -> io::Result<()> {
         let _lock = private_file::lock(&self.path)?;
         // The user was asked about a file that cannot be read.
         let before = self.read().ok().flatten();
-        let mut agreed = before.clone().unwrap_or_default();
-        change(&mut agreed);
-        if before.as_ref() == Some(&agreed) {
+        let mut pinned = before.clone().unwrap_or_default();
+        change(&mut pinned);
+        if before.as_ref() == Some(&pinned) {
             return Ok(());
         }
-        private_file::replace(&self.path, &serde_json::to_vec(&agreed)?)
+        private_file::replace(&self.path, &serde_json::to_vec(&pinned)?)
     }
 }
 

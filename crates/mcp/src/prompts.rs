@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::catalog::{ArgumentEntry, PromptEntry};
 use crate::failure::Failure;
-use crate::link::{Consent, Link};
-use crate::{name, result, schema};
+use crate::server_state::{Consent, ServerState};
+use crate::{sanitize, tool_name, tool_result};
 
 /// A prompt of a server as a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,54 +25,56 @@ pub struct PromptCommand {
 }
 
 /// The commands of servers, each with its prompt.
-pub(crate) fn commands(links: &[Arc<Link>]) -> Vec<(PromptCommand, Arc<Link>, PromptEntry)> {
+pub(crate) fn commands(
+    states: &[Arc<ServerState>],
+) -> Vec<(PromptCommand, Arc<ServerState>, PromptEntry)> {
     let mut taken = BTreeSet::new();
     let mut commands = Vec::new();
-    for link in links {
-        for entry in link.catalog().map(|catalog| catalog.prompts.clone()).unwrap_or_default() {
+    for state in states {
+        for entry in state.catalog().map(|catalog| catalog.prompts.clone()).unwrap_or_default() {
             let usage = entry.arguments.iter().map(|argument| {
                 let (open, close) = if argument.required { ('<', '>') } else { ('[', ']') };
-                format!("{open}{}{close}", schema::clean(&argument.name))
+                format!("{open}{}{close}", sanitize::clean(&argument.name))
             });
             let command = PromptCommand {
-                name: name::joined(&link.prefix, &entry.name, &mut taken),
-                description: schema::clean(&entry.description),
+                name: tool_name::joined(&state.prefix, &entry.name, &mut taken),
+                description: sanitize::clean(&entry.description),
                 usage: usage.collect::<Vec<_>>().join(" "),
-                server: link.server.name.clone(),
+                server: state.server.name.clone(),
             };
-            commands.push((command, Arc::clone(link), entry));
+            commands.push((command, Arc::clone(state), entry));
         }
     }
     commands
 }
 
-/// Asks a server for the text of a prompt.
+/// Fetches the text of a prompt.
 pub(crate) async fn expand(
-    link: &Link,
+    state: &ServerState,
     entry: &PromptEntry,
     typed: &str,
 ) -> Result<String, Failure> {
     let values = values(&entry.arguments, typed).map_err(Failure::new)?;
-    Ok(result::prompt(&given(link, entry, values).await?))
+    Ok(tool_result::prompt(&fetch(state, entry, values).await?))
 }
 
-/// Asks a server for a prompt with these arguments. Nobody has seen what changed of its program, so
-/// that is not started by this.
-pub(crate) async fn given(
-    link: &Link,
+/// Fetches a prompt with these arguments. A changed program is not started by this: nobody has seen
+/// the change.
+pub(crate) async fn fetch(
+    state: &ServerState,
     entry: &PromptEntry,
     values: Map<String, Value>,
 ) -> Result<GetPromptResult, Failure> {
-    let connection = link.connect(Consent::None).await?;
+    let connection = state.connect(Consent::None).await?;
     let mut params = GetPromptRequestParams::new(entry.name.clone());
     if !values.is_empty() {
         params = params.with_arguments(values);
     }
-    let asked = tokio::time::timeout(link.server.call_timeout, connection.prompt(params)).await;
+    let asked = tokio::time::timeout(state.server.call_timeout, connection.prompt(params)).await;
     let prompt = asked.map_err(|_| {
-        Failure::new(format!("MCP server `{}` does not answer", link.server.name))
+        Failure::new(format!("MCP server `{}` does not answer", state.server.name))
     })??;
-    link.praise().await;
+    state.note_success().await;
     Ok(prompt)
 }
 
@@ -85,7 +87,7 @@ fn words(typed: &str) -> Result<Vec<String>, String> {
     Ok(words.into_iter().map(|word| word.replace(HASH, "#")).collect())
 }
 
-/// The arguments of a prompt from what a user typed: `name=value` by name, other words in
+/// The arguments of a prompt from a typed line: `name=value` by name, other words in
 /// order, the last argument taking all that is left.
 fn values(arguments: &[ArgumentEntry], typed: &str) -> Result<Map<String, Value>, String> {
     let mut values = Map::new();
@@ -130,7 +132,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn arguments_come_by_name_and_by_order() {
+    fn typed_arguments_are_taken_by_name_and_order() {
         let argument = |name: &str, required| ArgumentEntry {
             name: name.into(),
             description: String::new(),

@@ -16,16 +16,16 @@ use crate::catalog::{Catalog, PromptEntry, ToolEntry};
 use crate::config::{Scope, Server};
 use crate::failure::Failure;
 use crate::frontend::Frontend;
-use crate::link::{Consent, Link};
-use crate::name;
 use crate::prompts::{self, PromptCommand};
-use crate::resources::{self, Keeping};
-use crate::schema;
+use crate::resource_tools::{self, ResourceOutput};
+use crate::sanitize;
+use crate::server_state::{Consent, ServerState};
+use crate::server_tool::ServerTool;
 use crate::settings::Settings;
-use crate::tool::McpTool;
+use crate::tool_name;
 use startup::Startup;
 
-pub use status::{ServerStatus, State};
+pub use status::{CatalogState, ServerStatus};
 
 /// Upper bound on the instructions of one server in the system prompt.
 const MAX_INSTRUCTIONS: usize = 4000;
@@ -33,13 +33,13 @@ const MAX_INSTRUCTIONS: usize = 4000;
 /// All configured servers.
 pub struct Servers {
     settings: Arc<Settings>,
-    links: Vec<Arc<Link>>,
+    states: Vec<Arc<ServerState>>,
     /// The offer when the tools were last made, or compared.
-    last_offer: Mutex<Offer>,
+    last_offer: Mutex<OfferedCatalogs>,
     startup: Arc<Startup>,
 }
 
-/// The start of a server to learn its catalog.
+/// The start of a server to fetch_catalog its catalog.
 pub(crate) struct CatalogFetch {
     server: String,
     failed_before: bool,
@@ -56,13 +56,13 @@ pub struct ApprovedChanges {
 
 /// The catalogs that tools are made of.
 #[derive(Default)]
-struct Offer {
+struct OfferedCatalogs {
     catalogs: Vec<Arc<Catalog>>,
     /// The tools that nobody has agreed to yet.
     added: Vec<String>,
 }
 
-impl Offer {
+impl OfferedCatalogs {
     /// Returns true if a model would read the same.
     fn reads_as(&self, other: &Self) -> bool {
         let is_same = |(a, b): (&Arc<Catalog>, &Arc<Catalog>)| {
@@ -78,32 +78,36 @@ impl Servers {
     /// Reads the cached catalogs of servers. Starts nothing.
     pub fn new(settings: Settings, servers: Vec<Server>) -> Self {
         let settings = Arc::new(settings);
-        let link = |server| Arc::new(Link::new(server, Arc::clone(&settings)));
-        let links = servers.into_iter().map(link).collect();
-        Self::with_links(settings, links, Arc::default())
+        let state = |server| Arc::new(ServerState::new(server, Arc::clone(&settings)));
+        let states = servers.into_iter().map(state).collect();
+        Self::with_states(settings, states, Arc::default())
     }
 
     /// Returns true if these are the servers, by their whole configuration.
     pub fn are(&self, servers: &[Server]) -> bool {
-        self.links.iter().map(|link| &link.server).eq(servers)
+        self.states.iter().map(|state| &state.server).eq(servers)
     }
 
     /// The servers of another configuration. Servers that are configured as before keep running, the
     /// others are stopped.
     pub async fn reconfigured(&self, servers: Vec<Server>) -> Self {
-        let known = |server: &Server| self.links.iter().find(|link| link.server == *server);
-        let link = |server: Server| match known(&server) {
-            Some(link) => Arc::clone(link),
-            None => Arc::new(Link::new(server, Arc::clone(&self.settings))),
+        let known = |server: &Server| self.states.iter().find(|state| state.server == *server);
+        let state = |server: Server| match known(&server) {
+            Some(state) => Arc::clone(state),
+            None => Arc::new(ServerState::new(server, Arc::clone(&self.settings))),
         };
-        let links: Vec<Arc<Link>> = servers.into_iter().map(link).collect();
-        let stays = |link: &Arc<Link>| links.iter().any(|other| Arc::ptr_eq(link, other));
-        join_all(self.links.iter().filter(|link| !stays(link)).map(|link| link.close())).await;
-        Self::with_links(Arc::clone(&self.settings), links, Arc::clone(&self.startup))
+        let states: Vec<Arc<ServerState>> = servers.into_iter().map(state).collect();
+        let stays = |state: &Arc<ServerState>| states.iter().any(|other| Arc::ptr_eq(state, other));
+        join_all(self.states.iter().filter(|state| !stays(state)).map(|state| state.close())).await;
+        Self::with_states(Arc::clone(&self.settings), states, Arc::clone(&self.startup))
     }
 
-    fn with_links(settings: Arc<Settings>, links: Vec<Arc<Link>>, startup: Arc<Startup>) -> Self {
-        let servers = Self { settings, links, last_offer: Mutex::default(), startup };
+    fn with_states(
+        settings: Arc<Settings>,
+        states: Vec<Arc<ServerState>>,
+        startup: Arc<Startup>,
+    ) -> Self {
+        let servers = Self { settings, states, last_offer: Mutex::default(), startup };
         servers.take_offer_change();
         servers
     }
@@ -112,14 +116,14 @@ impl Servers {
         &self.settings.frontend
     }
 
-    fn active(&self) -> Vec<Arc<Link>> {
-        self.links.iter().filter(|link| link.server.enabled).cloned().collect()
+    fn active(&self) -> Vec<Arc<ServerState>> {
+        self.states.iter().filter(|state| state.server.enabled).cloned().collect()
     }
 
-    fn link(&self, name: &str) -> Result<&Arc<Link>, Failure> {
-        self.links.iter().find(|link| link.server.name == name).ok_or_else(|| {
+    fn find(&self, name: &str) -> Result<&Arc<ServerState>, Failure> {
+        self.states.iter().find(|state| state.server.name == name).ok_or_else(|| {
             let names: Vec<&str> =
-                self.links.iter().map(|link| link.server.name.as_str()).collect();
+                self.states.iter().map(|state| state.server.name.as_str()).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             Failure::hinted(format!("there is no MCP server `{name}`"), format!("known: {known}"))
         })
@@ -145,9 +149,10 @@ impl Servers {
     /// selects, if their catalog is not known.
     pub async fn fetch_catalogs_for(&self, name: &str, is_needed: impl Fn(&str) -> bool) {
         // These tools belong to all servers together.
-        let is_of_all = [resources::LIST, resources::READ].contains(&name);
+        let is_of_all =
+            [resource_tools::LIST_RESOURCES, resource_tools::READ_RESOURCE].contains(&name);
         let may_have = |server: &str| {
-            let prefix = name::prefix(server).unwrap_or_default();
+            let prefix = tool_name::prefix(server).unwrap_or_default();
             name.strip_prefix("mcp__").is_some_and(|it| it.starts_with(&format!("{prefix}__")))
         };
         self.fetch_catalogs_of(|server| is_of_all || may_have(server) || is_needed(server)).await;
@@ -164,30 +169,30 @@ impl Servers {
 
     fn catalog_fetches(&self) -> Vec<CatalogFetch> {
         let unknown = self.active().into_iter().filter(|it| it.is_unknown() && !it.is_starting());
-        let fetches = unknown.map(|link| CatalogFetch {
-            server: link.server.name.clone(),
-            failed_before: link.was_tried(),
-            outcome: async move { link.learn().await }.boxed(),
+        let fetches = unknown.map(|state| CatalogFetch {
+            server: state.server.name.clone(),
+            failed_before: state.has_failed(),
+            outcome: async move { state.fetch_catalog().await }.boxed(),
         });
         fetches.collect()
     }
 
-    /// The names of servers that are being started to learn their catalogs.
+    /// The names of servers that are being started to fetch_catalog their catalogs.
     pub fn starting(&self) -> Vec<String> {
-        let starting = self.active().into_iter().filter(|link| link.is_starting());
-        starting.map(|link| link.server.name.clone()).collect()
+        let starting = self.active().into_iter().filter(|state| state.is_starting());
+        starting.map(|state| state.server.name.clone()).collect()
     }
 
     /// The failures of servers that are not tried again yet.
     fn recent_failures(&self) -> Vec<String> {
-        let left_alone = self.active().into_iter().filter(|link| !link.is_unknown());
-        left_alone.filter_map(|link| link.trouble()).collect()
+        let left_alone = self.active().into_iter().filter(|state| !state.is_unknown());
+        left_alone.filter_map(|state| state.failure()).collect()
     }
 
     /// The tools as a model is offered them: those of servers, and those for resources.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.active().iter().for_each(|link| link.tell_hidden());
-        self.tools_with(McpTool::into_arc)
+        self.active().iter().for_each(|state| state.warn_of_hidden_text());
+        self.tools_with(ServerTool::into_arc)
     }
 
     /// The tools for people and for other agents: results keep what a model cannot see.
@@ -195,16 +200,16 @@ impl Servers {
         self.tools_with(|tool| tool.keeping_content().into_arc())
     }
 
-    fn tools_with(&self, make: impl Fn(McpTool) -> Arc<dyn Tool>) -> Vec<Arc<dyn Tool>> {
+    fn tools_with(&self, make: impl Fn(ServerTool) -> Arc<dyn Tool>) -> Vec<Arc<dyn Tool>> {
         self.take_offer_change();
-        let mut tools = self.resource_tools(Keeping::Words);
+        let mut tools = self.resource_tools(ResourceOutput::Text);
         tools.extend(self.server_tools().into_iter().map(make));
         tools
     }
 
     /// The tools of servers under the servers' own names for them, behind a prefix if one is given.
     pub fn tools_by_own_name(&self, prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
-        self.active().iter().for_each(|link| link.tell_hidden());
+        self.active().iter().for_each(|state| state.warn_of_hidden_text());
         self.take_offer_change();
         let tools = self.server_tools().into_iter();
         tools.map(|tool| tool.by_own_name(prefix).into_arc()).collect()
@@ -213,10 +218,10 @@ impl Servers {
     /// The instructions of servers for the model, as far as the user agreed to them: a part of the
     /// system prompt.
     pub fn instructions(&self) -> String {
-        let parts = self.active().into_iter().filter_map(|link| {
-            let text = schema::clean(&link.catalog()?.instructions);
+        let parts = self.active().into_iter().filter_map(|state| {
+            let text = sanitize::clean(&state.catalog()?.instructions);
             let text = head(text.trim(), MAX_INSTRUCTIONS);
-            (!text.is_empty()).then(|| format!("\n\n### {}\n\n{text}", link.server.name))
+            (!text.is_empty()).then(|| format!("\n\n### {}\n\n{text}", state.server.name))
         });
         let parts: String = parts.collect();
         if parts.is_empty() {
@@ -227,7 +232,7 @@ impl Servers {
 
     /// A tool by the names of its server and of the tool there.
     pub fn tool(&self, server: &str, tool: &str) -> Option<Arc<dyn Tool>> {
-        self.server_tools().into_iter().find(|it| it.is(server, tool)).map(McpTool::into_arc)
+        self.server_tools().into_iter().find(|it| it.is(server, tool)).map(ServerTool::into_arc)
     }
 
     /// A tool of a server that a plugin brings, for the hooks of this plugin: it needs no permission,
@@ -238,33 +243,33 @@ impl Servers {
         is_own.then(|| found.without_permission().into_arc())
     }
 
-    fn server_tools(&self) -> Vec<McpTool> {
+    fn server_tools(&self) -> Vec<ServerTool> {
         let mut taken = BTreeSet::new();
         let mut tools = Vec::new();
-        for link in &self.active() {
-            let (catalog, added) = (link.catalog().unwrap_or_default(), link.added());
-            tools.extend(named(link, catalog.tools.iter().chain(&added), &mut taken));
+        for state in &self.active() {
+            let (catalog, added) = (state.catalog().unwrap_or_default(), state.added_tools());
+            tools.extend(named(state, catalog.tools.iter().chain(&added), &mut taken));
         }
         tools
     }
 
-    fn resource_tools(&self, keeping: Keeping) -> Vec<Arc<dyn Tool>> {
-        let has_resources = |link: &Arc<Link>| link.has_resources();
+    fn resource_tools(&self, output: ResourceOutput) -> Vec<Arc<dyn Tool>> {
+        let has_resources = |state: &Arc<ServerState>| state.has_resources();
         let with_resources: Vec<_> = self.active().into_iter().filter(has_resources).collect();
-        resources::tools(&with_resources, keeping)
+        resource_tools::tools(&with_resources, output)
     }
 
     /// The tools that list and read resources and keep the raw contents in their results; with the
     /// names of the servers that have resources.
     pub(crate) fn raw_resource_tools(&self) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
-        let with_resources = self.active().into_iter().filter(|link| link.has_resources());
-        let names = with_resources.map(|link| link.server.name.clone()).collect();
-        (self.resource_tools(Keeping::Contents), names)
+        let with_resources = self.active().into_iter().filter(|state| state.has_resources());
+        let names = with_resources.map(|state| state.server.name.clone()).collect();
+        (self.resource_tools(ResourceOutput::Contents), names)
     }
 
     /// Subscribes to the changes of a resource.
     pub(crate) async fn subscribe(&self, server: &str, uri: &str) -> Result<(), Failure> {
-        self.link(server)?.connect(Consent::None).await?.subscribe(uri).await
+        self.find(server)?.connect(Consent::None).await?.subscribe(uri).await
     }
 
     /// The prompts of servers, as commands.
@@ -276,15 +281,15 @@ impl Servers {
     pub async fn prompt(&self, name: &str, typed: &str) -> Result<Option<String>, Failure> {
         self.fetch_catalogs_for(name, |_| false).await;
         match self.find_prompt(name) {
-            Some((link, entry)) => prompts::expand(&link, &entry, typed).await.map(Some),
+            Some((state, entry)) => prompts::expand(&state, &entry, typed).await.map(Some),
             None => Ok(None),
         }
     }
 
-    fn find_prompt(&self, name: &str) -> Option<(Arc<Link>, PromptEntry)> {
+    fn find_prompt(&self, name: &str) -> Option<(Arc<ServerState>, PromptEntry)> {
         let mut commands = prompts::commands(&self.active()).into_iter();
         let found = commands.find(|(command, ..)| command.name == name);
-        found.map(|(_, link, entry)| (link, entry))
+        found.map(|(_, state, entry)| (state, entry))
     }
 
     /// The prompts of servers, each with the name of its command.
@@ -299,21 +304,21 @@ impl Servers {
         name: &str,
         arguments: &BTreeMap<String, String>,
     ) -> Result<Value, Failure> {
-        let Some((link, entry)) = self.find_prompt(name) else {
+        let Some((state, entry)) = self.find_prompt(name) else {
             return Err(Failure::new(format!("no MCP server has a prompt `{name}`")));
         };
         let values = arguments.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
-        let given = prompts::given(&link, &entry, values.collect()).await?;
+        let given = prompts::fetch(&state, &entry, values.collect()).await?;
         serde_json::to_value(given.messages)
             .map_err(|error| Failure::new(format!("the prompt `{name}` makes no sense: {error}")))
     }
 
     /// Remembers the present offer. Returns true if it differs from the one before.
     fn take_offer_change(&self) -> bool {
-        let links = self.active();
-        let added = links.iter().flat_map(|link| link.added()).map(|entry| entry.name);
-        let catalogs = links.iter().filter_map(|link| link.catalog()).collect();
-        let offer = Offer { catalogs, added: added.collect() };
+        let states = self.active();
+        let added = states.iter().flat_map(|state| state.added_tools()).map(|entry| entry.name);
+        let catalogs = states.iter().filter_map(|state| state.catalog()).collect();
+        let offer = OfferedCatalogs { catalogs, added: added.collect() };
         let mut last = self.last_offer.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *last, offer);
         !last.reads_as(&before)
@@ -322,51 +327,51 @@ impl Servers {
     /// Asks running servers again that announced a change. Returns true if the tools differ from
     /// those at the last call of this or of [`Servers::tools`].
     pub async fn refresh(&self) -> bool {
-        join_all(self.active().iter().map(|link| link.refresh())).await;
+        join_all(self.active().iter().map(|state| state.refresh())).await;
         self.take_offer_change()
     }
 
     /// The status of all servers.
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.links.iter().map(status::status).collect()
+        self.states.iter().map(status::status).collect()
     }
 
     /// Starts a server and returns its status.
     pub async fn test(&self, name: &str) -> Result<ServerStatus, Failure> {
-        let link = self.link(name)?;
-        link.connect(Consent::None).await?;
-        Ok(status::status(link))
+        let state = self.find(name)?;
+        state.connect(Consent::None).await?;
+        Ok(status::status(state))
     }
 
     /// Agrees to everything that has changed of a server.
     pub async fn approve(&self, name: &str) -> Result<ApprovedChanges, Failure> {
-        let link = self.link(name)?;
-        let files = link.other_files().await;
-        link.connect(Consent::User).await?;
-        let changes = link.pending();
-        link.settle_all();
+        let state = self.find(name)?;
+        let files = state.unapproved_files().await;
+        state.connect(Consent::User).await?;
+        let changes = state.pending_changes();
+        state.approve_all();
         Ok(ApprovedChanges { files, changes })
     }
 
     /// Ends all connections and programs, together.
     pub async fn shutdown(&self) {
         self.startup.cancel().await;
-        join_all(self.links.iter().map(|link| link.close())).await;
+        join_all(self.states.iter().map(|state| state.close())).await;
     }
 }
 
 /// The tools of entries in their order. A tool whose name needs no change gets it before others do.
 fn named<'a>(
-    link: &Arc<Link>,
+    state: &Arc<ServerState>,
     entries: impl IntoIterator<Item = &'a ToolEntry>,
     taken: &mut BTreeSet<String>,
-) -> Vec<McpTool> {
+) -> Vec<ServerTool> {
     let entries = entries.into_iter();
-    let admitted = entries.filter(|entry| link.server.filter.admits(&entry.name));
+    let admitted = entries.filter(|entry| state.server.filter.admits(&entry.name));
     let mut order: Vec<(usize, &ToolEntry)> = admitted.enumerate().collect();
-    order.sort_by_key(|(_, entry)| !name::is_plain(&entry.name));
-    let made = order.into_iter().map(|(at, entry)| (at, McpTool::new(link, entry, taken)));
-    let mut tools: Vec<(usize, McpTool)> = made.collect();
+    order.sort_by_key(|(_, entry)| !tool_name::is_plain(&entry.name));
+    let made = order.into_iter().map(|(at, entry)| (at, ServerTool::new(state, entry, taken)));
+    let mut tools: Vec<(usize, ServerTool)> = made.collect();
     tools.sort_by_key(|(at, _)| *at);
     tools.into_iter().map(|(_, tool)| tool).collect()
 }

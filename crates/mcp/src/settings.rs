@@ -7,9 +7,9 @@ use contract::sandbox::Sandbox;
 
 use crate::client_registry::ClientRegistry;
 use crate::frontend::Frontend;
-use crate::launch::Surroundings;
+use crate::http_client::Resolver;
+use crate::launch::LaunchSettings;
 use crate::oauth::Credentials;
-use crate::remote::Resolver;
 use crate::user_prompt::UserPrompt;
 
 /// The settings that all servers share.
@@ -22,8 +22,8 @@ pub struct Settings {
     pub credentials: Credentials,
     /// Starts the programs of servers.
     pub sandbox: Arc<dyn Sandbox>,
-    /// The environment of these programs.
-    pub surroundings: Surroundings,
+    /// The settings for these programs.
+    pub launch: LaunchSettings,
     /// Shows messages.
     pub frontend: Arc<dyn Frontend>,
     /// Answers questions of servers.

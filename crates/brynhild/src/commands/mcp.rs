@@ -12,7 +12,7 @@ use ::mcp::config::foreign;
 use ::mcp::config::{
     ConfigProblem, EditError, FileKind, ProblemKind, Scope, Source, edit_file, unpinned_package,
 };
-use ::mcp::{ApprovedChanges, ServerStatus, State, name, serve};
+use ::mcp::{ApprovedChanges, CatalogState, ServerStatus, serve, tool_name};
 use contract::secret::Secret;
 use contract::text::visible;
 use serde_json::{Map, Value, json};
@@ -177,7 +177,7 @@ impl From<EditError> for EditProblem {
 /// Refuses an entry that could not be used. Returns warnings about its parts.
 fn check(world: &World, name: &str, entry: &Value) -> Result<Vec<String>, Problem> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-    if !is_plain || name::prefix(name).is_none() {
+    if !is_plain || tool_name::prefix(name).is_none() {
         return Err(Problem::misuse(format!("`{}` cannot be a server's name", visible(name)))
             .hint("use letters, digits, `_`, `-` and `.`"));
     }
@@ -285,13 +285,13 @@ fn list(world: &World) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn state(state: State) -> &'static str {
+fn state(state: CatalogState) -> &'static str {
     match state {
-        State::Disabled => "off",
-        State::Unknown => "not started yet",
-        State::Known => "known",
-        State::Changed => "changed",
-        State::Failed => "failed",
+        CatalogState::Disabled => "off",
+        CatalogState::Unknown => "not started yet",
+        CatalogState::Known => "known",
+        CatalogState::Changed => "changed",
+        CatalogState::Failed => "failed",
     }
 }
 

@@ -2,7 +2,7 @@
 //! is told, and so is one whose letters are not what they seem; one that differs from a built-in name in case
 //! alone guards what was meant.
 
-use ::mcp::resources::{LIST, READ};
+use ::mcp::resource_tools::{LIST_RESOURCES, READ_RESOURCE};
 use contract::text::closest;
 use serde_json::Value;
 use tui::masks::unmasked;
@@ -12,7 +12,7 @@ use crate::world::World;
 use config::schema::TOOLS;
 
 /// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
-const WORDS: [&str; 5] = ["Host", "WebFetch", LIST, READ, "ToolSearch"];
+const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "ToolSearch"];
 
 /// What a rule of the list `allow`, `ask` or `deny` comes to: itself, and where it tightens also
 /// the one that was meant. Tells what is odd about its name; `place` is where it stands.

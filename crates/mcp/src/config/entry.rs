@@ -158,7 +158,7 @@ pub(super) fn server(
         filter: reader.filter(),
         grants,
         unpinned,
-        digest: crate::catalog::digest(&identity),
+        digest: crate::catalog::digest(identity),
     })
 }
 

@@ -1,5 +1,4 @@
-//! The first words with a server: which revision of the protocol it speaks, and what to tell a
-//! person where it speaks none.
+//! The handshake with a server, in the newest revision of the protocol or an older one.
 
 use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
@@ -8,16 +7,16 @@ use rmcp::transport::IntoTransport;
 use rmcp::{ClientLifecycleMode, RoleClient};
 use tokio_util::sync::CancellationToken;
 
-use super::{GRACE, trouble};
+use super::{GRACE, http_errors};
+use crate::client_handler::Handler;
 use crate::config::{Address, Server};
 use crate::failure::Failure;
-use crate::handler::Handler;
-use crate::launch::{self, Running, advice};
+use crate::http_client;
+use crate::launch::{self, ServerProcess, advice};
 use crate::oauth;
-use crate::remote;
 use crate::settings::Settings;
 
-/// Which handshakes to try. A server that spoke an older revision before is asked in that way.
+/// The handshakes to try. A server that spoke an older revision before gets the older one.
 pub(super) fn lifecycle(protocol: Option<&str>) -> ClientLifecycleMode {
     let newest = ProtocolVersion::LATEST;
     match protocol {
@@ -31,21 +30,21 @@ pub(super) fn lifecycle(protocol: Option<&str>) -> ClientLifecycleMode {
     }
 }
 
-/// Why a handshake came to nothing.
-pub(super) struct Refusal {
+/// A failed handshake.
+pub(super) struct HandshakeFailure {
     pub(super) failure: Failure,
-    /// Whether the server may not have known what it was asked.
+    /// True if the server may speak an older revision.
     pub(super) may_be_older: bool,
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for HandshakeFailure {
     fn from(failure: Failure) -> Self {
         Self { failure, may_be_older: false }
     }
 }
 
-/// Whether a server answered, and not as one that knows the newest revision; or so late that its
-/// answer was taken for one to the next question.
+/// Returns true if a server answered, but not as one that knows the newest revision; or so late that
+/// its answer was taken for one to the next request.
 pub(super) fn is_misunderstanding(error: &ClientInitializeError) -> bool {
     matches!(
         error,
@@ -75,34 +74,34 @@ where
     Box::pin(serve_client_with_lifecycle_and_ct(handler, transport, lifecycle, token))
 }
 
-pub(super) async fn reach(
+pub(super) async fn connect_http(
     server: &Server,
     address: &Address,
     settings: &Settings,
     handler: Handler,
     lifecycle: ClientLifecycleMode,
-) -> Result<RunningService<RoleClient, Handler>, Refusal> {
-    let config = remote::config(address)?;
-    let client = remote::resolving(&address.url, settings.resolver.as_ref())?;
+) -> Result<RunningService<RoleClient, Handler>, HandshakeFailure> {
+    let config = http_client::config(address)?;
+    let client = http_client::client_with_resolver(&address.url, settings.resolver.as_ref())?;
     let signed_in = oauth::signed_in(address, &settings.credentials, client.clone()).await?;
     let handshake = if let Some(signed_in) = signed_in {
-        shake_hands(handler, remote::Transport::with_client(signed_in, config), lifecycle)
+        shake_hands(handler, http_client::Transport::with_client(signed_in, config), lifecycle)
     } else {
-        shake_hands(handler, remote::Transport::with_client(client, config), lifecycle)
+        shake_hands(handler, http_client::Transport::with_client(client, config), lifecycle)
     };
     handshake.await.map_err(|error| {
         if error.is_authorization_required() || error.auth_challenge().is_some() {
-            return trouble::signed_out(server, address).into();
+            return http_errors::sign_in_failure(server, address).into();
         }
         let (name, url) = (&server.name, &address.url);
-        let message = if let Some(why) = trouble::unreachable(&error) {
+        let message = if let Some(why) = http_errors::unreachable(&error) {
             format!("MCP server `{name}` cannot be reached at {url}: {why}")
         } else {
-            let why = trouble::in_words(&error);
+            let why = http_errors::handshake_error(&error);
             format!("MCP server `{name}` at {url} did not answer as one: {why}")
         };
         let may_be_older = is_misunderstanding(&error);
-        Refusal { failure: Failure::new(message), may_be_older }
+        HandshakeFailure { failure: Failure::new(message), may_be_older }
     })
 }
 
@@ -120,18 +119,22 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-pub(super) async fn not_started(
+/// The failure of a program that did not answer the handshake.
+pub(super) async fn start_failure(
     server: &Server,
     error: &ClientInitializeError,
-    running: &Running,
+    running: &ServerProcess,
 ) -> Failure {
-    let exit = running.ended(GRACE).await;
-    let words = running.last_words();
+    let exit = running.exit(GRACE).await;
+    let stderr = running.stderr();
     let how = match exit {
-        Some(exit) => format!("its program ended ({})", launch::in_words(exit)),
+        Some(exit) => format!("its program ended ({})", launch::exit_text(exit)),
         None => causes(error),
     };
-    let message =
-        format!("MCP server `{}` did not start: {how}{}", server.name, launch::said(&words));
-    Failure::hinted(message, advice(server, &words))
+    let message = format!(
+        "MCP server `{}` did not start: {how}{}",
+        server.name,
+        launch::quoted_stderr(&stderr)
+    );
+    Failure::hinted(message, advice(server, &stderr))
 }

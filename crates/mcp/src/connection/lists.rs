@@ -1,4 +1,4 @@
-//! Lists of servers, page by page, as far as they are sensible.
+//! The lists of a server, page by page, up to a limit.
 
 use rmcp::model::{
     ClientRequest, CustomResult, ListToolsRequest, PaginatedRequestParams, Prompt, Resource,
@@ -8,40 +8,40 @@ use rmcp::service::Peer;
 use rmcp::{RoleClient, ServiceError};
 use serde_json::{Value, json};
 
-/// The most that is taken of one list.
-const MOST: usize = 5000;
-/// The most pages that a list may have.
-const PAGES: usize = 200;
+/// Upper bound on the items of a list.
+const MAX_ITEMS: usize = 5000;
+/// Upper bound on the pages of a list.
+const MAX_PAGES: usize = 200;
 
 /// All pages of a list, up to a limit.
 macro_rules! all {
     ($peer:expr, $list:ident, $field:ident) => {{
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor
                 .take()
                 .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let page = $peer.$list(params).await?;
             items.extend(page.$field);
             cursor = page.next_cursor;
-            if cursor.is_none() || items.len() >= MOST {
+            if cursor.is_none() || items.len() >= MAX_ITEMS {
                 break;
             }
         }
-        items.truncate(MOST);
+        items.truncate(MAX_ITEMS);
         items
     }};
 }
 
-/// The tools; and what was left out of them, in words.
+/// The tools, and messages about those that are left out.
 pub(super) async fn all_tools(
     peer: &Peer<RoleClient>,
 ) -> Result<(Vec<Tool>, Vec<String>), ServiceError> {
     let list = async || -> Result<Vec<Tool>, ServiceError> { Ok(all!(peer, list_tools, tools)) };
     let (mut tools, mut left_out) = match list().await {
         Ok(tools) => (tools, Vec::new()),
-        Err(ServiceError::UnexpectedResponse) => odd_tools(peer).await?,
+        Err(ServiceError::UnexpectedResponse) => tools_of_invalid_list(peer).await?,
         Err(error) => return Err(error),
     };
     let count = tools.len();
@@ -52,11 +52,13 @@ pub(super) async fn all_tools(
     Ok((tools, left_out))
 }
 
-/// The tools of a list that is not as the protocol has it, one by one.
-async fn odd_tools(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Vec<String>), ServiceError> {
+/// The tools of a list that does not follow the protocol, one by one.
+async fn tools_of_invalid_list(
+    peer: &Peer<RoleClient>,
+) -> Result<(Vec<Tool>, Vec<String>), ServiceError> {
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());
     let mut cursor: Option<String> = None;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let page = match peer.send_request(request).await? {
@@ -68,38 +70,38 @@ async fn odd_tools(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Vec<String>), 
         };
         let listed = page.get("tools").and_then(Value::as_array);
         for (index, entry) in listed.ok_or(ServiceError::UnexpectedResponse)?.iter().enumerate() {
-            match mended(entry) {
+            match repaired(entry) {
                 Some(tool) => tools.push(tool),
                 None => left_out.push(format!("entry {index} of its tools has no name")),
             }
         }
         cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-        if cursor.is_none() || tools.len() >= MOST {
+        if cursor.is_none() || tools.len() >= MAX_ITEMS {
             break;
         }
     }
-    tools.truncate(MOST);
+    tools.truncate(MAX_ITEMS);
     Ok((tools, left_out))
 }
 
-/// A tool with what is right about its entry; none where it has no name.
-fn mended(entry: &Value) -> Option<Tool> {
+/// A tool with the valid parts of its entry. None if it has no name.
+fn repaired(entry: &Value) -> Option<Tool> {
     let name = entry.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty())?;
     let schema = entry.get("inputSchema").filter(|schema| schema.is_object()).cloned();
     let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
-    let mut kept = json!({"name": name, "inputSchema": schema});
+    let mut valid = json!({"name": name, "inputSchema": schema});
     for key in ["title", "description"] {
         if let Some(text) = entry.get(key).filter(|text| text.is_string()) {
-            kept[key] = text.clone();
+            valid[key] = text.clone();
         }
     }
     if let Some(hints) = entry
         .get("annotations")
         .filter(|hints| serde_json::from_value::<ToolAnnotations>((*hints).clone()).is_ok())
     {
-        kept["annotations"] = hints.clone();
+        valid["annotations"] = hints.clone();
     }
-    serde_json::from_value(kept).ok()
+    serde_json::from_value(valid).ok()
 }
 
 pub(super) async fn all_prompts(peer: &Peer<RoleClient>) -> Result<Vec<Prompt>, ServiceError> {
@@ -121,8 +123,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_right_about_an_entry_is_kept() {
-        let made = |entry: Value| mended(&entry).map(|tool| serde_json::to_value(tool).unwrap());
+    fn valid_parts_of_an_entry_are_kept() {
+        let made = |entry: Value| repaired(&entry).map(|tool| serde_json::to_value(tool).unwrap());
         let any = json!({"name": "n", "inputSchema": {"type": "object"}});
         for odd in [
             json!({"name": "n"}),

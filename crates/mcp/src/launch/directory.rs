@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Surroundings, home_path};
+use super::{LaunchSettings, home_path};
 use crate::config::{Program, Scope, Server};
 use crate::failure::Failure;
 
@@ -19,13 +19,13 @@ const DIRECTORY_RUNNERS: [(&str, &[&str]); 14] = [
 /// The working directory of a server's program; `data` is the server's own directory.
 pub(crate) fn working_directory(
     (server, program): (&Server, &Program),
-    surroundings: &Surroundings,
+    launch_settings: &LaunchSettings,
     data: &Path,
 ) -> PathBuf {
     match &program.cwd {
-        Some(cwd) => surroundings.workspace.join(home_path(cwd, surroundings)),
+        Some(cwd) => launch_settings.workspace.join(home_path(cwd, launch_settings)),
         None if is_kept_apart(server, program) => data.to_owned(),
-        None => surroundings.workspace.clone(),
+        None => launch_settings.workspace.clone(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where a server's authorization server is described.
+//! Finds the authorization server of a server.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetada
 
 use crate::config::Address;
 use crate::failure::Failure;
-use crate::remote;
+use crate::http_client;
 
 /// How long a machine may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is known of the authorization server of an address.
+/// The metadata of the authorization server of an address.
 pub(super) async fn metadata(
     manager: &AuthorizationManager,
     address: &Address,
@@ -36,15 +36,15 @@ pub(super) async fn metadata(
     }
 }
 
-/// What a server says to somebody who has not signed in.
+/// The challenge of a server to a request without a key.
 pub(super) async fn challenge(address: &Address) -> Option<String> {
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let request = remote::client(&address.url)
+    let request = http_client::client(&address.url)
         .ok()?
         .post(&address.url)
         .header("Content-Type", "application/json")
         .header("Accept", "application/json, text/event-stream")
-        .timeout(PATIENCE)
+        .timeout(REQUEST_TIMEOUT)
         .body(body);
     // Without an answer the usual places are looked at.
     let answer = request.send().await.ok()?;
@@ -70,11 +70,11 @@ fn home(address: &Address, expected: &str, received: &str) -> Option<Url> {
 /// The description at a machine that is its own authorization server; none where it names another
 /// one by the means of later revisions, or any page of another machine.
 async fn at(address: &Address, home: &Url) -> Option<AuthorizationMetadata> {
-    let client = remote::client(&address.url).ok()?;
+    let client = http_client::client(&address.url).ok()?;
     let path = Url::parse(&address.url).ok()?.path().to_owned();
     let get = async |path: &str| {
         let place = home.join(path).ok()?;
-        client.get(place).timeout(PATIENCE).send().await.ok()
+        client.get(place).timeout(REQUEST_TIMEOUT).send().await.ok()
     };
     for path in [path.as_str(), ""] {
         let place = format!("/.well-known/oauth-protected-resource{path}");
@@ -83,7 +83,7 @@ async fn at(address: &Address, home: &Url) -> Option<AuthorizationMetadata> {
         }
     }
     let answer = get("/.well-known/oauth-authorization-server").await?;
-    let body = remote::body(answer.error_for_status().ok()?).await.ok()?;
+    let body = http_client::body(answer.error_for_status().ok()?).await.ok()?;
     let metadata: AuthorizationMetadata = serde_json::from_slice(&body).ok()?;
     let pages = [
         Some(&metadata.authorization_endpoint),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_machine_that_names_itself_is_its_own_authorization_server() {
+    fn only_the_host_itself_is_its_own_authorization_server() {
         let address = Address { url: "https://h.example/mcp".into(), headers: BTreeMap::new() };
         let home = |expected, received| home(&address, expected, received).map(|it| it.to_string());
         let own = Some("https://h.example/".to_owned());

@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 
 use super::Files;
 use crate::config::{Program, Scope, Server};
-use crate::launch::{self, Surroundings};
+use crate::launch::{self, LaunchSettings};
 
 /// The extensions of scripts.
 const SCRIPTS: [&str; 16] = [
@@ -37,27 +37,27 @@ const MAX_HASHED: u64 = 1 << 30;
 
 /// The files that a server's command line names, with their hashes. Of servers that are not the
 /// user's own, only files in the workspace count. Reads all of them.
-pub(crate) fn files(server: &Server, program: &Program, surroundings: &Surroundings) -> Files {
-    let workspace = fs::canonicalize(&surroundings.workspace);
+pub(crate) fn files(server: &Server, program: &Program, launch_settings: &LaunchSettings) -> Files {
+    let workspace = fs::canonicalize(&launch_settings.workspace);
     let counts = |path: &PathBuf| {
         let is_inside = workspace.as_ref().is_ok_and(|root| path.starts_with(root));
         is_inside || (server.scope == Scope::User && !is_of_system(path))
     };
-    let named = named(server, program, surroundings).into_iter().filter(counts);
+    let named = named(server, program, launch_settings).into_iter().filter(counts);
     // A file that cannot be read is another one than it was.
     let hash = |path: &Path| hash(path).unwrap_or_else(|_| "unreadable".to_owned());
     named.map(|path| (path.display().to_string(), hash(&path))).collect()
 }
 
 /// The program and the scripts, by their real paths.
-fn named(server: &Server, program: &Program, surroundings: &Surroundings) -> Vec<PathBuf> {
-    let env = launch::environment(server, program, surroundings, Path::new(""));
+fn named(server: &Server, program: &Program, launch_settings: &LaunchSettings) -> Vec<PathBuf> {
+    let env = launch::environment(server, program, launch_settings, Path::new(""));
     let search = env.get("PATH").map(String::as_str).unwrap_or_default();
-    let found = launch::resolved(&program.command, &surroundings.workspace, search);
-    let data = launch::data_directory(server, surroundings);
-    let directory = launch::working_directory((server, program), surroundings, &data);
+    let found = launch::resolved(&program.command, &launch_settings.workspace, search);
+    let data = launch::data_directory(server, launch_settings);
+    let directory = launch::working_directory((server, program), launch_settings, &data);
     let name = program.command.rsplit('/').next().unwrap_or_default();
-    let arguments = launch::arguments((server, program), &surroundings.workspace);
+    let arguments = launch::arguments((server, program), &launch_settings.workspace);
     let scripts = arguments.iter().enumerate().filter_map(|(at, word)| {
         // The value of an option may be a script as well.
         let word = word.rsplit('=').next().unwrap_or(word);

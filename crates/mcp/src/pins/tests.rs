@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{self, Source, Transport};
-use crate::launch::Surroundings;
+use crate::launch::LaunchSettings;
 
 fn server(line: &str, scope: Scope) -> Server {
     let mut words = line.split(' ');
@@ -18,8 +18,8 @@ fn server(line: &str, scope: Scope) -> Server {
     config::read(&[source], &BTreeMap::new()).servers.remove(0)
 }
 
-fn around(workspace: &Path, path: &str) -> Surroundings {
-    Surroundings {
+fn around(workspace: &Path, path: &str) -> LaunchSettings {
+    LaunchSettings {
         workspace: workspace.to_owned(),
         env: BTreeMap::from([("PATH".to_owned(), path.to_owned())]),
         variables: BTreeMap::new(),
@@ -31,9 +31,9 @@ fn around(workspace: &Path, path: &str) -> Surroundings {
     }
 }
 
-fn counted(server: &Server, surroundings: &Surroundings) -> Files {
+fn counted(server: &Server, launch_settings: &LaunchSettings) -> Files {
     let Transport::Stdio(program) = &server.transport else { unreachable!() };
-    files(server, program, surroundings)
+    files(server, program, launch_settings)
 }
 
 fn program(path: &Path, text: &str) {
@@ -48,9 +48,9 @@ fn scripts_are_pinned_and_data_files_are_not() {
     for name in ["server.py", "tool", "notes", "t.db"] {
         fs::write(root.join(name), if name == "tool" { "#!/bin/sh\n" } else { "x" }).unwrap();
     }
-    let surroundings = around(&root, "/usr/bin:/bin");
+    let launch_settings = around(&root, "/usr/bin:/bin");
     let names = |line: &str, scope: Scope| {
-        let files = counted(&server(line, scope), &surroundings).into_keys();
+        let files = counted(&server(line, scope), &launch_settings).into_keys();
         let name = |path: String| path.rsplit('/').next().unwrap().to_owned();
         files.map(name).collect::<Vec<_>>()
     };
@@ -80,21 +80,21 @@ fn own_program_is_pinned_and_a_system_program_is_not() {
     program(&second.join("mine"), "#!/bin/sh\n");
     fs::write(second.join("s.py"), "1").unwrap();
     let path = format!("{}:{}:/usr/bin:/bin", first.display(), second.display());
-    let surroundings = around(&work, &path);
+    let launch_settings = around(&work, &path);
     let line = format!("mine {}/s.py", second.display());
     let own = server(&line, Scope::User);
-    let files = counted(&own, &surroundings);
+    let files = counted(&own, &launch_settings);
     assert_eq!(files.len(), 2, "{files:?}");
-    assert!(counted(&server(&line, Scope::Project), &surroundings).is_empty());
-    assert!(counted(&server("sh", Scope::User), &surroundings).is_empty());
+    assert!(counted(&server(&line, Scope::Project), &launch_settings).is_empty());
+    assert!(counted(&server("sh", Scope::User), &launch_settings).is_empty());
     let pins = Pins::new(&base, "s", &own, &work);
-    assert_eq!(pins.doubt(&files), None, "nothing is agreed to yet");
-    pins.agree(&files).unwrap();
-    assert_eq!(pins.doubt(&counted(&own, &surroundings)), None);
+    assert_eq!(pins.unapproved(&files), None, "nothing is agreed to yet");
+    pins.approve_files(&files).unwrap();
+    assert_eq!(pins.unapproved(&counted(&own, &launch_settings)), None);
     // Another program of that name, before the one agreed to.
     program(&first.join("mine"), "#!/bin/sh\n");
-    let doubt = pins.doubt(&counted(&own, &surroundings)).unwrap();
-    assert_eq!(doubt.names(), first.join("mine").display().to_string());
+    let program = pins.unapproved(&counted(&own, &launch_settings)).unwrap();
+    assert_eq!(program.names(), first.join("mine").display().to_string());
 }
 
 #[test]
@@ -103,24 +103,24 @@ fn other_command_line_does_not_approve_changed_files() {
     let root = directory.path().canonicalize().unwrap();
     fs::write(root.join("a.py"), "1").unwrap();
     fs::write(root.join("b.py"), "1").unwrap();
-    let surroundings = around(&root, "/usr/bin:/bin");
+    let launch_settings = around(&root, "/usr/bin:/bin");
     let of = |line: &str| {
         let server = server(line, Scope::User);
-        let files = counted(&server, &surroundings);
+        let files = counted(&server, &launch_settings);
         (Pins::new(&root, "s", &server, &root), files)
     };
     let (pins, files) = of("python3 a.py");
-    pins.agree(&files).unwrap();
+    pins.approve_files(&files).unwrap();
     let (pins, files) = of("python3 b.py x");
-    assert_eq!(pins.doubt(&files), None);
+    assert_eq!(pins.unapproved(&files), None);
     fs::write(root.join("a.py"), "2").unwrap();
     let (pins, files) = of("python3 a.py x");
-    assert_eq!(pins.doubt(&files).unwrap().names(), root.join("a.py").display().to_string());
-    pins.agree(&files).unwrap();
-    assert_eq!(pins.doubt(&files), None);
-    assert_eq!(of("python3 a.py").0.doubt(&files), None);
+    assert_eq!(pins.unapproved(&files).unwrap().names(), root.join("a.py").display().to_string());
+    pins.approve_files(&files).unwrap();
+    assert_eq!(pins.unapproved(&files), None);
+    assert_eq!(of("python3 a.py").0.unapproved(&files), None);
     // What one description has run is not agreed to for another that was there before.
-    assert!(of("python3 a.py").0.doubt(&of("python3 b.py x").1).is_some());
+    assert!(of("python3 a.py").0.unapproved(&of("python3 b.py x").1).is_some());
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn unreadable_pins_need_approval() {
     let directory = tempfile::tempdir().unwrap();
     let server = server("x", Scope::User);
     let pins = Pins::new(directory.path(), "s", &server, directory.path());
-    pins.agree(&Files::new()).unwrap();
-    assert_eq!(pins.doubt(&Files::new()), None);
+    pins.approve_files(&Files::new()).unwrap();
+    assert_eq!(pins.unapproved(&Files::new()), None);
     fs::write(&pins.path, "{}").unwrap();
-    assert!(pins.doubt(&Files::new()).unwrap().unknown.is_some());
-    pins.agree(&Files::new()).unwrap();
-    assert_eq!(pins.doubt(&Files::new()), None);
+    assert!(pins.unapproved(&Files::new()).unwrap().unreadable.is_some());
+    pins.approve_files(&Files::new()).unwrap();
+    assert_eq!(pins.unapproved(&Files::new()), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use contract::tool::{BUILTIN, ToolOutput, ToolSpec};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-use crate::result::CONTENT;
+use crate::tool_result::CONTENT;
 
 /// The result of a call.
 pub(super) fn result(spec: &ToolSpec, output: &ToolOutput) -> CallToolResult {

@@ -13,8 +13,8 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::json;
 
+use crate::client_handler::message_text;
 use crate::client_registry::ClientIo;
-use crate::handler::words;
 use crate::question::{Question, QuestionAnswer, SamplingReply, SamplingRequest, Wanted};
 
 /// How long a user on the client's side may take to answer.
@@ -147,7 +147,7 @@ impl ClientIo for PeerIo {
         let asked = tokio::time::timeout(ANSWER_TIMEOUT, self.peer.create_message(params)).await;
         Some(match asked {
             Ok(Ok(written)) => {
-                let (model, text) = (written.model.clone(), words(&written.message));
+                let (model, text) = (written.model.clone(), message_text(&written.message));
                 Ok(SamplingReply { model, text })
             }
             Ok(Err(error)) => Err(format!("the client declined: {error}")),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend::Call;
 use super::client_session::Request;
 use crate::client_registry::{ClientIo, NoClient};
-use crate::resources::{CONTENTS, LIST, READ, RESOURCES, TEMPLATES};
+use crate::resource_tools::{CONTENTS, LIST_RESOURCES, READ_RESOURCE, RESOURCES, TEMPLATES};
 use crate::servers::Servers;
 
 /// Resources and templates.
@@ -60,7 +60,7 @@ impl Request<'_> {
         }
         let Some(found) = self.find(uri).await else { return Ok(None) };
         let args = json!({"server": found.server, "uri": uri});
-        let mut read = self.run_resource_tool(found.servers, READ, args, client).await;
+        let mut read = self.run_resource_tool(found.servers, READ_RESOURCE, args, client).await;
         match read.facts.remove(CONTENTS).filter(|_| read.success) {
             Some(contents) => serde_json::from_value(contents)
                 .map(Some)
@@ -89,7 +89,8 @@ impl Request<'_> {
             for server in servers.raw_resource_tools().1 {
                 let args = json!({"server": server});
                 let client = Arc::new(NoClient);
-                let mut output = self.run_resource_tool(servers, LIST, args, client).await;
+                let mut output =
+                    self.run_resource_tool(servers, LIST_RESOURCES, args, client).await;
                 if !output.success {
                     self.warn_once(&server, &output);
                     continue;
@@ -124,7 +125,9 @@ impl Request<'_> {
             let why = output.for_model();
             let host = &self.backend.host;
             host.warn(&format!("resources of MCP server `{server}` are not offered: {why}"));
-            host.hint(&format!("`permissions.allow: [{LIST}, {READ}]` lets them be"));
+            host.hint(&format!(
+                "`permissions.allow: [{LIST_RESOURCES}, {READ_RESOURCE}]` lets them be"
+            ));
         }
     }
 }

@@ -115,7 +115,7 @@ impl Servers {
             error = interrupted => return Err(error),
         };
         if !all_answered {
-            self.active().iter().for_each(|link| link.note_wait(timeout));
+            self.active().iter().for_each(|state| state.note_wait(timeout));
         }
         Ok(all_answered)
     }

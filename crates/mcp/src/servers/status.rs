@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::named;
 use crate::catalog::Catalog;
 use crate::config::Transport;
-use crate::link::Link;
-use crate::{prompts, schema};
+use crate::server_state::ServerState;
+use crate::{prompts, sanitize};
 
 /// The state of a server's catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum CatalogState {
     /// The server is switched off.
     Disabled,
     /// It was never started.
@@ -43,7 +43,7 @@ pub struct ServerStatus {
     /// Its command line or address.
     pub target: String,
     /// The state of its catalog.
-    pub state: State,
+    pub state: CatalogState,
     /// The revision of the protocol it speaks.
     pub protocol: Option<String>,
     /// Its name for itself.
@@ -76,13 +76,15 @@ impl ServerStatus {
     pub fn report(&self) -> Vec<String> {
         let mut lines = vec![format!("{}: {}", self.transport, self.target)];
         lines.extend(match self.state {
-            State::Disabled => Some("nothing is loaded: it is switched off".to_owned()),
-            State::Unknown => Some("it was never started".to_owned()),
-            State::Failed => self.error.as_ref().map(|it| format!("it could not be started: {it}")),
-            State::Changed => Some("it has changed, and waits for your consent".to_owned()),
-            State::Known => None,
+            CatalogState::Disabled => Some("nothing is loaded: it is switched off".to_owned()),
+            CatalogState::Unknown => Some("it was never started".to_owned()),
+            CatalogState::Failed => {
+                self.error.as_ref().map(|it| format!("it could not be started: {it}"))
+            }
+            CatalogState::Changed => Some("it has changed, and waits for your consent".to_owned()),
+            CatalogState::Known => None,
         });
-        if self.state != State::Disabled {
+        if self.state != CatalogState::Disabled {
             let lists =
                 [("tools", &self.tools), ("left out", &self.left_out), ("commands", &self.prompts)];
             let filled = lists.iter().filter(|(_, names)| !names.is_empty());
@@ -93,26 +95,26 @@ impl ServerStatus {
 }
 
 /// The status of a server. Starts nothing.
-pub(super) fn status(link: &Arc<Link>) -> ServerStatus {
-    let server = &link.server;
+pub(super) fn status(of: &Arc<ServerState>) -> ServerStatus {
+    let server = &of.server;
     let transport = match &server.transport {
         Transport::Stdio(_) => "stdio",
         Transport::Http(_) => "http",
     };
-    let catalog = link.catalog();
-    let pending = link.pending();
-    let error = link.trouble();
+    let catalog = of.catalog();
+    let pending = of.pending_changes();
+    let error = of.failure();
     let state = match (&catalog, &error) {
-        _ if !server.enabled => State::Disabled,
-        (_, Some(_)) => State::Failed,
-        (None, None) => State::Unknown,
-        (Some(_), None) if pending.is_empty() => State::Known,
-        (Some(_), None) => State::Changed,
+        _ if !server.enabled => CatalogState::Disabled,
+        (_, Some(_)) => CatalogState::Failed,
+        (None, None) => CatalogState::Unknown,
+        (Some(_), None) if pending.is_empty() => CatalogState::Known,
+        (Some(_), None) => CatalogState::Changed,
     };
     let tools = catalog.as_ref().map_or(&[][..], |it| &it.tools);
-    let tools = named(link, tools, &mut BTreeSet::new());
+    let tools = named(of, tools, &mut BTreeSet::new());
     let tasks = catalog.iter().flat_map(|it| &it.tasks);
-    let prompts = prompts::commands(std::slice::from_ref(link));
+    let prompts = prompts::commands(std::slice::from_ref(of));
     let filled = |text: String| Some(text).filter(|text| !text.is_empty());
     let of = |pick: fn(&Catalog) -> String| catalog.as_deref().map(pick).and_then(filled);
     ServerStatus {
@@ -125,7 +127,7 @@ pub(super) fn status(link: &Arc<Link>) -> ServerStatus {
         protocol: of(|it| it.protocol.clone()),
         server: of(|it| it.server.clone()),
         instructions: of(|it| it.instructions.clone()),
-        hidden: catalog.as_deref().and_then(schema::report),
+        hidden: catalog.as_deref().and_then(sanitize::report),
         tools: tools.iter().map(|tool| tool.spec().name.clone()).collect(),
         left_out: tasks
             .map(|it| format!("{it}: it can be run as a task only, which is not supported"))

@@ -2,7 +2,7 @@
 
 use contract::policy::Action;
 use contract::tool::ToolError;
-use mcp::State;
+use mcp::CatalogState;
 use serde_json::{Value, json};
 
 use crate::{SERVER, TestWorkspace, entry, run, sent, text, tool};
@@ -15,7 +15,7 @@ async fn a_tool_is_described_called_and_known_without_a_start() {
     document["test"]["env"] = json!({"STATE": state});
     let starts = || std::fs::read_to_string(&state).unwrap_or_default().lines().count();
     let servers = workspace.servers(&document);
-    assert_eq!(servers.statuses()[0].state, State::Unknown);
+    assert_eq!(servers.statuses()[0].state, CatalogState::Unknown);
     assert!(servers.tools().is_empty());
     servers.fetch_catalogs().await;
     assert_eq!(workspace.notices(), "");
@@ -24,7 +24,7 @@ async fn a_tool_is_described_called_and_known_without_a_start() {
     assert_eq!(starts(), 1);
 
     let again = workspace.servers(&document);
-    assert_eq!(again.statuses()[0].state, State::Known);
+    assert_eq!(again.statuses()[0].state, CatalogState::Known);
     let echo = tool(&again, "mcp__test__echo");
     assert_eq!(echo.spec().description, "Says it again.");
     assert!(echo.spec().requires_permission && echo.spec().parallel);
@@ -114,7 +114,7 @@ async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
     assert!(text.contains("ENOTFOUND registry.example"), "{text}");
     assert!(text.contains("`mcp.servers.test.sandbox.network: true`"), "{text}");
     let again = workspace.server(&["refuse"]);
-    assert_eq!(again.statuses()[0].state, State::Failed);
+    assert_eq!(again.statuses()[0].state, CatalogState::Failed);
     let missing = workspace.servers(&json!({"m": {"command": "no-such-program-at-all"}}));
     assert!(missing.test("m").await.unwrap_err().to_string().contains("no-such-program-at-all"));
 }
@@ -178,7 +178,7 @@ async fn a_filter_hides_tools() {
     let names: Vec<String> = servers.tools().iter().map(|it| it.spec().name.clone()).collect();
     assert_eq!(names, ["ListMcpResources", "ReadMcpResource", "mcp__test__echo"]);
     let rows = servers.statuses();
-    assert_eq!(rows[0].state, State::Disabled);
+    assert_eq!(rows[0].state, CatalogState::Disabled);
     let row: Value = serde_json::to_value(&rows[1]).unwrap();
     assert_eq!(row["server"], "test 1");
     assert_eq!(row["protocol"], "2025-11-25");

@@ -19,7 +19,7 @@ use contract::trust_check::TrustCheck;
 use mcp::config::{self, Scope, Server, Source};
 use mcp::frontend::{DialogInput, Frontend};
 use mcp::oauth::Credentials;
-use mcp::{Servers, Settings, Surroundings, UserPrompt};
+use mcp::{LaunchSettings, Servers, Settings, UserPrompt};
 use serde_json::{Value, json};
 use testkit::Plain;
 use tokio::sync::mpsc;
@@ -57,7 +57,7 @@ impl TestWorkspace {
             pins: self.directory.path().join("pins"),
             credentials: Credentials::new(self.directory.path().join("keys")),
             sandbox: Arc::new(Plain::default()),
-            surroundings: Surroundings {
+            launch: LaunchSettings {
                 workspace: self.work(),
                 env: [("PATH".to_owned(), path)].into(),
                 variables: [("SECRET".to_owned(), "hush".to_owned())].into(),

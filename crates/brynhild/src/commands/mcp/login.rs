@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::mcp::config::{Address, Transport};
-use ::mcp::oauth::{self, Client, Proof, SigningKey, Voucher};
+use ::mcp::oauth::{self, Client, ClientAuthentication, IdentityProvider, SigningKey};
 use contract::secret::Secret;
 use serde_json::Value;
 
@@ -34,12 +34,12 @@ pub(super) async fn login(world: &World, args: &McpLoginArgs) -> Outcome {
     let address = address(world, name)?;
     let client = client(world, args)?;
     let credentials = mcp::credentials(world)?;
-    let signed_in = match (&client, voucher(world, args)?) {
-        (Some(client), Some(voucher)) => {
-            oauth::sign_in_vouched(&address, &credentials, client, &voucher).await
+    let signed_in = match (&client, identity_provider(world, args)?) {
+        (Some(client), Some(provider)) => {
+            oauth::sign_in_by_identity_provider(&address, &credentials, client, &provider).await
         }
         (Some(client), None) if args.client_credentials => {
-            oauth::sign_in_unattended(&address, &credentials, client).await
+            oauth::sign_in_as_program(&address, &credentials, client).await
         }
         _ => {
             let configured = world.config().mcp.get("client_metadata_url").and_then(Value::as_str);
@@ -65,34 +65,37 @@ fn show(page: &str) {
 /// The client that the server knows, with its secret or its key.
 fn client(world: &World, args: &McpLoginArgs) -> Result<Option<Client>, Problem> {
     let Some(id) = args.client_id.clone() else { return Ok(None) };
-    let proof = match &args.private_key {
-        Some(file) => Proof::Key(Arc::new(key(world, file)?)),
-        None => proof(token(world, args.client_secret_env.as_deref())?),
+    let authentication = match &args.private_key {
+        Some(file) => ClientAuthentication::Key(Arc::new(key(world, file)?)),
+        None => by_secret(token(world, args.client_secret_env.as_deref())?),
     };
-    Ok(Some(Client { id, proof }))
+    Ok(Some(Client { id, authentication }))
 }
 
-fn proof(secret: Option<Secret<String>>) -> Proof {
-    secret.map_or(Proof::None, Proof::Secret)
+fn by_secret(secret: Option<Secret<String>>) -> ClientAuthentication {
+    secret.map_or(ClientAuthentication::None, ClientAuthentication::Secret)
 }
 
 fn key(world: &World, file: &Path) -> Result<SigningKey, Problem> {
     let path = world.environment.cwd.join(file);
     let wrong = |words: String| Problem::misuse(format!("{}: {words}", path.display()));
     let text = fs::read(&path).map_err(|error| wrong(error.to_string()))?;
-    SigningKey::from_pem(&text).map_err(|failure| wrong(failure.whole()))
+    SigningKey::from_pem(&text).map_err(|failure| wrong(failure.with_hint()))
 }
 
-/// The identity provider that vouches for the user, where they name one.
-fn voucher(world: &World, args: &McpLoginArgs) -> Result<Option<Voucher>, Problem> {
+/// The identity provider that the flags name.
+fn identity_provider(
+    world: &World,
+    args: &McpLoginArgs,
+) -> Result<Option<IdentityProvider>, Problem> {
     let id_token = token(world, args.idp_id_token_env.as_deref())?;
     let (Some(issuer), Some(id), Some(id_token)) =
         (args.idp_issuer.clone(), args.idp_client_id.clone(), id_token)
     else {
         return Ok(None);
     };
-    let proof = proof(token(world, args.idp_client_secret_env.as_deref())?);
-    Ok(Some(Voucher { issuer, client: Client { id, proof }, id_token }))
+    let authentication = by_secret(token(world, args.idp_client_secret_env.as_deref())?);
+    Ok(Some(IdentityProvider { issuer, client: Client { id, authentication }, id_token }))
 }
 
 /// Forgets a key.

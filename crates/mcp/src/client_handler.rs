@@ -1,4 +1,4 @@
-//! Our side of a conversation with a server: what it may ask of us, and what it tells us.
+//! Our side of a connection: the requests and notifications of a server.
 #![expect(deprecated, reason = "roots and sampling are deprecated, and most servers use them")]
 
 use std::collections::HashMap;
@@ -24,12 +24,12 @@ use tokio::sync::{broadcast, mpsc};
 use crate::question::{Question, QuestionAnswer, SamplingRequest, Wanted};
 use crate::user_prompt::UserPrompt;
 
-/// Where the progress of running calls goes.
+/// The receivers of progress, by call.
 #[derive(Default)]
-pub(crate) struct Routes(Mutex<HashMap<ProgressToken, mpsc::Sender<String>>>);
+pub(crate) struct ProgressRoutes(Mutex<HashMap<ProgressToken, mpsc::Sender<String>>>);
 
-impl Routes {
-    /// Sends the progress of a call there until the result is dropped.
+impl ProgressRoutes {
+    /// Routes the progress of a call until the result is dropped.
     pub(crate) fn open(
         self: &Arc<Self>,
         token: ProgressToken,
@@ -42,7 +42,7 @@ impl Routes {
 
 /// A route that closes when dropped.
 pub(crate) struct OpenRoute {
-    routes: Arc<Routes>,
+    routes: Arc<ProgressRoutes>,
     token: ProgressToken,
 }
 
@@ -52,20 +52,20 @@ impl Drop for OpenRoute {
     }
 }
 
-/// Our side of a conversation.
+/// Handles the requests and notifications of one server.
 pub(crate) struct Handler {
     pub(crate) server: String,
     pub(crate) workspace: PathBuf,
     pub(crate) user: Arc<UserPrompt>,
-    pub(crate) routes: Arc<Routes>,
+    pub(crate) routes: Arc<ProgressRoutes>,
     /// Set when the server says that what it offers has changed.
     pub(crate) is_stale: Arc<AtomicBool>,
     /// Takes the URIs of resources that have changed, if clients are served.
     pub(crate) updates: Option<broadcast::Sender<String>>,
 }
 
-/// What we can do for a server: the same in every run, whether somebody is there to answer or not,
-/// since servers choose by it what they offer.
+/// Our capabilities: the same in every run, even if nobody can answer, since servers choose by them
+/// what they offer.
 fn capabilities() -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
     capabilities.roots = Some(RootsCapabilities::default());
@@ -89,7 +89,7 @@ impl ClientHandler for Handler {
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         let name = self.workspace.file_name().map(|name| name.to_string_lossy().into_owned());
-        let root = Root::new(file_address(&self.workspace.to_string_lossy()));
+        let root = Root::new(file_uri(&self.workspace.to_string_lossy()));
         Ok(ListRootsResult::new(vec![match name {
             Some(name) => root.with_name(name),
             None => root,
@@ -102,11 +102,11 @@ impl ClientHandler for Handler {
         _context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let messages = params.messages.iter().map(|message| {
-            let speaker = match message.role {
+            let role = match message.role {
                 Role::Assistant => "assistant",
                 Role::User => "user",
             };
-            (speaker.to_owned(), words(message))
+            (role.to_owned(), message_text(message))
         });
         let request = SamplingRequest {
             server: self.server.clone(),
@@ -170,7 +170,7 @@ impl ClientHandler for Handler {
         _context: NotificationContext<RoleClient>,
     ) {
         let routes = self.routes.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What a server logs names no call; where there is one alone, it is about that.
+        // A log message names no call; if one runs alone, the message is about that.
         let mut open = routes.values();
         if let (Some(route), None) = (open.next(), open.next()) {
             let text = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
@@ -203,8 +203,8 @@ impl ClientHandler for Handler {
     }
 }
 
-/// The words of a message; what is not text is named.
-pub(crate) fn words(message: &SamplingMessage) -> String {
+/// The text of a message; other content is named.
+pub(crate) fn message_text(message: &SamplingMessage) -> String {
     let parts = message.content.iter().map(|block| match block {
         SamplingMessageContentBlock::Text(text) => text.text.clone(),
         SamplingMessageContentBlock::Image(image) => format!("[image: {}]", image.mime_type),
@@ -214,18 +214,18 @@ pub(crate) fn words(message: &SamplingMessage) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// A path as an address.
-fn file_address(path: &str) -> String {
-    let mut address = String::from("file://");
+/// A path as a `file:` URI.
+fn file_uri(path: &str) -> String {
+    let mut uri = String::from("file://");
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            address.push(char::from(byte));
+            uri.push(char::from(byte));
         } else {
             // Writing to a string cannot fail.
-            let _ = write!(address, "%{byte:02X}");
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
-    address
+    uri
 }
 
 #[cfg(test)]
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_becomes_an_address() {
-        assert_eq!(file_address("/a b/ü#"), "file:///a%20b/%C3%BC%23");
+    fn path_becomes_a_file_uri() {
+        assert_eq!(file_uri("/a b/ü#"), "file:///a%20b/%C3%BC%23");
     }
 }

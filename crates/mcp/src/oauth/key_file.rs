@@ -1,4 +1,4 @@
-//! Files of keys, one for each address, which their owner alone can read.
+//! The private files of keys, one for each address.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::private_file;
 
-/// Between two looks at a lock.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The pause between two attempts to lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// How long another process may take to renew a key.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The keys that the user got by signing in: one file for each address.
+/// The keys of the user: one file for each address.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     directory: PathBuf,
@@ -35,12 +35,12 @@ impl Credentials {
         self.directory.join(format!("{}.json", &blake3::hash(url.as_bytes()).to_hex()[..24]))
     }
 
-    /// Whether there is a key for an address.
+    /// Returns true if there is a key for an address.
     pub fn has(&self, url: &str) -> bool {
         self.path(url).exists()
     }
 
-    /// Forgets the key for an address; tells whether there was one.
+    /// Deletes the key for an address. Returns true if there was one.
     pub fn forget(&self, url: &str) -> std::io::Result<bool> {
         match fs::remove_file(self.path(url)) {
             Ok(()) => Ok(true),
@@ -49,34 +49,33 @@ impl Credentials {
         }
     }
 
-    /// Notes scopes that a server wants beyond those it granted, for the next time the user
-    /// signs in. Does nothing where they never did.
-    pub(crate) fn want(&self, url: &str, scopes: &str) -> Result<(), AuthError> {
-        let keeper = self.keeper(url, None);
-        let Some(mut kept) = keeper.read()? else { return Ok(()) };
+    /// Notes scopes that a server wants beyond those it granted, for the next sign-in.
+    pub(crate) fn note_wanted_scopes(&self, url: &str, scopes: &str) -> Result<(), AuthError> {
+        let file = self.key_file(url, None);
+        let Some(mut key) = file.read()? else { return Ok(()) };
         for scope in scopes.split_whitespace() {
-            if !kept.wanted_scopes.iter().any(|known| known == scope) {
-                kept.wanted_scopes.push(scope.to_owned());
+            if !key.wanted_scopes.iter().any(|known| known == scope) {
+                key.wanted_scopes.push(scope.to_owned());
             }
         }
-        keeper.write(&kept)
+        file.write(&key)
     }
 
     /// The scopes that were granted, and those that a server wants beyond them.
     pub(super) fn scopes(&self, url: &str) -> Result<(Vec<String>, Vec<String>), AuthError> {
-        let kept = self.keeper(url, None).read()?;
-        Ok(kept.map(|it| (it.key.granted_scopes, it.wanted_scopes)).unwrap_or_default())
+        let stored = self.key_file(url, None).read()?;
+        Ok(stored.map(|it| (it.key.granted_scopes, it.wanted_scopes)).unwrap_or_default())
     }
 
-    /// The file of the key for an address. The secret is that of a client which is signing in.
-    pub(super) fn keeper(&self, url: &str, secret: Option<String>) -> Keeper {
-        Keeper { path: self.path(url), secret }
+    /// The file of the key for an address, with the secret of a client that is signing in.
+    pub(super) fn key_file(&self, url: &str, secret: Option<String>) -> KeyFile {
+        KeyFile { path: self.path(url), secret }
     }
 }
 
-/// A key as its file has it.
+/// The content of a key file.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredKey {
     #[serde(flatten)]
     key: StoredCredentials,
     /// The secret of the client that the key was given to; it renews the key.
@@ -88,41 +87,41 @@ struct Kept {
 }
 
 /// The file of one key.
-pub(super) struct Keeper {
+pub(super) struct KeyFile {
     path: PathBuf,
     secret: Option<String>,
 }
 
-impl Keeper {
-    /// The client that the key was given to, where it has a secret.
+impl KeyFile {
+    /// The client that the key was given to, if it has a secret.
     pub(super) fn client(&self) -> Result<Option<(String, String)>, AuthError> {
-        let kept = self.read()?;
-        Ok(kept.and_then(|kept| Some((kept.key.client_id, kept.client_secret?))))
+        let stored = self.read()?;
+        Ok(stored.and_then(|it| Some((it.key.client_id, it.client_secret?))))
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> AuthError {
         AuthError::CredentialStoreError(format!("{}: {error}", self.path.display()))
     }
 
-    fn read(&self) -> Result<Option<Kept>, AuthError> {
+    fn read(&self) -> Result<Option<StoredKey>, AuthError> {
         let bytes = private_file::read(&self.path).map_err(|error| self.failed(&error))?;
         let key = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose();
         key.map_err(|error| self.failed(&error))
     }
 
-    fn write(&self, kept: &Kept) -> Result<(), AuthError> {
+    fn write(&self, key: &StoredKey) -> Result<(), AuthError> {
         let write = || {
             let _lock = private_file::lock(&self.path)?;
-            private_file::replace(&self.path, &serde_json::to_vec(kept)?)
+            private_file::replace(&self.path, &serde_json::to_vec(key)?)
         };
         write().map_err(|error: std::io::Error| self.failed(&error))
     }
 }
 
 #[async_trait]
-impl CredentialStore for Keeper {
+impl CredentialStore for KeyFile {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        Ok(self.read()?.map(|kept| kept.key))
+        Ok(self.read()?.map(|stored| stored.key))
     }
 
     async fn save(&self, key: StoredCredentials) -> Result<(), AuthError> {
@@ -130,12 +129,12 @@ impl CredentialStore for Keeper {
         // A renewed key is that of the client which had it before.
         let same = before.filter(|before| before.key.client_id == key.client_id);
         let client_secret = self.secret.clone().or_else(|| same?.client_secret);
-        self.write(&Kept { key, client_secret, wanted_scopes: Vec::new() })
+        self.write(&StoredKey { key, client_secret, wanted_scopes: Vec::new() })
     }
 
-    /// Has one process at a time renew a key: many servers take back a key that is renewed twice.
+    /// Lets one process at a time renew a key: many servers revoke a key that is renewed twice.
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        let locked = locked(&self.path.with_extension("lock")).await;
+        let locked = lock(&self.path.with_extension("lock")).await;
         let guard = locked.map_err(|error| self.failed(&error))?;
         Ok(Some(CredentialRefreshGuard::new(guard)))
     }
@@ -148,8 +147,8 @@ impl CredentialStore for Keeper {
     }
 }
 
-/// A lock that is given back when the file is closed. Waits for whoever has it.
-async fn locked(path: &Path) -> std::io::Result<fs::File> {
+/// Locks a file until it is closed. Waits for other processes.
+async fn lock(path: &Path) -> std::io::Result<fs::File> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
@@ -157,12 +156,12 @@ async fn locked(path: &Path) -> std::io::Result<fs::File> {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(()),
-                Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
                 Err(fs::TryLockError::Error(error)) => return Err(error),
             }
         }
     };
-    let taken = tokio::time::timeout(PATIENCE, waiting).await;
+    let taken = tokio::time::timeout(LOCK_TIMEOUT, waiting).await;
     taken.unwrap_or_else(|_| Err(std::io::Error::new(ErrorKind::TimedOut, "another has it")))?;
     Ok(file)
 }
@@ -176,13 +175,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewed_key_keeps_the_secret_of_its_client_and_nobody_else_s() {
+    async fn renewed_key_keeps_the_secret_of_its_client_alone() {
         let directory = tempfile::tempdir().unwrap();
         let credentials = Credentials::new(directory.path().join("keys"));
         let url = "https://h.example/mcp";
-        let signing = credentials.keeper(url, Some("hush".to_owned()));
+        let signing = credentials.key_file(url, Some("hush".to_owned()));
         signing.save(key("one")).await.unwrap();
-        let later = credentials.keeper(url, None);
+        let later = credentials.key_file(url, None);
         later.save(key("one")).await.unwrap();
         assert_eq!(later.client().unwrap(), Some(("one".to_owned(), "hush".to_owned())));
         later.save(key("two")).await.unwrap();
@@ -190,10 +189,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_is_renewed_by_one_at_a_time() {
+    async fn key_is_renewed_by_one_process_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let credentials = Credentials::new(directory.path().join("keys"));
-        let [one, other] = [(); 2].map(|()| credentials.keeper("https://h.example/mcp", None));
+        let [one, other] = [(); 2].map(|()| credentials.key_file("https://h.example/mcp", None));
         let first = one.acquire_refresh_guard().await.unwrap();
         assert!(first.is_some());
         let mut second = other.acquire_refresh_guard();
@@ -207,12 +206,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let credentials = Credentials::new(directory.path().to_owned());
         let url = "https://h.example/mcp";
-        credentials.want(url, "write").unwrap();
+        credentials.note_wanted_scopes(url, "write").unwrap();
         assert!(!credentials.has(url), "nobody signed in");
-        let keeper = credentials.keeper(url, None);
+        let keeper = credentials.key_file(url, None);
         keeper.save(key("one")).await.unwrap();
-        credentials.want(url, "write admin").unwrap();
-        credentials.want(url, "write").unwrap();
+        credentials.note_wanted_scopes(url, "write admin").unwrap();
+        credentials.note_wanted_scopes(url, "write").unwrap();
         let read = vec!["read".to_owned()];
         let wanted = vec!["write".to_owned(), "admin".to_owned()];
         assert_eq!(credentials.scopes(url).unwrap(), (read.clone(), wanted));

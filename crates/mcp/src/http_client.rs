@@ -1,5 +1,4 @@
-//! How servers behind an address are reached: no redirects to other machines, and a key only
-//! where the user signed in.
+//! The HTTP client for servers and authorization servers: no redirects to other hosts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,18 +14,18 @@ use rmcp::transport::streamable_http_client::{
 use crate::config::Address;
 use crate::failure::Failure;
 
-/// A conversation by way of streamable HTTP.
+/// The streamable HTTP transport.
 pub(crate) type Transport<C> = StreamableHttpClientTransport<C>;
 
-/// What looks up the names in addresses.
+/// Looks up host names.
 pub type Resolver = Arc<dyn Resolve>;
 
 /// The largest event that a server may send.
-const LARGEST_EVENT: usize = 32 << 20;
-/// The most that is read of an answer to somebody who signs in.
-const LARGEST_ANSWER: usize = 1 << 20;
+const MAX_EVENT: usize = 32 << 20;
+/// The largest answer of an authorization server.
+const MAX_ANSWER: usize = 1 << 20;
 
-/// What every request says.
+/// The headers and limits of every request.
 pub(crate) fn config(address: &Address) -> Result<StreamableHttpClientTransportConfig, Failure> {
     let mut headers = HashMap::new();
     for (name, value) in &address.headers {
@@ -41,16 +40,16 @@ pub(crate) fn config(address: &Address) -> Result<StreamableHttpClientTransportC
     let url = address.url.as_str();
     Ok(StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers)
-        .max_sse_event_size(LARGEST_EVENT)
+        .max_sse_event_size(MAX_EVENT)
         .reinit_on_expired_session(true))
 }
 
-/// What an answer holds, where that is no more than anybody could mean.
+/// The body of an answer, up to a limit.
 pub(crate) async fn body(mut answer: reqwest::Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     let wrong = |error: reqwest::Error| error.without_url().to_string();
     while let Some(chunk) = answer.chunk().await.map_err(wrong)? {
-        if body.len() + chunk.len() > LARGEST_ANSWER {
+        if body.len() + chunk.len() > MAX_ANSWER {
             return Err("the answer has more than 1 MiB".to_owned());
         }
         body.extend_from_slice(&chunk);
@@ -58,13 +57,13 @@ pub(crate) async fn body(mut answer: reqwest::Response) -> Result<Vec<u8>, Strin
     Ok(body)
 }
 
-/// A client that stays with the machine it was sent to.
+/// A client that follows redirects on one host only.
 pub(crate) fn client(url: &str) -> Result<reqwest::Client, Failure> {
-    resolving(url, None)
+    client_with_resolver(url, None)
 }
 
-/// The same for an address that somebody else looks up.
-pub(crate) fn resolving(
+/// A client that looks up hosts by `resolver` if there is one.
+pub(crate) fn client_with_resolver(
     url: &str,
     resolver: Option<&Resolver>,
 ) -> Result<reqwest::Client, Failure> {

@@ -1,4 +1,4 @@
-//! What goes wrong on the way to a server behind an address, in words for people.
+//! Errors of HTTP connections, in words for people.
 
 use std::error::Error;
 
@@ -12,34 +12,34 @@ use crate::config::{Address, Server, Transport};
 use crate::failure::Failure;
 use crate::oauth::Credentials;
 
-/// The machine could not be talked to: why. None where it could.
+/// The reason why a host cannot be reached. None if it can.
 pub(super) fn unreachable(error: &ClientInitializeError) -> Option<String> {
-    let cause = way(error)?;
+    let cause = transport_error(error)?;
     let is_network = chain(cause).any(|cause| {
         cause.downcast_ref::<reqwest::Error>().is_some_and(|it| it.is_connect() || it.is_timeout())
     });
     is_network.then(|| innermost(cause))
 }
 
-/// Why a handshake came to nothing.
-pub(super) fn in_words(error: &ClientInitializeError) -> String {
-    match way(error) {
+/// The reason why a handshake failed.
+pub(super) fn handshake_error(error: &ClientInitializeError) -> String {
+    match transport_error(error) {
         Some(cause) => innermost(cause),
         None => error.to_string(),
     }
 }
 
-/// What happened on the way, where that was it.
-fn way(error: &ClientInitializeError) -> Option<&(dyn Error + 'static)> {
+/// The transport error behind a failed handshake.
+fn transport_error(error: &ClientInitializeError) -> Option<&(dyn Error + 'static)> {
     match error {
         ClientInitializeError::TransportError { error, .. } => Some(error.error.as_ref()),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => way(fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => transport_error(fallback),
         _ => None,
     }
 }
 
-/// Why a request came to nothing.
-pub(super) fn of_request(error: &ServiceError) -> String {
+/// The reason why a request failed.
+pub(super) fn request_error(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => error.message.to_string(),
         ServiceError::TransportSend(error) => innermost(error.error.as_ref()),
@@ -58,13 +58,13 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     })
 }
 
-/// What is behind all else.
+/// The innermost cause.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     chain(error).last().unwrap_or(error).to_string()
 }
 
-/// A server that wants somebody to sign in; where its own description sends a key, that is wrong.
-pub(super) fn signed_out(server: &Server, address: &Address) -> Failure {
+/// The failure of a request without a key, or with a wrong one from the configuration.
+pub(super) fn sign_in_failure(server: &Server, address: &Address) -> Failure {
     let name = server.name.clone();
     if address.headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
         return Failure::new(format!(
@@ -74,9 +74,9 @@ pub(super) fn signed_out(server: &Server, address: &Address) -> Failure {
     Failure::SignIn { server: name }
 }
 
-/// The failure of a request that a server refused for want of rights; none where that is not it.
-/// The rights are noted for the next time the user signs in.
-pub(super) fn of_rights(
+/// The failure of a request that needs another scope, which is noted for the next sign-in. None for
+/// other failures.
+pub(super) fn missing_scope(
     server: &Server,
     credentials: &Credentials,
     error: &ServiceError,
@@ -86,14 +86,14 @@ pub(super) fn of_rights(
         return None;
     };
     let error: &(dyn Error + 'static) = error.error.as_ref();
-    let rights = chain(error).find_map(|it| it.downcast_ref::<InsufficientScopeError>());
-    if let Some(rights) = rights {
-        let scope = rights.required_scope.clone().unwrap_or_default();
-        if let Err(error) = credentials.want(&address.url, &scope) {
+    let missing = chain(error).find_map(|it| it.downcast_ref::<InsufficientScopeError>());
+    if let Some(missing) = missing {
+        let scope = missing.required_scope.clone().unwrap_or_default();
+        if let Err(error) = credentials.note_wanted_scopes(&address.url, &scope) {
             return Some(Failure::new(format!("cannot note what it wants: {error}")));
         }
         return Some(Failure::Scope { server: server.name.clone(), scope });
     }
     let is_out = chain(error).any(|it| it.downcast_ref::<AuthRequiredError>().is_some());
-    is_out.then(|| signed_out(server, address))
+    is_out.then(|| sign_in_failure(server, address))
 }

@@ -1,5 +1,5 @@
-//! Signing in without a page: as a program with a secret or a key of its own, or as a user for whom
-//! the identity provider of their organization vouches.
+//! Signing in without a page: as a program with a secret or a key, or as a user known to an identity
+//! provider (enterprise-managed authorization).
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,37 +20,41 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::signing::SigningKey;
-use super::{Client, Credentials, Prepared, Proof, failed, is_safe, prepared, scopes};
+use super::{
+    Client, ClientAuthentication, Credentials, LoginContext, failed, is_safe, prepare, scopes,
+};
 use crate::config::Address;
 use crate::failure::Failure;
-use crate::remote;
+use crate::http_client;
 
 /// How long a machine may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// The identity provider of an organization, and the user's word from it.
+/// An identity provider, and the user's token from it.
 #[derive(Clone, Debug)]
-pub struct Voucher {
+pub struct IdentityProvider {
     /// Its address, which is its name.
     pub issuer: String,
-    /// As whom it knows us.
+    /// Our client there.
     pub client: Client,
-    /// What it gave the user when they signed in there.
+    /// The token that the user got when they signed in there.
     pub id_token: Secret<String>,
 }
 
 /// Signs in as a program: there is no page, and no user.
-pub async fn sign_in_unattended(
+pub async fn sign_in_as_program(
     address: &Address,
     credentials: &Credentials,
     client: &Client,
 ) -> Result<(), Failure> {
-    match &client.proof {
-        Proof::Secret(secret) => by_secret(address, credentials, client, secret).await,
-        Proof::Key(key) => by_key(address, credentials, client, key).await,
-        Proof::None => Err(Failure::hinted(
+    match &client.authentication {
+        ClientAuthentication::Secret(secret) => {
+            by_secret(address, credentials, client, secret).await
+        }
+        ClientAuthentication::Key(key) => by_key(address, credentials, client, key).await,
+        ClientAuthentication::None => Err(Failure::hinted(
             "a client that signs in by itself needs a secret or a key",
             "`--client-secret-env` names the variable that holds a secret, `--private-key` the file \
              of a key",
@@ -64,7 +68,7 @@ async fn by_secret(
     client: &Client,
     secret: &Secret<String>,
 ) -> Result<(), Failure> {
-    let Prepared { mut manager, .. } = prepared(address).await?;
+    let LoginContext { mut manager, .. } = prepare(address).await?;
     let scopes = scopes(&manager, address, credentials).await?;
     let wrong = |error: AuthError| failed(&address.url, &error);
     let config = ClientCredentialsConfig::ClientSecret {
@@ -73,8 +77,8 @@ async fn by_secret(
         scopes,
         resource: Some(address.url.clone()),
     };
-    // It is not kept: such a key is not renewed, and whoever signs in has the secret.
-    manager.set_credential_store(credentials.keeper(&address.url, None));
+    // The secret is not stored: such a key is not renewed.
+    manager.set_credential_store(credentials.key_file(&address.url, None));
     manager.validate_client_credentials_metadata(&config).map_err(wrong)?;
     manager.configure_client_credentials(&config).map_err(wrong)?;
     manager.exchange_client_credentials(&config).await.map_err(wrong)?;
@@ -87,7 +91,7 @@ async fn by_key(
     client: &Client,
     key: &SigningKey,
 ) -> Result<(), Failure> {
-    let Prepared { manager, metadata, .. } = prepared(address).await?;
+    let LoginContext { manager, metadata, .. } = prepare(address).await?;
     let scope = scopes(&manager, address, credentials).await?.join(" ");
     let wrong = |words: &str| Failure::new(format!("cannot sign in to {}: {words}", address.url));
     check_key(&metadata, key).map_err(|words| wrong(&words))?;
@@ -103,12 +107,13 @@ async fn by_key(
     if !scope.is_empty() {
         form.push(("scope", scope.as_str()));
     }
-    let answer = posted(&metadata.token_endpoint, &form).await.map_err(|words| wrong(&words))?;
+    let answer =
+        request_token(&metadata.token_endpoint, &form).await.map_err(|words| wrong(&words))?;
     let granted = answer.scopes().into_iter().flatten().map(|it| it.to_string()).collect();
-    keep(address, credentials, client, &metadata, answer, granted).await
+    store(address, credentials, client, &metadata, answer, granted).await
 }
 
-/// Whether a server lets clients sign, and knows this kind of signature.
+/// Fails if an authorization server does not take this kind of signature from clients.
 fn check_key(metadata: &AuthorizationMetadata, key: &SigningKey) -> Result<(), String> {
     let listed = |name: &str| metadata.additional_fields.get(name);
     let methods = listed("token_endpoint_auth_methods_supported").and_then(Value::as_array);
@@ -122,10 +127,13 @@ fn check_key(metadata: &AuthorizationMetadata, key: &SigningKey) -> Result<(), S
     Err(format!("its authorization server does not take signatures by {algorithm}, as of this key"))
 }
 
-/// Sends a form to an authorization server, and reads the key that it answers with.
-async fn posted(endpoint: &str, form: &[(&str, &str)]) -> Result<OAuthTokenResponse, String> {
+/// Requests a token from an authorization server.
+async fn request_token(
+    endpoint: &str,
+    form: &[(&str, &str)],
+) -> Result<OAuthTokenResponse, String> {
     #[derive(Default, Deserialize)]
-    struct Refusal {
+    struct ErrorResponse {
         #[serde(default)]
         error: String,
         #[serde(default)]
@@ -136,55 +144,56 @@ async fn posted(endpoint: &str, form: &[(&str, &str)]) -> Result<OAuthTokenRespo
     }
     let mut encoded = Url::parse("form:").map_err(|error| error.to_string())?;
     encoded.query_pairs_mut().extend_pairs(form);
-    let request = remote::client(endpoint).map_err(|error| error.to_string())?.post(endpoint);
+    let request = http_client::client(endpoint).map_err(|error| error.to_string())?.post(endpoint);
     let request = request
         .header("Content-Type", "application/x-www-form-urlencoded")
         .header("Accept", "application/json")
-        .timeout(PATIENCE)
+        .timeout(REQUEST_TIMEOUT)
         .body(encoded.query().unwrap_or_default().to_owned());
     let answer = request.send().await.map_err(|error| error.without_url().to_string())?;
     let status = answer.status();
-    let body = remote::body(answer).await?;
+    let body = http_client::body(answer).await?;
     if status.is_success() {
         return serde_json::from_slice(&body)
             .map_err(|error| format!("its authorization server gave no key: {error}"));
     }
-    // A refusal without words still has its number.
-    let Refusal { error, error_description } = serde_json::from_slice(&body).unwrap_or_default();
+    // Without a body the status says something.
+    let ErrorResponse { error, error_description } =
+        serde_json::from_slice(&body).unwrap_or_default();
     let words = [status.as_str(), &error, &error_description];
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     Err(format!("its authorization server refused: {}", words.join(", ")))
 }
 
-/// Signs in as a user for whom their organization vouches: the identity provider gives its word for
-/// this one server, and the server's authorization server gives a key for that word.
-pub async fn sign_in_vouched(
+/// Signs in as a user known to an identity provider: it gives an assertion for this one server, and
+/// the server's authorization server gives a key for the assertion.
+pub async fn sign_in_by_identity_provider(
     address: &Address,
     credentials: &Credentials,
     client: &Client,
-    voucher: &Voucher,
+    identity: &IdentityProvider,
 ) -> Result<(), Failure> {
     let wrong = |words: &dyn std::fmt::Display| {
         Failure::new(format!("cannot sign in to {}: {words}", address.url))
     };
-    let Prepared { manager, metadata, .. } = prepared(address).await?;
+    let LoginContext { manager, metadata, .. } = prepare(address).await?;
     let scopes = scopes(&manager, address, credentials).await?;
     let issuer = metadata.issuer.as_deref();
     let issuer = issuer.ok_or_else(|| wrong(&"its authorization server does not say its name"))?;
-    if let Proof::Key(key) = &client.proof {
+    if let ClientAuthentication::Key(key) = &client.authentication {
         check_key(&metadata, key).map_err(|words| wrong(&words))?;
     }
-    let provider = described(&voucher.issuer).await?;
+    let provider = provider_metadata(&identity.issuer).await?;
     let methods = metadata.additional_fields.get("token_endpoint_auth_methods_supported");
     let own = EmaAuthorizationServer::new(issuer, &metadata.token_endpoint, &client.id)
         .with_client_authentication(authentication(client, methods));
     let theirs = &provider.token_endpoint;
-    let theirs = EmaAuthorizationServer::new(&provider.issuer, theirs, &voucher.client.id)
+    let theirs = EmaAuthorizationServer::new(&provider.issuer, theirs, &identity.client.id)
         .with_client_authentication(authentication(
-            &voucher.client,
+            &identity.client,
             provider.token_endpoint_auth_methods_supported.as_ref(),
         ));
-    let token = voucher.id_token.expose();
+    let token = identity.id_token.expose();
     let request = EmaExchangeRequest::new_with_id_token(theirs, own, &address.url, token);
     let http = default_oauth_http_client().map_err(|error| wrong(&error))?;
     let key = request.with_scopes(scopes).exchange(&http, &http).await;
@@ -194,19 +203,19 @@ pub async fn sign_in_vouched(
         answer["expires_in"] = time.as_secs().into();
     }
     let answer = serde_json::from_value(answer).map_err(|error| wrong(&error))?;
-    keep(address, credentials, client, &metadata, answer, key.scopes.into_iter().collect()).await
+    store(address, credentials, client, &metadata, answer, key.scopes.into_iter().collect()).await
 }
 
-/// What an identity provider says of itself.
+/// The metadata of an identity provider.
 #[derive(Deserialize)]
-struct Provider {
+struct ProviderMetadata {
     issuer: String,
     token_endpoint: String,
     token_endpoint_auth_methods_supported: Option<Value>,
 }
 
 /// Looks up an identity provider by its address.
-async fn described(issuer: &str) -> Result<Provider, Failure> {
+async fn provider_metadata(issuer: &str) -> Result<ProviderMetadata, Failure> {
     let wrong = |words: &dyn std::fmt::Display| {
         let hint = "`--idp-issuer` is the address that stands as `iss` in the ID token";
         Failure::hinted(format!("the identity provider {issuer} cannot be used: {words}"), hint)
@@ -216,25 +225,26 @@ async fn described(issuer: &str) -> Result<Provider, Failure> {
     }
     let bare = issuer.trim_end_matches('/');
     let place = format!("{bare}/.well-known/openid-configuration");
-    let answer = remote::client(issuer)?.get(place).timeout(PATIENCE).send().await;
+    let answer = http_client::client(issuer)?.get(place).timeout(REQUEST_TIMEOUT).send().await;
     let answer = answer.and_then(reqwest::Response::error_for_status);
     let answer = answer.map_err(|error| wrong(&error))?;
-    let body = remote::body(answer).await.map_err(|words| wrong(&words))?;
-    let provider: Provider = serde_json::from_slice(&body).map_err(|error| wrong(&error))?;
+    let body = http_client::body(answer).await.map_err(|words| wrong(&words))?;
+    let provider: ProviderMetadata =
+        serde_json::from_slice(&body).map_err(|error| wrong(&error))?;
     if provider.issuer.trim_end_matches('/') == bare {
         return Ok(provider);
     }
     Err(wrong(&format_args!("it calls itself {}", provider.issuer)))
 }
 
-/// How a client shows who it is: as the server wants it, else in the header.
+/// The authentication of a client: as the server wants it, else in the header.
 fn authentication(client: &Client, methods: Option<&Value>) -> EmaClientAuthentication {
     let takes = |name: &str| {
         methods.and_then(Value::as_array).is_some_and(|them| them.iter().any(|it| it == name))
     };
-    match &client.proof {
-        Proof::None => EmaClientAuthentication::None,
-        Proof::Secret(secret) => {
+    match &client.authentication {
+        ClientAuthentication::None => EmaClientAuthentication::None,
+        ClientAuthentication::Secret(secret) => {
             let secret = ClientSecret::new(secret.expose().clone());
             if takes("client_secret_post") && !takes("client_secret_basic") {
                 EmaClientAuthentication::ClientSecretPost(secret)
@@ -242,15 +252,17 @@ fn authentication(client: &Client, methods: Option<&Value>) -> EmaClientAuthenti
                 EmaClientAuthentication::ClientSecretBasic(secret)
             }
         }
-        Proof::Key(key) => EmaClientAuthentication::JwtAssertion(Arc::new(Signer(Arc::clone(key)))),
+        ClientAuthentication::Key(key) => {
+            EmaClientAuthentication::JwtAssertion(Arc::new(AssertionSigner(Arc::clone(key))))
+        }
     }
 }
 
 /// Signs with a client's key when it is asked to.
-struct Signer(Arc<SigningKey>);
+struct AssertionSigner(Arc<SigningKey>);
 
 #[async_trait]
-impl EmaClientAssertionProvider for Signer {
+impl EmaClientAssertionProvider for AssertionSigner {
     async fn create_assertion(
         &self,
         server: &EmaAuthorizationServer,
@@ -259,8 +271,8 @@ impl EmaClientAssertionProvider for Signer {
     }
 }
 
-/// Keeps a key that is not renewed: whoever signs in can do so again.
-async fn keep(
+/// Stores a key that is not renewed.
+async fn store(
     address: &Address,
     credentials: &Credentials,
     client: &Client,
@@ -271,6 +283,6 @@ async fn keep(
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let key = StoredCredentials::new(client.id.clone(), Some(answer), granted, Some(now))
         .with_issuer(metadata.issuer.clone());
-    let kept = credentials.keeper(&address.url, None).save(key).await;
+    let kept = credentials.key_file(&address.url, None).save(key).await;
     kept.map_err(|error| failed(&address.url, &error))
 }

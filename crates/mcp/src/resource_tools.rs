@@ -1,4 +1,4 @@
-//! Two tools through which the model lists and reads the resources of servers.
+//! The two tools through which the model lists and reads the resources of servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,59 +11,59 @@ use contract::tool::{
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::link::{Consent, Link};
-use crate::tool::{actions, told};
-use crate::{result, schema};
+use crate::server_state::{Consent, ServerState};
+use crate::server_tool::{actions, outcome};
+use crate::{sanitize, tool_result};
 
-/// What one of the tools does.
-enum Deed {
+/// The action of a tool.
+enum ResourceAction {
     List,
     Read,
 }
 
-/// What results hold.
+/// The content of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
-    /// Words for the model.
-    Words,
-    /// Beside these, the resources as they came.
+pub(crate) enum ResourceOutput {
+    /// Text for the model.
+    Text,
+    /// Beside the text, the resources as the server sent them.
     Contents,
 }
 
-/// The fact that holds the resources that a server has.
-pub const RESOURCES: &str = "resources";
-/// The fact that holds the templates of resources that a server has.
-pub const TEMPLATES: &str = "templates";
-/// The fact that holds what a resource holds.
-pub const CONTENTS: &str = "contents";
+/// The fact that holds the resources of a server.
+pub(crate) const RESOURCES: &str = "resources";
+/// The fact that holds the resource templates of a server.
+pub(crate) const TEMPLATES: &str = "templates";
+/// The fact that holds the contents of a resource.
+pub(crate) const CONTENTS: &str = "contents";
 
 /// One of the tools.
 struct ResourceTool {
-    links: Vec<Arc<Link>>,
-    deed: Deed,
+    states: Vec<Arc<ServerState>>,
+    action: ResourceAction,
     spec: Arc<ToolSpec>,
-    keeping: Keeping,
+    output: ResourceOutput,
 }
 
 /// The name of the tool that lists resources.
-pub const LIST: &str = "ListMcpResources";
+pub const LIST_RESOURCES: &str = "ListMcpResources";
 /// The name of the tool that reads one.
-pub const READ: &str = "ReadMcpResource";
+pub const READ_RESOURCE: &str = "ReadMcpResource";
 
 /// The tools for servers that have resources; none where no server has.
-pub(crate) fn tools(links: &[Arc<Link>], keeping: Keeping) -> Vec<Arc<dyn Tool>> {
-    if links.is_empty() {
+pub(crate) fn tools(states: &[Arc<ServerState>], output: ResourceOutput) -> Vec<Arc<dyn Tool>> {
+    if states.is_empty() {
         return Vec::new();
     }
-    let names: Vec<&str> = links.iter().map(|link| link.server.name.as_str()).collect();
+    let names: Vec<&str> = states.iter().map(|state| state.server.name.as_str()).collect();
     let server = json!({"type": "string", "enum": names, "description": "The MCP server"});
     let list = spec(
-        LIST,
+        LIST_RESOURCES,
         "Lists the resources (files, records, documents) that an MCP server has, with their URIs.",
         json!({"type": "object", "properties": {"server": server.clone()}, "required": ["server"]}),
     );
     let read = spec(
-        READ,
+        READ_RESOURCE,
         "Reads a resource of an MCP server by its URI.",
         json!({
             "type": "object",
@@ -74,10 +74,10 @@ pub(crate) fn tools(links: &[Arc<Link>], keeping: Keeping) -> Vec<Arc<dyn Tool>>
             "required": ["server", "uri"],
         }),
     );
-    let make = |(deed, spec)| {
-        Arc::new(ResourceTool { links: links.to_vec(), deed, spec, keeping }) as Arc<dyn Tool>
+    let make = |(action, spec)| {
+        Arc::new(ResourceTool { states: states.to_vec(), action, spec, output }) as Arc<dyn Tool>
     };
-    [(Deed::List, list.into()), (Deed::Read, read.into())].map(make).into()
+    [(ResourceAction::List, list.into()), (ResourceAction::Read, read.into())].map(make).into()
 }
 
 fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
@@ -97,27 +97,27 @@ fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
 }
 
 impl ResourceTool {
-    fn link(&self, args: &Value) -> Result<&Arc<Link>, ToolError> {
+    fn state(&self, args: &Value) -> Result<&Arc<ServerState>, ToolError> {
         let name = args.get("server").and_then(Value::as_str).unwrap_or_default();
-        let link = self.links.iter().find(|link| link.server.name == name);
-        link.ok_or_else(|| ToolError::Input(format!("no MCP server `{name}` has resources")))
+        let state = self.states.iter().find(|state| state.server.name == name);
+        state.ok_or_else(|| ToolError::Input(format!("no MCP server `{name}` has resources")))
     }
 
-    async fn perform(&self, link: &Link, call: &ToolCall) -> Result<ToolOutput, Failure> {
-        let connection = link.connect(Consent::Call(&call.id)).await?;
+    async fn perform(&self, state: &ServerState, call: &ToolCall) -> Result<ToolOutput, Failure> {
+        let connection = state.connect(Consent::Call(&call.id)).await?;
         let mut facts = BTreeMap::new();
         let mut keep = |name: &str, value: serde_json::Result<Value>| {
-            if self.keeping == Keeping::Contents {
+            if self.output == ResourceOutput::Contents {
                 facts.insert(name.to_owned(), value.unwrap_or_default());
             }
         };
-        let text = match self.deed {
-            Deed::List => {
+        let text = match self.action {
+            ResourceAction::List => {
                 let (resources, templates) = connection.resources().await?;
                 keep(RESOURCES, serde_json::to_value(&resources));
                 keep(TEMPLATES, serde_json::to_value(&templates));
                 let about = |text: Option<&String>| {
-                    text.map(|text| format!(": {}", schema::clean(text))).unwrap_or_default()
+                    text.map(|text| format!(": {}", sanitize::clean(text))).unwrap_or_default()
                 };
                 let mut lines: Vec<String> = resources
                     .iter()
@@ -129,14 +129,14 @@ impl ResourceTool {
                 }));
                 if lines.is_empty() { "it has no resources".to_owned() } else { lines.join("\n") }
             }
-            Deed::Read => {
+            ResourceAction::Read => {
                 let uri = call.args.get("uri").and_then(Value::as_str).unwrap_or_default();
                 let read = connection.read(uri).await?;
                 keep(CONTENTS, serde_json::to_value(&read.contents));
-                result::resource(&read)
+                tool_result::resource(&read)
             }
         };
-        link.praise().await;
+        state.note_success().await;
         Ok(ToolOutput { facts, ..ToolOutput::success(text) })
     }
 }
@@ -148,25 +148,25 @@ impl Tool for ResourceTool {
     }
 
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
-        let link = self.link(args)?;
-        Ok(Plan::from(actions(link, "resources")))
+        let state = self.state(args)?;
+        Ok(Plan::from(actions(state, "resources")))
     }
 
     async fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.link(&call.args).ok()?.caution("", &call.id).await
+        self.state(&call.args).ok()?.caution("", &call.id).await
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let link = self.link(&call.args)?;
+        let state = self.state(&call.args)?;
         let work = async {
-            let patience = link.server.call_timeout;
-            let work = tokio::time::timeout(patience, self.perform(link, call)).await;
+            let patience = state.server.call_timeout;
+            let work = tokio::time::timeout(patience, self.perform(state, call)).await;
             work.unwrap_or_else(|_| {
-                let name = &link.server.name;
+                let name = &state.server.name;
                 Err(Failure::new(format!("MCP server `{name}` did not answer within {patience:?}")))
             })
         };
-        told(tokio::select! {
+        outcome(tokio::select! {
             outcome = work => outcome,
             () = context.cancel.cancelled() => Err(Failure::Cancelled),
         })

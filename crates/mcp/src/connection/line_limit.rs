@@ -1,4 +1,4 @@
-//! A server's words, up to a length: one message without an end must not cost a call its patience.
+//! A limit on the length of a server's messages: an endless one ends the stream.
 
 use std::io;
 use std::pin::Pin;
@@ -8,25 +8,25 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Whether a message was too long.
+/// True after a message that was too long.
 pub(super) type Overflow = Arc<AtomicBool>;
 
 /// A stream of lines that ends where one is too long.
-pub(super) struct Bounded<R> {
+pub(super) struct LineLimit<R> {
     inner: R,
     limit: usize,
     length: usize,
     overflow: Overflow,
 }
 
-impl<R> Bounded<R> {
+impl<R> LineLimit<R> {
     /// Lets lines of up to `limit` bytes through.
     pub(super) fn new(inner: R, limit: usize, overflow: &Overflow) -> Self {
         Self { inner, limit, length: 0, overflow: Arc::clone(overflow) }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -57,12 +57,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_the_last() {
+    async fn stream_ends_at_a_line_that_is_too_long() {
         for (text, is_long) in [("short\nlines\nonly\n", false), ("fine\nmuch too long", true)] {
             let overflow = Overflow::default();
-            let mut bounded = Bounded::new(text.as_bytes(), 6, &overflow);
+            let mut limited = LineLimit::new(text.as_bytes(), 6, &overflow);
             let mut all = String::new();
-            bounded.read_to_string(&mut all).await.unwrap();
+            limited.read_to_string(&mut all).await.unwrap();
             assert_eq!(overflow.load(Ordering::Relaxed), is_long, "{all}");
         }
     }

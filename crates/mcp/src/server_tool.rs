@@ -14,40 +14,43 @@ use serde_json::Value;
 
 use crate::catalog::ToolEntry;
 use crate::config::{Scope, Transport};
-use crate::connection::CallTerms;
+use crate::connection::CallContext;
 use crate::failure::Failure;
-use crate::link::{Consent, Link};
-use crate::{name, result, schema};
+use crate::server_state::{Consent, ServerState};
+use crate::{sanitize, tool_name, tool_result};
 
-/// The longest result that may be no more than the report of a failure: longer ones may well be about
-/// somebody else's.
-const LONGEST_EXCUSE: usize = 1000;
+/// Upper bound on a result that may be nothing but the report of a failure.
+const MAX_FAILURE_REPORT: usize = 1000;
 
 /// A server's tool.
-pub(crate) struct McpTool {
-    link: Arc<Link>,
+pub(crate) struct ServerTool {
+    state: Arc<ServerState>,
     /// The server's name for it.
     tool: String,
     spec: Arc<ToolSpec>,
     keeps_content: bool,
 }
 
-impl McpTool {
+impl ServerTool {
     /// The tool of an entry, under a name that is not taken.
-    pub(crate) fn new(link: &Arc<Link>, entry: &ToolEntry, taken: &mut BTreeSet<String>) -> Self {
-        let title = entry.title.as_deref().map(schema::clean).filter(|title| !title.is_empty());
-        let words = schema::clean(&entry.description);
+    pub(crate) fn new(
+        state: &Arc<ServerState>,
+        entry: &ToolEntry,
+        taken: &mut BTreeSet<String>,
+    ) -> Self {
+        let title = entry.title.as_deref().map(sanitize::clean).filter(|title| !title.is_empty());
+        let words = sanitize::clean(&entry.description);
         let description = match (title, words.is_empty()) {
             (Some(title), true) => title,
             (None, true) => {
-                format!("{} of MCP server {}", schema::clean(&entry.name), link.prefix)
+                format!("{} of MCP server {}", sanitize::clean(&entry.name), state.prefix)
             }
             (_, false) => words,
         };
         let spec = ToolSpec {
-            name: name::joined(&link.prefix, &entry.name, taken),
+            name: tool_name::joined(&state.prefix, &entry.name, taken),
             description,
-            input_schema: schema::arguments(entry.input_schema.clone()).into(),
+            input_schema: sanitize::arguments(entry.input_schema.clone()).into(),
             version: String::new(),
             categories: vec!["mcp".to_owned()],
             // Hints of a server grant nothing.
@@ -58,12 +61,12 @@ impl McpTool {
             },
             recovery_policy: Recovery::Confirm,
             parallel: entry.hints.read_only == Some(true),
-            source: source(link),
+            source: source(state),
             traits: Traits::default(),
         };
-        let keeps_content = link.keeps_content();
-        let (link, tool) = (Arc::clone(link), entry.name.clone());
-        Self { link, tool, spec: spec.into(), keeps_content }
+        let keeps_content = state.keeps_content();
+        let (state, tool) = (Arc::clone(state), entry.name.clone());
+        Self { state, tool, spec: spec.into(), keeps_content }
     }
 
     /// The tool with results that keep what the model cannot see.
@@ -73,7 +76,7 @@ impl McpTool {
 
     /// The tool under the server's own name for it, behind a prefix if one is given.
     pub(crate) fn by_own_name(mut self, prefix: Option<&str>) -> Self {
-        let stem = format!("mcp__{}__", self.link.prefix);
+        let stem = format!("mcp__{}__", self.state.prefix);
         let own = self.spec.name.strip_prefix(&stem).unwrap_or(&self.spec.name);
         let name = prefix.map_or_else(|| own.to_owned(), |it| format!("{it}_{own}"));
         Arc::make_mut(&mut self.spec).name = name;
@@ -93,44 +96,44 @@ impl McpTool {
 
     /// Returns true if it is this tool of this server.
     pub(crate) fn is(&self, server: &str, tool: &str) -> bool {
-        self.link.server.name == server && self.tool == tool
+        self.state.server.name == server && self.tool == tool
     }
 
     /// The scope of the server.
     pub(crate) fn scope(&self) -> &Scope {
-        &self.link.server.scope
+        &self.state.server.scope
     }
 
     async fn call(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, Failure> {
         let connection = tokio::select! {
-            connection = self.link.connect(Consent::Call(&call.id)) => connection?,
+            connection = self.state.connect(Consent::Call(&call.id)) => connection?,
             () = context.cancel.cancelled() => return Err(Failure::Cancelled),
         };
-        if let Err(text) = self.link.settle(&self.tool, &call.id) {
+        if let Err(text) = self.state.approve_shown(&self.tool, &call.id) {
             return Ok(ToolOutput::failure(text));
         }
         let mut params = CallToolRequestParams::new(self.tool.clone());
         if let Value::Object(arguments) = &call.args {
             params = params.with_arguments(arguments.clone());
         }
-        let terms = CallTerms {
+        let call_context = CallContext {
             progress: &context.progress,
             cancel: &context.cancel,
-            timeout: self.link.server.call_timeout,
+            timeout: self.state.server.call_timeout,
         };
-        let returned = connection.call(params, terms).await?;
-        self.link.praise().await;
-        let rich = result::content(&returned);
+        let returned = connection.call(params, call_context).await?;
+        self.state.note_success().await;
+        let rich = tool_result::content(&returned);
         let rich = rich.filter(|_| self.keeps_content);
-        let mut output = self.advised(result::output(returned));
-        output.facts.extend(rich.map(|rich| (result::CONTENT.to_owned(), rich)));
+        let mut output = self.with_advice(tool_result::output(returned));
+        output.facts.extend(rich.map(|rich| (tool_result::CONTENT.to_owned(), rich)));
         Ok(output)
     }
 
-    /// A failure that the sandbox may have caused, with what would lift it. Some servers report one as
-    /// if all were well: their words stay as they are, and it is said beside them.
-    fn advised(&self, mut output: ToolOutput) -> ToolOutput {
-        let server = &self.link.server;
+    /// Adds advice to a failure that the sandbox may have caused. Some servers report one as a success:
+    /// the advice then stands beside their text.
+    fn with_advice(&self, mut output: ToolOutput) -> ToolOutput {
+        let server = &self.state.server;
         if !matches!(server.transport, Transport::Stdio(_)) {
             return output;
         }
@@ -140,7 +143,7 @@ impl McpTool {
                     *words = format!("{words}\n\n({remedy})");
                 }
             }
-            None if output.output.len() <= LONGEST_EXCUSE => {
+            None if output.output.len() <= MAX_FAILURE_REPORT => {
                 let remedy = crate::launch::seems_shut_off(server, &output.output);
                 output.error = remedy.map(|remedy| format!("({remedy})"));
             }
@@ -162,49 +165,49 @@ pub fn approval_hint(ruling: &Ruling, source: &str, args: &Value) -> Option<Stri
         .then(|| format!("`brynhild mcp approve {server}` shows what changed and agrees to it"))
 }
 
-/// Where a server's tools come from, as rules know it. A project's server never counts as one of
-/// the user's own of the same name.
-pub(crate) fn source(link: &Link) -> String {
-    match &link.server.scope {
-        Scope::User => format!("mcp:{}", link.server.name),
-        Scope::Plugin(plugin) => format!("mcp:{plugin}:{}", link.server.name),
-        Scope::Project => format!("mcp:project:{}", link.server.name),
+/// The source of a server's tools, as rules name it. A project's server never counts as one of the
+/// user's own of the same name.
+pub(crate) fn source(state: &ServerState) -> String {
+    match &state.server.scope {
+        Scope::User => format!("mcp:{}", state.server.name),
+        Scope::Plugin(plugin) => format!("mcp:{plugin}:{}", state.server.name),
+        Scope::Project => format!("mcp:project:{}", state.server.name),
     }
 }
 
-/// What using a server does, as far as it can be told.
-pub(crate) fn actions(link: &Link, what: &str) -> Vec<Action> {
-    let opaque = Action::Opaque { what: format!("{what} of MCP server {}", link.server.name) };
-    match &link.server.transport {
+/// The actions of a use of a server.
+pub(crate) fn actions(state: &ServerState, what: &str) -> Vec<Action> {
+    let opaque = Action::Opaque { what: format!("{what} of MCP server {}", state.server.name) };
+    match &state.server.transport {
         Transport::Stdio(_) => vec![opaque],
         Transport::Http(address) => vec![opaque, Action::Connect { host: address.host() }],
     }
 }
 
-/// What the model reads of a failure; what ends more than the call stays an error.
-pub(crate) fn told(outcome: Result<ToolOutput, Failure>) -> Result<ToolOutput, ToolError> {
+/// The outcome of a call: most failures are results that the model reads.
+pub(crate) fn outcome(outcome: Result<ToolOutput, Failure>) -> Result<ToolOutput, ToolError> {
     match outcome {
         Ok(output) => Ok(output),
         Err(failure @ (Failure::Sandbox(_) | Failure::Cancelled)) => Err(failure.into_tool_error()),
-        Err(failure) => Ok(ToolOutput::failure(failure.whole())),
+        Err(failure) => Ok(ToolOutput::failure(failure.with_hint())),
     }
 }
 
 #[async_trait]
-impl Tool for McpTool {
+impl Tool for ServerTool {
     fn spec(&self) -> Arc<ToolSpec> {
         Arc::clone(&self.spec)
     }
 
     fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
-        Ok(Plan::from(actions(&self.link, &self.tool)))
+        Ok(Plan::from(actions(&self.state, &self.tool)))
     }
 
     async fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.link.caution(&self.tool, &call.id).await
+        self.state.caution(&self.tool, &call.id).await
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        told(self.call(call, context).await)
+        outcome(self.call(call, context).await)
     }
 }

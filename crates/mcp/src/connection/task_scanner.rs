@@ -1,5 +1,5 @@
-//! Which tools can be run as a task only, which we do not do: they are left out. The types of the
-//! library do not know of it, so that a list of tools is also looked at as it comes.
+//! Finds tools that can be run as a task only, which is not supported. The types of `rmcp` drop this
+//! property, so the raw messages are scanned while tools are listed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,26 +11,26 @@ use std::task::{Context, Poll, ready};
 use serde_json::Value;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::LONGEST_LINE;
+use super::MAX_MESSAGE;
 
-/// What stands in a tool that says something about tasks.
-const MARK: &[u8] = b"\"taskSupport\"";
+/// The property of a tool that says something about tasks.
+const PROPERTY: &[u8] = b"\"taskSupport\"";
 
 /// The tools of a list that can be run as a task only.
 #[derive(Default)]
-pub(super) struct Tasks {
+pub(super) struct TaskTools {
     is_listing: AtomicBool,
     required: Mutex<BTreeSet<String>>,
 }
 
-impl Tasks {
-    /// From here on lists are looked at.
+impl TaskTools {
+    /// Scans messages from here on.
     pub(super) fn begin(&self) {
         self.required().clear();
         self.is_listing.store(true, Ordering::Relaxed);
     }
 
-    /// What was found since then.
+    /// Ends the scan and returns the tools that were found.
     pub(super) fn end(&self) -> BTreeSet<String> {
         self.is_listing.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.required())
@@ -41,10 +41,10 @@ impl Tasks {
     }
 
     fn note(&self, message: &[u8]) {
-        if !message.windows(MARK.len()).any(|part| part == MARK) {
+        if !message.windows(PROPERTY.len()).any(|part| part == PROPERTY) {
             return;
         }
-        // What is no message is left out elsewhere.
+        // An invalid message is rejected elsewhere.
         let message: Value = serde_json::from_slice(message).unwrap_or_default();
         let tools = message.pointer("/result/tools").and_then(Value::as_array);
         for tool in tools.into_iter().flatten() {
@@ -55,21 +55,21 @@ impl Tasks {
     }
 }
 
-/// A stream of lines whose lists are looked at.
-pub(super) struct Overheard<R> {
+/// A stream of lines that are scanned.
+pub(super) struct TaskScanner<R> {
     inner: R,
     line: Vec<u8>,
-    tasks: Arc<Tasks>,
+    tasks: Arc<TaskTools>,
 }
 
-impl<R> Overheard<R> {
-    pub(super) fn new(inner: R, tasks: &Arc<Tasks>) -> Self {
+impl<R> TaskScanner<R> {
+    pub(super) fn new(inner: R, tasks: &Arc<TaskTools>) -> Self {
         Self { inner, line: Vec::new(), tasks: Arc::clone(tasks) }
     }
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn scan(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.line.len() + part.len() <= LONGEST_LINE {
+            if self.line.len() + part.len() <= MAX_MESSAGE {
                 self.line.extend_from_slice(part);
             }
             if part.ends_with(b"\n") {
@@ -80,7 +80,7 @@ impl<R> Overheard<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Overheard<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for TaskScanner<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -89,7 +89,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Overheard<R> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
         if self.tasks.is_listing.load(Ordering::Relaxed) {
-            self.hear(&buffer.filled()[before..]);
+            self.scan(&buffer.filled()[before..]);
         } else {
             self.line = Vec::new();
         }
@@ -105,22 +105,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn tools_that_need_a_task_are_heard_of_while_somebody_lists_them() {
+    async fn tools_that_need_a_task_are_found_while_listing() {
         let tool = |name: &str, support: &str| json!({"name": name, "execution": {"taskSupport": support}});
         let list = json!({"id": 1, "result": {"tools": [
             tool("a", "required"), tool("b", "optional"), {"name": "c"}, 5,
         ]}});
         let text = format!("\"taskSupport\" no message\n{list}\n");
         for is_listing in [false, true] {
-            let tasks = Arc::new(Tasks::default());
+            let tasks = Arc::new(TaskTools::default());
             if is_listing {
                 tasks.begin();
             }
             // In pieces, as programs write.
             let (first, rest) = text.as_bytes().split_at(40);
-            let mut heard = Overheard::new(first.chain(rest), &tasks);
+            let mut scanner = TaskScanner::new(first.chain(rest), &tasks);
             let mut all = String::new();
-            heard.read_to_string(&mut all).await.unwrap();
+            scanner.read_to_string(&mut all).await.unwrap();
             assert_eq!(all, text);
             let found = tasks.end();
             assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a"][..usize::from(is_listing)]);

@@ -1,13 +1,13 @@
-//! The names under which the model and people know what a server offers.
+//! The names of tools and prompts of servers: `mcp__SERVER__NAME`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// The longest name that every provider takes.
-pub const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
-/// The part of a name that stands for a server; none where nothing of its name can be used. It
-/// never holds `__` and never ends in `_`, so that no two servers can share a tool's name.
+/// The part of a name that stands for a server. None if no character of the server's name is usable.
+/// It never holds `__` and never ends in `_`, so that no two servers can share a tool's name.
 pub fn prefix(server: &str) -> Option<String> {
     let mut prefix = String::new();
     for c in usable(server).chars() {
@@ -21,11 +21,11 @@ pub fn prefix(server: &str) -> Option<String> {
 }
 
 /// The name of a thing of a server: `mcp__SERVER__THING`. Names that are taken get a suffix.
-pub fn joined(prefix: &str, thing: &str, taken: &mut BTreeSet<String>) -> String {
+pub(crate) fn joined(prefix: &str, thing: &str, taken: &mut BTreeSet<String>) -> String {
     let plain = format!("mcp__{prefix}__{}", usable(thing));
-    let name = if plain.len() > LONGEST || taken.contains(&plain) {
+    let name = if plain.len() > MAX_LENGTH || taken.contains(&plain) {
         let digest = &blake3::hash(thing.as_bytes()).to_hex()[..8];
-        format!("{}_{digest}", &plain[..plain.len().min(LONGEST - 9)])
+        format!("{}_{digest}", &plain[..plain.len().min(MAX_LENGTH - 9)])
     } else {
         plain
     };
@@ -33,7 +33,7 @@ pub fn joined(prefix: &str, thing: &str, taken: &mut BTreeSet<String>) -> String
     name
 }
 
-/// Whether a thing can be called by its own name.
+/// Returns true if a name needs no change.
 pub(crate) fn is_plain(thing: &str) -> bool {
     thing.chars().all(is_fine)
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_short_and_each_their_own() {
+    fn names_are_plain_short_and_unique() {
         let mut taken = BTreeSet::new();
         let git = prefix("git").unwrap();
         assert_eq!(joined(&git, "status", &mut taken), "mcp__git__status");
@@ -67,12 +67,12 @@ mod tests {
         let other = joined(&git, "a_b", &mut taken);
         assert!(other.starts_with("mcp__git__a_b_") && other.len() == 22, "{other}");
         let long = joined(&git, &"x".repeat(200), &mut taken);
-        assert_eq!(long.len(), LONGEST);
-        assert!(taken.iter().all(|name| name.len() <= LONGEST));
+        assert_eq!(long.len(), MAX_LENGTH);
+        assert!(taken.iter().all(|name| name.len() <= MAX_LENGTH));
     }
 
     #[test]
-    fn no_server_can_speak_in_the_name_of_another() {
+    fn prefixes_of_servers_do_not_clash() {
         assert_eq!(prefix("a__b").as_deref(), Some("a_b"));
         assert_eq!(prefix("a_").as_deref(), Some("a"));
         assert_eq!(prefix("my server/1").as_deref(), Some("my_server_1"));

@@ -1,4 +1,4 @@
-//! What a server returns, as the model reads it.
+//! The results of servers, as the model reads them.
 
 use contract::text::visible;
 use contract::tool::{Display, ToolOutput};
@@ -6,18 +6,18 @@ use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ReadResourceRes
 use rmcp::model::{ResourceContents, Role};
 use serde_json::{Value, json};
 
-/// The fact that holds what a server returned, as it came.
+/// The fact that holds the raw content of a result.
 pub(crate) const CONTENT: &str = "content";
 
-/// What a server returned beside plain texts, as it came; none where there is nothing else.
+/// The raw content of a result. None if it is plain text alone.
 pub(crate) fn content(result: &CallToolResult) -> Option<Value> {
     let is_plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
     let is_rich = !result.content.iter().all(is_plain);
     is_rich.then(|| serde_json::to_value(&result.content).unwrap_or_default())
 }
 
-/// Letters of base64 that a picture has at most which is kept for people to see.
-const LARGEST_PICTURE: usize = 2 << 20;
+/// The largest picture that is kept for people to see, in characters of base64.
+const MAX_PICTURE: usize = 2 << 20;
 
 /// The result of a call.
 pub(crate) fn output(result: CallToolResult) -> ToolOutput {
@@ -46,15 +46,14 @@ pub(crate) fn output(result: CallToolResult) -> ToolOutput {
 /// A picture, for people.
 fn picture(block: &ContentBlock) -> Option<Display> {
     match block {
-        ContentBlock::Image(image) if image.data.len() <= LARGEST_PICTURE => {
+        ContentBlock::Image(image) if image.data.len() <= MAX_PICTURE => {
             Some(Display::Image { media_type: image.mime_type.clone(), data: image.data.clone() })
         }
         _ => None,
     }
 }
 
-/// A result that holds something which no revision of the protocol has: that is named, and the rest
-/// is kept. None where it is no result of a call at all.
+/// A result with content of unknown kinds, which is named. None if it is no result of a call.
 pub(crate) fn lenient(mut result: Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
     for item in content {
@@ -102,7 +101,7 @@ pub(crate) fn resource(result: &ReadResourceResult) -> String {
     result.contents.iter().map(contents).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A prompt as one text. What the server puts into the model's mouth is marked.
+/// A prompt as one text. Messages of the assistant are marked.
 pub(crate) fn prompt(result: &GetPromptResult) -> String {
     let messages = result.messages.iter().map(|message| {
         let text = block(&message.content);
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_pictures_and_resources_become_words() {
+    fn content_becomes_text() {
         let output = result(json!({"content": [
             {"type": "text", "text": "one"},
             {"type": "image", "data": "AAAAAAAA", "mimeType": "image/png"},
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_is_told_once() {
+    fn structured_content_is_not_repeated() {
         let structured = json!({"n": 1});
         let twice = result(json!({
             "content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": structured,
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_stand_for_the_structure() {
+    fn text_replaces_structured_content() {
         let told = result(json!({
             "content": [{"type": "text", "text": "the file"}],
             "structuredContent": {"content": "the file"},
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_revision_has_is_named_and_costs_nothing_else() {
+    fn content_of_an_unknown_kind_is_named() {
         let odd = json!({"content": [{"type": "text", "text": "t1"}, {"type": "weird"}]});
         let kept = output(lenient(odd).unwrap());
         assert_eq!(kept.output, "t1\n\n[content of an unknown kind: weird]");
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_an_error_and_keeps_its_words() {
+    fn error_keeps_its_text() {
         let output =
             result(json!({"content": [{"type": "text", "text": "no such file"}], "isError": true}));
         assert_eq!((output.success, output.for_model().as_str()), (false, "no such file"));

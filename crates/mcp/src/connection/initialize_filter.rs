@@ -1,25 +1,25 @@
-//! Leaves out answers that come too late: a slow program is asked once more, in the older way, before
-//! it has answered the first question, and then answers both in turn.
+//! Drops late answers: a slow program gets the older handshake before it has answered the newer one,
+//! and then answers both in turn.
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// A transport whose answer to `initialize` is not taken for another one.
-pub(super) struct Patient<T> {
+/// A transport that waits for the answer to `initialize` and drops others.
+pub(super) struct InitializeFilter<T> {
     inner: T,
-    /// The question whose answer comes next.
+    /// The request whose answer comes next.
     awaited: Option<RequestId>,
 }
 
-impl<T> Patient<T> {
+impl<T> InitializeFilter<T> {
     pub(super) fn new(inner: T) -> Self {
         Self { inner, awaited: None }
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Patient<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for InitializeFilter<T> {
     type Error = T::Error;
 
     fn send(
@@ -68,10 +68,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_to_the_first_question_is_not_that_to_the_second() {
+    async fn late_answer_to_the_newer_handshake_is_dropped() {
         let (ours, mut theirs) = tokio::io::duplex(1 << 16);
         let (reader, writer) = tokio::io::split(ours);
-        let mut transport = Patient::new(AsyncRwTransport::new_client(reader, writer));
+        let mut transport = InitializeFilter::new(AsyncRwTransport::new_client(reader, writer));
         let client = json!({"name": "c", "version": "1"});
         let params =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});

@@ -1,5 +1,5 @@
-//! Words of servers on their way to the model: without characters that nobody sees, and not
-//! longer than is useful.
+//! Descriptions of servers on their way to the model: without invisible characters, and of limited
+//! length.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use serde_json::{Map, Value, json};
 use crate::catalog::Catalog;
 
 /// The longest description that is passed on.
-const LONGEST: usize = 8 * 1024;
+const MAX_DESCRIPTION: usize = 8 * 1024;
 /// How many of a kind a report lists one by one.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 /// Signs with an emoji outside of the ranges of emoji: ©, ®, ‼, ⁉, ™, ℹ, 〰, 〽, ㊗, ㊙.
 const SIGNS: &str = "\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{3030}\u{303d}\u{3297}\u{3299}";
 
-/// Whether a text is of plain letters alone, and so hides nothing: nearly every one is, and a start
-/// looks at thousands.
+/// Returns true for plain ASCII, which hides nothing. Nearly every text is, and a start reads
+/// thousands.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
-/// The characters of a text that nobody sees, and their places.
+/// The invisible characters of a text, with their positions.
 fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     text.char_indices().filter(|&(at, c)| match c {
         // It asks for the emoji of what it stands behind.
@@ -32,7 +32,7 @@ fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Whether there is an emoji for a character, given what follows the request for it.
+/// Returns true if a variation selector makes an emoji of a character, given what follows.
 fn has_emoji(c: Option<char>, next: Option<char>) -> bool {
     match c {
         Some('0'..='9' | '#' | '*') => next == Some('\u{20e3}'),
@@ -43,13 +43,13 @@ fn has_emoji(c: Option<char>, next: Option<char>) -> bool {
     }
 }
 
-/// Whether a text holds something that nobody sees.
-fn hides(text: &str) -> bool {
+/// Returns true if a text has invisible characters.
+fn has_hidden(text: &str) -> bool {
     !is_plain(text) && hidden(text).next().is_some()
 }
 
-/// A text without what nobody sees.
-fn seen(text: &str) -> Cow<'_, str> {
+/// A text without invisible characters.
+fn without_hidden(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return text.into();
     }
@@ -63,18 +63,18 @@ fn seen(text: &str) -> Cow<'_, str> {
 
 /// A text without hidden characters, cut where it is too long.
 pub(crate) fn clean(text: &str) -> String {
-    let seen = seen(text);
+    let seen = without_hidden(text);
     let seen = seen.trim();
-    if seen.len() <= LONGEST {
+    if seen.len() <= MAX_DESCRIPTION {
         return seen.to_owned();
     }
-    format!("{}…", head(seen, LONGEST))
+    format!("{}…", head(seen, MAX_DESCRIPTION))
 }
 
-/// A schema of arguments as providers take it: an object, its texts clean. A property whose name
-/// hides something is left out: under another name the server would not know it.
+/// A schema of arguments as providers take it: an object, its texts clean. A property with an
+/// invisible character in its name is left out: the server would not know it by another name.
 pub(crate) fn arguments(mut schema: Map<String, Value>) -> Value {
-    tidy_object(&mut schema);
+    remove_hidden_in_object(&mut schema);
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         schema.insert("type".to_owned(), json!("object"));
     }
@@ -84,33 +84,32 @@ pub(crate) fn arguments(mut schema: Map<String, Value>) -> Value {
     Value::Object(schema)
 }
 
-/// Takes out what is hidden, in place: hardly any schema hides anything, and a start reads many.
-fn tidy(value: &mut Value) {
+/// Removes invisible characters in place: hardly any schema has some, and a start reads many.
+fn remove_hidden(value: &mut Value) {
     match value {
-        Value::String(text) if hides(text) => *text = seen(text).into_owned(),
-        Value::Array(items) => items.iter_mut().for_each(tidy),
-        Value::Object(object) => tidy_object(object),
+        Value::String(text) if has_hidden(text) => *text = without_hidden(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(remove_hidden),
+        Value::Object(object) => remove_hidden_in_object(object),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn tidy_object(object: &mut Map<String, Value>) {
-    if object.keys().any(|key| hides(key)) {
-        object.retain(|key, _| !hides(key));
+fn remove_hidden_in_object(object: &mut Map<String, Value>) {
+    if object.keys().any(|key| has_hidden(key)) {
+        object.retain(|key, _| !has_hidden(key));
     }
-    let is_odd = |name: &Value| name.as_str().is_some_and(hides);
+    let is_odd = |name: &Value| name.as_str().is_some_and(has_hidden);
     for (key, value) in object {
         match value {
             Value::Array(names) if key == "required" => names.retain(|name| !is_odd(name)),
-            value => tidy(value),
+            value => remove_hidden(value),
         }
     }
 }
 
-/// What a server tells the model and no user would see, as a sentence; none where there is
-/// nothing of it.
+/// A sentence about the invisible characters in a catalog. None if there are none.
 pub(crate) fn report(catalog: &Catalog) -> Option<String> {
-    let mut found = Hidden::default();
+    let mut found = HiddenText::default();
     found.text(&catalog.instructions);
     for tool in &catalog.tools {
         found.text(&tool.description);
@@ -120,19 +119,19 @@ pub(crate) fn report(catalog: &Catalog) -> Option<String> {
         let before = found.characters.len();
         found.characters.extend(odd);
         if found.characters.len() > before {
-            found.names.insert(plain(&tool.name));
+            found.names.insert(quoted(&tool.name));
         }
     }
     for prompt in &catalog.prompts {
         found.text(&prompt.description);
         prompt.arguments.iter().for_each(|argument| found.text(&argument.name));
     }
-    found.told()
+    found.sentence()
 }
 
-/// What was found of hidden characters.
+/// The invisible characters of a catalog.
 #[derive(Default)]
-struct Hidden {
+struct HiddenText {
     characters: BTreeSet<char>,
     /// Tools whose names hold some.
     names: BTreeSet<String>,
@@ -140,7 +139,7 @@ struct Hidden {
     left_out: BTreeSet<String>,
 }
 
-impl Hidden {
+impl HiddenText {
     fn text(&mut self, text: &str) {
         if is_plain(text) {
             return;
@@ -160,21 +159,21 @@ impl Hidden {
 
     fn object(&mut self, object: &Map<String, Value>) {
         for (key, value) in object {
-            if hides(key) {
+            if has_hidden(key) {
                 self.characters.extend(hidden(key).map(|(_, c)| c));
-                self.left_out.insert(plain(key));
+                self.left_out.insert(quoted(key));
             }
             self.schema(value);
         }
     }
 
-    fn told(&self) -> Option<String> {
+    fn sentence(&self) -> Option<String> {
         let points = self.characters.iter().map(|c| format!("U+{:04X}", u32::from(*c)));
         let points: BTreeSet<String> = points.collect();
         if points.is_empty() {
             return None;
         }
-        let mut told = format!(
+        let mut sentence = format!(
             "hidden characters were removed from what it tells the model: {}",
             list(&points)
         );
@@ -182,23 +181,23 @@ impl Hidden {
             [("left out were the properties", &self.left_out), ("tools named so", &self.names)]
         {
             if !names.is_empty() {
-                let _ = write!(told, "; {what}: {}", list(names));
+                let _ = write!(sentence, "; {what}: {}", list(names));
             }
         }
-        Some(told)
+        Some(sentence)
     }
 }
 
-/// A name with everything escaped that is no plain letter.
-fn plain(name: &str) -> String {
+/// A name with everything escaped but plain characters.
+fn quoted(name: &str) -> String {
     let name = head(name, 200);
     let is_odd = |c: char| !c.is_ascii_graphic() && c != ' ';
     format!("`{}`", escaped(name, name.char_indices().filter(|(_, c)| is_odd(*c))))
 }
 
 fn list(items: &BTreeSet<String>) -> String {
-    let first: Vec<&str> = items.iter().take(LISTED).map(String::as_str).collect();
-    let more = items.len().saturating_sub(LISTED);
+    let first: Vec<&str> = items.iter().take(MAX_LISTED).map(String::as_str).collect();
+    let more = items.len().saturating_sub(MAX_LISTED);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{rest}", first.join(", "))
 }
@@ -208,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_words_do_not_reach_the_model() {
+    fn invisible_characters_do_not_reach_the_model() {
         assert_eq!(clean(" Adds\u{200b}\u{e0041} numbers\u{202e}. "), "Adds numbers.");
         let schema = json!({"properties": {"a": {"description": "x\u{feff}y", "type": "string"}}});
         let Value::Object(schema) = schema else { unreachable!() };
@@ -223,17 +222,17 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_an_emoji_stays_and_hides_nothing_elsewhere() {
+    fn emoji_selector_stays_behind_an_emoji_alone() {
         let asking = "❤\u{fe0f} ⚠\u{fe0f}! 1\u{fe0f}\u{20e3} ©\u{fe0f}";
-        assert!(!hides(asking));
+        assert!(!has_hidden(asking));
         assert_eq!(clean(asking), asking);
         let hiding = "a\u{fe0f}b 1\u{fe0f}2 ❤\u{fe0f}\u{fe0f}\u{fe0f}";
-        assert!(hides(hiding));
+        assert!(has_hidden(hiding));
         assert_eq!(clean(hiding), "ab 12 ❤\u{fe0f}");
     }
 
     #[test]
-    fn a_property_whose_name_hides_something_is_left_out_and_reported() {
+    fn property_with_a_hidden_name_is_left_out_and_reported() {
         let schema = json!({
             "properties": {"a\u{e0041}": {"type": "string"}, "b": {"enum": ["x\u{fe01}"]}},
             "required": ["a\u{e0041}", "b"],
