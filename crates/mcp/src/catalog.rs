@@ -7,11 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::text::visible;
+use files::private::{self, Durability};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
-
-use crate::private_file;
 
 /// The catalog of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -291,13 +290,13 @@ impl CatalogFile {
 
     /// The cached catalog. None if there is none that can be used: the server is asked again then.
     pub(crate) fn read(&self) -> Option<Catalog> {
-        serde_json::from_slice(&private_file::read(&self.path).ok()??).ok()
+        serde_json::from_slice(&private::read(&self.path).ok()??).ok()
     }
 
     /// Caches a catalog.
     pub(crate) fn write(&self, catalog: &Catalog) -> io::Result<()> {
-        let _lock = private_file::lock(&self.path)?;
-        private_file::replace(&self.path, &serde_json::to_vec(catalog)?)
+        let _lock = private::lock(&self.path)?;
+        private::replace(&self.path, &serde_json::to_vec(catalog)?, Durability::Synced)
     }
 }
 

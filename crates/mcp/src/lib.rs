@@ -17,7 +17,6 @@ mod http_client;
 mod launch;
 pub mod oauth;
 mod pins;
-mod private_file;
 mod prompts;
 mod question;
 pub mod resource_tools;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::files::private::{self, Durability};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::{self, CatalogHashes};
 use crate::config::{Scope, Server};
-use crate::private_file;
 
 pub(crate) use files::files;
 
@@ -66,7 +66,7 @@ impl Pins {
 
     /// None if there is no file: the user was never asked.
     fn read(&self) -> io::Result<Option<PinnedState>> {
-        let bytes = private_file::read(&self.path)?;
+        let bytes = private::read(&self.path)?;
         Ok(bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
     }
 
@@ -126,7 +126,7 @@ impl Pins {
     }
 
     fn change(&self, change: impl FnOnce(&mut PinnedState)) -> io::Result<()> {
-        let _lock = private_file::lock(&self.path)?;
+        let _lock = private::lock(&self.path)?;
         // The user was asked about a file that cannot be read.
         let before = self.read().ok().flatten();
         let mut pinned = before.clone().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Pins {
         if before.as_ref() == Some(&pinned) {
             return Ok(());
         }
-        private_file::replace(&self.path, &serde_json::to_vec(&pinned)?)
+        private::replace(&self.path, &serde_json::to_vec(&pinned)?, Durability::Synced)
     }
 }
 

@@ -5,9 +5,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use files::private::{self, Durability};
 use serde_json::{Map, Value, json};
-
-use crate::private_file;
 
 /// The kind of a file with servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +30,8 @@ pub enum EditError {
 
 /// Reads a file with servers. None if it does not exist.
 pub fn read_file(path: &Path) -> Result<Option<Value>, String> {
-    let bytes = private_file::read(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let bytes =
+        private::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let Some(bytes) = bytes else { return Ok(None) };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Some(json!({})));
@@ -53,7 +52,7 @@ pub fn edit_file<E: From<EditError>>(
     change: impl FnOnce(&mut Map<String, Value>) -> Result<bool, E>,
 ) -> Result<(), E> {
     let _lock = match kind {
-        FileKind::User => Some(private_file::lock(path).map_err(EditError::from)?),
+        FileKind::User => Some(private::lock(path).map_err(EditError::from)?),
         FileKind::Project => None,
     };
     let mut document = match read_file(path).map_err(EditError::Content)? {
@@ -76,7 +75,7 @@ pub fn edit_file<E: From<EditError>>(
     if change(servers)? {
         let text = format!("{:#}\n", Value::Object(document));
         match kind {
-            FileKind::User => private_file::replace(path, text.as_bytes()),
+            FileKind::User => private::replace(path, text.as_bytes(), Durability::Synced),
             FileKind::Project => replace(path, &text),
         }
         .map_err(EditError::from)?;

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use files::private::{self, Durability};
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 use serde::{Deserialize, Serialize};
-
-use crate::private_file;
 
 /// The pause between two attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -104,15 +103,15 @@ impl KeyFile {
     }
 
     fn read(&self) -> Result<Option<StoredKey>, AuthError> {
-        let bytes = private_file::read(&self.path).map_err(|error| self.failed(&error))?;
+        let bytes = private::read(&self.path).map_err(|error| self.failed(&error))?;
         let key = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose();
         key.map_err(|error| self.failed(&error))
     }
 
     fn write(&self, key: &StoredKey) -> Result<(), AuthError> {
         let write = || {
-            let _lock = private_file::lock(&self.path)?;
-            private_file::replace(&self.path, &serde_json::to_vec(key)?)
+            let _lock = private::lock(&self.path)?;
+            private::replace(&self.path, &serde_json::to_vec(key)?, Durability::Synced)
         };
         write().map_err(|error: std::io::Error| self.failed(&error))
     }
