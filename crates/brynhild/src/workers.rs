@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use contract::provider::Provider;
-use contract::sandbox::Limits;
 use contract::secret::Secret;
 use contract::tool::Tool;
+use files::surroundings::Surroundings;
 use plugins::offer::Offer;
 use plugins::plugin::Plugin;
 use plugins::python::{
-    Described, HostSettings, Hosts, Missing, ProviderDescription, ProviderSettings, Surroundings,
+    Described, HostSettings, Hosts, Missing, ProviderDescription, ProviderSettings,
 };
 use serde_json::Map;
 
@@ -160,7 +160,6 @@ pub(crate) fn surroundings(world: &World) -> Surroundings {
         env: crate::child_environment::child_environment(world),
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
-        limits: Limits::default(),
     }
 }
 

@@ -4,10 +4,12 @@
 //! each call. `git` names the directories of a repository. `skip` is the one list of directories that
 //! a build or a package manager makes again. `exact_path` works at paths that no symlink may be part
 //! of, `bounded` reads untrusted files, `private` and `lock` are for our own files, `stamp` tells if a
-//! file changed, `path` has paths as text, and `yaml` reads YAML and JSON with the line of every
-//! value.
+//! file changed, `cache` reads and replaces JSON files that may be lost, `path` has paths as text, and
+//! `yaml` reads YAML and JSON with the line of every value. `surroundings` says where processes find
+//! themselves, and finds programs.
 
 pub mod bounded;
+pub mod cache;
 pub mod changes;
 pub mod exact_path;
 pub mod git;
@@ -16,4 +18,5 @@ pub mod path;
 pub mod private;
 pub mod skip;
 pub mod stamp;
+pub mod surroundings;
 pub mod yaml;

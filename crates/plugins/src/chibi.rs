@@ -21,6 +21,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ::files::surroundings::Surroundings;
 use contract::hook::{Hook, Moment};
 use contract::policy::Mode;
 use contract::sandbox::{ChannelEnds, Sandbox};
@@ -29,9 +30,9 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::directories::Directories;
 use crate::hooks::moment::ListenerHook;
+use crate::output::Listener;
 use crate::plugin::Place;
 use crate::problem::Problem;
-use crate::python::{Listener, Surroundings};
 pub use find::{Candidate, Search, find};
 use hook::PointHook;
 use kept::Kept;

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use ::files::cache;
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::files;
-use crate::index::{replace, stored};
 use crate::stamp::{Look, Stamp};
 
 /// The form of the file; another one is not read.
@@ -120,7 +120,7 @@ impl Directories {
     /// What is kept in a file; nothing where there is none that is any good. Nothing is kept of a
     /// `project`, which others can write to.
     pub fn load(file: Option<PathBuf>, project: Option<PathBuf>) -> Self {
-        let stored = file.as_deref().and_then(stored::<Stored<HashMap<String, Kept>>>);
+        let stored = file.as_deref().and_then(cache::read::<Stored<HashMap<String, Kept>>>);
         let kept = stored.filter(|it| it.format == FORMAT).map(|it| it.directories);
         let state = State { kept: kept.unwrap_or_default(), ..State::default() };
         Self { file, project, state: Mutex::new(state) }
@@ -145,9 +145,7 @@ impl Directories {
             kept.retain(|path, _| seen.contains_key(OsStr::new(path)));
         }
         let written = Stored { format: FORMAT, directories: &state.kept };
-        if let Ok(bytes) = serde_json::to_vec(&written) {
-            replace(file, &bytes);
-        }
+        let _ = cache::write(file, &written);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -2,12 +2,10 @@
 //! parses nothing. An entry counts only while its file has not changed; a lost or broken index
 //! costs time and nothing else.
 
-use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ::files::cache;
 use foldhash::HashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,9 +20,6 @@ const FORMAT: u32 = 6;
 
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;
-
-/// Bytes of a file that is read.
-const FILE_LIMIT: u64 = 64 << 20;
 
 /// The cache.
 #[derive(Debug, Default)]
@@ -64,7 +59,8 @@ struct Stored {
 impl Index {
     /// Reads the index that is kept in a file; an empty one where there is none that is any good.
     pub fn load(file: Option<PathBuf>) -> Self {
-        let stored = file.as_deref().and_then(stored::<Stored>).filter(|it| it.format == FORMAT);
+        let stored =
+            file.as_deref().and_then(cache::read::<Stored>).filter(|it| it.format == FORMAT);
         match stored {
             Some(Stored { manifests, sites, .. }) => {
                 Self { file, manifests, sites, is_changed: false }
@@ -87,9 +83,7 @@ impl Index {
         self.manifests.retain(|_, entry| !entry.is_fresh);
         self.sites.retain(|_, entry| !entry.is_fresh);
         let written = Written { format: FORMAT, manifests: &self.manifests, sites: &self.sites };
-        if let Ok(bytes) = serde_json::to_vec(&written) {
-            replace(&file, &bytes);
-        }
+        let _ = cache::write(&file, &written);
     }
 
     /// What was read of a manifest, or is read now.
@@ -139,35 +133,10 @@ fn look_up<T: Serialize + DeserializeOwned>(
     value
 }
 
-/// What is kept in a file, if it is any good.
-pub(crate) fn stored<T: DeserializeOwned>(file: &Path) -> Option<T> {
-    if fs::metadata(file).ok()?.len() > FILE_LIMIT {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
-}
-
-/// Puts bytes in place of a file. That it cannot be written only costs time.
-pub(crate) fn replace(file: &Path, bytes: &[u8]) {
-    let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
-    let written = file
-        .parent()
-        .map_or(Ok(()), |directory| {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-        })
-        .and_then(|()| {
-            let mut options = fs::OpenOptions::new();
-            options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)
-        })
-        .and_then(|mut open| open.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, file));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn asked(index: &mut Index, file: &Path) -> bool {
@@ -224,15 +193,5 @@ mod tests {
         }
         Index::load(None).save();
         Index { is_changed: true, ..Index::load(Some("/proc/none/x".into())) }.save();
-    }
-
-    #[test]
-    fn what_is_kept_is_its_owner_s_alone() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("cache/skills.json");
-        replace(&file, b"{}");
-        let mode = fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -274,7 +274,7 @@ fn worker_name(directory: &Directory, member: &Plugin) -> String {
         | Place::EntryPoint
         | Place::Flag => {
             let path = directory.path.as_os_str().as_encoded_bytes();
-            format!("lmao-{}", &crate::python::store::short_hash(path)[..8])
+            format!("lmao-{}", &crate::hash::short_hash(path)[..8])
         }
     }
 }

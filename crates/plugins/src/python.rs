@@ -4,11 +4,9 @@
 //! What a plugin may do is what the user grants it. Nothing here decides whether a call may run.
 
 mod cache;
-pub(crate) mod confine;
 mod describe;
 pub(crate) mod description;
 mod dialect;
-pub(crate) mod fingerprint;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod health;
@@ -16,36 +14,33 @@ mod host;
 mod interpreter;
 mod job;
 pub(crate) mod lines;
-pub(crate) mod output;
 mod payload;
 mod provider;
-pub(crate) mod remedy;
 mod reply;
 pub(crate) mod session;
-pub(crate) mod store;
 pub(crate) mod tool;
 mod undeclared;
 mod venv;
 pub(crate) mod wire;
 pub(crate) mod worker;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
 use contract::provider::Provider;
-use contract::sandbox::{Limits, Sandbox};
+use contract::sandbox::Sandbox;
 use contract::tool::Tool;
 use foldhash::HashMap;
 use serde_json::Value;
 
 use crate::directories::Directories;
+use crate::output::Listener;
 use crate::plugin::{Dialect, NetworkWish, Plugin};
 pub use description::{Described, ProviderDescription, ToolDescription};
 use host::Host;
-pub use output::Listener;
 pub use provider::ProviderSettings;
 use provider::PythonProvider;
 use tool::PythonTool;
@@ -76,52 +71,6 @@ pub struct HostSettings {
     pub on_output: Listener,
     /// Hears what is done for a plugin and takes time.
     pub on_progress: Listener,
-}
-
-/// Where workers find themselves.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// The project.
-    pub workspace: PathBuf,
-    /// The directory that the user works in.
-    pub cwd: PathBuf,
-    /// The variables that every process may see.
-    pub env: BTreeMap<String, String>,
-    /// All variables, for those that are granted by name.
-    pub variables: BTreeMap<String, String>,
-    /// The user's home.
-    pub home: Option<PathBuf>,
-    /// Upper bounds for a worker.
-    pub limits: Limits,
-}
-
-impl Surroundings {
-    /// A path of the configuration: from the home with `~`, else from the workspace.
-    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
-        let mut parts = path.components();
-        match (parts.next(), &self.home) {
-            (Some(Component::Normal(first)), Some(home)) if first == "~" => {
-                home.join(parts.as_path())
-            }
-            _ => self.workspace.join(path),
-        }
-    }
-
-    /// A program by its name or path.
-    pub fn program(&self, name: &str) -> Option<PathBuf> {
-        let found = if name.contains('/') {
-            Some(self.resolve(Path::new(name)))
-        } else {
-            let search_path = self.variables.get("PATH").or(self.env.get("PATH"));
-            interpreter::on_path(name, search_path, &self.workspace)
-        };
-        found.filter(|path| path.exists())
-    }
-
-    /// The directory that workers start in.
-    pub(crate) fn directory(&self) -> &Path {
-        if self.cwd.starts_with(&self.workspace) { &self.cwd } else { &self.workspace }
-    }
 }
 
 /// What to do about declared packages that are not installed.

@@ -14,10 +14,10 @@ use contract::id::CallId;
 use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
+use files::surroundings::Surroundings;
 use plugins::chibi::{Plugins, Settings, find};
 use plugins::directories::Directories;
 use plugins::plugin::Place;
-use plugins::python::Surroundings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;
 
@@ -78,7 +78,6 @@ impl Rig {
                 env: variables.clone(),
                 variables,
                 home: Some(base.join("home")),
-                limits: Limits::default(),
             },
             home: base.join("home/.chibi"),
             is_verbose: false,

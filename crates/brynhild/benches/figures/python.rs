@@ -13,8 +13,9 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext};
+use files::surroundings::Surroundings;
 use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
-use plugins::python::{HostSettings, Hosts, Missing, Surroundings};
+use plugins::python::{HostSettings, Hosts, Missing};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -108,7 +109,6 @@ impl Rig {
                 env: variables.clone(),
                 variables,
                 home: Some(base.join("home")),
-                limits: Limits::default(),
             },
             mode: Mode::Normal,
             python: Some(self.python.clone()),

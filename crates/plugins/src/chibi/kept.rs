@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use ::files::cache;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::member::Member;
 use super::schema::Schema;
 use crate::directories::Directories;
+use crate::fingerprint::Files;
 use crate::problem::Problem;
-use crate::python::fingerprint::Files;
-use crate::python::store::{read_json, write_json};
 
 /// How long a plugin that failed is left alone, unless its file is touched.
 const REST: Duration = Duration::from_hours(1);
@@ -51,14 +51,14 @@ pub(crate) enum Said {
 impl Kept {
     /// Reads what is kept.
     pub(crate) fn read(file: &Path) -> Self {
-        Self(Mutex::new(read_json(file).unwrap_or_default()))
+        Self(Mutex::new(cache::read(file).unwrap_or_default()))
     }
 
     /// Writes it, where it has changed. What cannot be written is found out again the next time.
     pub(crate) fn save(&self, file: &Path) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut entries.is_changed) {
-            let _ = write_json(file, &*entries);
+            let _ = cache::write(file, &*entries);
         }
     }
 

@@ -17,12 +17,12 @@ use super::call::{Call, Purpose};
 use super::find::Candidate;
 use super::kept::{self, Said};
 use super::run::{self, OUTPUT_LIMIT, Ran, Watch};
+use crate::confine::{self, home_among};
 use crate::files;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use crate::process::{End, Limits};
-use crate::python::confine::{self, home_among};
-use crate::python::remedy::{Around, remedy};
+use crate::remedy::{Around, remedy};
 
 /// How long a run may take where the user says nothing.
 const USUAL_TIME: Duration = Duration::from_secs(30);

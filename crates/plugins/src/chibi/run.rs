@@ -10,9 +10,8 @@ use contract::text;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
+use crate::output::{Listener, Tail, drain};
 use crate::process::{self, End, GRACE, Limits, Printed};
-use crate::python::Listener;
-use crate::python::output::{Tail, drain};
 
 /// Bytes of standard output that are kept.
 pub(crate) const OUTPUT_LIMIT: usize = 10 << 20;

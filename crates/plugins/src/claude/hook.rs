@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ::files::surroundings::Surroundings;
 use async_trait::async_trait;
 use contract::hook::{CallView, HookContext, HookError, Moment};
 use contract::policy::{Access, Decision, Mode};
@@ -25,12 +26,11 @@ use super::input;
 use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
+use crate::confine::{granted, home_among};
 use crate::hooks::failure::{self, Failed};
 use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
-use crate::python::Surroundings;
-use crate::python::confine::{granted, home_among};
 use crate::rest;
 
 /// What handlers need to run.

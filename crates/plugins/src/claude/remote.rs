@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use ::files::surroundings::Surroundings;
 use contract::sandbox::{Network, is_usual_port};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
@@ -12,7 +13,6 @@ use reqwest::{Method, Url};
 use super::decision;
 use super::event::Event;
 use crate::hooks::moment::Reply;
-use crate::python::Surroundings;
 use crate::rest::{Exchange, Settings};
 
 /// The largest answer that is read.

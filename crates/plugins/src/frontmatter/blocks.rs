@@ -4,9 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use ::files::cache;
 use serde_json::{Map, Value};
-
-use crate::index::{replace, stored};
 
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;
@@ -26,7 +25,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// Reads those that are kept in a file.
     pub(crate) fn load(file: Option<PathBuf>) -> Self {
-        let known = file.as_deref().and_then(stored).unwrap_or_default();
+        let known = file.as_deref().and_then(cache::read).unwrap_or_default();
         Self { file, known, ..Self::default() }
     }
 
@@ -54,8 +53,7 @@ impl Blocks {
         if self.known.len() > KEPT {
             self.known.retain(|block, _| self.used.contains(block));
         }
-        if let Ok(bytes) = serde_json::to_vec(&self.known) {
-            replace(&file, &bytes);
-        }
+        // A cache that cannot be written only costs time.
+        let _ = cache::write(&file, &self.known);
     }
 }

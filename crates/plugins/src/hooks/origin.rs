@@ -9,8 +9,8 @@ use contract::policy::{Access, Mode};
 use contract::sandbox::{Network, Profile};
 
 use super::Settings;
+use crate::confine::{allow_program, allow_write};
 use crate::plugin::Plugin;
-use crate::python::confine::{allow_program, allow_write};
 
 /// The variable that names a plugin's directory for data of its own.
 const DATA: &str = "BRYNHILD_PLUGIN_DATA";

@@ -24,9 +24,9 @@ use super::failure::{self, Failed};
 use super::moment::{Listener, Occurrence, Reply};
 use super::origin::{Origin, Scope, relocated};
 use super::prompt;
+use crate::confine::home_among;
 use crate::files;
 use crate::process::Ended;
-use crate::python::confine::home_among;
 
 /// Bytes of what a hook said that a message repeats.
 const QUOTED: usize = 1500;

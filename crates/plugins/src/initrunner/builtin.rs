@@ -22,11 +22,11 @@ mod fixture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ::files::surroundings::Surroundings;
 use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::Value;
 
 use super::role::ToolEntry;
-use crate::python::Surroundings;
 use crate::rest;
 use options::Options;
 

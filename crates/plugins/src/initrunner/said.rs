@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ::files::cache;
+
 use super::registry::Point;
-use crate::index::{replace, stored};
 
 /// Bytes of a description that are kept.
 const LIMIT: usize = 500;
@@ -20,7 +21,7 @@ pub struct Said {
 impl Said {
     /// Reads what is kept in a file.
     pub fn load(file: Option<PathBuf>) -> Self {
-        let descriptions = file.as_deref().and_then(stored).unwrap_or_default();
+        let descriptions = file.as_deref().and_then(cache::read).unwrap_or_default();
         Self { file, descriptions }
     }
 
@@ -43,10 +44,9 @@ impl Said {
             let before = self.descriptions.insert(key(point), line.clone());
             is_changed |= before.as_ref() != Some(&line);
         }
-        if let Some(file) = self.file.filter(|_| is_changed)
-            && let Ok(bytes) = serde_json::to_vec(&self.descriptions)
-        {
-            replace(&file, &bytes);
+        if let Some(file) = self.file.filter(|_| is_changed) {
+            // A cache that cannot be written only costs time.
+            let _ = cache::write(&file, &self.descriptions);
         }
     }
 }

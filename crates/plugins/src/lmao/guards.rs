@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ::files::cache;
 use contract::hook::Moment;
 
 use super::facts::Facts;
 use crate::problem::Problem;
-use crate::python::store::{read_json, write_json};
 
 /// The moment at which a hook can stop a call, as workers call it.
 const BEFORE_TOOL: &str = "before_tool";
@@ -26,7 +26,7 @@ impl Guards {
     /// Takes note of which of some files guard calls, and has those among them asked that did and
     /// could not be loaded. A problem is that it could not be kept.
     pub(super) fn hold(&self, files: &[String], facts: &mut Facts) -> Result<(), Problem> {
-        let kept: BTreeSet<String> = read_json(&self.file).unwrap_or_default();
+        let kept: BTreeSet<String> = cache::read(&self.file).unwrap_or_default();
         let mut guards = kept.clone();
         for file in files {
             let moments = facts.guards.get(file);
@@ -46,7 +46,7 @@ impl Guards {
             return Ok(());
         }
         guards.retain(|file| Path::new(file).exists());
-        write_json(&self.file, &guards).map_err(|error| {
+        cache::write(&self.file, &guards).map_err(|error| {
             let what = format!("which plugins guard calls could not be kept: {error}");
             Problem::new(&self.file, what, "see to the directory, so that it can be written")
         })

@@ -5,15 +5,18 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use ::files::cache;
+use ::files::surroundings::Surroundings;
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::description::{Answer, LeftOut};
-use super::fingerprint::{Files, is_among_others};
 use super::interpreter::Seen;
-use super::store::{self, read_json, short_hash, write_json};
-use super::{Surroundings, confine, payload};
+use super::payload;
+use crate::confine;
+use crate::fingerprint::{Files, is_among_others};
+use crate::hash::{self, short_hash};
 use crate::plugin::{Dialect, Plugin, Wishes};
 
 /// Plugins above which the index is begun anew.
@@ -239,7 +242,7 @@ fn short(base: &blake3::Hash, files: impl FnOnce(&mut blake3::Hasher)) -> String
     let mut hasher = blake3::Hasher::new();
     hasher.update(base.as_bytes());
     files(&mut hasher);
-    store::short(&hasher)
+    hash::short(&hasher)
 }
 
 /// Whether an answer needs no second try.
@@ -266,7 +269,7 @@ impl Cache {
             return (likeness.is_enough_for(&answer) && holds(&answer)).then_some(answer);
         }
         let file = key.file();
-        let kept: Kept = read_json(&self.directory.join(&file))?;
+        let kept: Kept = cache::read(&self.directory.join(&file))?;
         if !kept.is_of(key) {
             return None;
         }
@@ -295,7 +298,7 @@ impl Cache {
     /// Keeps a description. What cannot be written is found out again the next time.
     pub(crate) fn put(&self, key: &Key, answer: &Answer) {
         let file = key.file();
-        let _ = write_json(&self.directory.join(&file), &Kept::new(key, answer));
+        let _ = cache::write(&self.directory.join(&file), &Kept::new(key, answer));
         self.note(key, file, answer);
     }
 
@@ -320,7 +323,7 @@ impl Cache {
     pub(crate) fn save(&self) {
         self.with(|index| {
             if std::mem::take(&mut index.is_changed) {
-                let _ = write_json(&self.directory.join("index.json"), index);
+                let _ = cache::write(&self.directory.join("index.json"), index);
             }
         });
     }
@@ -350,7 +353,7 @@ impl Cache {
 
     fn with<T>(&self, act: impl FnOnce(&mut Index) -> T) -> T {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = || read_json(&self.directory.join("index.json")).unwrap_or_default();
+        let read = || cache::read(&self.directory.join("index.json")).unwrap_or_default();
         act(index.get_or_insert_with(read))
     }
 }

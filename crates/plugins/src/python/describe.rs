@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Key;
 use super::description::{Answer, Complaint, Described};
-use super::fingerprint::Files;
 use super::host::{Chosen, Host, Unready};
 use super::interpreter::{Interpreter, Seen};
 use super::session::{Bounds, Failed};
 use super::worker::{Trouble, Worker};
 use super::{Hosts, Missing, undeclared};
 use crate::directories::Directories;
+use crate::fingerprint::Files;
 use crate::plugin::{Dialect, Plugin};
 
 /// How long a plugin may take with one of its files: somebody waits for the program to start.

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
-use contract::sandbox::Limits;
 use serde_json::json;
 use testkit::Plain;
 
-use super::{HostSettings, Hosts, Surroundings};
+use super::{HostSettings, Hosts};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 
 /// A plugin with a directory and nothing in it.
@@ -45,7 +45,6 @@ pub(crate) fn surroundings(base: &Path) -> Surroundings {
             ("PIP_NO_INDEX", "1"),
         ]),
         home: Some(base.join("home")),
-        limits: Limits::default(),
     }
 }
 

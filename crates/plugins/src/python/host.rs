@@ -5,18 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
 use contract::tool::Tool;
 
 use super::cache::{Cache, Told};
-use super::confine::home_among;
 use super::description::LeftOut;
-use super::fingerprint::Files;
 use super::interpreter::{self, Interpreter, Seen};
-use super::store::short_hash;
 use super::undeclared::Undeclared;
-use super::{HostSettings, Missing, Surroundings, payload, remedy, undeclared, venv};
+use super::{HostSettings, Missing, payload, undeclared, venv};
+use crate::confine::home_among;
+use crate::fingerprint::Files;
+use crate::hash::short_hash;
 use crate::plugin::{Dialect, Plugin};
+use crate::remedy;
 
 /// Why a plugin has no interpreter.
 pub(crate) enum Unready {

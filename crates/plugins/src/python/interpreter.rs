@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::files::surroundings::on_path;
+use ::files::{cache, private};
 use contract::policy::Access;
-use contract::sandbox::{Channel, Network, Profile, Spawn, Stdin};
+use contract::sandbox::{Channel, Limits, Network, Profile, Spawn, Stdin};
 use serde::{Deserialize, Serialize};
 
-use super::store::{private_directory, read_json, write_json};
 use super::{HostSettings, job};
 
 /// The oldest Python that works, as minor version of 3.
@@ -210,28 +211,6 @@ pub(crate) fn shared_program(settings: &HostSettings) -> Result<PathBuf, String>
     })
 }
 
-/// The first executable file of a name on the search path. What the project brings there, such as a
-/// virtual environment, is anybody's code.
-pub(crate) fn on_path(
-    name: &str,
-    search_path: Option<&String>,
-    workspace: &Path,
-) -> Option<PathBuf> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let real_workspace = real(workspace);
-    let is_apart = |directory: &PathBuf| {
-        directory.is_absolute()
-            && !directory.starts_with(workspace)
-            && !real(directory).starts_with(&real_workspace)
-    };
-    let directories = std::env::split_paths(search_path?).filter(is_apart);
-    let mut files = directories.map(|directory| directory.join(name));
-    files.find(|file| {
-        fs::metadata(file)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    })
-}
-
 /// Looks at the interpreter that is configured or found, unless that was done before.
 pub(crate) async fn shared(settings: &HostSettings, payload: &Path) -> Result<Interpreter, String> {
     let program = shared_program(settings)?;
@@ -250,20 +229,20 @@ pub(crate) fn known(
     program: &Path,
 ) -> Option<Interpreter> {
     let known: BTreeMap<String, Interpreter> =
-        read_json(&settings.state.join("interpreters.json"))?;
+        cache::read(&settings.state.join("interpreters.json"))?;
     known.get(&key(settings, payload, program)?).filter(|it| it.program.exists()).cloned()
 }
 
 fn remember(settings: &HostSettings, payload: &Path, program: &Path, found: &Interpreter) {
     let file = settings.state.join("interpreters.json");
     let Some(key) = key(settings, payload, program) else { return };
-    let mut known: BTreeMap<String, Interpreter> = read_json(&file).unwrap_or_default();
+    let mut known: BTreeMap<String, Interpreter> = cache::read(&file).unwrap_or_default();
     if known.len() > 50 {
         known.clear();
     }
     known.insert(key, found.clone());
     // Without it the interpreter is looked at again the next time.
-    let _ = write_json(&file, &known);
+    let _ = cache::write(&file, &known);
 }
 
 /// Names an interpreter as it is; a script that chooses one says so by what it reads.
@@ -288,7 +267,7 @@ pub(crate) fn bare_profile(
     own: PathBuf,
 ) -> Result<Profile, String> {
     let nowhere = settings.state.join("nowhere");
-    private_directory(&nowhere)
+    private::make_directory(&nowhere)
         .map_err(|error| format!("cannot make {}: {error}", nowhere.display()))?;
     let mut env = settings.surroundings.env.clone();
     env.retain(|name, _| !name.starts_with("PYTHON") && name != "VIRTUAL_ENV");
@@ -301,7 +280,7 @@ pub(crate) fn bare_profile(
         fixed: Vec::new(),
         network: Network::None,
         env,
-        limits: settings.surroundings.limits,
+        limits: Limits::default(),
     })
 }
 
@@ -359,31 +338,4 @@ async fn look(
     sites.sort();
     sites.dedup();
     Ok(Interpreter { program, prefixes, minor: look.minor, sites })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_of_the_project_is_not_found_on_the_search_path() {
-        let base = tempfile::tempdir().expect("tempdir");
-        let (work, own) = (base.path().join("work"), base.path().join("own"));
-        for directory in [work.join(".venv/bin"), own.clone()] {
-            fs::create_dir_all(&directory).expect("a directory");
-            let file = directory.join("python3");
-            fs::write(&file, "").expect("a file");
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a mode");
-        }
-        std::os::unix::fs::symlink(work.join(".venv/bin"), base.path().join("link"))
-            .expect("a link");
-        let path = |directories: &[PathBuf]| {
-            let joined = std::env::join_paths(directories).expect("a path");
-            joined.into_string().expect("text")
-        };
-        let all = path(&[work.join(".venv/bin"), base.path().join("link"), own.clone()]);
-        assert_eq!(on_path("python3", Some(&all), &work), Some(own.join("python3")));
-        let none = path(&[work.join(".venv/bin"), base.path().join("link")]);
-        assert_eq!(on_path("python3", Some(&none), &work), None);
-    }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::store::private_directory;
+use ::files::private;
 use files::FILES;
 
 /// The name of the directory that holds the payload: it changes with every byte of it.
@@ -24,7 +24,7 @@ pub(crate) fn unpack(state: &Path) -> io::Result<PathBuf> {
         return Ok(place);
     }
     let parent = state.join("python");
-    private_directory(&parent)?;
+    private::make_directory(&parent)?;
     let staging = tempfile::Builder::new().prefix("unpacking-").tempdir_in(&parent)?;
     write(staging.path())?;
     // What is there was changed by somebody; it goes out of the way in one step.
@@ -126,7 +126,7 @@ mod tests {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        assert_eq!(crate::python::store::short(&hasher), IDENTITY);
+        assert_eq!(crate::hash::short(&hasher), IDENTITY);
     }
 
     #[test]

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::output::Listener;
 use super::wire::{self, Fault};
+use crate::output::Listener;
 pub(crate) use pending::Item;
 use pending::{Pending, Told};
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ::files::cache;
 use serde::{Deserialize, Serialize};
 
-use super::store::{read_json, write_json};
 use super::venv;
 use crate::plugin::Plugin;
 
@@ -102,13 +102,13 @@ impl Undeclared {
         self.with(|found| {
             found.insert(name(plugin), Entry { packages: packages.to_vec(), failed });
             // What cannot be written is found out again the next time.
-            let _ = write_json(&self.file, found);
+            let _ = cache::write(&self.file, found);
         });
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut BTreeMap<String, Entry>) -> T) -> T {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        act(found.get_or_insert_with(|| read_json(&self.file).unwrap_or_default()))
+        act(found.get_or_insert_with(|| cache::read(&self.file).unwrap_or_default()))
     }
 }
 

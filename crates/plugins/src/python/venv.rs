@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::files::private;
 use contract::sandbox::{Channel, Network, Spawn, Stdin};
 
 use super::interpreter::{Interpreter, bare_profile, of_venv};
-use super::store::{private_directory, short_hash};
 use super::{HostSettings, job};
 use crate::files::{Boundary, Refusal, read};
+use crate::hash::short_hash;
 use crate::plugin::{Dialect, Plugin};
 
 const LONGEST_LIST: usize = 256 << 10;
@@ -169,7 +170,8 @@ pub(crate) async fn make(
         fs::remove_dir_all(&venv)
             .map_err(|error| format!("cannot remove {}: {error}", venv.display()))?;
     }
-    private_directory(&venv).map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
+    private::make_directory(&venv)
+        .map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
     // What a plugin does not declare it may also find where its Python has it.
     let site = declared(plugin)?.is_empty().then_some("--system-site-packages");
     let work = Work { base, root: &plugin.root, venv: &venv };
@@ -191,7 +193,7 @@ async fn lock(venv: &Path) -> Result<fs::File, String> {
     let file = venv.with_extension("lock");
     let fault = |error: std::io::Error| format!("cannot lock {}: {error}", file.display());
     if let Some(directory) = file.parent() {
-        private_directory(directory).map_err(fault)?;
+        private::make_directory(directory).map_err(fault)?;
     }
     let lock = fs::File::create(&file).map_err(fault)?;
     let deadline = tokio::time::Instant::now() + MAKING + INSTALLING;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ::files::private;
 use contract::sandbox::{Channel, SandboxError, Spawn, Stdin};
 use serde::Serialize;
 use serde_json::json;
@@ -15,13 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Missing;
-use super::confine::{self, Needs, home_among};
 use super::health::{Health, Leave};
 use super::host::{Host, Unready};
 use super::interpreter::Interpreter;
 use super::session::{Bounds, Cause, Failed, Opening, Session, Stream};
-use super::store::private_directory;
 use super::wire::{Initialize, PROTOCOL, Subject};
+use crate::confine::{self, home_among};
 use crate::plugin::{Dialect, NetworkWish, Plugin};
 
 const USUAL_TIME: Duration = Duration::from_mins(5);
@@ -239,13 +239,14 @@ impl Worker {
         })?;
         let payload = self.host.payload().map_err(Trouble::Unready)?;
         let data = self.host.data(plugin);
-        private_directory(&data).map_err(|error| {
+        private::make_directory(&data).map_err(|error| {
             Trouble::Unready(format!("cannot make {}: {error}", data.display()))
         })?;
         let settings = &self.host.settings;
-        let needs = Needs { payload: &payload, data: &data, interpreter: &interpreter };
-        let (mut profile, problems) =
-            confine::profile(plugin, &settings.surroundings, &needs, mode);
+        let surroundings = &settings.surroundings;
+        let (mut profile, problems) = confine::granted(plugin, surroundings, &data, mode);
+        profile.read.push(payload.clone());
+        profile.read.extend(interpreter.directories(surroundings.home.as_deref()));
         if self.keeps_network {
             profile.network = plugin.settings.grants.network.granted(plugin.name());
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::files::surroundings::Surroundings;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::Access;
@@ -14,7 +15,6 @@ use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
 use super::{Granted, Ground};
-use crate::python::Surroundings;
 use crate::rest;
 
 /// A ground in a directory, with nothing around it.
@@ -27,7 +27,6 @@ pub(super) fn ground(directory: &Path) -> Ground {
             env: BTreeMap::new(),
             variables: BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
             home: None,
-            limits: Limits::default(),
         },
         requests: rest::Settings::new(
             BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contract::sandbox::{Confinement, Network};
 use contract::tool::ToolOutput;
 
-use crate::python::remedy;
+use crate::remedy;
 
 /// What a role was granted of the network.
 #[derive(Clone)]

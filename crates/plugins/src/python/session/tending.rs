@@ -16,8 +16,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::pending::{Item, Told};
 use super::{Cause, Epilogue, FAREWELL, Failed, Fate, GRACE, GREETING, Opening, Order, Shared};
+use crate::output::{Listener, Tail, drain};
 use crate::python::lines::{LONGEST, Line, Lines};
-use crate::python::output::{Listener, Tail, drain};
 use crate::python::wire::{self, EventNote, Incoming, LoadingNote, LogNote, PROTOCOL, Welcome};
 
 /// How long the end of a process and of its prints is waited for.

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ::files::path::normalize;
+use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
 use contract::protected::protected;
 
-use super::Surroundings;
 use crate::plugin::{NetworkWish, Plugin, Wishes};
 
 /// What Python, Node and the usual programs say where there is no network.

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ::files::path::normalize;
+use ::files::surroundings::Surroundings;
 use contract::policy::{Access, Mode};
 use contract::protected::protected;
-use contract::sandbox::{Network, Profile};
+use contract::sandbox::{Limits, Network, Profile};
 use rustix::fs::{self as system, OFlags};
 use rustix::io::Errno;
 
-use super::Surroundings;
-use super::interpreter::Interpreter;
 use crate::plugin::{Dialect, Plugin};
 use crate::problem::{Problem, shown};
 
@@ -30,26 +29,6 @@ const OURS: [&str; 10] = [
     "BRYNHILD_VENV",
     "OLLAMA_HOST",
 ];
-
-/// The directories that a worker needs whatever its plugin is granted.
-pub(crate) struct Needs<'a> {
-    pub(crate) payload: &'a Path,
-    pub(crate) data: &'a Path,
-    pub(crate) interpreter: &'a Interpreter,
-}
-
-/// A worker's profile, and what of the grants could not be given.
-pub(crate) fn profile(
-    plugin: &Plugin,
-    surroundings: &Surroundings,
-    needs: &Needs<'_>,
-    mode: Mode,
-) -> (Profile, Vec<Problem>) {
-    let (mut profile, problems) = granted(plugin, surroundings, needs.data, mode);
-    profile.read.push(needs.payload.to_owned());
-    profile.read.extend(needs.interpreter.directories(surroundings.home.as_deref()));
-    (profile, problems)
-}
 
 /// The least that any process of a plugin gets, with what the user granted; `data` is the directory
 /// of its own.
@@ -74,7 +53,7 @@ pub(crate) fn granted(
         fixed: Vec::new(),
         network: Network::None,
         env: environment(plugin, surroundings),
-        limits: surroundings.limits,
+        limits: Limits::default(),
     };
     let place = data.to_string_lossy().into_owned();
     profile.env.insert("BRYNHILD_PLUGIN_DATA".to_owned(), place);
@@ -231,12 +210,7 @@ mod tests {
         let surroundings = surroundings(directory.path());
         let mut plugin = plugin(directory.path(), "p");
         plugin.settings.grants = wishes;
-        let needs = Needs {
-            payload: Path::new("/payload"),
-            data: Path::new("/data"),
-            interpreter: &Interpreter::plain(Path::new("/usr/bin/python3")),
-        };
-        let (profile, problems) = profile(&plugin, &surroundings, &needs, mode);
+        let (profile, problems) = granted(&plugin, &surroundings, Path::new("/data"), mode);
         (profile, problems, directory)
     }
 

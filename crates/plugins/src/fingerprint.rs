@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::interpreter;
 use crate::directories::{Directories, Kind};
 use crate::files;
 use crate::plugin::{Dialect, Plugin};
@@ -65,8 +64,7 @@ impl Files {
         for path in &plugin.manifest.tools {
             found.extend(Self::below(Path::new(path), directories)?.found);
         }
-        let is_plain = interpreter::own_venv(&plugin.root).is_none();
-        Some(Self { found, is_plain, is_lasting: false })
+        Some(Self { found, is_plain: is_plain(&plugin.root, directories), is_lasting: false })
     }
 
     /// What lies beside the files of LMAO's plugins: they may read any of it to say what they are.
@@ -78,8 +76,7 @@ impl Files {
         for directory in around.iter().filter(|it| !is_within(it)) {
             found.extend(Self::below(directory, directories)?.found);
         }
-        let is_plain = !TELLING.iter().any(|name| directories.has(&plugin.root.join(name)));
-        Some(Self { found, is_plain, is_lasting: true })
+        Some(Self { found, is_plain: is_plain(&plugin.root, directories), is_lasting: true })
     }
 
     /// The modules alone, where nothing else ends a process: what comes and goes in the directory of
@@ -124,6 +121,11 @@ impl Files {
             }
         }
     }
+}
+
+/// Returns true if nothing at the top of a directory has a say in which Python runs the plugin.
+fn is_plain(root: &Path, directories: &Directories) -> bool {
+    !directories.has_any(root, &TELLING)
 }
 
 /// Whether an installed package has no directory of its own among the other packages.
