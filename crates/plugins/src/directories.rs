@@ -1,6 +1,6 @@
 //! What lies in directories: looked at once in a run, however many ask, and kept between runs, so that a
-//! directory that has not changed costs one look at its times. Says nothing of what is in files, and
-//! decides nothing about trust.
+//! directory that has not changed costs one look at its times. Of what is in files it keeps hashes
+//! alone. Decides nothing about trust.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType};
@@ -17,7 +17,7 @@ use crate::files;
 use crate::stamp::{Look, Stamp};
 
 /// The form of the file; another one is not read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Entries of one directory that are looked at.
 const ENTRIES: usize = 20_000;
@@ -36,6 +36,7 @@ pub struct Directories {
 #[derive(Debug, Default)]
 struct State {
     kept: HashMap<String, Kept>,
+    hashes: HashMap<String, Hashes>,
     seen: HashMap<OsString, Arc<Listing>>,
     files: HashMap<OsString, Option<Look>>,
     is_changed: bool,
@@ -46,10 +47,16 @@ struct State {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept(Stamp, String);
 
+/// The content of a plugin's files in an earlier run: a hash of their times, then those of their
+/// content.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Hashes(String, [String; 2]);
+
 #[derive(Serialize, Deserialize)]
-struct Stored<T> {
+struct Stored<D, H> {
     format: u32,
-    directories: T,
+    directories: D,
+    hashes: H,
 }
 
 /// What lies in a directory.
@@ -120,9 +127,14 @@ impl Directories {
     /// What is kept in a file; nothing where there is none that is any good. Nothing is kept of a
     /// `project`, which others can write to.
     pub fn load(file: Option<PathBuf>, project: Option<PathBuf>) -> Self {
-        let stored = file.as_deref().and_then(cache::read::<Stored<HashMap<String, Kept>>>);
-        let kept = stored.filter(|it| it.format == FORMAT).map(|it| it.directories);
-        let state = State { kept: kept.unwrap_or_default(), ..State::default() };
+        type Whole = Stored<HashMap<String, Kept>, HashMap<String, Hashes>>;
+        let stored = file.as_deref().and_then(cache::read::<Whole>);
+        let stored = stored.filter(|it| it.format == FORMAT);
+        let state = stored.map_or_else(State::default, |it| State {
+            kept: it.directories,
+            hashes: it.hashes,
+            ..State::default()
+        });
         Self { file, project, state: Mutex::new(state) }
     }
 
@@ -144,7 +156,11 @@ impl Directories {
             let State { kept, seen, .. } = &mut *state;
             kept.retain(|path, _| seen.contains_key(OsStr::new(path)));
         }
-        let written = Stored { format: FORMAT, directories: &state.kept };
+        if state.hashes.len() > KEPT {
+            state.hashes.clear();
+        }
+        let State { kept, hashes, .. } = &*state;
+        let written = Stored { format: FORMAT, directories: kept, hashes };
         let _ = cache::write(file, &written);
     }
 
@@ -184,6 +200,21 @@ impl Directories {
         let is_kept = self.may_keep(directory) && stamp.is_settled(now);
         state.keep(directory, stamp, Some(&listing).filter(|_| is_kept));
         Ok(state.note(directory, listing))
+    }
+
+    /// The hashes that are kept for what is known by `name` in `root`, if its stamp has not changed.
+    pub(crate) fn hashes(&self, root: &Path, name: &str, stamp: &str) -> Option<[String; 2]> {
+        let state = self.state();
+        let kept = state.hashes.get(&format!("{name} {}", root.to_str()?))?;
+        (kept.0 == stamp).then(|| kept.1.clone())
+    }
+
+    /// Keeps hashes for a stamp that shows every change.
+    pub(crate) fn keep_hashes(&self, root: &Path, name: &str, stamp: String, hashes: [String; 2]) {
+        let Some(path) = root.to_str().filter(|_| self.may_keep(root)) else { return };
+        let mut state = self.state();
+        state.hashes.insert(format!("{name} {path}"), Hashes(stamp, hashes));
+        state.is_changed = true;
     }
 
     fn may_keep(&self, directory: &Path) -> bool {

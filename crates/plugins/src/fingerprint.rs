@@ -1,12 +1,16 @@
-//! What a plugin's files are like: by their times and sizes, which is quick, and by their content.
+//! Fingerprints of a plugin's files: by their times and sizes, which is quick, and by their content.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ::files::surroundings::Surroundings;
+
+use crate::confine::told;
 use crate::directories::{Directories, Kind};
 use crate::files;
-use crate::plugin::{Dialect, Plugin};
+use crate::hash::short;
+use crate::plugin::{Dialect, Plugin, PluginSettings};
 use crate::stamp::{Look, Stamp};
 
 /// Files above which a directory is not followed.
@@ -22,18 +26,47 @@ const SKIPPED: [&str; 8] =
 /// What at the top of a plugin's directory has a say in which Python runs it.
 const TELLING: [&str; 4] = [".venv", "venv", "requirements.txt", "pyproject.toml"];
 
+/// Hashes of the content of a plugin's files.
+pub(crate) struct Fingerprint {
+    /// Changes with whatever a description of the plugin depends on.
+    pub(crate) description: String,
+    /// Changes with whatever a running process depends on.
+    pub(crate) process: String,
+    /// True if nothing in the directory has a say in which Python runs the plugin.
+    pub(crate) is_plain: bool,
+}
+
+impl Fingerprint {
+    /// Hashes the files of a plugin, unless their times show that they are those of an earlier run.
+    /// None if there are too many to keep track of.
+    pub(crate) fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
+        let files = Files::of(plugin, directories)?;
+        let (root, name) = (&plugin.root, plugin.name());
+        let stamp = hashed(|hasher| files.stamp(hasher));
+        let known = directories.hashes(root, name, &stamp);
+        let [description, process] = known.unwrap_or_else(|| {
+            let (is_settled, hashes) = (files.are_settled(), files.hashes());
+            if is_settled {
+                directories.keep_hashes(root, name, stamp, hashes.clone());
+            }
+            hashes
+        });
+        Some(Self { description, process, is_plain: files.is_plain })
+    }
+}
+
 /// The files of a directory, sorted.
 pub(crate) struct Files {
     found: Vec<(PathBuf, Look)>,
     /// Whether nothing in the directory has a say in which Python runs the plugin.
-    pub(crate) is_plain: bool,
+    is_plain: bool,
     /// Whether a process that runs goes on until a module changes, whatever else does.
     is_lasting: bool,
 }
 
 impl Files {
     /// The files of a plugin. None where there are too many to keep track of.
-    pub(crate) fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
+    fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         if is_among_others(plugin) {
             return Some(Self { found: Vec::new(), is_plain: true, is_lasting: false });
         }
@@ -81,13 +114,20 @@ impl Files {
 
     /// The modules alone, where nothing else ends a process: what comes and goes in the directory of
     /// LMAO's plugins must not cost them what they keep in memory.
-    pub(crate) fn lasting(&self) -> Option<Self> {
+    fn lasting(&self) -> Option<Self> {
         let is_module = |path: &Path| {
             path.extension()
                 .is_some_and(|ending| ["py", "pyc", "so"].iter().any(|it| ending == *it))
         };
         let modules = self.found.iter().filter(|(path, _)| is_module(path));
         self.is_lasting.then(|| Self { found: modules.cloned().collect(), ..*self })
+    }
+
+    /// Hashes of the content: of all files, and of those that a running process depends on.
+    fn hashes(&self) -> [String; 2] {
+        let all = hashed(|hasher| self.content(hasher));
+        let process = self.lasting().map(|files| hashed(|hasher| files.content(hasher)));
+        [all.clone(), process.unwrap_or(all)]
     }
 
     /// Whether any further change of them must show in their times.
@@ -132,6 +172,42 @@ fn is_plain(root: &Path, directories: &Directories) -> bool {
 pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
     let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
     plugin.package.is_some() && name.ends_with("-packages")
+}
+
+/// A hash of what a description of a plugin depends on beside its files; empty if that is nothing.
+pub(crate) fn settings_hash(plugin: &Plugin, surroundings: &Surroundings) -> String {
+    let settings = &plugin.settings;
+    // A manifest that lies among the files counts with them.
+    let is_among_files = plugin.manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
+    if is_among_files && *settings == PluginSettings::default() {
+        return String::new();
+    }
+    let variables = &surroundings.variables;
+    let values: Vec<_> = settings.grants.env.iter().map(|name| variables.get(name)).collect();
+    let manifest = (!is_among_files).then_some(&plugin.manifest);
+    // With more time a file may load that did not.
+    let settings = (&settings.own, &settings.grants, values, settings.timeout);
+    let facts = serde_json::to_vec(&(manifest, &plugin.package, settings));
+    hashed(|hasher| {
+        hasher.update(&facts.unwrap_or_default());
+    })
+}
+
+/// A hash of the environment variables that may change what any plugin says of itself.
+pub(crate) fn environment_hash(surroundings: &Surroundings) -> String {
+    hashed(|hasher| {
+        for text in told(surroundings).flat_map(|(name, value)| [name, value]) {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    })
+}
+
+/// A short hash of what is put into a hasher.
+fn hashed(put: impl FnOnce(&mut blake3::Hasher)) -> String {
+    let mut hasher = blake3::Hasher::new();
+    put(&mut hasher);
+    short(&hasher)
 }
 
 fn name(hasher: &mut blake3::Hasher, path: &Path) {

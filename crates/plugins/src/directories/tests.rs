@@ -119,3 +119,19 @@ fn a_broken_or_absent_file_costs_nothing() {
     }
     assert!(Kept(stamp, String::new()).listing().unwrap().entries.is_empty());
 }
+
+#[test]
+fn hashes_are_kept_for_their_stamp_except_of_a_project() {
+    let place = tempfile::tempdir().unwrap();
+    let (file, project) = (place.path().join("kept.json"), place.path().join("project"));
+    let load = || Directories::load(Some(file.clone()), Some(project.clone()));
+    let hashes = ["a".to_owned(), "b".to_owned()];
+    let first = load();
+    for root in [place.path(), &project] {
+        first.keep_hashes(root, "p", "1".to_owned(), hashes.clone());
+    }
+    first.save();
+    assert_eq!(load().hashes(place.path(), "p", "1"), Some(hashes));
+    assert_eq!(load().hashes(place.path(), "p", "2"), None);
+    assert_eq!(load().hashes(&project, "p", "1"), None);
+}

@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::cache::Key;
 use super::description::{Answer, Complaint, Described};
 use super::host::{Chosen, Host, Unready};
 use super::interpreter::{Interpreter, Seen};
@@ -18,7 +17,7 @@ use super::session::{Bounds, Failed};
 use super::worker::{Trouble, Worker};
 use super::{Hosts, Missing, undeclared};
 use crate::directories::Directories;
-use crate::fingerprint::Files;
+use crate::fingerprint::Fingerprint;
 use crate::plugin::{Dialect, Plugin};
 
 /// How long a plugin may take with one of its files: somebody waits for the program to start.
@@ -100,16 +99,16 @@ fn kept_one(
     if !brings_python(plugin) {
         return Kept { described: Some(Described::empty(plugin)), stamp: None };
     }
-    let key = Files::of(plugin, directories).and_then(|files| {
+    let key = Fingerprint::of(plugin, directories).and_then(|files| {
         let seen = host.known_interpreter(plugin, &files, shared)?;
-        Key::of(plugin, &seen, host.around(), files)
+        Some(host.key(plugin, &seen, &files))
     });
-    let answer = key.as_ref().and_then(|key| host.cache.get(key));
+    let answer = key.as_ref().and_then(|(key, _)| host.cache.get(key));
     let left_out = answer.as_ref().and_then(|answer| answer.left_out.clone());
     host.leave_out_only(plugin, left_out.unwrap_or_default());
     Kept {
         described: answer.map(|answer| Described::read(plugin, answer)),
-        stamp: key.map(|key| key.of_process().to_owned()),
+        stamp: key.map(|(_, process)| process),
     }
 }
 
@@ -199,7 +198,7 @@ async fn by(hosts: &Hosts, worker: &Arc<Worker>, plugin: &Plugin, missing: Missi
         (host.settings.on_progress)(plugin.name(), "reading its tools and providers");
     }
     // Looked at before they are read: what changes meanwhile is seen the next time.
-    let files = Files::of(plugin, &Directories::default());
+    let files = Fingerprint::of(plugin, &Directories::default());
     let mut answer = match ask_for_the_rest(worker).await {
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
@@ -240,28 +239,25 @@ async fn by(hosts: &Hosts, worker: &Arc<Worker>, plugin: &Plugin, missing: Missi
         }
     }
     answer.left_out = left_out;
-    if let Some(key) = files.and_then(|files| Key::of(plugin, &seen, host.around(), files)) {
-        keep(host, plugin, &key, &answer);
-        hosts.remember(plugin, key.of_process());
+    if let Some(files) = files {
+        let (key, process) = host.key(plugin, &seen, &files);
+        // A role does not run without one of its modules, and may do so a moment later.
+        if answer.left_out.is_some() && plugin.manifest.dialect == Dialect::InitRunner {
+            host.cache.put_for_now(key, &answer);
+        } else {
+            host.cache.put(key, &answer);
+        }
+        hosts.remember(plugin, &process);
     }
     let needs_install = needs.is_some() && missing == Missing::Report;
     Described { needs_install, ..Described::read(plugin, answer) }
-}
-
-/// Keeps an answer. A role does not run without one of its modules, and may do so a moment later.
-fn keep(host: &Host, plugin: &Plugin, key: &Key, answer: &Answer) {
-    if answer.left_out.is_some() && plugin.manifest.dialect == Dialect::InitRunner {
-        host.cache.put_for_now(key, answer);
-    } else {
-        host.cache.put(key, answer);
-    }
 }
 
 /// Describes a plugin without the packages that it declares, where all of it can be described so:
 /// they are installed with its first call.
 async fn without_packages(hosts: &Hosts, plugin: &Plugin) -> Option<Described> {
     let host = &hosts.0.host;
-    let files = Files::of(plugin, &Directories::default());
+    let files = Fingerprint::of(plugin, &Directories::default());
     let worker = hosts.worker(plugin);
     host.set_bare(plugin, true);
     let answer = ask(&worker, Packages::Pretended).await;
@@ -272,11 +268,10 @@ async fn without_packages(hosts: &Hosts, plugin: &Plugin) -> Option<Described> {
     let declared = &plugin.manifest.dependencies;
     answer.missing.retain(|module| !undeclared::is_among(module, declared));
     Needs::Undeclared(undeclared::packages(&answer.missing)).put_off(host, plugin);
-    if let (Some(files), Ok(seen)) = (files, seen)
-        && let Some(key) = Key::of(plugin, &seen, host.around(), files)
-    {
-        host.cache.put(&key, &answer);
-        hosts.remember(plugin, key.of_process());
+    if let (Some(files), Ok(seen)) = (files, seen) {
+        let (key, process) = host.key(plugin, &seen, &files);
+        host.cache.put(key, &answer);
+        hosts.remember(plugin, &process);
     }
     Some(Described::read(plugin, answer))
 }

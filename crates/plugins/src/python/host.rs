@@ -5,17 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
 use contract::tool::Tool;
 
-use super::cache::{Cache, Told};
+use super::cache::{Cache, Key};
 use super::description::LeftOut;
 use super::interpreter::{self, Interpreter, Seen};
 use super::undeclared::Undeclared;
 use super::{HostSettings, Missing, payload, undeclared, venv};
 use crate::confine::home_among;
-use crate::fingerprint::Files;
+use crate::fingerprint::{Fingerprint, environment_hash, is_among_others, settings_hash};
 use crate::hash::short_hash;
 use crate::plugin::{Dialect, Plugin};
 use crate::remedy;
@@ -40,7 +39,6 @@ pub(crate) struct Host {
     pub(crate) settings: HostSettings,
     pub(crate) cache: Cache,
     pub(crate) undeclared: Undeclared,
-    told: OnceLock<Told>,
     mode: Mutex<Mode>,
     payload: OnceLock<Result<PathBuf, String>>,
     shared: tokio::sync::Mutex<Option<Seen>>,
@@ -60,9 +58,11 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(settings: HostSettings) -> Self {
         Self {
-            cache: Cache::new(settings.state.join("descriptions")),
+            cache: Cache::new(
+                &settings.state.join("descriptions"),
+                &environment_hash(&settings.surroundings),
+            ),
             undeclared: Undeclared::new(settings.state.join("undeclared.json")),
-            told: OnceLock::new(),
             mode: Mutex::new(settings.mode),
             payload: OnceLock::new(),
             shared: tokio::sync::Mutex::new(None),
@@ -76,10 +76,28 @@ impl Host {
         }
     }
 
-    /// What plugins find around them, with its hash.
-    pub(crate) fn around(&self) -> (&Surroundings, &Told) {
+    /// What the description of a plugin depends on, and a hash of what its running process does.
+    pub(crate) fn key(
+        &self,
+        plugin: &Plugin,
+        interpreter: &Seen,
+        files: &Fingerprint,
+    ) -> (Key, String) {
         let surroundings = &self.settings.surroundings;
-        (surroundings, self.told.get_or_init(|| Told::of(surroundings)))
+        // A role's tool types may come from any package.
+        let needs_packages =
+            is_among_others(plugin) || plugin.settings.own.contains_key("entry_points");
+        let packages = if needs_packages { &interpreter.packages } else { "" };
+        let base =
+            [&interpreter.identity, packages, &settings_hash(plugin, surroundings)].join("\n");
+        let hash = |files: &str| short_hash(format!("{base}\n{files}").as_bytes());
+        let key = Key {
+            plugin: plugin_key(plugin),
+            hash: hash(&files.description),
+            packages: interpreter.packages.clone(),
+            search_path: surroundings.env.get("PATH").cloned().unwrap_or_default(),
+        };
+        (key, hash(&files.process))
     }
 
     /// Takes note of the plugins of our own that count from now on.
@@ -329,7 +347,7 @@ impl Host {
     pub(crate) fn known_interpreter<'a>(
         &self,
         plugin: &Plugin,
-        files: &Files,
+        files: &Fingerprint,
         shared: Option<&'a Seen>,
     ) -> Option<Cow<'a, Seen>> {
         let own = |venv: &Path| interpreter::of_venv(venv).ok().map(Seen::new).map(Cow::Owned);
@@ -375,6 +393,11 @@ impl Host {
         let found = interpreter::shared(&self.settings, &payload).await?;
         Ok(memory.insert(Seen::new(found)).clone())
     }
+}
+
+/// Names a plugin in the cache.
+pub(crate) fn plugin_key(plugin: &Plugin) -> String {
+    format!("{} {}", plugin.name(), plugin.root.display())
 }
 
 /// A plugin by its directory and its files there.

@@ -100,16 +100,6 @@ impl Interpreter {
         let stamps = self.sites.iter().filter_map(|site| fs::metadata(site).ok());
         stamps.map(|found| stamp(&found)).collect::<Vec<_>>().join(" ")
     }
-
-    #[cfg(test)]
-    pub(crate) fn plain(program: &Path) -> Self {
-        Self {
-            program: program.to_owned(),
-            prefixes: vec![PathBuf::from("/usr")],
-            minor: 11,
-            sites: Vec::new(),
-        }
-    }
 }
 
 /// An interpreter with its signs, taken once.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::description::{ToolDescription, object_schema};
+use super::host::plugin_key;
 use super::session::{Bounds, Failed};
 use super::wire::{CANCELLED, CallResult, Live, Looked};
 use super::worker::{Trouble, Worker};
@@ -75,7 +76,7 @@ impl PythonTool {
         *said = Some(Box::new(description.clone()));
         drop(said);
         let host = &self.worker.host;
-        host.cache.forget(&self.worker.plugin);
+        host.cache.forget(&plugin_key(&self.worker.plugin));
         let tool = Self::new(&description, Arc::clone(&self.worker), &self.spec().source)
             .owned(self.owner.clone());
         *self.spec.lock().unwrap_or_else(PoisonError::into_inner) = tool.spec();
