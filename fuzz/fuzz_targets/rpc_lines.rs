@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plugins::oracles::rpc_lines(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| python_host::oracles::rpc_lines(bytes));

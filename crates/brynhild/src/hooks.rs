@@ -45,7 +45,7 @@ pub(crate) fn load(world: &World, needs: &Needs<'_>) -> Loaded {
         home: world.environment.home.clone(),
         mode: world.mode(),
         config_dir: world.loaded.config_dir.clone(),
-        python: world.hosts().ok().cloned(),
+        python: world.python().ok().map(|python| Arc::clone(python.python.host())),
         ask: models.clone().map(|models| models as Arc<dyn Ask>),
         notice: Arc::clone(&needs.notice),
         ledger: Arc::clone(&needs.ledger),

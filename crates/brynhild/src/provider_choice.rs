@@ -8,8 +8,8 @@ use contract::model_profile::ModelProfile;
 use contract::provider::Provider;
 use contract::secret::Secret;
 use plugins::plugin::Plugin;
-use plugins::python::{Described, Missing, ProviderDescription};
 use providers::catalog::{Quirks, Vendor, Wire};
+use python_host::{Described, Missing, ProviderDescription};
 
 use crate::exit::Problem;
 use crate::output;
@@ -167,7 +167,10 @@ pub(crate) fn may_come(world: &World, name: &str) -> bool {
     let brings = |described: Option<Described>| {
         described.is_none_or(|it| it.providers.iter().any(|provider| provider.name == kind))
     };
-    world.hosts().is_ok_and(|hosts| hosts.described(&plugins).into_iter().any(brings))
+    world.python().is_ok_and(|python| {
+        let known = python.host.described(&python.plugins(plugins));
+        known.into_iter().any(brings)
+    })
 }
 
 /// Asks plugins for their providers, where any plugin has some.

@@ -22,7 +22,7 @@ use contract::snapshots::Snapshots;
 use contract::tool::Tool;
 use plugins::claude::AgentFile;
 use plugins::hooks::{Ledger, Lifecycle};
-use plugins::python::{Hosts, Missing};
+use python_host::{Host, Missing};
 use sessions::snapshots::SessionSnapshots;
 use tools::tool_search::{self, Found};
 
@@ -84,7 +84,7 @@ pub(crate) struct Offer {
 #[derive(Clone)]
 pub(crate) struct Backstage {
     lifecycle: Lifecycle,
-    hosts: Option<Hosts>,
+    host: Option<Host>,
     mcp: Slot<Servers>,
     guests: Guests,
     role: Slot<Opened>,
@@ -95,8 +95,8 @@ impl Backstage {
     /// Ends it. Takes seconds at most, whatever a plugin does.
     pub(crate) async fn close(&self) {
         self.lifecycle.shutdown().await;
-        if let Some(hosts) = &self.hosts {
-            hosts.shutdown().await;
+        if let Some(host) = &self.host {
+            host.shutdown().await;
         }
         if let Some(mcp) = self.mcp.present() {
             mcp.shutdown().await;
@@ -128,8 +128,8 @@ impl Backstage {
     /// Has everything that runs do no more than the mode lets it.
     pub(crate) fn set_mode(&self, mode: contract::policy::Mode) {
         self.ledger.set_mode(mode);
-        if let Some(hosts) = &self.hosts {
-            hosts.set_mode(mode);
+        if let Some(host) = &self.host {
+            host.set_mode(mode);
         }
         for dialect in self.guests.all() {
             dialect.set_mode(mode);
@@ -357,7 +357,7 @@ impl Setup {
         }
         let backstage = Backstage {
             lifecycle: outfit.lifecycle.clone(),
-            hosts: world.known_workers().map(|workers| workers.hosts().clone()),
+            host: world.known_workers().map(|workers| workers.host().clone()),
             mcp: needed.mcp.clone(),
             guests: needed.guests.clone(),
             role: needed.role.clone(),

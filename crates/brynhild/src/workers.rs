@@ -1,17 +1,19 @@
 //! The Python plugins of this run: what they offer, and the workers behind it. Nothing of a plugin
 //! runs where its description is known from an earlier run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::provider::Provider;
+use contract::python::{PythonHost as _, SharedPlugin};
 use contract::secret::Secret;
 use contract::tool::Tool;
 use files::surroundings::Surroundings;
 use plugins::offer::Offer;
 use plugins::plugin::Plugin;
-use plugins::python::{
-    Described, HostSettings, Hosts, Missing, ProviderDescription, ProviderSettings,
-};
+use plugins::problem::Problem as Fault;
+use plugins::python::{self, Python};
+use python_host::{Described, Host, Missing, ProviderDescription, ProviderSettings, Settings};
 use serde_json::Map;
 
 use crate::assemble;
@@ -20,9 +22,41 @@ use crate::output;
 use crate::plugin_set::names::Names;
 use crate::world::World;
 
+/// The adapter of plugins of our own.
+const ADAPTER: &str = "brynhild";
+
+/// The host of Python plugins, and what it is told of each of them.
+#[derive(Clone)]
+pub(crate) struct HostedPython {
+    pub(crate) host: Host,
+    pub(crate) python: Python,
+}
+
+impl HostedPython {
+    /// A host that serves the plugins of `world`.
+    pub(crate) fn new(world: &World, host: Host) -> Result<Self, Problem> {
+        let settings = python::Settings {
+            data: world.cache_dir()?.join("plugin-data"),
+            is_confined: !world.is_unconfined(),
+            surroundings: surroundings(world),
+            directories: Arc::clone(world.directories()),
+        };
+        Ok(Self { python: Python::new(Arc::new(host.clone()), settings), host })
+    }
+
+    /// The Python of those plugins that bring some.
+    pub(crate) fn plugins<'a>(
+        &self,
+        plugins: impl IntoIterator<Item = &'a Plugin>,
+    ) -> Vec<SharedPlugin> {
+        let with_python = plugins.into_iter().filter(|plugin| plugin.has_python());
+        with_python.map(|plugin| self.python.plugin(plugin)).collect()
+    }
+}
+
 /// What Python plugins offer.
 pub(crate) struct Workers {
-    hosts: Hosts,
+    python: HostedPython,
     described: Vec<Described>,
 }
 
@@ -30,37 +64,35 @@ impl Workers {
     /// Asks the active plugins of `world` what they offer. `missing` says what happens with those
     /// whose dependencies are not installed yet.
     pub(crate) async fn ask(world: &World, missing: Missing) -> Result<Self, Problem> {
-        Ok(Self::of(world, world.hosts()?.clone(), missing).await)
-    }
-
-    /// The same with workers that are there already.
-    pub(crate) async fn of(world: &World, hosts: Hosts, missing: Missing) -> Self {
-        let plugins: Vec<&Plugin> = world.plugins().active().collect();
-        hosts.set_active(&plugins);
-        let described = hosts.describe_seen(&plugins, missing, world.directories()).await;
+        let python = world.python()?.clone();
+        let plugins = python.plugins(world.plugins().active());
+        python.host.retain(ADAPTER, &plugins);
+        let described = python.host.describe(&plugins, missing).await;
         take_in(world, &described);
-        Self { hosts, described }
+        Ok(Self { python, described })
     }
 
     /// The tools of all plugins, as far as they are not switched off.
     pub(crate) fn tools(&self, world: &World) -> Vec<Arc<dyn Tool>> {
-        let plugin = |one: &Described| world.plugins().get(&one.plugin);
-        let each = self.described.iter().filter_map(|one| Some((plugin(one)?, one)));
         let disabled = &world.config().tools.disabled;
         let is_on = |tool: &Arc<dyn Tool>| !disabled.get(&tool.spec().name).is_some_and(|it| *it);
-        each.flat_map(|(plugin, one)| self.hosts.tools(plugin, one)).filter(is_on).collect()
+        let each = self.described.iter().filter_map(|one| {
+            let plugin = world.plugins().get(&one.offer.plugin);
+            plugin.map(|it| self.python.host.tools(&self.python.python.plugin(it), &one.offer))
+        });
+        each.flatten().filter(is_on).collect()
     }
 
     /// The providers of all plugins, each with its plugin's name.
     pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, &ProviderDescription)> {
         self.described.iter().flat_map(|one| {
-            one.providers.iter().map(move |provider| (one.plugin.as_str(), provider))
+            one.providers.iter().map(move |provider| (one.offer.plugin.as_str(), provider))
         })
     }
 
-    /// The workers themselves.
-    pub(crate) fn hosts(&self) -> &Hosts {
-        &self.hosts
+    /// Runs them.
+    pub(crate) fn host(&self) -> &Host {
+        &self.python.host
     }
 
     /// Opens a provider of a plugin. Nothing runs before it is asked.
@@ -70,7 +102,8 @@ impl Workers {
         plugin: &str,
         settings: ProviderSettings,
     ) -> Option<Arc<dyn Provider>> {
-        Some(self.hosts.provider(world.plugins().get(plugin)?, settings))
+        let plugin = self.python.python.plugin(world.plugins().get(plugin)?);
+        Some(self.python.host.provider(&plugin, settings))
     }
 }
 
@@ -85,37 +118,36 @@ pub(crate) async fn learn(world: &World) {
     if world.known_workers().is_some() {
         return;
     }
-    let hosts = match settings(world) {
-        Ok(settings) => Hosts::new(settings),
+    let python = match settings(world).and_then(|it| HostedPython::new(world, Host::new(it))) {
+        Ok(python) => python,
         Err(problem) => {
             let what = problem.message();
             output::warning(&format!("what installed packages contribute is not known: {what}"));
             return;
         }
     };
-    let packages: Vec<&Plugin> =
-        world.plugins().active().filter(|plugin| plugin.package.is_some()).collect();
-    let described = hosts.describe_seen(&packages, Missing::Report, world.directories()).await;
+    let packages = world.plugins().active().filter(|plugin| plugin.package.is_some());
+    let described = python.host.describe(&python.plugins(packages), Missing::Report).await;
     take_in(world, &described);
-    hosts.shutdown().await;
+    python.host.shutdown().await;
 }
 
 /// Tells what is wrong with plugins, and lets everything else count.
 fn take_in(world: &World, described: &[Described]) {
     let mut offers = Vec::new();
     for one in described {
-        let name = &one.plugin;
-        for problem in &one.problems {
-            output::warning(&format!("{problem} ({})", problem.hint));
+        let name = &one.offer.plugin;
+        for fault in &one.offer.faults {
+            output::warning(&format!("{} ({})", Fault::from(fault.clone()), fault.hint));
         }
         if one.needs_install {
             output::warning(&format!("plugin {name}: its dependencies are not installed yet"));
             output::hint("they are when one of its tools is first called");
         }
-        if one.offer.as_object().is_some_and(Map::is_empty) {
+        if one.offer.rest.as_object().is_some_and(Map::is_empty) {
             continue;
         }
-        match Offer::read(name, one.offer.clone()) {
+        match Offer::read(name, one.offer.rest.clone()) {
             Ok(offer) => offers.push(offer),
             Err(error) => {
                 output::warning(&format!("plugin {name}: what it offers makes no sense: {error}"));
@@ -142,14 +174,20 @@ fn learn_names(world: &World, offers: &[Offer]) {
     Names::load(world).learn(packages);
 }
 
-/// The workers of all plugins; none of them runs yet.
-pub(crate) fn hosts(world: &World) -> Result<Hosts, Problem> {
-    Ok(Hosts::new(settings(world)?))
+/// The host of all plugins; none of their workers runs yet.
+pub(crate) fn host(world: &World) -> Result<HostedPython, Problem> {
+    HostedPython::new(world, Host::new(settings(world)?))
 }
 
-/// The same without a word about their progress.
-pub(crate) fn quiet_hosts(world: &World) -> Result<Hosts, Problem> {
-    Ok(Hosts::new(HostSettings { on_progress: Arc::new(|_, _| {}), ..settings(world)? }))
+/// A host that says nothing about its progress.
+pub(crate) fn quiet_host(world: &World) -> Result<HostedPython, Problem> {
+    let settings = Settings { on_progress: Arc::new(|_, _| {}), ..settings(world)? };
+    HostedPython::new(world, Host::new(settings))
+}
+
+/// The directory of the host, for what is kept between runs.
+pub(crate) fn state(world: &World) -> Result<PathBuf, Problem> {
+    Ok(world.cache_dir()?.join("cache/python-host"))
 }
 
 /// What the processes of plugins find around them.
@@ -163,20 +201,18 @@ pub(crate) fn surroundings(world: &World) -> Surroundings {
     }
 }
 
-fn settings(world: &World) -> Result<HostSettings, Problem> {
-    let directory = world.cache_dir()?;
+fn settings(world: &World) -> Result<Settings, Problem> {
     let on_output = |plugin: &str, line: &str| output::plugin(plugin, line);
     let on_progress = |plugin: &str, what: &str| output::plugin(plugin, what);
-    Ok(HostSettings {
-        state: directory.join("cache/python-host"),
-        data: directory.join("plugin-data"),
+    let surroundings = surroundings(world);
+    Ok(Settings {
+        state: state(world)?,
         sandbox: assemble::sandbox(world)?,
-        is_confined: !world.is_unconfined(),
-        surroundings: surroundings(world),
+        environment: python::environment_hash(&surroundings),
+        surroundings,
         mode: world.mode(),
         python: world.config().plugins.python.clone(),
         config: world.loaded.without_secrets(),
-        model: None,
         on_output: Arc::new(on_output),
         on_progress: Arc::new(on_progress),
     })

@@ -14,7 +14,7 @@ use files::private;
 use plugins::claude::Expansions;
 use plugins::directories::Directories;
 use plugins::offer::Contributions;
-use plugins::python::{Hosts, Missing};
+use python_host::{Host, Missing};
 use sessions::conversation_log;
 use sessions::store::Store;
 use tui::theme::{Depth, Theme};
@@ -31,7 +31,7 @@ use crate::plugin_set::PluginSet;
 use crate::project_root::{self, NoProject};
 use crate::trust::process_check::TrustedRoots;
 use crate::trust::{self, Standing};
-use crate::workers::{self, Workers};
+use crate::workers::{self, HostedPython, Workers};
 
 pub(crate) use made::Made;
 
@@ -138,10 +138,10 @@ impl World {
     }
 
     /// Goes on with workers that are there already.
-    pub(crate) async fn adopt(&self, hosts: Hosts) {
-        let hosts = self.made.hosts.get_or_init(|| hosts).clone();
-        let workers = Workers::of(self, hosts, Missing::Install);
-        self.made.workers.get_or_init(|| workers).await;
+    pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
+        let python = HostedPython::new(self, host)?;
+        self.made.python.get_or_init(|| python);
+        self.workers(Missing::Install).await.map(|_| ())
     }
 
     /// The same without warnings in the project `root`, none of which is trusted.
@@ -247,13 +247,13 @@ impl World {
         })
     }
 
-    /// The workers of all plugins in Python, of whatever dialect.
-    pub(crate) fn hosts(&self) -> Result<&Hosts, Problem> {
-        if let Some(hosts) = self.made.hosts.get() {
-            return Ok(hosts);
+    /// The host of all plugins in Python, of whatever dialect.
+    pub(crate) fn python(&self) -> Result<&HostedPython, Problem> {
+        if let Some(python) = self.made.python.get() {
+            return Ok(python);
         }
-        let hosts = workers::hosts(self)?;
-        Ok(self.made.hosts.get_or_init(|| hosts))
+        let python = workers::host(self)?;
+        Ok(self.made.python.get_or_init(|| python))
     }
 
     /// Prints a warning, the first time that it is given.

@@ -15,6 +15,7 @@ pub mod policy;
 pub mod prompt_lines;
 pub mod protected;
 pub mod provider;
+pub mod python;
 pub mod sandbox;
 pub mod secret;
 pub mod skill;

@@ -13,6 +13,7 @@ mod kept;
 mod member;
 mod payload;
 mod point;
+mod printed;
 mod run;
 mod schema;
 mod tool;
@@ -30,7 +31,6 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::directories::Directories;
 use crate::hooks::moment::ListenerHook;
-use crate::output::Listener;
 use crate::plugin::Place;
 use crate::problem::Problem;
 pub use find::{Candidate, Search, find};
@@ -38,6 +38,7 @@ use hook::PointHook;
 use kept::Kept;
 use member::Member;
 use point::{POINTS, Point, Standing};
+use printed::Listener;
 use schema::Schema;
 use tool::ChibiTool;
 

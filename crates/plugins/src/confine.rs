@@ -203,7 +203,7 @@ fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String,
 mod tests {
     use super::*;
     use crate::plugin::{NetworkWish, Wishes};
-    use crate::python::fixture::{plugin, surroundings};
+    use crate::tests::fixture::{plugin, surroundings};
 
     fn made(wishes: Wishes, mode: Mode) -> (Profile, Vec<Problem>, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();

@@ -23,43 +23,25 @@ const MOST_BYTES: usize = 64 << 20;
 const SKIPPED: [&str; 8] =
     [".git", ".hg", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules", "venv"];
 
-/// What at the top of a plugin's directory has a say in which Python runs it.
-const TELLING: [&str; 4] = [".venv", "venv", "requirements.txt", "pyproject.toml"];
-
-/// Hashes of the content of a plugin's files.
-pub(crate) struct Fingerprint {
-    /// Changes with whatever a description of the plugin depends on.
-    pub(crate) description: String,
-    /// Changes with whatever a running process depends on.
-    pub(crate) process: String,
-    /// True if nothing in the directory has a say in which Python runs the plugin.
-    pub(crate) is_plain: bool,
-}
-
-impl Fingerprint {
-    /// Hashes the files of a plugin, unless their times show that they are those of an earlier run.
-    /// None if there are too many to keep track of.
-    pub(crate) fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
-        let files = Files::of(plugin, directories)?;
-        let (root, name) = (&plugin.root, plugin.name());
-        let stamp = hashed(|hasher| files.stamp(hasher));
-        let known = directories.hashes(root, name, &stamp);
-        let [description, process] = known.unwrap_or_else(|| {
-            let (is_settled, hashes) = (files.are_settled(), files.hashes());
-            if is_settled {
-                directories.keep_hashes(root, name, stamp, hashes.clone());
-            }
-            hashes
-        });
-        Some(Self { description, process, is_plain: files.is_plain })
-    }
+/// Hashes the files of a plugin, unless their times show that they are those of an earlier run. None
+/// if there are too many to keep track of.
+pub(crate) fn files_of(plugin: &Plugin, directories: &Directories) -> Option<[String; 2]> {
+    let files = Files::of(plugin, directories)?;
+    let (root, name) = (&plugin.root, plugin.name());
+    let stamp = hashed(|hasher| files.stamp(hasher));
+    let known = directories.hashes(root, name, &stamp);
+    Some(known.unwrap_or_else(|| {
+        let (is_settled, hashes) = (files.are_settled(), files.hashes());
+        if is_settled {
+            directories.keep_hashes(root, name, stamp, hashes.clone());
+        }
+        hashes
+    }))
 }
 
 /// The files of a directory, sorted.
 pub(crate) struct Files {
     found: Vec<(PathBuf, Look)>,
-    /// Whether nothing in the directory has a say in which Python runs the plugin.
-    is_plain: bool,
     /// Whether a process that runs goes on until a module changes, whatever else does.
     is_lasting: bool,
 }
@@ -68,7 +50,7 @@ impl Files {
     /// The files of a plugin. None where there are too many to keep track of.
     fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         if is_among_others(plugin) {
-            return Some(Self { found: Vec::new(), is_plain: true, is_lasting: false });
+            return Some(Self { found: Vec::new(), is_lasting: false });
         }
         match plugin.manifest.dialect {
             Dialect::Brynhild => Self::below(&plugin.root, directories),
@@ -79,15 +61,14 @@ impl Files {
 
     /// Looks at all files below `root` that count, or at `root` where it is a file itself.
     pub(crate) fn below(root: &Path, directories: &Directories) -> Option<Self> {
-        let mut walk =
-            Walk { directories, found: Vec::new(), seen: HashSet::new(), is_plain: true };
+        let mut walk = Walk { directories, found: Vec::new(), seen: HashSet::new() };
         if directories.is_file(root) {
             walk.found.extend(directories.look(root).map(|found| (root.to_path_buf(), found)));
         } else {
             walk.directory(root, 0)?;
         }
         walk.found.sort_by(|a, b| a.0.cmp(&b.0));
-        Some(Self { found: walk.found, is_plain: walk.is_plain, is_lasting: false })
+        Some(Self { found: walk.found, is_lasting: false })
     }
 
     /// The files that a role's Python depends on: those that it names, and those in directories that it
@@ -97,7 +78,7 @@ impl Files {
         for path in &plugin.manifest.tools {
             found.extend(Self::below(Path::new(path), directories)?.found);
         }
-        Some(Self { found, is_plain: is_plain(&plugin.root, directories), is_lasting: false })
+        Some(Self { found, is_lasting: false })
     }
 
     /// What lies beside the files of LMAO's plugins: they may read any of it to say what they are.
@@ -109,7 +90,7 @@ impl Files {
         for directory in around.iter().filter(|it| !is_within(it)) {
             found.extend(Self::below(directory, directories)?.found);
         }
-        Some(Self { found, is_plain: is_plain(&plugin.root, directories), is_lasting: true })
+        Some(Self { found, is_lasting: true })
     }
 
     /// The modules alone, where nothing else ends a process: what comes and goes in the directory of
@@ -163,28 +144,23 @@ impl Files {
     }
 }
 
-/// Returns true if nothing at the top of a directory has a say in which Python runs the plugin.
-fn is_plain(root: &Path, directories: &Directories) -> bool {
-    !directories.has_any(root, &TELLING)
-}
-
 /// Whether an installed package has no directory of its own among the other packages.
 pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
     let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
     plugin.package.is_some() && name.ends_with("-packages")
 }
 
-/// A hash of what a description of a plugin depends on beside its files; empty if that is nothing.
-pub(crate) fn settings_hash(plugin: &Plugin, surroundings: &Surroundings) -> String {
-    let settings = &plugin.settings;
+/// Changes with what a description of a plugin depends on beside its files.
+pub(crate) fn identity(plugin: &Plugin, surroundings: &Surroundings) -> String {
+    let (manifest, settings) = (&plugin.manifest, &plugin.settings);
     // A manifest that lies among the files counts with them.
-    let is_among_files = plugin.manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
+    let is_among_files = manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
     if is_among_files && *settings == PluginSettings::default() {
-        return String::new();
+        let parts = [&manifest.tools, &manifest.providers].map(Vec::is_empty);
+        return format!("{} {parts:?}", manifest.version);
     }
     let variables = &surroundings.variables;
     let values: Vec<_> = settings.grants.env.iter().map(|name| variables.get(name)).collect();
-    let manifest = (!is_among_files).then_some(&plugin.manifest);
     // With more time a file may load that did not.
     let settings = (&settings.own, &settings.grants, values, settings.timeout);
     let facts = serde_json::to_vec(&(manifest, &plugin.package, settings));
@@ -230,7 +206,6 @@ struct Walk<'a> {
     found: Vec<(PathBuf, Look)>,
     /// Directories behind links that were entered, so that links cannot lead in circles.
     seen: HashSet<(u64, u64)>,
-    is_plain: bool,
 }
 
 impl Walk<'_> {
@@ -243,9 +218,6 @@ impl Walk<'_> {
             return None;
         }
         for entry in &listing.entries {
-            if depth == 0 && TELLING.iter().any(|name| entry.name == *name) {
-                self.is_plain = false;
-            }
             let is_skipped = SKIPPED.iter().any(|name| entry.name == *name);
             let path = directory.join(&entry.name);
             match entry.kind {

@@ -30,6 +30,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
+use contract::python::PythonHost;
 use contract::sandbox::{Profile, Sandbox};
 use contract::trust_check::TrustCheck;
 use serde::{Serialize, Serializer};
@@ -38,7 +39,6 @@ use serde_json::Value;
 use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
-use crate::python::Hosts;
 use definition::{Action, Broken};
 use ledger::Meter;
 use moment::ListenerHook;
@@ -103,7 +103,7 @@ pub struct Settings {
     /// `plugin-data`.
     pub config_dir: Option<PathBuf>,
     /// Knows the Python that `python3` stands for, so that no script looks for it each time.
-    pub python: Option<Hosts>,
+    pub python: Option<Arc<dyn PythonHost>>,
     /// Answers the questions of prompt hooks, where there is a model.
     pub ask: Option<Arc<dyn Ask>>,
     /// Hears what people should know and what is no failure.

@@ -1,8 +1,8 @@
-//! Extensions: plugins as they are found, commands, skills, rules, model profiles, hooks, and the
-//! host of plugins written in Python.
+//! Extensions: plugins as they are found, commands, skills, rules, model profiles and hooks.
 //!
-//! Finding and loading only read; where to look comes in as arguments. Only `chibi`, `hooks` and
-//! `python` start anything, through the sandbox that they are given; only `rest` uses the network.
+//! Finding and loading only read; where to look comes in as arguments. Only `chibi`, `claude` and
+//! `hooks` start anything, through the sandbox that they are given; Python runs in the host that
+//! `python` tells of plugins; only `rest` uses the network.
 //! A file that cannot be used costs one [`problem::Problem`] and nothing else.
 
 pub mod chibi;
@@ -25,7 +25,6 @@ pub mod manifest;
 pub mod offer;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
-pub mod output;
 pub mod plugin;
 pub mod problem;
 mod process;
@@ -38,4 +37,8 @@ pub mod rules;
 pub mod skills;
 mod stamp;
 pub mod state;
+#[cfg(test)]
+mod tests {
+    pub(crate) mod fixture;
+}
 mod typed;

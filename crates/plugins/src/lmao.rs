@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::hook::{Hook, Moment};
+use contract::python::{PythonOffer, PythonTool};
 use contract::tool::Tool;
 use serde_json::{Value, json};
 
-use crate::directories::Directories;
 use crate::hooks::moment::ListenerHook;
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
-use crate::python::{Described, Hosts, Missing};
+use crate::python::Python;
 use facts::Facts;
 pub use files::{Candidate, find};
 use guards::Guards;
@@ -46,6 +46,8 @@ pub struct Conditions {
     pub is_headless: bool,
     /// Whether plugins may write to the log for people.
     pub is_verbose: bool,
+    /// A directory of ours, for what is kept between runs.
+    pub state: PathBuf,
 }
 
 /// A plugin directory.
@@ -80,7 +82,7 @@ pub fn member(candidate: &Candidate, place: Place) -> Plugin {
 
 /// The plugins of all directories.
 pub struct Lmao {
-    hosts: Hosts,
+    python: Python,
     conditions: Arc<Conditions>,
     groups: Vec<Group>,
 }
@@ -94,44 +96,42 @@ struct Group {
     /// The files that change something.
     changing: BTreeSet<String>,
     members: Vec<Plugin>,
-    described: Described,
+    offer: PythonOffer,
+    problems: Vec<Problem>,
     facts: Facts,
     /// Directories beyond the workspace in which targets may lie.
     roots: Vec<PathBuf>,
 }
 
 impl Lmao {
-    /// Learns what the plugins of some directories offer: from what is kept, else by running them.
-    pub async fn open(
-        hosts: Hosts,
-        directories: Vec<Directory>,
-        conditions: Conditions,
-        listings: &Directories,
-    ) -> Self {
+    /// Learns what the plugins of some directories offer: from the cache, or by running them.
+    pub async fn open(python: Python, directories: Vec<Directory>, conditions: Conditions) -> Self {
         let mut groups = Vec::new();
         for directory in &directories {
             groups.extend(split(directory, &conditions));
         }
-        let plugins: Vec<&Plugin> = groups.iter().map(|(plugin, _)| plugin).collect();
-        hosts.keep(Dialect::Lmao, &plugins);
-        let described = hosts.describe_seen(&plugins, Missing::Report, listings).await;
-        let guards = Guards::new(hosts.state());
-        let groups = groups.into_iter().zip(described).map(|((plugin, members), mut described)| {
-            let mut facts = Facts::read(&described.offer);
-            described.problems.extend(guards.hold(&plugin.manifest.tools, &mut facts).err());
+        let plugins: Vec<_> = groups.iter().map(|(plugin, _)| python.plugin(plugin)).collect();
+        python.host().retain(Dialect::Lmao.as_str(), &plugins);
+        let offers = python.host().describe(&plugins).await;
+        let guards = Guards::new(&conditions.state);
+        let groups = groups.into_iter().zip(offers).map(|((plugin, members), mut offer)| {
+            let mut facts = Facts::read(&offer.rest);
+            let faults = std::mem::take(&mut offer.faults).into_iter();
+            let mut problems: Vec<Problem> = faults.map(Problem::from).collect();
+            problems.extend(guards.hold(&plugin.manifest.tools, &mut facts).err());
             let roots = roots(&plugin.settings, &conditions);
             let looking = plugin.clone();
             let changing = sharing::changing(&facts);
             let plugin = equipped(plugin, &facts);
-            Group { plugin, looking, changing, members, described, facts, roots }
+            Group { plugin, looking, changing, members, offer, problems, facts, roots }
         });
         let groups = groups.collect();
-        Self { hosts, conditions: Arc::new(conditions), groups }
+        Self { python, conditions: Arc::new(conditions), groups }
     }
 
     /// What is wrong with them.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.groups.iter().flat_map(|group| &group.described.problems)
+        self.groups.iter().flat_map(|group| &group.problems)
     }
 
     /// The tools that models may call in one mode or another.
@@ -140,18 +140,18 @@ impl Lmao {
     }
 
     fn tools_of(&self, group: &Group) -> Vec<Arc<dyn Tool>> {
-        let each = group.described.tools.iter().filter_map(|description| {
-            let facts = group.facts.tools.get(&description.key)?;
-            let owner = group.owner(&facts.file);
-            let source = owner.map_or(group.plugin.name(), Plugin::name);
-            let worker = self.hosts.worker(group.serving(&facts.file));
-            let python = crate::python::tool::PythonTool::new(description, worker, source)
-                .owned(owner.cloned().map(Box::new));
+        let each = group.offer.tools.iter().filter_map(|tool| {
+            let facts = group.facts.tools.get(&tool.key)?;
+            let serving = group.serving(&facts.file);
+            let owner = group.owner(&facts.file).unwrap_or(serving);
+            let mut tool = PythonTool::clone(tool);
+            owner.name().clone_into(&mut tool.spec.source);
+            let python = self.python.host().tool(self.python.owned(serving, owner), tool);
             let tool = facts.visible_to_agent.then(|| LmaoTool {
                 specs: tool::specs(&python.spec(), facts),
                 python,
                 facts: facts.clone(),
-                hosts: self.hosts.clone(),
+                host: Arc::clone(self.python.host()),
                 conditions: Arc::clone(&self.conditions),
                 roots: group.roots.clone(),
             })?;
@@ -164,10 +164,10 @@ impl Lmao {
     pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let with_hooks = self.groups.iter().filter(|group| !group.facts.moments.is_empty());
         let hook = |group: &Group| {
-            let worker = self.hosts.worker(&group.plugin);
+            let plugin = self.python.plugin(&group.plugin);
             let place = shown(&group.plugin.root);
-            let hook = LmaoHook::new(&place, worker, self.hosts.clone(), &group.facts);
-            ListenerHook::shared(hook)
+            let host = Arc::clone(self.python.host());
+            ListenerHook::shared(LmaoHook::new(&place, plugin, host, &group.facts))
         };
         with_hooks.map(hook).collect()
     }
@@ -187,12 +187,12 @@ impl Lmao {
         let mut lines = Vec::new();
         for group in &self.groups {
             for (key, facts) in &group.facts.tools {
-                let known = group.described.tools.iter().find(|tool| &tool.key == key);
+                let known = group.offer.tools.iter().find(|tool| &tool.key == key);
                 if let Some(tool) = known.filter(|_| Path::new(&facts.file) == file) {
-                    lines.push(format!("tool `{}`: {}", tool.name, facts.summary()));
+                    lines.push(format!("tool `{}`: {}", tool.spec.name, facts.summary()));
                 }
             }
-            let own = group.described.problems.iter().filter(|problem| problem.path == file);
+            let own = group.problems.iter().filter(|problem| problem.path == file);
             lines.extend(own.map(|problem| format!("ignored: {}", problem.what)));
             if group.members.iter().any(|member| is_file_of(member, file)) {
                 lines.extend(group.facts.summary());

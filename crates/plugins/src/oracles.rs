@@ -2,16 +2,11 @@
 //! them with what it invents (`fuzz/`), tests with what they generate, and all replay the corpus.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
 
 use ::files::yaml::{self, Options, YES_NO};
 use serde_json::Value;
-use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::frontmatter::{self, Reading};
-use crate::python::lines::{Line, Lines};
-use crate::python::wire::Incoming;
 
 /// A file with front matter: the body is a part of the file, byte for byte; a strict reading that
 /// succeeds is what a lenient one gives, without a repair.
@@ -51,27 +46,6 @@ pub fn yaml(bytes: &[u8]) {
     let _ = yaml::parse(&text, options).map(|tree| tree.to_type::<BTreeMap<String, Value>>());
 }
 
-/// Lines of JSON-RPC: the same for every size of pieces, ended by line feeds alone, and whatever is
-/// no message is told from one.
-pub fn rpc_lines(bytes: &[u8]) {
-    let (size, bytes) = bytes.split_first().map_or((1, bytes), |(size, rest)| (*size, rest));
-    let whole = lines(bytes, usize::MAX);
-    assert_eq!(lines(bytes, usize::from(size % 64) + 1), whole, "other pieces, other lines");
-    let plainly: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-    let plainly = &plainly[..plainly.len() - 1];
-    assert!(whole.iter().map(Vec::as_slice).eq(plainly.iter().copied()), "not the lines");
-    for line in whole {
-        if let Ok(message) = serde_json::from_slice::<Incoming>(&line) {
-            let is_object = line.trim_ascii_start().starts_with(b"{");
-            assert!(is_object || line.trim_ascii_start().starts_with(b"["), "a message of nothing");
-            for part in [message.params, message.result].into_iter().flatten() {
-                // What it means is found out later; here it is a part of the line.
-                assert!(line.len() >= part.get().len());
-            }
-        }
-    }
-}
-
 /// How many bytes a value takes, about.
 fn size(value: &Value) -> usize {
     match value {
@@ -81,40 +55,6 @@ fn size(value: &Value) -> usize {
             8 + fields.iter().map(|(key, value)| key.len() + size(value)).sum::<usize>()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-    }
-}
-
-/// Bytes that arrive in pieces.
-struct Pieces<'a> {
-    bytes: &'a [u8],
-    size: usize,
-}
-
-impl AsyncRead for Pieces<'_> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let count = self.size.min(self.bytes.len()).min(into.remaining());
-        let (piece, rest) = self.bytes.split_at(count);
-        into.put_slice(piece);
-        self.bytes = rest;
-        Poll::Ready(Ok(()))
-    }
-}
-
-fn lines(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
-    let mut lines = Lines::new(Pieces { bytes, size }, bytes.len() + 1);
-    let mut found = Vec::new();
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        let next = std::pin::pin!(lines.next());
-        match next.poll(&mut context) {
-            Poll::Ready(Ok(Line::Whole(line))) => found.push(line.to_vec()),
-            Poll::Ready(Ok(Line::End)) => return found,
-            Poll::Ready(_) | Poll::Pending => unreachable!("bytes in memory are all there"),
-        }
     }
 }
 
@@ -129,8 +69,7 @@ mod tests {
 
     type Target = (&'static str, fn(&[u8]));
 
-    const TARGETS: [Target; 3] =
-        [("frontmatter", frontmatter), ("yaml", yaml), ("rpc_lines", rpc_lines)];
+    const TARGETS: [Target; 2] = [("frontmatter", frontmatter), ("yaml", yaml)];
 
     fn corpus(target: &str) -> Vec<Vec<u8>> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);

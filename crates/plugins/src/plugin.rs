@@ -226,6 +226,12 @@ impl Plugin {
         self.enabled && self.trusted
     }
 
+    /// Returns true if it brings Python for the host to run.
+    pub fn has_python(&self) -> bool {
+        let manifest = &self.manifest;
+        self.package.is_some() || !manifest.tools.is_empty() || !manifest.providers.is_empty()
+    }
+
     /// The directory that links in it may not lead out of: a project's plugin is only what was
     /// trusted.
     pub(crate) fn boundary(&self) -> Option<&Path> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use contract::python::PythonFault;
 use contract::text;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,12 @@ impl Problem {
             what: text::visible(what.as_ref()).into_owned(),
             hint: text::visible(hint.as_ref()).into_owned(),
         }
+    }
+}
+
+impl From<PythonFault> for Problem {
+    fn from(fault: PythonFault) -> Self {
+        Self::new(&fault.path, fault.what, fault.hint)
     }
 }
 

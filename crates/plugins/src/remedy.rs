@@ -180,7 +180,7 @@ fn directory(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::python::fixture::{plugin, surroundings};
+    use crate::tests::fixture::{plugin, surroundings};
 
     fn told(words: &str, grants: Wishes, mode: Mode) -> Option<String> {
         let directory = tempfile::tempdir().unwrap();

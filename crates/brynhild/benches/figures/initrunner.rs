@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use plugins::directories::Directories;
 use plugins::initrunner::custom::{Depth, RolePython, Wanted, plugin};
 use plugins::initrunner::registry::Types;
 use plugins::initrunner::role::{Role, ToolEntry};
@@ -46,10 +45,9 @@ fn warm_call(rig: &Rig, report: &mut Report) {
         sites: Vec::new(),
         depth: Depth::Run,
     };
-    let (hosts, context) = (rig.hosts(), context());
+    let ((host, python), context) = (rig.host(), context());
     let plugin = plugin(&wanted, PluginSettings::default());
-    let directories = Directories::default();
-    let python = rig.runtime.block_on(RolePython::open(hosts.clone(), plugin, &directories));
+    let python = rig.runtime.block_on(RolePython::open(&python, plugin));
     let findings = python.findings(0, &entry, "tools[0]");
     assert!(findings.is_empty(), "{findings:?}");
     let tool = python.tools(0).pop().expect("a tool");
@@ -66,7 +64,7 @@ fn warm_call(rig: &Rig, report: &mut Report) {
         limit: Some(milliseconds(median(limits))),
         aim: Aim::Figure(0.3),
     });
-    rig.runtime.block_on(hosts.shutdown());
+    rig.runtime.block_on(host.shutdown());
 }
 
 fn imports(rig: &Rig, report: &mut Report) {
@@ -103,7 +101,7 @@ fn imports(rig: &Rig, report: &mut Report) {
 
 /// What a worker does before a tool's module imports a toolset.
 fn stand_in() -> String {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../plugins/python");
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../python-host/python");
     let directory = directory.canonicalize().expect("the sources of the host");
     format!(
         "import sys\nhere = {:?}\nsys.path.insert(0, here + '/shim')\n\

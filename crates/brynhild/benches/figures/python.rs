@@ -14,8 +14,10 @@ use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext};
 use files::surroundings::Surroundings;
+use plugins::directories::Directories;
 use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
-use plugins::python::{HostSettings, Hosts, Missing};
+use plugins::python::{self, Python};
+use python_host::{Host, Missing};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +82,15 @@ impl Rig {
         Self { directory, runtime: runtime.expect("a runtime"), python }
     }
 
-    pub(crate) fn hosts(&self) -> Hosts {
+    pub(crate) fn host(&self) -> (Host, Python) {
+        self.host_with(self.directories())
+    }
+
+    fn directories(&self) -> Arc<Directories> {
+        Arc::new(Directories::load(Some(self.directory.path().join("directories.json")), None))
+    }
+
+    fn host_with(&self, directories: Arc<Directories>) -> (Host, Python) {
         let base = self.directory.path();
         let sandbox = sandbox::ladder(sandbox::Settings {
             helper: crate::helper(),
@@ -98,25 +108,31 @@ impl Rig {
         let path =
             format!("{}:/usr/bin:/bin", self.python.parent().expect("a directory").display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
-        Hosts::new(HostSettings {
+        let surroundings = Surroundings {
+            workspace: base.join("work"),
+            cwd: base.join("work"),
+            env: variables.clone(),
+            variables,
+            home: Some(base.join("home")),
+        };
+        let host = Host::new(python_host::Settings {
             state: base.join("state"),
-            data: base.join("data"),
             sandbox,
-            is_confined: true,
-            surroundings: Surroundings {
-                workspace: base.join("work"),
-                cwd: base.join("work"),
-                env: variables.clone(),
-                variables,
-                home: Some(base.join("home")),
-            },
+            environment: python::environment_hash(&surroundings),
+            surroundings: surroundings.clone(),
             mode: Mode::Normal,
             python: Some(self.python.clone()),
             config: serde_json::json!({}),
-            model: None,
             on_output: Arc::new(|plugin, line| panic!("{plugin} says: {line}")),
             on_progress: Arc::new(|_, _| {}),
-        })
+        });
+        let settings = python::Settings {
+            data: base.join("data"),
+            is_confined: true,
+            surroundings,
+            directories,
+        };
+        (host.clone(), Python::new(Arc::new(host), settings))
     }
 
     fn plugin(&self, name: &str) -> Plugin {
@@ -141,12 +157,12 @@ impl Rig {
         }
     }
 
-    fn tool(&self, hosts: &Hosts, plugin: &Plugin) -> Arc<dyn Tool> {
-        let plugins = [plugin];
-        let describe = hosts.describe(&plugins, Missing::Report);
-        let described = self.runtime.block_on(describe).pop().expect("an answer");
-        assert!(described.problems.is_empty(), "{:?}", described.problems);
-        hosts.tools(plugin, &described).pop().expect("a tool")
+    fn tool(&self, (host, python): &(Host, Python), plugin: &Plugin) -> Arc<dyn Tool> {
+        let plugin = python.plugin(plugin);
+        let describe = host.describe(std::slice::from_ref(&plugin), Missing::Report);
+        let offer = self.runtime.block_on(describe).pop().expect("an answer").offer;
+        assert!(offer.faults.is_empty(), "{:?}", offer.faults);
+        host.tools(&plugin, &offer).pop().expect("a tool")
     }
 
     pub(crate) fn call(&self, tool: &dyn Tool, context: &ToolContext) -> Duration {
@@ -160,8 +176,8 @@ impl Rig {
     }
 
     fn warm_call(&self, report: &mut Report) {
-        let (hosts, context) = (self.hosts(), context());
-        let tool = self.tool(&hosts, &self.plugin("one"));
+        let (host, context) = (self.host(), context());
+        let tool = self.tool(&host, &self.plugin("one"));
         for (other, program, args, aim) in [
             ("`cat`", Path::new("cat"), &[][..], Aim::Figure(0.3)),
             (
@@ -191,18 +207,19 @@ impl Rig {
                 aim,
             });
         }
-        self.runtime.block_on(hosts.shutdown());
+        self.runtime.block_on(host.0.shutdown());
     }
 
     fn first_call(&self, report: &mut Report) {
         let (context, plugin) = (context(), self.plugin("one"));
         let (mut figures, mut limits) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
-            let hosts = self.hosts();
-            let described = hosts.described(&[&plugin]).pop().flatten().expect("what was kept");
-            let tool = hosts.tools(&plugin, &described).pop().expect("a tool");
+            let (host, python) = self.host();
+            let plugins = [python.plugin(&plugin)];
+            let described = host.described(&plugins).pop().flatten().expect("what was kept");
+            let tool = host.tools(&plugins[0], &described.offer).pop().expect("a tool");
             figures.push(self.call(&*tool, &context));
-            self.runtime.block_on(hosts.shutdown());
+            self.runtime.block_on(host.shutdown());
             let started = Instant::now();
             let status = command(&self.python).args(["-c", "pass"]).status().expect("Python");
             limits.push(started.elapsed());
@@ -220,13 +237,20 @@ impl Rig {
     fn many_plugins(&self, report: &mut Report) {
         let plugins: Vec<Plugin> =
             (0..MANY).map(|number| self.plugin(&format!("many-{number}"))).collect();
-        let all: Vec<&Plugin> = plugins.iter().collect();
-        self.runtime.block_on(self.hosts().describe(&all, Missing::Report));
+        let all = |python: &Python| -> Vec<_> {
+            plugins.iter().map(|plugin| python.plugin(plugin)).collect()
+        };
+        // Files that changed less than two seconds ago are not relied on.
+        std::thread::sleep(Duration::from_secs(3));
+        let directories = self.directories();
+        let (host, python) = self.host_with(Arc::clone(&directories));
+        self.runtime.block_on(host.describe(&all(&python), Missing::Report));
+        directories.save();
         let mut figures = Vec::new();
         for _ in 0..STARTS {
-            let hosts = self.hosts();
+            let (host, python) = self.host();
             let started = Instant::now();
-            let described = hosts.described(&all);
+            let described = host.described(&all(&python));
             figures.push(started.elapsed());
             assert!(described.iter().all(Option::is_some));
         }
@@ -240,8 +264,8 @@ impl Rig {
     }
 
     fn soak(&self, report: &mut Report) {
-        let (hosts, context) = (self.hosts(), context());
-        let tool = self.tool(&hosts, &self.plugin("one"));
+        let (host, context) = (self.host(), context());
+        let tool = self.tool(&host, &self.plugin("one"));
         let rounds = |count: usize| {
             for _ in 0..count {
                 self.call(&*tool, &context);
@@ -263,7 +287,7 @@ impl Rig {
             });
         }
         assert_eq!(before.1, after.1, "the calls left descriptors open");
-        self.runtime.block_on(hosts.shutdown());
+        self.runtime.block_on(host.0.shutdown());
     }
 }
 

@@ -192,11 +192,11 @@ fn known_tools(world: &World, plugin: &Plugin) -> Result<Option<(Vec<String>, us
     if !plugin.is_active() {
         return Ok(None);
     }
-    let hosts = world.hosts()?;
-    let described = hosts.described(&[plugin]).pop().flatten();
-    let brings_some = described.filter(|described| !described.tools.is_empty());
+    let python = world.python()?;
+    let described = python.host.described(&python.plugins([plugin])).pop().flatten();
+    let brings_some = described.filter(|described| !described.offer.tools.is_empty());
     let weighed = brings_some.map(|described| {
-        let tools = hosts.tools(plugin, &described);
+        let tools = python.host.tools(&python.python.plugin(plugin), &described.offer);
         let names = tools.iter().map(|tool| tool.spec().name.clone()).collect();
         (names, tools.iter().map(|tool| tool_search::tokens(&tool.spec())).sum())
     });

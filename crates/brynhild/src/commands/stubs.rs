@@ -11,7 +11,7 @@ use crate::output;
 
 /// Writes them.
 pub(crate) fn install(global: &Global, directory: &Path) -> Outcome {
-    let files = plugins::python::install_stubs(directory).map_err(|error| {
+    let files = python_host::write_stubs(directory).map_err(|error| {
         Problem::failed(format!("cannot write to {}: {error}", directory.display()))
             .hint("name a directory that you may write to")
     })?;

@@ -192,8 +192,7 @@ pub(crate) async fn load(
     };
     let plugin = custom::plugin(&wanted, settings);
     let points = std::mem::take(&mut wanted.types.points);
-    let hosts = world.hosts()?.clone();
-    let python = RolePython::open(hosts, plugin, world.directories()).await;
+    let python = RolePython::open(&world.python()?.python, plugin).await;
     for (number, (index, entry)) in own.into_iter().enumerate() {
         let place = crate::role::place(index);
         loaded.findings.extend(python.findings(number, entry, &place));
@@ -238,8 +237,8 @@ pub(crate) fn network(world: &World, role: &Role) -> Granted {
     let entry = world.config().plugins.each.get(name).filter(|_| is_trusted);
     let grants = entry.map(|entry| manifest::wishes(&entry.sandbox).0).unwrap_or_default();
     let granted = grants.network.granted(name);
-    let hosts = world.hosts().ok().cloned();
-    let is_open = move || hosts.as_ref().is_some_and(|hosts| hosts.mode() != Mode::ReadOnly);
+    let host = world.python().ok().map(|python| Arc::clone(python.python.host()));
+    let is_open = move || host.as_ref().is_some_and(|host| host.mode() != Mode::ReadOnly);
     let remedy = if is_trusted {
         format!("`plugins.{name}.sandbox.network: true` in the user's configuration lets it out")
     } else {

@@ -12,13 +12,15 @@ use plugins::discovery::Trust;
 use plugins::lmao::{Conditions, Directory, Lmao, find, member};
 use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
-use plugins::python::Hosts;
+
+use python_host::Host;
 
 use super::{Dialect, Listed, Named};
 use crate::args::OutputFormat;
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
+use crate::workers;
 use crate::world::World;
 
 const NAME: &str = "lmao";
@@ -26,7 +28,7 @@ const NAME: &str = "lmao";
 /// The plugins of LMAO.
 struct Found {
     lmao: Lmao,
-    hosts: Hosts,
+    host: Host,
     /// All of them, those that are off or not trusted included.
     all: Vec<Plugin>,
 }
@@ -46,11 +48,10 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     for directory in &mut directories {
         directory.members.retain(Plugin::is_active);
     }
-    let hosts = world.hosts()?.clone();
-    let open = Lmao::open(hosts.clone(), directories, conditions(world), world.directories());
-    let lmao = open.await;
+    let python = world.python()?;
+    let lmao = Lmao::open(python.python.clone(), directories, conditions(world)?).await;
     report(lmao.problems());
-    Ok(Some(Arc::new(Found { lmao, hosts, all })))
+    Ok(Some(Arc::new(Found { lmao, host: python.host.clone(), all })))
 }
 
 /// All of them, without running any.
@@ -119,16 +120,17 @@ fn is_trusted(
     }
 }
 
-fn conditions(world: &World) -> Conditions {
+fn conditions(world: &World) -> Result<Conditions, Problem> {
     let terminal = world.environment.terminal;
-    Conditions {
+    Ok(Conditions {
         workspace: workspace(world),
         home: world.environment.home.clone(),
         approves_all: world.global.yes,
         is_headless: !(terminal.stdin && terminal.stderr)
             && world.format() != OutputFormat::StreamJson,
         is_verbose: world.config().behavior.verbose,
-    }
+        state: workers::state(world)?,
+    })
 }
 
 fn workspace(world: &World) -> PathBuf {
@@ -173,6 +175,6 @@ impl Dialect for Found {
     }
 
     async fn shutdown(&self) {
-        self.hosts.shutdown().await;
+        self.host.shutdown().await;
     }
 }

@@ -13,7 +13,7 @@ use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
 use plugins::claude::Expansions;
 use plugins::directories::Directories;
-use plugins::python::Hosts;
+use python_host::Host;
 
 use super::fingerprint::{Fingerprint, Places};
 use super::{Audience, Needed, Outfit};
@@ -83,7 +83,7 @@ pub(crate) struct Present {
 
 /// What outlives a change.
 struct Kept {
-    hosts: Option<Hosts>,
+    host: Option<Host>,
     sandbox: Option<Arc<dyn Sandbox>>,
     trusted_roots: Arc<TrustedRoots>,
     directories: Arc<Directories>,
@@ -103,7 +103,7 @@ impl Reload {
     /// Watches what `world` was made from, as it was seen then.
     pub(super) fn new(world: &World, needed: Needed, seen: Seen, present: Present) -> Self {
         let kept = Kept {
-            hosts: world.known_workers().map(|workers| workers.hosts().clone()),
+            host: world.known_workers().map(|workers| workers.host().clone()),
             sandbox: world.made.sandbox.get().cloned(),
             trusted_roots: Arc::clone(world.trusted_roots()),
             directories: Arc::clone(world.directories()),
@@ -132,8 +132,8 @@ impl Reload {
         let print = Fingerprint::of(&state.seen.places);
         let has_changed = print != state.seen.print;
         let has_refreshed = || {
-            let hosts = self.kept.hosts.as_ref();
-            hosts.is_some_and(|hosts| !hosts.take_refreshed().is_empty())
+            let host = self.kept.host.as_ref();
+            host.is_some_and(Host::take_changed_tool)
         };
         let has_other_servers = match self.needed.mcp.present() {
             Some(mcp) => mcp.refresh().await,
@@ -165,8 +165,8 @@ impl Reload {
         world.made.directories.get_or_init(|| Arc::clone(&self.kept.directories));
         world.made.expansions.get_or_init(|| Arc::clone(&self.kept.expansions));
         let seen = Seen::of(&world, &self.needed);
-        if let Some(hosts) = &self.kept.hosts {
-            world.adopt(hosts.clone()).await;
+        if let Some(host) = &self.kept.host {
+            world.adopt(host.clone()).await?;
         }
         state.seen = seen;
         let told = world.trust.warning(&world.loaded);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contract::message::Usage;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
-use plugins::python::Missing;
+use python_host::Missing;
 use serde_json::json;
 
 use super::{Expansion, Facts, expand, parse};

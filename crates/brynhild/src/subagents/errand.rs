@@ -20,7 +20,7 @@ use contract::provider::Delivery;
 use contract::sandbox::Sandbox;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use plugins::claude::AgentFile;
-use plugins::python::Hosts;
+use python_host::Host;
 use tools::tool_search::{self, Found};
 
 use super::narrow::{Narrowed, narrowed, slips};
@@ -54,7 +54,7 @@ pub(crate) struct Workplace {
     knowledge: Arc<Knowledge>,
     /// Other models, by the names that agents have for them.
     models: BTreeMap<String, Arc<Model>>,
-    hosts: Option<Hosts>,
+    host: Option<Host>,
     sandbox: Option<Arc<dyn Sandbox>>,
     trusted_roots: Arc<TrustedRoots>,
     /// The files whose slips were told.
@@ -134,7 +134,7 @@ impl Workplace {
             mind: mind.cloned(),
             knowledge,
             models: BTreeMap::new(),
-            hosts: world.known_workers().map(|workers| workers.hosts().clone()),
+            host: world.known_workers().map(|workers| workers.host().clone()),
             sandbox: world.made.sandbox.get().cloned(),
             trusted_roots: Arc::clone(world.trusted_roots()),
             told: Arc::default(),
@@ -267,8 +267,8 @@ impl Workplace {
         if let Some(sandbox) = &self.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
-        if let Some(hosts) = &self.hosts {
-            world.adopt(hosts.clone()).await;
+        if let Some(host) = &self.host {
+            world.adopt(host.clone()).await?;
         }
         role::choose(&mut world, path, &BTreeMap::new())?;
         let mind = Arc::new(assemble::mind(&world).await?);

@@ -10,7 +10,6 @@ use files::changes::ChangeTracker;
 use mcp::ClientRegistry;
 use plugins::claude::{AgentFile, Expansions};
 use plugins::directories::Directories;
-use plugins::python::Hosts;
 use tokio::sync::OnceCell;
 
 use crate::dialects::claude::ClaudeSet;
@@ -18,7 +17,7 @@ use crate::plugin_set::PluginSet;
 use crate::role::Chosen;
 use crate::secrets::Secrets;
 use crate::trust::process_check::TrustedRoots;
-use crate::workers::Workers;
+use crate::workers::{HostedPython, Workers};
 
 /// The parts, each made on first use.
 #[derive(Default)]
@@ -32,7 +31,7 @@ pub(crate) struct Made {
     /// The commands that were typed.
     pub(crate) expansions: OnceLock<Arc<Expansions>>,
     pub(super) workers: OnceCell<Workers>,
-    pub(super) hosts: OnceLock<Hosts>,
+    pub(super) python: OnceLock<HostedPython>,
     /// The directories of packages of the interpreter for plugins.
     pub(crate) sites: OnceLock<Vec<PathBuf>>,
     /// The role that is played.

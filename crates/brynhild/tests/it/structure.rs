@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const LONGEST_FILE: usize = 600;
-const CONTRACT_BUDGET: usize = 2600;
+const CONTRACT_BUDGET: usize = 2710;
 
 /// The largest number of production lines in some directories of `crates/`.
-const BUDGETS: [(&str, usize); 5] = [
+const BUDGETS: [(&str, usize); 6] = [
     ("config/src", 3_500),
     ("policy/src", 6_000),
+    ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
     ("sessions/src", 7_100),
     ("brynhild/src/trust", 1_500),

@@ -3,14 +3,13 @@
 
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 
 use contract::sandbox::{ChannelEnds, Child};
 use contract::text;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::output::{Listener, Tail, drain};
+use super::printed::{Listener, Tail, drain};
 use crate::process::{self, End, GRACE, Limits, Printed};
 
 /// Bytes of standard output that are kept.
@@ -41,9 +40,8 @@ pub(crate) async fn run(
     watch: Watch<'_>,
 ) -> io::Result<Ran> {
     let stderr = std::mem::replace(&mut child.stderr, Box::new(tokio::io::empty()));
-    let tail = Arc::new(Tail::default());
-    let listener = Arc::clone(watch.listener);
-    let mut hearing = pin!(drain(stderr, watch.plugin.to_owned(), Arc::clone(&tail), listener));
+    let tail = Tail::default();
+    let mut hearing = pin!(drain(stderr, watch.plugin, &tail, watch.listener));
     let mut talking = pin!(talk(child.channel.take(), watch.console));
     let mut running = pin!(process::run(child, input, limits));
     let (mut is_heard, mut has_talked) = (false, false);

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::point::POINTS;
 use crate::hidden;
 use crate::problem::Problem;
-use crate::python::description::object_schema;
 
 /// The longest name of a tool that model APIs take.
 const LONGEST_NAME: usize = 64;
@@ -99,8 +98,7 @@ fn tool(file: &Path, entry: &Value, problems: &mut Vec<Problem>) -> Result<ToolE
         let what = format!("in the description of `{own_name}`: {report}");
         problems.push(Problem::new(file, what, hidden::HINT));
     }
-    let parameters = object_schema(entry.get("parameters").unwrap_or(&Value::Null));
-    let parameters = parameters
+    let parameters = object_schema(entry.get("parameters"))
         .ok_or_else(|| format!("`parameters` of `{own_name}` is no JSON Schema of an object"))?;
     let switch = |key: &str, usual: bool| entry.get(key).and_then(Value::as_bool).unwrap_or(usual);
     let flow = match (switch("flow_control", false), switch("ends_turn", false)) {
@@ -136,6 +134,17 @@ fn tool(file: &Path, entry: &Value, problems: &mut Vec<Problem>) -> Result<ToolE
 fn texts(entry: &Value, key: &str) -> Vec<String> {
     let items = entry.get(key).and_then(Value::as_array).into_iter().flatten();
     items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A schema that says it is one of an object; none if it says something else.
+fn object_schema(schema: Option<&Value>) -> Option<Value> {
+    let mut fields = match schema {
+        None | Some(Value::Null) => Map::from_iter([("properties".to_owned(), Map::new().into())]),
+        Some(Value::Object(fields)) => fields.clone(),
+        Some(_) => return None,
+    };
+    let kind = fields.entry("type").or_insert("object".into());
+    (kind == "object").then_some(Value::Object(fields))
 }
 
 /// A name that model APIs take.

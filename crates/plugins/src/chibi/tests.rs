@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::plugin::Place;
-use crate::python::fixture::surroundings;
+use crate::tests::fixture::surroundings;
 
 fn script(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -192,7 +192,7 @@ impl YamlHook {
             self.process(&path, Vec::new(), &profile, context).await?
         } else {
             let known = match &self.settings.python {
-                Some(hosts) => hosts.python().await,
+                Some(host) => host.interpreter().await,
                 None => None,
             };
             let program = known.map_or_else(

@@ -11,16 +11,15 @@ mod worker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use contract::python::{PythonHost, PythonOffer, SharedPlugin};
 use contract::tool::Tool;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::registry::{self, Maker, suggested};
 use super::role::{Finding, Role, Severity, ToolEntry};
-use crate::directories::Directories;
 use crate::plugin::Plugin;
-use crate::python::tool::PythonTool;
-use crate::python::{Described, Hosts, Missing};
+use crate::python::Python;
 use tool::RoleTool;
 pub use worker::{Depth, Wanted, plugin, variables};
 
@@ -29,9 +28,10 @@ const UNKNOWN: &str = "Tool type ";
 
 /// The tools of a role that are Python, described.
 pub struct RolePython {
-    hosts: Hosts,
+    host: Arc<dyn PythonHost>,
     plugin: Plugin,
-    described: Described,
+    python: SharedPlugin,
+    offer: PythonOffer,
     entries: Vec<EntryFacts>,
     said: BTreeMap<String, String>,
 }
@@ -58,20 +58,20 @@ struct Fault {
 
 impl RolePython {
     /// Learns what the entries of a role bring: from what is kept, else by running them.
-    pub async fn open(hosts: Hosts, plugin: Plugin, directories: &Directories) -> Self {
-        let plugins = [&plugin];
-        let mut described = hosts.describe_seen(&plugins, Missing::Report, directories).await;
-        let described = described.pop().unwrap_or_default();
-        let fact = |key: &str| described.offer.get("initrunner")?.get(key);
+    pub async fn open(python: &Python, plugin: Plugin) -> Self {
+        let (host, python) = (Arc::clone(python.host()), python.plugin(&plugin));
+        let mut offers = host.describe(std::slice::from_ref(&python)).await;
+        let offer = offers.pop().unwrap_or_default();
+        let fact = |key: &str| offer.rest.get("initrunner")?.get(key);
         let entries = fact("entries").and_then(|facts| Vec::deserialize(facts).ok());
         let said = fact("said").and_then(|said| BTreeMap::deserialize(said).ok());
         let (entries, said) = (entries.unwrap_or_default(), said.unwrap_or_default());
-        Self { hosts, plugin, described, entries, said }
+        Self { host, plugin, python, offer, entries, said }
     }
 
     /// Ends the worker, for whoever only wanted to know.
     pub async fn close(&self) {
-        self.hosts.worker(&self.plugin).stop().await;
+        self.host.stop(&self.python).await;
     }
 
     /// What there is to say about an entry, by its number among those that are Python.
@@ -82,12 +82,8 @@ impl RolePython {
                 // What keeps all of them from working was said of the first.
                 return Vec::new();
             }
-            let words: Vec<String> = self
-                .described
-                .problems
-                .iter()
-                .map(|it| format!("{} ({})", it.what, it.hint))
-                .collect();
+            let words: Vec<String> =
+                self.offer.faults.iter().map(|it| format!("{} ({})", it.what, it.hint)).collect();
             return vec![finding(Severity::Error, words.join("; "))];
         };
         let mut findings: Vec<Finding> = Vec::new();
@@ -110,7 +106,7 @@ impl RolePython {
         if index == 0 {
             // They are of all entries together, and do not say of which.
             let path = place.split('[').next().unwrap_or(place);
-            findings.extend(self.described.problems.iter().map(|problem| Finding {
+            findings.extend(self.offer.faults.iter().map(|problem| Finding {
                 severity: Severity::Warning,
                 path: path.to_owned(),
                 message: problem.what.clone(),
@@ -139,14 +135,16 @@ impl RolePython {
         let Some(facts) = self.entries.get(index) else { return Vec::new() };
         let source = format!("role:{}", self.plugin.name());
         let own = format!("{index}:");
-        let tools = self.described.tools.iter().filter(|tool| tool.key.starts_with(&own));
-        let made = tools.map(|description| {
-            let worker = self.hosts.worker(&self.plugin);
-            let hidden = facts.hidden.get(&description.key).map_or(&[][..], Vec::as_slice);
-            let accepts = lenient::schema(&description.input_schema, hidden);
-            let python = PythonTool::new(description, worker, &source);
+        let tools = self.offer.tools.iter().filter(|tool| tool.key.starts_with(&own));
+        let made = tools.map(|tool| {
+            let hidden = facts.hidden.get(&tool.key).map_or(&[][..], Vec::as_slice);
+            let accepts = lenient::schema(&tool.spec.input_schema, hidden);
+            let mut tool = tool.clone();
+            tool.spec.source.clone_from(&source);
+            tool.spec.traits.accepted_schema = Some(accepts.into());
+            let python = self.host.tool(Arc::clone(&self.python), tool);
             let role = self.plugin.name().to_owned();
-            Arc::new(RoleTool { python, accepts: accepts.into(), role }) as Arc<dyn Tool>
+            Arc::new(RoleTool { python, role }) as Arc<dyn Tool>
         });
         made.collect()
     }

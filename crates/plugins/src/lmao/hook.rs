@@ -2,29 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::event::CallOutcome;
 use contract::hook::{HookContext, HookError, Moment, Notification};
+use contract::python::{PythonHost, SharedPlugin};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::facts::Facts;
 use crate::hooks::moment::{Listener, Occurrence, Reply};
-use crate::python::Hosts;
-use crate::python::session::Bounds;
-use crate::python::worker::Worker;
-
-/// How long the hooks of one moment may take.
-const LONGEST: Duration = Duration::from_mins(1);
 
 /// The hooks of one worker.
 pub(super) struct LmaoHook {
     name: String,
-    worker: Arc<Worker>,
-    hosts: Hosts,
+    plugin: SharedPlugin,
+    host: Arc<dyn PythonHost>,
     moments: Vec<Moment>,
     /// The files that must be loaded for all of them to be asked, each with its moments.
     guards: BTreeMap<String, Vec<String>>,
@@ -42,22 +35,24 @@ struct Decided {
 
 impl LmaoHook {
     /// The hooks of the plugins in the directory `place`.
-    pub(super) fn new(place: &str, worker: Arc<Worker>, hosts: Hosts, facts: &Facts) -> Self {
+    pub(super) fn new(
+        place: &str,
+        plugin: SharedPlugin,
+        host: Arc<dyn PythonHost>,
+        facts: &Facts,
+    ) -> Self {
         let name = format!("of the LMAO plugins in {place}");
         let (moments, guards) = (facts.moments.clone(), facts.guards.clone());
-        Self { name, worker, hosts, moments, guards }
+        Self { name, plugin, host, moments, guards }
     }
 
     async fn ask(&self, moment: &str, mut facts: Value) -> Result<Decided, HookError> {
         facts["moment"] = moment.into();
         let asked = self.guards.iter().filter(|(_, moments)| moments.iter().any(|it| it == moment));
         facts["guards"] = asked.map(|(file, _)| file.as_str()).collect();
-        facts["mode"] = self.hosts.mode().as_str().into();
-        let cancel = CancellationToken::new();
-        let bounds = Bounds { time: self.worker.time().min(LONGEST), cancel: &cancel };
-        let answer = self.worker.ask("hook", &facts, bounds).await;
-        let answer = answer.map_err(|trouble| HookError(trouble.words()))?;
-        serde_json::from_str(answer.get())
+        facts["mode"] = self.host.mode().as_str().into();
+        let answer = self.host.ask(&self.plugin, "hook", facts).await;
+        serde_json::from_value(answer.map_err(HookError)?)
             .map_err(|error| HookError(format!("it answered nonsense: {error}")))
     }
 }

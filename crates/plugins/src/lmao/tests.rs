@@ -1,43 +1,82 @@
-//! Plugins of one directory, through a worker without walls.
+//! Plugins of one directory, with a host that tells what their manifests say.
 
 use std::fs;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use contract::policy::{Action, Mode};
-use contract::tool::ToolError;
+use contract::python::PythonPlugin;
+use contract::tool::{Recovery, Risk, ToolError, ToolSpec, Traits};
 use futures::FutureExt as _;
 use serde_json::json;
 
 use super::*;
-use crate::python::fixture;
+use crate::directories::Directories;
+use crate::python::{Python, Settings};
+use crate::tests::fixture::{Offering, surroundings};
 
 struct Yard {
     directory: tempfile::TempDir,
-    hosts: Hosts,
+    host: Arc<Offering>,
     conditions: Conditions,
+}
+
+/// What an adapter would say of plugins whose files hold their facts as JSON.
+fn offer(plugin: &dyn PythonPlugin) -> PythonOffer {
+    let mut offer = PythonOffer { plugin: plugin.facts().name.clone(), ..PythonOffer::default() };
+    let mut facts = serde_json::Map::new();
+    for file in plugin.initialize()["plugin"]["files"].as_array().unwrap() {
+        let file = file.as_str().unwrap();
+        let text = fs::read_to_string(file).unwrap();
+        let mut said: Value = serde_json::from_str(text.lines().nth(1).unwrap_or("{}")).unwrap();
+        said["file"] = file.into();
+        said["visible_to_agent"] = true.into();
+        let spec = ToolSpec {
+            name: said["name"].as_str().unwrap().to_owned(),
+            description: "d".into(),
+            input_schema: json!({"type": "object"}).into(),
+            version: "0.0.0".into(),
+            categories: Vec::new(),
+            requires_permission: true,
+            risk_level: Risk::Mutating,
+            recovery_policy: Recovery::Confirm,
+            parallel: false,
+            source: String::new(),
+            traits: Traits::default(),
+        };
+        offer.tools.push(PythonTool { key: file.to_owned(), spec, live: false });
+        facts.insert(file.to_owned(), said);
+    }
+    offer.rest = json!({"lmao": {"tools": facts, "unloaded": []}});
+    offer
 }
 
 impl Yard {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let (hosts, _) = fixture::hosts(directory.path());
+        fs::create_dir(directory.path().join("work")).unwrap();
         let conditions = Conditions {
             workspace: directory.path().join("work").canonicalize().unwrap(),
             home: Some(directory.path().join("home")),
             approves_all: false,
             is_headless: false,
             is_verbose: false,
+            state: directory.path().join("state"),
         };
-        Self { directory, hosts, conditions }
+        let host = Arc::new(Offering { mode: Mutex::new(Mode::Normal), offer });
+        Self { directory, host, conditions }
     }
 
-    fn plugin(&self, name: &str, manifest: &str) -> &Self {
+    /// Writes a plugin; its second line holds what its manifest says.
+    fn plugin(&self, name: &str, manifest: &Value) -> &Self {
         let directory = self.directory.path().join("plugins").join(name);
         fs::create_dir_all(&directory).unwrap();
-        let run = "def run(target, args, base, extra_roots, skill_roots, debug_logger=None, meta=None):\n    \
-                   return '{\"success\": true}'\n";
-        fs::write(directory.join("tool.py"), format!("PLUGIN = {manifest}\n{run}")).unwrap();
+        fs::write(directory.join("tool.py"), format!("PLUGIN = \\\n{manifest}\n")).unwrap();
         self
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        *self.host.mode.lock().unwrap() = mode;
     }
 
     fn members(&self) -> Vec<Plugin> {
@@ -48,22 +87,27 @@ impl Yard {
     async fn open(&self, members: Vec<Plugin>) -> Lmao {
         let path = self.directory.path().join("plugins").canonicalize().unwrap();
         let directory = Directory { path, place: Place::Global, members };
-        let (hosts, conditions) = (self.hosts.clone(), self.conditions.clone());
-        Lmao::open(hosts, vec![directory], conditions, &Directories::default()).await
+        let settings = Settings {
+            data: self.directory.path().join("data"),
+            is_confined: false,
+            surroundings: surroundings(self.directory.path()),
+            directories: Arc::default(),
+        };
+        let python = Python::new(Arc::clone(&self.host) as _, settings);
+        Lmao::open(python, vec![directory], self.conditions.clone()).await
     }
 }
 
 #[tokio::test]
 async fn modes_gate_tools_by_the_truth_table() {
     let yard = Yard::new();
-    yard.plugin("look", r#"{"name": "look", "description": "d"}"#)
-        .plugin("change", r#"{"name": "change", "description": "d", "is_destructive": True}"#)
-        .plugin(
-            "odd",
-            r#"{"name": "odd", "description": "d", "is_destructive": True,
-                "allow_in_read_only": True, "allow_in_normal": False, "allow_in_yolo": False,
-                "always_confirm": True}"#,
-        );
+    let manifest = |name: &str, is_destructive, in_read_only, in_normal, confirm| {
+        json!({"name": name, "is_destructive": is_destructive, "allow_in_read_only": in_read_only,
+               "allow_in_normal": in_normal, "always_confirm": confirm})
+    };
+    yard.plugin("look", &manifest("look", false, true, true, false))
+        .plugin("change", &manifest("change", true, false, true, false))
+        .plugin("odd", &manifest("odd", true, true, false, true));
     let lmao = yard.open(yard.members()).await;
     assert_eq!(lmao.problems().count(), 0, "{:?}", lmao.problems().collect::<Vec<_>>());
     let tools = lmao.tools();
@@ -78,7 +122,7 @@ async fn modes_gate_tools_by_the_truth_table() {
         (Mode::Normal, &["change", "look"], &["odd"]),
         (Mode::Yolo, &["change", "look", "odd"], &[]),
     ] {
-        yard.hosts.set_mode(mode);
+        yard.set_mode(mode);
         let names = |fits: &dyn Fn(&Arc<dyn Tool>) -> bool| -> Vec<String> {
             tools.iter().filter(|tool| fits(tool)).map(|tool| tool.spec().name.clone()).collect()
         };
@@ -90,25 +134,24 @@ async fn modes_gate_tools_by_the_truth_table() {
             "{mode:?}"
         );
     }
-    yard.hosts.set_mode(Mode::ReadOnly);
+    yard.set_mode(Mode::ReadOnly);
     let change = tools.iter().find(|tool| tool.spec().name == "change").unwrap();
     let Err(ToolError::Input(why)) = change.actions(&json!({"target": "x"})) else { panic!() };
     assert_eq!(why, "plugin 'change' is not allowed in read-only mode");
-    yard.hosts.set_mode(Mode::Normal);
+    yard.set_mode(Mode::Normal);
     let Err(ToolError::Input(why)) = change.actions(&json!({"target": "../x"})) else { panic!() };
     assert_eq!(why, "target path '../x' escapes working directory");
     let actions = change.actions(&json!({"target": ".git/config"})).unwrap().actions;
     assert!(matches!(&actions[1], Action::Write { path, .. } if path.ends_with(".git/config")));
-    yard.hosts.set_mode(Mode::Yolo);
+    yard.set_mode(Mode::Yolo);
     assert_eq!(change.actions(&json!({"target": "../x"})).unwrap().actions.len(), 1);
-    yard.hosts.shutdown().await;
 }
 
 #[tokio::test]
 async fn what_was_granted_to_one_plugin_is_not_granted_to_its_neighbors() {
     let yard = Yard::new();
     for name in ["a", "b", "c", "d"] {
-        yard.plugin(name, &format!(r#"{{"name": "{name}", "description": "d"}}"#));
+        yard.plugin(name, &json!({"name": name}));
     }
     let mut members = yard.members();
     members[1].settings.grants.write = vec![".".into()];
@@ -119,14 +162,14 @@ async fn what_was_granted_to_one_plugin_is_not_granted_to_its_neighbors() {
     assert_eq!(groups, [("lmao", 2), ("b", 1), ("d", 1)]);
     let sources: Vec<String> = lmao.tools().iter().map(|tool| tool.spec().source.clone()).collect();
     assert_eq!(sources, ["a", "c", "b", "d"]);
-    yard.hosts.shutdown().await;
 }
 
 #[test]
 fn files_are_found_at_any_depth_and_plugins_of_others_are_left_alone() {
     let yard = Yard::new();
-    yard.plugin("one", "{}").plugin("deep/er/two", "{}").plugin("theirs", "{}");
-    yard.plugin(".hidden", "{}").plugin("venv/lib", "{}").plugin("deep/plain", "{}");
+    for name in ["one", "deep/er/two", "theirs", ".hidden", "venv/lib", "deep/plain"] {
+        yard.plugin(name, &json!({}));
+    }
     let top = yard.directory.path().join("plugins");
     fs::write(top.join("theirs/plugin.yaml"), "name: theirs").unwrap();
     fs::write(top.join("deep/plain/tool.py"), "import sys").unwrap();

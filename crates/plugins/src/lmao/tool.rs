@@ -6,22 +6,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::{Action, Mode};
+use contract::python::PythonHost;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits};
 use serde_json::{Value, json};
 
 use super::Conditions;
 use super::facts::ToolFacts;
 use super::target::Roots;
-use crate::python::Hosts;
-use crate::python::tool::PythonTool;
 
 /// A tool of an LMAO plugin.
 pub(super) struct LmaoTool {
-    pub(super) python: PythonTool,
+    pub(super) python: Arc<dyn Tool>,
     /// Its specification in each mode.
     pub(super) specs: Vec<(Mode, Arc<ToolSpec>)>,
     pub(super) facts: ToolFacts,
-    pub(super) hosts: Hosts,
+    pub(super) host: Arc<dyn PythonHost>,
     pub(super) conditions: Arc<Conditions>,
     /// Directories beyond the workspace in which targets may lie.
     pub(super) roots: Vec<PathBuf>,
@@ -66,13 +65,13 @@ impl LmaoTool {
 #[async_trait]
 impl Tool for LmaoTool {
     fn spec(&self) -> Arc<ToolSpec> {
-        let mode = self.hosts.mode();
+        let mode = self.host.mode();
         let by_mode = self.specs.iter().find(|(of, _)| *of == mode);
         by_mode.map_or_else(|| self.python.spec(), |(_, spec)| Arc::clone(spec))
     }
 
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
-        let mode = self.hosts.mode();
+        let mode = self.host.mode();
         let target = self.target(args, mode)?;
         if !self.facts.is_allowed(mode) {
             let (name, mode) = (&self.spec().name, mode.as_str());
@@ -87,7 +86,7 @@ impl Tool for LmaoTool {
     }
 
     async fn caution(&self, _: &ToolCall) -> Option<String> {
-        let is_asked = self.facts.always_confirm && self.hosts.mode() != Mode::Yolo;
+        let is_asked = self.facts.always_confirm && self.host.mode() != Mode::Yolo;
         (is_asked && !self.conditions.approves_all).then(|| {
             let headless =
                 if self.conditions.is_headless { " but headless mode is active" } else { "" };
@@ -101,7 +100,7 @@ impl Tool for LmaoTool {
             "target": get("target"),
             "args": get("args"),
             "meta": get("meta"),
-            "mode": self.hosts.mode().as_str(),
+            "mode": self.host.mode().as_str(),
         });
         let call = ToolCall { args, ..call.clone() };
         self.python.run(&call, context).await

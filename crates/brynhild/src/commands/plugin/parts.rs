@@ -7,8 +7,8 @@ use plugins::discovery::Trust;
 use plugins::manifest::Validation;
 use plugins::offer::Contributions;
 use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
-use plugins::python::Missing;
 use plugins::{commands, hooks, profiles, rules, skills};
+use python_host::Missing;
 
 use crate::exit::Problem;
 use crate::plugin_set;
@@ -38,15 +38,16 @@ pub(super) async fn check(
         }
     }
     if plugin_set::trust(world, root, Place::Flag) == Trust::Given {
-        let hosts = workers::quiet_hosts(world)?;
-        for described in hosts.describe(&[&plugin], Missing::Report).await {
-            let offers_nothing = described.tools.is_empty() && described.providers.is_empty();
+        let python = workers::quiet_host(world)?;
+        for described in python.host.describe(&python.plugins([&plugin]), Missing::Report).await {
+            let offer = described.offer;
+            let offers_nothing = offer.tools.is_empty() && described.providers.is_empty();
             let faults =
                 if offers_nothing { &mut validation.errors } else { &mut validation.warnings };
-            faults.extend(described.problems);
-            validation.warnings.extend(described.notes);
+            faults.extend(offer.faults.into_iter().map(Into::into));
+            validation.warnings.extend(described.notes.into_iter().map(Into::into));
         }
-        hosts.shutdown().await;
+        python.host.shutdown().await;
     }
     Ok(())
 }

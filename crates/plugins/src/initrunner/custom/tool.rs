@@ -7,8 +7,6 @@ use contract::message::ToolCall;
 use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
-use crate::python::tool::PythonTool;
-
 /// What the system says where nothing may be written.
 const SHUT: [&str; 3] = ["Errno 30", "Read-only file system", "Errno 13"];
 /// What it says where there is no network.
@@ -21,9 +19,7 @@ const ALONE: [&str; 4] = [
 
 /// A tool of a role that is Python.
 pub(super) struct RoleTool {
-    pub(super) python: PythonTool,
-    /// The schema of the arguments that Python accepts: more than the model reads.
-    pub(super) accepts: Arc<Value>,
+    pub(super) python: Arc<dyn Tool>,
     pub(super) role: String,
 }
 
@@ -50,9 +46,7 @@ impl RoleTool {
 #[async_trait]
 impl Tool for RoleTool {
     fn spec(&self) -> Arc<ToolSpec> {
-        let mut spec = ToolSpec::clone(&self.python.spec());
-        spec.traits.accepted_schema = Some(Arc::clone(&self.accepts));
-        spec.into()
+        self.python.spec()
     }
 
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
@@ -64,7 +58,6 @@ impl Tool for RoleTool {
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.python.prepare(context).await;
         let mut output = self.python.run(call, context).await?;
         self.explain(&mut output);
         Ok(output)

@@ -1,0 +1,106 @@
+//! Standard error of a plugin: shown line by line up to a limit, and its end kept for messages.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::text;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// Hears lines: the plugin, and what it says.
+pub(crate) type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// Lines of one run that are shown; the rest is counted.
+const SHOWN_LINES: usize = 1000;
+/// Bytes above which a line is shown in pieces.
+const LINE_LIMIT: usize = 4 << 10;
+/// Bytes of the end that are kept.
+const TAIL_LIMIT: usize = 4 << 10;
+
+/// The end of what a plugin printed, safe to show.
+#[derive(Default)]
+pub(crate) struct Tail(Mutex<String>);
+
+impl Tail {
+    fn push(&self, line: &str) {
+        let mut end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !end.is_empty() {
+            end.push('\n');
+        }
+        end.push_str(line);
+        if end.len() > 2 * TAIL_LIMIT {
+            let cut = end.len() - text::tail(&end, TAIL_LIMIT).len();
+            end.drain(..cut);
+        }
+    }
+
+    /// The last lines.
+    pub(crate) fn text(&self) -> String {
+        let end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        text::tail(&end, TAIL_LIMIT).to_owned()
+    }
+}
+
+/// Reads all of `source`, shows it to `listener` and keeps the end of it in `tail`.
+pub(crate) async fn drain(
+    mut source: impl AsyncRead + Unpin,
+    plugin: &str,
+    tail: &Tail,
+    listener: &Listener,
+) {
+    let mut count = 0;
+    let mut partial: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; 8 << 10];
+    let mut show = |line: &[u8]| {
+        let line = text::visible(String::from_utf8_lossy(line).trim_end_matches('\r')).into_owned();
+        tail.push(&line);
+        count += 1;
+        if count <= SHOWN_LINES {
+            listener(plugin, &line);
+        }
+    };
+    while let Ok(length @ 1..) = source.read(&mut chunk).await {
+        for piece in chunk[..length].split_inclusive(|&byte| byte == b'\n') {
+            partial.extend_from_slice(piece.strip_suffix(b"\n").unwrap_or(piece));
+            if piece.ends_with(b"\n") || partial.len() >= LINE_LIMIT {
+                show(&partial);
+                partial.clear();
+            }
+        }
+    }
+    if !partial.is_empty() {
+        show(&partial);
+    }
+    if count > SHOWN_LINES {
+        listener(plugin, &format!("({} more lines were not shown)", count - SHOWN_LINES));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn shown(bytes: &[u8]) -> (Vec<String>, String) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ear = Arc::clone(&heard);
+        let listener: Listener = Arc::new(move |_, line| ear.lock().unwrap().push(line.to_owned()));
+        let tail = Tail::default();
+        drain(bytes, "p", &tail, &listener).await;
+        let lines = heard.lock().unwrap().clone();
+        (lines, tail.text())
+    }
+
+    #[tokio::test]
+    async fn lines_are_shown_with_control_characters_visible() {
+        let (lines, tail) = shown(b"a\x1b[2J\r\n\xff\nend").await;
+        assert_eq!(lines, ["a\\u{1b}[2J", "\u{fffd}", "end"]);
+        assert_eq!(tail, "a\\u{1b}[2J\n\u{fffd}\nend");
+    }
+
+    #[tokio::test]
+    async fn a_flood_is_cut_and_its_end_is_kept() {
+        let text = "line\n".repeat(100_000) + "last\n";
+        let (lines, tail) = shown(text.as_bytes()).await;
+        assert_eq!(lines.len(), SHOWN_LINES + 1);
+        assert_eq!(lines[SHOWN_LINES], "(99001 more lines were not shown)");
+        assert!(tail.len() <= TAIL_LIMIT && tail.ends_with("line\nlast"), "{}", tail.len());
+    }
+}
