@@ -3,6 +3,8 @@ import os
 
 _TRACEBACK_LIMIT = 20_000
 _TEXT_LIMIT = 100_000
+# Well-known modules whose packages are called otherwise.
+_PACKAGES = {"bs4": "beautifulsoup4", "dotenv": "python-dotenv", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -67,6 +69,7 @@ def hint_for(error):
         package = error.name.split(".")[0]
         if package == "brynhild":
             return "Brynhild offers no module `%s` to plugins" % error.name
+        package = _PACKAGES.get(package, package)
         return (
             "if `%s` is a package of its own, declare it under `dependencies:` in plugin.yaml, "
             "or install it into a virtual environment `.venv` in the plugin's directory" % package

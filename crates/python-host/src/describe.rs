@@ -1,6 +1,5 @@
 //! Describes plugins: from what is kept where their files have not changed, else by asking them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +11,11 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::description::{Answer, Complaint, Described};
-use crate::interpreter::{Interpreter, Seen};
+use crate::interpreter::Seen;
 use crate::session::{Bounds, Failed};
 use crate::settings::Missing;
-use crate::state::{Chosen, HostState, Unready};
-use crate::undeclared;
-use crate::worker::{Trouble, Worker};
+use crate::state::{Chosen, HostState};
+use crate::worker::{Purpose, Trouble, Worker};
 use crate::workers::Workers;
 
 /// How long a plugin may take with one of its files: somebody waits for the program to start.
@@ -40,44 +38,9 @@ pub(crate) struct Kept {
 }
 
 /// What is kept about plugins; starts no process.
-pub(crate) fn kept(host: &HostState, plugins: &[SharedPlugin], missing: Missing) -> Vec<Kept> {
+pub(crate) fn kept(host: &HostState, plugins: &[SharedPlugin]) -> Vec<Kept> {
     let shared = if plugins.is_empty() { None } else { host.known_shared() };
-    let mut all: Vec<Kept> =
-        plugins.iter().map(|plugin| kept_one(host, &**plugin, shared.as_ref())).collect();
-    if missing == Missing::Install {
-        for (kept, plugin) in all.iter_mut().zip(plugins) {
-            let plugin = plugin.facts();
-            let Some(described) = kept.described.take() else { continue };
-            let lacks = is_worth_while(host, plugin, &described.missing);
-            if described.offer.faults.is_empty() {
-                // It can be described without them, so that its first call is early enough.
-                let lacking = if lacks { &described.missing[..] } else { &[] };
-                host.expect(plugin, put_off(host, plugin, (lacking, described.is_pretended)));
-            }
-            kept.described = Some(described).filter(|one| !lacks || one.offer.faults.is_empty());
-        }
-    }
-    all
-}
-
-/// The packages that a plugin gets with its first call, beside those that its manifest declares.
-fn put_off(
-    host: &HostState,
-    plugin: &PythonFacts,
-    (lacking, is_pretended): (&[String], bool),
-) -> Vec<String> {
-    let mut packages = undeclared::packages(lacking);
-    if is_pretended && plugin.requirements.0.is_empty() {
-        // A list that cannot be read is told where it is used.
-        packages.extend(host.packages(plugin).unwrap_or_default());
-    }
-    packages
-}
-
-/// Whether modules that a plugin lacks should be got for it.
-fn is_worth_while(host: &HostState, plugin: &PythonFacts, modules: &[String]) -> bool {
-    let packages = undeclared::packages(modules);
-    !packages.is_empty() && host.undeclared.may_try(plugin, &packages)
+    plugins.iter().map(|plugin| kept_one(host, &**plugin, shared.as_ref())).collect()
 }
 
 fn kept_one(host: &HostState, plugin: &dyn PythonPlugin, shared: Option<&Seen>) -> Kept {
@@ -87,8 +50,10 @@ fn kept_one(host: &HostState, plugin: &dyn PythonPlugin, shared: Option<&Seen>) 
         Some(host.key(facts, &seen, &files))
     });
     let answer = key.as_ref().and_then(|(key, _)| host.cache.get(key));
-    let left_out = answer.as_ref().and_then(|answer| answer.left_out.clone());
-    host.leave_out_only(facts, left_out.unwrap_or_default());
+    if let Some(answer) = &answer {
+        host.leave_out_only(facts, answer.left_out.clone().unwrap_or_default());
+        host.expect(facts, !answer.pretended.is_empty());
+    }
     Kept {
         described: answer.map(|answer| Described::read(facts, answer)),
         stamp: key.map(|(_, process)| process),
@@ -101,7 +66,7 @@ pub(crate) async fn all(
     plugins: &[SharedPlugin],
     missing: Missing,
 ) -> Vec<Described> {
-    let kept = kept(&workers.host, plugins, missing);
+    let kept = kept(&workers.host, plugins);
     for (plugin, kept) in plugins.iter().zip(&kept) {
         if let Some(stamp) = &kept.stamp {
             workers.settle(plugin.facts(), stamp);
@@ -149,169 +114,80 @@ async fn one(workers: &Workers, plugin: &SharedPlugin, missing: Missing) -> Desc
 
 async fn by(workers: &Workers, worker: &Arc<Worker>, missing: Missing) -> Described {
     let (host, plugin) = (&workers.host, worker.facts());
-    let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
-    let mut chosen = host.interpreter(plugin, Missing::Report).await;
-    if matches!(chosen, Err(Unready::NotInstalled(_))) {
-        if let Some(described) = without_packages(workers, &worker.plugin).await {
-            return described;
-        }
-        if missing == Missing::Install {
-            chosen = host.interpreter(plugin, missing).await;
-        }
-    }
-    let chosen = match chosen {
+    let Chosen { mut seen, missing: packages } = match host.interpreter(plugin).await {
         Ok(chosen) => chosen,
-        Err(Unready::Failed(why)) => {
-            let hint = "see to its Python, name another with `plugins.python`, or switch the plugin \
-                        off with `brynhild plugin disable`";
-            return Described::failed(plugin, &format!("its Python cannot run: {why}"), hint);
-        }
-        Err(Unready::NotInstalled(packages)) => {
-            let what = format!("its packages are not installed yet: {}", packages.join(", "));
-            let hint = "they are installed when it is first used";
-            return Described { needs_install: true, ..Described::failed(plugin, &what, hint) };
-        }
+        Err(why) => return unusable(plugin, &why),
     };
     if !worker.adapter().loads_whole {
         (host.settings.on_progress)(&plugin.name, "reading its tools and providers");
     }
     // Looked at before they are read: what changes meanwhile is seen the next time.
     let files = worker.plugin.files();
+    let keep = |seen: &Seen, answer: &Answer| {
+        if let Some(files) = &files {
+            workers.remember(plugin, &host.keep(worker.adapter(), (plugin, seen, files), answer));
+        }
+    };
+    let mut complaint = None;
+    if !packages.is_empty() {
+        if let Some(answer) = pretended(worker, &packages).await {
+            keep(&seen, &answer);
+            return Described::read(plugin, answer);
+        }
+        let installed = match missing {
+            Missing::Install => host.install(plugin, &packages).await,
+            Missing::Report => Err(String::new()),
+        };
+        match installed {
+            Ok(interpreter) => seen = Seen::new(interpreter),
+            // A list beside the manifest may be for those who develop the plugin.
+            Err(why) if plugin.requirements.0.is_empty() => complaint = Some(why),
+            Err(why) if missing == Missing::Install => return unusable(plugin, &why),
+            Err(_) => return uninstalled(plugin, &packages),
+        }
+    }
     let mut answer = match ask_for_the_rest(worker).await {
         Ok(answer) => answer,
-        Err(why) => return Described::failed(plugin, &why, hint),
+        Err(why) => {
+            let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
+            return Described::failed(plugin, &why, hint);
+        }
     };
-    let left_out = host.left_out(plugin).kept();
-    let lacking = host.lacking(plugin, &chosen, &answer.missing);
-    if lacking.is_empty() {
-        answer.missing.clear();
+    answer.left_out = host.left_out(plugin).kept();
+    let needs_install = complaint.is_some() && missing == Missing::Report;
+    if let Some(message) = complaint.filter(|_| missing == Missing::Install) {
+        answer.problems.push(Complaint { message, ..Complaint::default() });
     }
-    let needs = Needs::of(host, plugin, (&chosen, lacking), &answer);
-    let mut seen = chosen.seen;
-    if needs.is_some() && answer.is_faulty() {
-        worker.stop().await;
-        let pretended = ask(worker, Packages::Pretended).await.ok();
-        // What it has loaded is of no use for calls.
-        worker.stop().await;
-        answer = pretended.filter(|answer| !answer.is_faulty()).unwrap_or(answer);
-    }
-    if missing == Missing::Install
-        && !answer.is_faulty()
-        && let Some(needs) = &needs
-    {
-        needs.put_off(host, plugin);
-        worker.stop().await;
-    } else if missing == Missing::Install
-        && let Some(needs) = &needs
-    {
-        match needs.install(host, plugin).await {
-            Ok(interpreter) => {
-                worker.stop().await;
-                seen = Seen::new(interpreter);
-                answer = match ask(worker, Packages::AsTheyAre).await {
-                    Ok(answer) => answer,
-                    Err(unanswered) => return Described::failed(plugin, &unanswered.why, hint),
-                };
-            }
-            Err(why) => needs.complain(host, plugin, why, &mut answer),
-        }
-    }
-    answer.left_out = left_out;
-    if let Some(files) = files {
-        let (key, process) = host.key(plugin, &seen, &files);
-        // A role does not run without one of its modules, and may do so a moment later.
-        if answer.left_out.is_some() && worker.adapter().loads_whole {
-            host.cache.put_for_now(key, &answer);
-        } else {
-            host.cache.put(key, &answer);
-        }
-        workers.remember(plugin, &process);
-    }
-    let needs_install = needs.is_some() && missing == Missing::Report;
+    keep(&seen, &answer);
     Described { needs_install, ..Described::read(plugin, answer) }
 }
 
-/// Describes a plugin without the packages that it declares, where all of it can be described so:
-/// they are installed with its first call.
-async fn without_packages(workers: &Workers, plugin: &SharedPlugin) -> Option<Described> {
-    let (host, files) = (&workers.host, plugin.files());
-    let worker = workers.worker(plugin);
-    let plugin = plugin.facts();
-    host.set_bare(plugin, true);
-    let answer = ask(&worker, Packages::Pretended).await;
-    let seen = host.shared().await;
+/// Describes a plugin without packages that are not installed, if all of it can be described so:
+/// those that it needs are installed with its first call.
+async fn pretended(worker: &Arc<Worker>, packages: &[String]) -> Option<Answer> {
+    let (host, plugin) = (&worker.host, worker.facts());
+    let answer = ask(worker, Packages::Pretended).await;
+    // What it has loaded is of no use for calls.
     worker.stop().await;
-    host.set_bare(plugin, false);
-    let mut answer = answer.ok().filter(|answer| !answer.is_faulty())?;
-    let declared = &plugin.requirements.0;
-    answer.missing.retain(|module| !undeclared::is_among(module, declared));
-    Needs::Undeclared(undeclared::packages(&answer.missing)).put_off(host, plugin);
-    if let (Some(files), Ok(seen)) = (files, seen) {
-        let (key, process) = host.key(plugin, &seen, &files);
-        host.cache.put(key, &answer);
-        workers.remember(plugin, &process);
-    }
-    Some(Described::read(plugin, answer))
-}
-
-/// Packages that would help a plugin.
-enum Needs {
-    /// Those it lists and may do without.
-    Listed(Vec<String>),
-    /// Those it imports without a word.
-    Undeclared(Vec<String>),
-}
-
-impl Needs {
-    fn of(
-        host: &HostState,
-        plugin: &PythonFacts,
-        (chosen, lacking): (&Chosen, Vec<String>),
-        answer: &Answer,
-    ) -> Option<Self> {
-        if answer.is_faulty() && !chosen.missing.is_empty() {
-            return Some(Self::Listed(chosen.missing.clone()));
-        }
-        let is_worth_while = !lacking.is_empty() && host.undeclared.may_try(plugin, &lacking);
-        is_worth_while.then_some(Self::Undeclared(lacking))
-    }
-
-    /// Has a plugin get them with its first call, and says so.
-    fn put_off(&self, host: &HostState, plugin: &PythonFacts) {
-        let (Self::Listed(packages) | Self::Undeclared(packages)) = self;
-        host.expect(plugin, packages.clone());
-        let mut all: BTreeSet<&str> = packages.iter().map(String::as_str).collect();
-        all.extend(plugin.requirements.0.iter().map(String::as_str));
-        let names = all.into_iter().collect::<Vec<_>>().join(", ");
-        let what = format!("{names} will be installed when it is first called");
+    let answer = answer.ok().filter(|answer| !answer.is_faulty())?;
+    host.expect(plugin, !answer.pretended.is_empty());
+    if host.needs_packages(plugin) {
+        let what = format!("{} will be installed when it is first called", packages.join(", "));
         (host.settings.on_progress)(&plugin.name, &what);
     }
+    Some(answer)
+}
 
-    async fn install(&self, host: &HostState, plugin: &PythonFacts) -> Result<Interpreter, String> {
-        let made = match self {
-            Self::Listed(packages) => host.install(plugin, packages).await,
-            Self::Undeclared(packages) => host.supply(plugin, packages).await,
-        };
-        made.map_err(|unready| match unready {
-            Unready::Failed(why) => why,
-            Unready::NotInstalled(packages) => {
-                format!("its packages are not installed: {}", packages.join(", "))
-            }
-        })
-    }
+fn unusable(plugin: &PythonFacts, why: &str) -> Described {
+    let hint = "see to its Python, name another with `plugins.python`, or switch the plugin off with \
+                `brynhild plugin disable`";
+    Described::failed(plugin, &format!("its Python cannot run: {why}"), hint)
+}
 
-    fn complain(&self, host: &HostState, plugin: &PythonFacts, why: String, answer: &mut Answer) {
-        match self {
-            Self::Listed(_) => {
-                answer.problems.push(Complaint { message: why, ..Complaint::default() });
-            }
-            // Its own imports say what is missing.
-            Self::Undeclared(packages) => {
-                let what = format!("{} could not be installed", packages.join(", "));
-                (host.settings.on_progress)(&plugin.name, &what);
-            }
-        }
-    }
+fn uninstalled(plugin: &PythonFacts, packages: &[String]) -> Described {
+    let what = format!("its packages are not installed yet: {}", packages.join(", "));
+    let hint = "they are installed when it is first used";
+    Described { needs_install: true, ..Described::failed(plugin, &what, hint) }
 }
 
 /// What a plugin finds of the packages that it imports.
@@ -362,11 +238,12 @@ fn time_for_one(worker: &Worker) -> Duration {
 async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswered> {
     let time = time_for_one(worker);
     let failed = |why: String| Unanswered { why, loading: None };
-    let session = worker.session().await.map_err(|trouble| failed(trouble.words()))?;
+    let session = worker.session(Purpose::Describe).await;
+    let session = session.map_err(|trouble| failed(trouble.words()))?;
     let loading = session.loading();
     let bounds = Bounds { time: LONGEST_OF_ALL, cancel: &CancellationToken::new() };
     let pretend = packages == Packages::Pretended;
-    let params = json!({"known": undeclared::modules(), "pretend": pretend});
+    let params = json!({"pretend": pretend});
     let answer = tokio::select! {
         biased;
         answer = session.ask("describe", &params, bounds) => answer,

@@ -30,10 +30,6 @@ pub struct Described {
     pub notes: Vec<PythonFault>,
     /// True if the packages that it declares are not installed yet.
     pub needs_install: bool,
-    /// Well-known modules that its files import and that are not there.
-    pub(crate) missing: Vec<String>,
-    /// True if something stood in for packages that are not there.
-    pub(crate) is_pretended: bool,
 }
 
 /// A tool as its plugin describes it.
@@ -89,9 +85,6 @@ pub(crate) struct Answer {
     pub(crate) providers: Vec<ProviderDescription>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<Complaint>,
-    /// Well-known modules that its files import and that are not there.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) missing: Vec<String>,
     /// Modules that are not there and that something stood in for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pretended: Vec<String>,
@@ -158,7 +151,6 @@ impl<'de> Visitor<'de> for Reading {
                 "tools" => answer.tools = map.next_value()?,
                 "providers" => answer.providers = map.next_value()?,
                 "problems" => answer.problems = map.next_value()?,
-                "missing" => answer.missing = map.next_value()?,
                 "pretended" => answer.pretended = map.next_value()?,
                 "looks_for_programs" => answer.looks_for_programs = map.next_value()?,
                 "left_out" => answer.left_out = map.next_value()?,
@@ -231,8 +223,6 @@ impl Described {
             providers: answer.providers,
             notes,
             needs_install: false,
-            missing: answer.missing,
-            is_pretended: !answer.pretended.is_empty(),
         }
     }
 }

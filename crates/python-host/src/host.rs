@@ -38,7 +38,7 @@ impl Host {
     /// What is kept about plugins from earlier runs; none for one that would have to be asked.
     /// Starts no process.
     pub fn described(&self, plugins: &[SharedPlugin]) -> Vec<Option<Described>> {
-        let kept = describe::kept(&self.0.host, plugins, Missing::Report);
+        let kept = describe::kept(&self.0.host, plugins);
         kept.into_iter().map(|kept| kept.described).collect()
     }
 

@@ -84,12 +84,6 @@ impl Interpreter {
         directories
     }
 
-    /// The environment that it is that of.
-    pub(crate) fn environment(&self) -> Option<&Path> {
-        let first = self.prefixes.first().map(PathBuf::as_path);
-        first.filter(|prefix| prefix.join("pyvenv.cfg").is_file())
-    }
-
     /// What tells it from another one.
     pub(crate) fn identity(&self) -> String {
         let stamp = fs::metadata(&self.program).map(|found| stamp(&found)).unwrap_or_default();

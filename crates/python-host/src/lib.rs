@@ -28,7 +28,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod undeclared;
 mod venv;
 mod wire;
 mod worker;

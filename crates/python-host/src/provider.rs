@@ -23,7 +23,7 @@ use crate::conversation;
 use crate::reply::{Event, Gathering, Response};
 use crate::session::{Bounds, Failed, Item, Session, Stream};
 use crate::wire::{CANCELLED, Fault, Models, Opened};
-use crate::worker::{Trouble, Worker};
+use crate::worker::{Purpose, Trouble, Worker};
 
 /// How a provider is made.
 #[derive(Clone, Debug)]
@@ -92,7 +92,8 @@ impl WorkerProvider {
             Mode::ReadOnly => &self.apart,
             Mode::Ask | Mode::Normal | Mode::Yolo => &self.worker,
         };
-        let session = worker.session().await.map_err(|trouble| self.error(trouble))?;
+        let session =
+            worker.session(Purpose::Serve).await.map_err(|trouble| self.error(trouble))?;
         let _opening = self.opening.lock().await;
         {
             let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

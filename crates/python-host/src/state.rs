@@ -10,26 +10,18 @@ use contract::policy::Mode;
 use contract::python::{PythonFacts, PythonPlugin, SharedPlugin};
 use contract::text::visible;
 
+use crate::adapter::Adapter;
 use crate::cache::{Cache, Key};
-use crate::description::LeftOut;
+use crate::description::{Answer, LeftOut};
 use crate::hash::short_hash;
 use crate::interpreter::{self, Interpreter, Seen};
-use crate::settings::{Missing, Settings};
-use crate::undeclared::{self, Undeclared};
+use crate::settings::Settings;
 use crate::{payload, venv};
-
-/// Why a plugin has no interpreter.
-pub(crate) enum Unready {
-    /// There is none that works; what to do is among the words.
-    Failed(String),
-    /// These packages are not installed yet.
-    NotInstalled(Vec<String>),
-}
 
 /// An interpreter for a plugin.
 pub(crate) struct Chosen {
     pub(crate) seen: Seen,
-    /// Packages that the plugin lists and may do without.
+    /// Packages that the plugin declares and that are not installed.
     pub(crate) missing: Vec<String>,
 }
 
@@ -37,7 +29,6 @@ pub(crate) struct Chosen {
 pub(crate) struct HostState {
     pub(crate) settings: Settings,
     pub(crate) cache: Cache,
-    pub(crate) undeclared: Undeclared,
     mode: Mutex<Mode>,
     payload: OnceLock<Result<PathBuf, String>>,
     shared: tokio::sync::Mutex<Option<Seen>>,
@@ -46,10 +37,8 @@ pub(crate) struct HostState {
     active: Mutex<BTreeMap<String, BTreeSet<String>>>,
     /// The plugins whose user knows what to grant them.
     advised: Mutex<BTreeSet<String>>,
-    /// The plugins that run without the packages they declare for the moment.
-    bare: Mutex<BTreeSet<String>>,
-    /// Packages that plugins get with their first call.
-    expected: Mutex<BTreeMap<String, Vec<String>>>,
+    /// The plugins that get the packages of the lists in their directories with their first call.
+    expected: Mutex<BTreeSet<String>>,
     /// Files that are not loaded, by their plugins.
     left_out: Mutex<BTreeMap<String, LeftOut>>,
 }
@@ -58,14 +47,12 @@ impl HostState {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             cache: Cache::new(&settings.state.join("descriptions"), &settings.environment),
-            undeclared: Undeclared::new(settings.state.join("undeclared.json")),
             mode: Mutex::new(settings.mode),
             payload: OnceLock::new(),
             shared: tokio::sync::Mutex::new(None),
             has_changed_tool: AtomicBool::default(),
             active: Mutex::default(),
             advised: Mutex::default(),
-            bare: Mutex::default(),
             expected: Mutex::default(),
             left_out: Mutex::default(),
             settings,
@@ -163,83 +150,63 @@ impl HostState {
         self.has_changed_tool.swap(false, Ordering::Relaxed)
     }
 
-    /// The interpreter for a plugin; makes its venv where that is wanted.
-    pub(crate) async fn interpreter(
-        &self,
-        plugin: &PythonFacts,
-        missing: Missing,
-    ) -> Result<Chosen, Unready> {
-        let chosen = |interpreter| Chosen { seen: Seen::new(interpreter), missing: Vec::new() };
+    /// The interpreter for a plugin without further packages: an environment, or the shared one.
+    pub(crate) async fn interpreter(&self, plugin: &PythonFacts) -> Result<Chosen, String> {
+        let ready = |interpreter| Chosen { seen: Seen::new(interpreter), missing: Vec::new() };
         if let Some(venv) = &plugin.venv {
-            return interpreter::of_venv(venv).map(chosen).map_err(Unready::Failed);
+            return interpreter::of_venv(venv).map(ready);
         }
-        let base = self.shared().await.map_err(Unready::Failed)?;
-        let packages = self.packages(plugin).map_err(Unready::Failed)?;
-        if packages.is_empty() || self.is_bare(plugin) {
-            return Ok(Chosen { seen: base, missing: packages });
+        let seen = self.shared().await?;
+        let missing = venv::declared(plugin)?;
+        let place = venv::place(&self.settings, plugin, &missing, &seen.interpreter);
+        if !missing.is_empty() && venv::is_finished(&place) {
+            return interpreter::of_venv(&place).map(ready);
         }
-        let place = venv::place(&self.settings, plugin, &packages, &base.interpreter);
-        if venv::is_finished(&place) {
-            return interpreter::of_venv(&place).map(chosen).map_err(Unready::Failed);
-        }
-        // A list beside the manifest may be for those who develop the plugin.
-        if plugin.requirements.0.is_empty() {
-            return Ok(Chosen { seen: base, missing: packages });
-        }
-        match missing {
-            Missing::Install => self.install(plugin, &packages).await.map(chosen),
-            Missing::Report => Err(Unready::NotInstalled(packages)),
-        }
+        Ok(Chosen { seen, missing })
     }
 
-    /// The packages that a plugin declares, and those it was found to need, sorted.
-    pub(crate) fn packages(&self, plugin: &PythonFacts) -> Result<Vec<String>, String> {
-        let mut all = venv::declared(plugin)?;
-        all.extend(self.undeclared.of(plugin));
-        all.sort();
-        all.dedup();
-        Ok(all)
-    }
-
-    /// The packages that bring these modules, where a plugin can be given them beside what it declares:
-    /// an environment of its author's or of the user's has what they put into it.
-    pub(crate) fn lacking(
+    /// The interpreter for calls of a plugin; installs the packages that it needs.
+    pub(crate) async fn interpreter_for_calls(
         &self,
         plugin: &PythonFacts,
-        chosen: &Chosen,
-        modules: &[String],
-    ) -> Vec<String> {
-        let environment = chosen.seen.interpreter.environment();
-        let is_theirs = environment.is_some_and(|it| !it.starts_with(&self.settings.state));
-        let mut sites = chosen.seen.interpreter.sites.iter();
-        if is_theirs || sites.any(|site| plugin.root.starts_with(site)) {
-            Vec::new()
-        } else {
-            undeclared::packages(modules)
+    ) -> Result<Interpreter, String> {
+        let Chosen { seen, missing } = self.interpreter(plugin).await?;
+        if missing.is_empty() || !self.needs_packages(plugin) {
+            return Ok(seen.interpreter);
         }
+        self.install(plugin, &missing).await
     }
 
-    /// Has a plugin run without the packages that it declares, or no longer.
-    pub(crate) fn set_bare(&self, plugin: &PythonFacts, is_bare: bool) {
-        let mut bare = locked(&self.bare);
-        if is_bare {
-            bare.insert(plugin_key(plugin));
-        } else {
-            bare.remove(&plugin_key(plugin));
-        }
+    /// Returns true if a plugin is not called without the packages that it declares.
+    pub(crate) fn needs_packages(&self, plugin: &PythonFacts) -> bool {
+        !plugin.requirements.0.is_empty() || locked(&self.expected).contains(&plugin_key(plugin))
     }
 
-    fn is_bare(&self, plugin: &PythonFacts) -> bool {
-        locked(&self.bare).contains(&plugin_key(plugin))
-    }
-
-    /// Has a plugin get packages beside those it declares when it is first called.
-    pub(crate) fn expect(&self, plugin: &PythonFacts, packages: Vec<String>) {
-        if packages.is_empty() {
-            return;
-        }
+    /// Has a plugin get the packages of its lists when it is first called, or not.
+    pub(crate) fn expect(&self, plugin: &PythonFacts, is_expected: bool) {
         let mut expected = locked(&self.expected);
-        expected.insert(plugin_key(plugin), packages);
+        if is_expected {
+            expected.insert(plugin_key(plugin));
+        } else if !expected.is_empty() {
+            expected.remove(&plugin_key(plugin));
+        }
+    }
+
+    /// Keeps the description of a plugin. Returns a hash of what its running process depends on.
+    pub(crate) fn keep(
+        &self,
+        adapter: &Adapter,
+        (plugin, interpreter, files): (&PythonFacts, &Seen, &[String; 2]),
+        answer: &Answer,
+    ) -> String {
+        let (key, process) = self.key(plugin, interpreter, files);
+        // A role does not run without one of its modules, and may do so a moment later.
+        if answer.left_out.is_some() && adapter.loads_whole {
+            self.cache.put_for_now(key, answer);
+        } else {
+            self.cache.put(key, answer);
+        }
+        process
     }
 
     /// Has processes of a plugin load a file no more, nor any behind it where it is the last to be
@@ -274,47 +241,15 @@ impl HostState {
         left_out.get(&plugin_key(plugin)).cloned().unwrap_or_default()
     }
 
-    /// Gives a plugin what it is to get with its first call.
-    pub(crate) async fn supply_expected(&self, plugin: &PythonFacts) {
-        let expected = || locked(&self.expected);
-        let packages = expected().remove(&plugin_key(plugin));
-        if let Some(packages) = packages
-            && self.supply(plugin, &packages).await.is_err()
-        {
-            let what = format!("{} could not be installed", packages.join(", "));
-            (self.settings.on_progress)(&plugin.name, &what);
-        }
-    }
-
-    /// Gives a plugin packages beside those it declares.
-    pub(crate) async fn supply(
-        &self,
-        plugin: &PythonFacts,
-        packages: &[String],
-    ) -> Result<Interpreter, Unready> {
-        let mut wanted = self.undeclared.of(plugin);
-        wanted.extend_from_slice(packages);
-        wanted.sort();
-        wanted.dedup();
-        let mut all = venv::declared(plugin).map_err(Unready::Failed)?;
-        all.extend_from_slice(&wanted);
-        all.sort();
-        all.dedup();
-        let made = self.install(plugin, &all).await;
-        self.undeclared.keep(plugin, &wanted, made.is_ok());
-        made
-    }
-
     /// Makes a plugin's venv.
     pub(crate) async fn install(
         &self,
         plugin: &PythonFacts,
         packages: &[String],
-    ) -> Result<Interpreter, Unready> {
-        let base = self.shared().await.map_err(Unready::Failed)?.interpreter;
+    ) -> Result<Interpreter, String> {
+        let base = self.shared().await?.interpreter;
         venv::make(&self.settings, plugin, packages, &base).await.map_err(|why| {
-            let names = packages.join(", ");
-            Unready::Failed(format!("its packages ({names}) could not be installed:\n{why}"))
+            format!("its packages ({}) could not be installed:\n{why}", packages.join(", "))
         })
     }
 
@@ -329,15 +264,12 @@ impl HostState {
             return own(venv);
         }
         let base = shared?;
-        let packages = self.packages(plugin).ok()?;
+        let packages = venv::declared(plugin).ok()?;
         if packages.is_empty() {
             return Some(Cow::Borrowed(base));
         }
         let place = venv::place(&self.settings, plugin, &packages, &base.interpreter);
-        if venv::is_finished(&place) {
-            return own(&place);
-        }
-        Some(Cow::Borrowed(base))
+        if venv::is_finished(&place) { own(&place) } else { Some(Cow::Borrowed(base)) }
     }
 
     /// The interpreter that is configured or found, as far as it is known.

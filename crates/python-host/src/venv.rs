@@ -47,7 +47,7 @@ pub(crate) fn declared(plugin: &PythonFacts) -> Result<Vec<String>, String> {
 }
 
 /// The name of a package among what pip takes beside it, in lower case.
-pub(crate) fn name_of(package: &str) -> String {
+fn name_of(package: &str) -> String {
     let is_name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     package.trim().chars().take_while(is_name).collect::<String>().to_lowercase()
 }
@@ -173,11 +173,9 @@ pub(crate) async fn make(
     }
     private::make_directory(&venv)
         .map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
-    // What a plugin does not declare it may also find where its Python has it.
-    let site = declared(plugin)?.is_empty().then_some("--system-site-packages");
     let work = Work { base, root: &plugin.root, venv: &venv };
     say(&format!("installing {} into a venv of its own", packages.join(", ")));
-    let made = fill(settings, work, site, packages).await;
+    let made = fill(settings, work, packages).await;
     if let Err(why) = made {
         // It would be made anew the next time in any case.
         let _ = fs::remove_dir_all(&venv);
@@ -219,20 +217,13 @@ struct Work<'a> {
     venv: &'a Path,
 }
 
-async fn fill(
-    settings: &Settings,
-    work: Work<'_>,
-    site: Option<&str>,
-    packages: &[String],
-) -> Result<(), String> {
+async fn fill(settings: &Settings, work: Work<'_>, packages: &[String]) -> Result<(), String> {
     let Work { base, venv, .. } = work;
     let run = |program: &Path, words: Vec<OsString>, time: Duration| {
         let program = program.to_owned();
         async move { command(settings, work, (&program, words, time)).await }
     };
-    let mut make = words(["-I", "-m", "venv", "--without-pip"], []);
-    make.extend(site.map(OsString::from));
-    make.push(venv.into());
+    let make = words(["-I", "-m", "venv", "--without-pip"], [venv.as_os_str()]);
     run(&base.program, make, MAKING).await?;
     let cache = venv.join("pip-cache");
     let mut install = words(["install", "--no-input", "--disable-pip-version-check"], []);

@@ -21,8 +21,7 @@ use crate::adapter::{Adapter, adapter};
 use crate::health::{Health, Leave};
 use crate::interpreter::Interpreter;
 use crate::session::{Bounds, Cause, Failed, Opening, Session, Stream};
-use crate::settings::Missing;
-use crate::state::{HostState, Unready};
+use crate::state::HostState;
 use crate::wire::{Initialize, PROTOCOL};
 
 const USUAL_TIME: Duration = Duration::from_mins(5);
@@ -59,6 +58,15 @@ impl From<Failed> for Trouble {
     fn from(failed: Failed) -> Self {
         Self::Failed(failed)
     }
+}
+
+/// What a process is started for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    /// To describe its plugin; no package is installed for that.
+    Describe,
+    /// To serve calls.
+    Serve,
 }
 
 /// How long a process may take to load what it serves.
@@ -132,7 +140,7 @@ impl Worker {
     }
 
     /// The process, started where there is none.
-    pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
+    pub(crate) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, Trouble> {
         self.host.admit(self.facts()).map_err(Trouble::Unready)?;
         if let Some(session) = self.fit() {
             return Ok(session);
@@ -143,7 +151,7 @@ impl Worker {
         }
         self.await_leave().await?;
         let mode = self.host.mode();
-        let session = self.start(mode).await?;
+        let session = self.start(mode, purpose).await?;
         *self.current() = Some(Running { session: Arc::clone(&session), mode });
         Ok(session)
     }
@@ -202,7 +210,7 @@ impl Worker {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Failed::Cancelled.into()),
-            session = self.session() => session,
+            session = self.session(Purpose::Serve) => session,
         }
     }
 
@@ -236,17 +244,16 @@ impl Worker {
         }
     }
 
-    async fn start(&self, mode: Mode) -> Result<Arc<Session>, Trouble> {
+    async fn start(&self, mode: Mode, purpose: Purpose) -> Result<Arc<Session>, Trouble> {
         let plugin = self.facts();
-        self.host.supply_expected(plugin).await;
-        let chosen = self.host.interpreter(plugin, Missing::Install).await;
-        let interpreter = chosen.map(|chosen| chosen.seen.interpreter).map_err(|unready| {
-            Trouble::Unready(match unready {
-                Unready::Failed(why) => format!("the plugin `{}` cannot run: {why}", plugin.name),
-                Unready::NotInstalled(packages) => {
-                    format!("the packages {} are not installed", packages.join(", "))
-                }
-            })
+        let interpreter = match purpose {
+            Purpose::Describe => {
+                self.host.interpreter(plugin).await.map(|chosen| chosen.seen.interpreter)
+            }
+            Purpose::Serve => self.host.interpreter_for_calls(plugin).await,
+        };
+        let interpreter = interpreter.map_err(|why| {
+            Trouble::Unready(format!("the plugin `{}` cannot run: {why}", plugin.name))
         })?;
         let payload = self.host.payload().map_err(Trouble::Unready)?;
         let data = &plugin.data;

@@ -1,4 +1,4 @@
-"""The home of a worker, and what a plugin imports without a word."""
+"""The home of a worker."""
 import os
 import tempfile
 
@@ -36,28 +36,3 @@ class TheHome(PluginCase):
         self.write("file", "")
         worker = self.start(home=os.path.join(self.root, "file", "home"), environment={"HOME": "/tmp"})
         self.assertEqual(worker.call("home")["output"], "/tmp")
-
-
-class WhatIsMissing(PluginCase):
-    KNOWN = ["json", "no_such_one", "no_such_two", "no_such_three", "helper"]
-
-    def missing(self, head):
-        self.tool("one", 'import no_such_one.part\nreturn ToolResult(True, "")', head)
-        self.write("tests/test_it.py", "import no_such_two\n")
-        self.write("helper.py", "")
-        return self.start().result("describe", known=self.KNOWN).get("missing")
-
-    def test_what_is_imported_anywhere_and_not_found_is_named(self):
-        self.assertEqual(self.missing("import json, helper"), ["no_such_one"])
-
-    def test_what_a_file_can_do_without_is_not(self):
-        head = """
-        import typing
-        try:
-            import no_such_two
-        except (ImportError, ValueError):
-            no_such_two = None
-        if typing.TYPE_CHECKING:
-            from no_such_three import x
-        """
-        self.assertEqual(self.missing(head), ["no_such_one"])

@@ -25,7 +25,7 @@ async fn declared_packages_are_installed_when_they_are_first_needed() {
     assert_eq!(again.describe(&plugin, Missing::Report).await[0].offer.tools.len(), 1);
     again.shutdown().await;
     let kept = world.again().described(&plugin).pop().unwrap().unwrap();
-    assert!(kept.offer.tools.len() == 1 && !kept.is_pretended);
+    assert_eq!(kept.offer.tools.len(), 1);
 }
 
 #[tokio::test]
@@ -69,71 +69,37 @@ async fn a_python_that_is_missing_or_none_is_said_with_what_to_do() {
     );
 }
 
-const UNDECLARED: [(&str, &str); 3] = [
-    ("tools/first.py", "import watchfiles\n"),
-    ("tools/second.py", ""),
-    ("tools/third.py", "try:\n    import textual\nexcept ImportError:\n    textual = None\n"),
-];
-
-/// A plugin that imports packages without a word, and a host that finds packages in its directory
-/// alone.
-fn undeclared() -> (World, Settings) {
-    let nested = "import watchfiles; return ToolResult(True, watchfiles.KIND)";
-    let files = UNDECLARED.map(|(file, head)| {
-        let name = file.split(['/', '.']).nth(1).unwrap();
-        (file, format!("{head}{}", tool_file(name, nested)))
-    });
-    let world = World::new(&files.each_ref().map(|(file, text)| (*file, text.as_str())));
-    let mut settings = world.settings();
-    let links = world.directory.path().display().to_string();
-    let variables = &mut settings.surroundings.variables;
-    variables.insert("PIP_NO_INDEX".into(), "1".into());
-    variables.insert("PIP_FIND_LINKS".into(), links);
-    (world, settings)
+#[tokio::test]
+async fn listed_packages_are_installed_only_if_a_file_needs_them() {
+    for (head, is_needed) in [("import fruit\n", true), ("", false)] {
+        let body = "return ToolResult(True, sys.prefix)";
+        let file = format!("{head}{}", tool_file("look", body));
+        let mut world = World::new(&[("tools/look.py", &file)]);
+        let wheel = testkit::wheel("fruit", world.directory.path());
+        let list = world.plugin.facts.root.join("requirements.txt");
+        write(&list, &wheel);
+        world.plugin.facts.requirements.1 = vec![list];
+        let tool = world.tool("look").await;
+        let venvs = world.directory.path().join("state/venvs").display().to_string();
+        let prefix = run(&*tool, json!({})).await.unwrap().output;
+        assert_eq!(prefix.starts_with(&venvs), is_needed, "{prefix}");
+        world.host.shutdown().await;
+        // Also in a run that describes it from the cache.
+        let again = world.again();
+        let offer = again.describe(&world.plugin.list(), Missing::Install).await.remove(0).offer;
+        let tool = again.tools(&world.plugin.list()[0], &offer).remove(0);
+        assert_eq!(run(&*tool, json!({})).await.unwrap().output, prefix);
+        again.shutdown().await;
+    }
 }
 
 #[tokio::test]
-async fn a_well_known_package_that_is_not_declared_is_installed_as_if_it_were() {
-    let (world, settings) = undeclared();
-    testkit::wheel("watchfiles", world.directory.path());
-    let plugin = world.plugin.list();
-    let host = Host::new(settings.clone());
-    let reported = host.describe(&plugin, Missing::Report).await.pop().unwrap();
-    assert!(reported.needs_install && reported.offer.tools.len() == 3, "{reported:?}");
-    let described = host.describe(&plugin, Missing::Install).await.pop().unwrap();
-    assert!(described.offer.faults.is_empty(), "{:?}", described.offer.faults);
-    for tool in host.tools(&plugin[0], &described.offer) {
-        assert_eq!(run(&*tool, json!({})).await.unwrap().output, "apple");
-    }
-    host.shutdown().await;
-    let later = Host::new(settings);
-    let kept = later.describe(&plugin, Missing::Install).await.pop().unwrap();
-    assert_eq!(kept.offer.tools, described.offer.tools);
-    let tool = later.tools(&plugin[0], &kept.offer).pop().unwrap();
-    assert_eq!(run(&*tool, json!({})).await.unwrap().output, "apple");
-    later.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_package_that_cannot_be_had_fails_a_call_and_is_not_tried_again_at_once() {
-    let (world, mut settings) = undeclared();
-    let heard = Heard::default();
-    let ear = Arc::clone(&heard);
-    settings.on_progress = Arc::new(move |_, line| ear.lock().unwrap().push(line.to_owned()));
-    let tried = || {
-        let heard = std::mem::take(&mut *heard.lock().unwrap());
-        heard.iter().filter(|line| line.starts_with("installing")).count()
-    };
-    for attempts in [1, 0] {
-        let host = Host::new(settings.clone());
-        let described = host.describe(&world.plugin.list(), Missing::Install).await.pop().unwrap();
-        assert!(described.offer.faults.is_empty(), "{:?}", described.offer.faults);
-        assert_eq!((described.offer.tools.len(), tried()), (3, 0));
-        let tools = host.tools(&world.plugin.list()[0], &described.offer);
-        let first = run(&*tools[0], json!({})).await;
-        let words = first.map_or_else(|error| error.to_string(), |output| output.for_model());
-        assert!(words.contains("No module named 'watchfiles'"), "{words}");
-        assert_eq!(tried(), attempts);
-        host.shutdown().await;
-    }
+async fn undeclared_package_costs_its_file_and_is_named_in_the_hint() {
+    let file = format!("import yaml_of_nowhere\n{}", fruit_tool());
+    let world = World::new(&[("tools/fruit.py", &file)]);
+    let offer = world.described().await.offer;
+    let hint = &offer.faults[0].hint;
+    assert!(hint.contains("declare it under `dependencies:`"), "{hint}");
+    assert!(!world.directory.path().join("state/venvs").exists());
+    world.host.shutdown().await;
 }

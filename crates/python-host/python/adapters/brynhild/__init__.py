@@ -55,7 +55,6 @@ class Adapter:
         pretended = self._plugin.pretended()
         if pretended:
             description["pretended"] = pretended
-        description.update(self._missing(request.params.get("known")))
         if self._looks_for_programs():
             description["looks_for_programs"] = True
         return description
@@ -116,22 +115,13 @@ class Adapter:
             except BaseException as error:
                 self._worker.log("warning", "closing %s raised %s" % (type(instance).__name__, named(error)))
 
-    def _missing(self, known):
-        """What the plugin's own files import of the modules in `known` and cannot find."""
-        if not known or self._plugin.package or not self._plugin.root:
-            return {}
-        from brynhild_host.adapters.brynhild import wanted
-
-        missing = wanted.missing(self._plugin.root, known)
-        return {"missing": missing} if missing else {}
-
     def _looks_for_programs(self):
         """Whether what was described may depend on the search path; of a package nobody knows its files."""
         if self._plugin.package or not self._plugin.root:
             return True
-        from brynhild_host.adapters.brynhild import wanted
+        from brynhild_host.adapters.brynhild import programs
 
-        return wanted.looks_for_programs(self._plugin.root)
+        return programs.looks_for_programs(self._plugin.root)
 
     def _describe_tool(self, key, problems):
         def described(key):
