@@ -1,63 +1,39 @@
-//! When a worker that died may be started again.
+//! When a worker that died may be started again: at once, unless it keeps dying.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// A worker that lived this long has not died of its start.
-const MINUTE: Duration = Duration::from_mins(1);
-/// Deaths in a minute that are too many.
-const TOO_MANY: usize = 3;
+/// Deaths within [`PERIOD`] after which a worker is left alone.
+const DEATHS_LIMIT: usize = 3;
+/// How long a death counts.
+const PERIOD: Duration = Duration::from_mins(1);
 
-/// The deaths of a worker.
+/// The last deaths of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// When it died soon after a start, in the last minute.
     deaths: VecDeque<Instant>,
-    /// Deaths in a row.
-    row: u32,
-    /// The words about the last one.
+    /// How it died the last time.
     last: String,
 }
 
-/// Whether a worker may be started.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Leave {
-    /// At this time.
-    At(Instant),
-    /// Not before this long, because it keeps dying; with the words about the last death.
-    Never(Duration, String),
-}
-
 impl Health {
-    /// A worker that was started at `start` died at `end`.
-    pub(crate) fn died(&mut self, start: Instant, end: Instant, words: &str) {
-        if end - start >= MINUTE {
-            self.row = 0;
-            self.deaths.clear();
-        }
-        self.row = self.row.saturating_add(1);
-        self.deaths.push_back(end);
-        if self.deaths.len() > TOO_MANY {
+    /// Takes note of a death.
+    pub(crate) fn died(&mut self, now: Instant, words: &str) {
+        self.deaths.push_back(now);
+        if self.deaths.len() > DEATHS_LIMIT {
             self.deaths.pop_front();
         }
         words.clone_into(&mut self.last);
     }
 
-    /// When a worker may be started.
-    pub(crate) fn leave(&self, now: Instant) -> Leave {
-        let Some(&last) = self.deaths.back() else { return Leave::At(now) };
-        let since = now.saturating_duration_since(last);
-        let first = self.deaths.front().copied().unwrap_or(last);
-        if self.deaths.len() == TOO_MANY && last - first < MINUTE && since < MINUTE {
-            return Leave::Never(MINUTE.saturating_sub(since), self.last.clone());
-        }
-        let doublings = self.row.saturating_sub(1).min(16);
-        let pause = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
-        Leave::At(last + pause)
+    /// How long a worker is left alone because it keeps dying, and how it died the last time.
+    pub(crate) fn rest(&self, now: Instant) -> Option<(Duration, &str)> {
+        let (first, last) = (self.deaths.front()?, self.deaths.back()?);
+        let since = now.saturating_duration_since(*last);
+        let keeps_dying = self.deaths.len() == DEATHS_LIMIT && *last - *first < PERIOD;
+        (keeps_dying && since < PERIOD).then(|| (PERIOD.saturating_sub(since), self.last.as_str()))
     }
 }
 
@@ -66,33 +42,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_and_three_deaths_in_a_minute_shut_the_door_for_one() {
+    fn three_deaths_in_a_minute_are_followed_by_a_minute_of_rest() {
         let start = Instant::now();
         let mut health = Health::default();
-        assert_eq!(health.leave(start), Leave::At(start));
-        health.died(start, start, "a");
-        assert_eq!(health.leave(start), Leave::At(start + Duration::from_millis(100)));
-        health.died(start, start, "b");
-        assert_eq!(health.leave(start), Leave::At(start + Duration::from_millis(200)));
-        health.died(start, start, "c");
-        assert_eq!(health.leave(start), Leave::Never(MINUTE, "c".to_owned()));
-        let later = start + MINUTE;
-        assert_eq!(health.leave(later), Leave::At(start + Duration::from_millis(400)));
-        // One try; when it dies as well, the door is shut again once three lie in a minute.
-        health.died(later, later, "d");
-        assert!(matches!(health.leave(later), Leave::At(_)));
+        for words in ["a", "b"] {
+            health.died(start, words);
+            assert_eq!(health.rest(start), None);
+        }
+        health.died(start, "c");
+        assert_eq!(health.rest(start), Some((PERIOD, "c")));
+        let later = start + PERIOD;
+        assert_eq!(health.rest(later), None);
+        // One try; it rests again once three deaths lie within a minute.
+        health.died(later, "d");
+        assert_eq!(health.rest(later), None);
     }
 
     #[test]
-    fn a_long_life_clears_the_record_and_no_pause_is_endless() {
+    fn deaths_that_lie_apart_do_not_count_together() {
         let start = Instant::now();
         let mut health = Health::default();
-        for _ in 0..40 {
-            health.died(start, start + MINUTE / 2, "x");
+        for number in 0..5 {
+            health.died(start + PERIOD * number, "x");
         }
-        let later = start + MINUTE * 3;
-        assert_eq!(health.leave(later), Leave::At(start + MINUTE / 2 + LONGEST_PAUSE));
-        health.died(later, later + MINUTE, "x");
-        assert_eq!(health.leave(later), Leave::At(later + MINUTE + FIRST_PAUSE));
+        assert_eq!(health.rest(start + PERIOD * 4), None);
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapter::{Adapter, adapter};
-use crate::health::{Health, Leave};
+use crate::health::Health;
 use crate::interpreter::Interpreter;
 use crate::session::{Bounds, Cause, Failed, Opening, Session, Stream};
 use crate::state::HostState;
@@ -149,7 +149,7 @@ impl Worker {
         if let Some(session) = self.fit() {
             return Ok(session);
         }
-        self.await_leave().await?;
+        self.check_health()?;
         let mode = self.host.mode();
         let session = self.start(mode, purpose).await?;
         *self.current() = Some(Running { session: Arc::clone(&session), mode });
@@ -228,20 +228,16 @@ impl Worker {
         Some(Arc::clone(&running.session))
     }
 
-    async fn await_leave(&self) -> Result<(), Trouble> {
-        let leave = self.lock_health().leave(Instant::now());
-        match leave {
-            Leave::At(time) => {
-                tokio::time::sleep_until(time).await;
-                Ok(())
-            }
-            Leave::Never(wait, words) => Err(Trouble::Unready(format!(
-                "the plugin `{}` keeps failing and is left alone for {} more seconds; the last \
-                 time: {words}",
-                self.facts().name,
-                wait.as_secs().max(1)
-            ))),
-        }
+    /// Refuses to start a process that keeps dying.
+    fn check_health(&self) -> Result<(), Trouble> {
+        let health = self.lock_health();
+        let Some((rest, words)) = health.rest(Instant::now()) else { return Ok(()) };
+        Err(Trouble::Unready(format!(
+            "the plugin `{}` keeps failing and is left alone for {} more seconds; the last time: \
+             {words}",
+            self.facts().name,
+            rest.as_secs().max(1)
+        )))
     }
 
     async fn start(&self, mode: Mode, purpose: Purpose) -> Result<Arc<Session>, Trouble> {
@@ -281,14 +277,14 @@ impl Worker {
             home: None,
         };
         let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
-        let (health, started) = (Arc::clone(&self.health), Instant::now());
+        let health = Arc::clone(&self.health);
         let opening = Opening {
             plugin: plugin.name.clone(),
             listener: Arc::clone(&settings.on_output),
             on_end: Box::new(move |fate| {
                 if fate.cause == Cause::Died {
                     let mut health = health.lock().unwrap_or_else(PoisonError::into_inner);
-                    health.died(started, Instant::now(), &fate.words);
+                    health.died(Instant::now(), &fate.words);
                 }
             }),
         };
