@@ -24,7 +24,7 @@ pub struct Python {
     settings: Arc<Settings>,
 }
 
-/// What is around the Python of all plugins.
+/// The settings for the Python of all plugins.
 pub struct Settings {
     /// The directory in which each plugin has one of its own.
     pub data: PathBuf,

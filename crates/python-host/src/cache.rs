@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::description::{Answer, LeftOut};
+use crate::description::{Answer, SkippedFiles};
 use crate::hash::short_hash;
 use crate::payload;
 
@@ -34,7 +34,6 @@ struct Entries {
 /// The description of one plugin.
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    /// What it depends on.
     key: Key,
     /// An [`Answer`], which is parsed when somebody asks for it.
     answer: Box<RawValue>,
@@ -43,7 +42,7 @@ struct Entry {
     is_temporary: bool,
 }
 
-/// What a description depends on.
+/// Everything that a description depends on.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
     /// The name and the directory of the plugin.
@@ -63,7 +62,7 @@ impl Key {
         let has_packages = self.packages == other.packages || !answer.is_faulty();
         let needs_path = answer.is_faulty() || answer.looks_for_programs;
         let has_path = self.search_path == other.search_path || !needs_path;
-        let is_old = answer.left_out.as_ref().is_some_and(LeftOut::is_old);
+        let is_old = answer.left_out.as_ref().is_some_and(SkippedFiles::is_old);
         self.hash == other.hash && has_packages && has_path && !is_old
     }
 }
@@ -212,11 +211,11 @@ mod tests {
 
     #[test]
     fn files_that_ended_python_are_tried_again_after_a_day() {
-        let mut ended = LeftOut::default();
+        let mut ended = SkippedFiles::default();
         ended.files.insert("a.py".to_owned(), "exit code 3".to_owned());
         let mut answer = Answer { left_out: ended.kept(), ..Answer::default() };
         assert!(key("p", "1").fits(&key("p", "1"), &answer));
-        answer.left_out = Some(LeftOut::default());
+        answer.left_out = Some(SkippedFiles::default());
         assert!(!key("p", "1").fits(&key("p", "1"), &answer));
     }
 }

@@ -105,7 +105,7 @@ fn encode_call(call: &ToolCall) -> Value {
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     });
-    if let Some(Value::Object(kept)) = call.opaque.as_ref().and_then(|it| it.get(OPAQUE)) {
+    if let Some(Value::Object(kept)) = call.opaque.as_ref().and_then(|it| it.get(ADDITIONS_KEY)) {
         for (name, extra) in kept {
             match (&mut value[name], extra) {
                 (Value::Null, extra) => value[name] = extra.clone(),
@@ -121,10 +121,10 @@ fn encode_call(call: &ToolCall) -> Value {
     value
 }
 
-/// Where a call keeps what its class adds to the usual form.
-const OPAQUE: &str = "tool_call";
+/// The key under which a call keeps what its class adds to the usual form.
+const ADDITIONS_KEY: &str = "tool_call";
 
-/// What the class of a call added to the usual form; nothing where it added nothing.
+/// The additions of a call's class to the usual form; none if it adds nothing.
 pub(crate) fn additions(wire: &Value) -> Option<Value> {
     let mut extra = wire.as_object()?.clone();
     for usual in ["id", "type"] {
@@ -137,7 +137,7 @@ pub(crate) fn additions(wire: &Value) -> Option<Value> {
             extra.insert("function".to_owned(), Value::Object(function));
         }
     }
-    (!extra.is_empty()).then(|| json!({ OPAQUE: extra }))
+    (!extra.is_empty()).then(|| json!({ ADDITIONS_KEY: extra }))
 }
 
 #[cfg(test)]

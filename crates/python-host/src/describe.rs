@@ -1,4 +1,4 @@
-//! Describes plugins: from what is kept where their files have not changed, else by asking them.
+//! Describes plugins: from the cache, or by asking their Python.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,39 +11,44 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::description::{Answer, Complaint, Described};
-use crate::interpreter::Seen;
-use crate::session::{Bounds, Failed};
+use crate::interpreter::KnownInterpreter;
+use crate::session::{Bounds, RequestError};
 use crate::settings::Missing;
-use crate::state::{Chosen, HostState};
-use crate::worker::{Purpose, Trouble, Worker};
+use crate::state::{ChosenInterpreter, HostState};
+use crate::worker::{Purpose, Worker, WorkerError};
 use crate::workers::Workers;
 
 /// How long a plugin may take with one of its files: somebody waits for the program to start.
-const LONGEST: Duration = Duration::from_mins(1);
+const FILE_TIME: Duration = Duration::from_mins(1);
 /// How long it may take with all of them.
-const LONGEST_OF_ALL: Duration = Duration::from_mins(10);
+const PLUGIN_TIME: Duration = Duration::from_mins(10);
 /// Workers that are asked at the same time.
-const AT_ONCE: usize = 4;
+const PARALLEL_WORKERS: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
-const FEW: usize = 8;
+const IDLE_WORKERS_LIMIT: usize = 8;
 /// How many files of one plugin, or of one directory of plugins, may end their process.
-const MOST_ENDING: usize = 32;
+const CRASHES_LIMIT: usize = 32;
 /// How many may hold it up for as long as each may take.
-const MOST_HOLDING_UP: u32 = 8;
+const TIMEOUTS_LIMIT: u32 = 8;
 
-/// What is known of a plugin without asking it.
-pub(crate) struct Kept {
+/// The cached description of a plugin.
+pub(crate) struct Cached {
     pub(crate) described: Option<Described>,
-    stamp: Option<String>,
+    /// A hash of what a running process depends on.
+    process: Option<String>,
 }
 
-/// What is kept about plugins; starts no process.
-pub(crate) fn kept(host: &HostState, plugins: &[SharedPlugin]) -> Vec<Kept> {
+/// Reads the cached descriptions of plugins; starts no process.
+pub(crate) fn cached(host: &HostState, plugins: &[SharedPlugin]) -> Vec<Cached> {
     let shared = if plugins.is_empty() { None } else { host.known_shared() };
-    plugins.iter().map(|plugin| kept_one(host, &**plugin, shared.as_ref())).collect()
+    plugins.iter().map(|plugin| cached_one(host, &**plugin, shared.as_ref())).collect()
 }
 
-fn kept_one(host: &HostState, plugin: &dyn PythonPlugin, shared: Option<&Seen>) -> Kept {
+fn cached_one(
+    host: &HostState,
+    plugin: &dyn PythonPlugin,
+    shared: Option<&KnownInterpreter>,
+) -> Cached {
     let facts = plugin.facts();
     let key = plugin.files().and_then(|files| {
         let seen = host.known_interpreter(facts, shared)?;
@@ -54,34 +59,34 @@ fn kept_one(host: &HostState, plugin: &dyn PythonPlugin, shared: Option<&Seen>) 
         host.leave_out_only(facts, answer.left_out.clone().unwrap_or_default());
         host.expect(facts, !answer.pretended.is_empty());
     }
-    Kept {
+    Cached {
         described: answer.map(|answer| Described::read(facts, answer)),
-        stamp: key.map(|(_, process)| process),
+        process: key.map(|(_, process)| process),
     }
 }
 
 /// Describes all of `plugins`, in their order.
-pub(crate) async fn all(
+pub(crate) async fn describe_all(
     workers: &Workers,
     plugins: &[SharedPlugin],
     missing: Missing,
 ) -> Vec<Described> {
-    let kept = kept(&workers.host, plugins);
-    for (plugin, kept) in plugins.iter().zip(&kept) {
-        if let Some(stamp) = &kept.stamp {
-            workers.settle(plugin.facts(), stamp);
+    let cached = cached(&workers.host, plugins);
+    for (plugin, cached) in plugins.iter().zip(&cached) {
+        if let Some(process) = &cached.process {
+            workers.retire_if_files_changed(plugin.facts(), process);
         }
-        if let Some(described) = &kept.described {
-            workers.compare(plugin.facts(), &described.offer);
+        if let Some(described) = &cached.described {
+            workers.retire_if_offer_changed(plugin.facts(), &described.offer);
         }
     }
     let mut described: Vec<Option<Described>> =
-        kept.into_iter().map(|kept| kept.described).collect();
+        cached.into_iter().map(|cached| cached.described).collect();
     let unknown: Vec<usize> =
         (0..plugins.len()).filter(|&index| described[index].is_none()).collect();
-    let is_many = unknown.len() > FEW;
+    let is_many = unknown.len() > IDLE_WORKERS_LIMIT;
     let work = unknown.into_iter().map(|index| async move {
-        let answer = one(workers, &plugins[index], missing).await;
+        let answer = describe_one(workers, &plugins[index], missing).await;
         if is_many {
             workers.worker(&plugins[index]).stop().await;
         }
@@ -89,7 +94,7 @@ pub(crate) async fn all(
     });
     // Listed first: a stream over borrowed work could not be sent to another thread.
     let work: Vec<_> = work.collect();
-    let mut answers = futures::stream::iter(work).buffered(AT_ONCE);
+    let mut answers = futures::stream::iter(work).buffered(PARALLEL_WORKERS);
     while let Some((index, answer)) = answers.next().await {
         described[index] = Some(answer);
     }
@@ -97,24 +102,24 @@ pub(crate) async fn all(
     described.into_iter().flatten().collect()
 }
 
-async fn one(workers: &Workers, plugin: &SharedPlugin, missing: Missing) -> Described {
+async fn describe_one(workers: &Workers, plugin: &SharedPlugin, missing: Missing) -> Described {
     let (seated, facts) = (workers.worker(plugin), plugin.facts());
     if !seated.adapter().is_shared || !workers.is_served(facts) {
-        let described = by(workers, &seated, missing).await;
+        let described = describe_with(workers, &seated, missing).await;
         workers.remember_offer(facts, &described.offer);
         return described;
     }
     // One that goes on while files beside its modules change has read them as they were.
     let fresh = Arc::new(Worker::new(Arc::clone(&workers.host), Arc::clone(plugin)));
-    let described = by(workers, &fresh, missing).await;
+    let described = describe_with(workers, &fresh, missing).await;
     fresh.stop().await;
-    workers.compare(facts, &described.offer);
+    workers.retire_if_offer_changed(facts, &described.offer);
     described
 }
 
-async fn by(workers: &Workers, worker: &Arc<Worker>, missing: Missing) -> Described {
+async fn describe_with(workers: &Workers, worker: &Arc<Worker>, missing: Missing) -> Described {
     let (host, plugin) = (&workers.host, worker.facts());
-    let Chosen { mut seen, missing: packages } = match host.interpreter(plugin).await {
+    let ChosenInterpreter { mut seen, missing: packages } = match host.interpreter(plugin).await {
         Ok(chosen) => chosen,
         Err(why) => return unusable(plugin, &why),
     };
@@ -123,9 +128,12 @@ async fn by(workers: &Workers, worker: &Arc<Worker>, missing: Missing) -> Descri
     }
     // Looked at before they are read: what changes meanwhile is seen the next time.
     let files = worker.plugin.files();
-    let keep = |seen: &Seen, answer: &Answer| {
+    let keep = |seen: &KnownInterpreter, answer: &Answer| {
         if let Some(files) = &files {
-            workers.remember(plugin, &host.keep(worker.adapter(), (plugin, seen, files), answer));
+            workers.remember_files(
+                plugin,
+                &host.keep(worker.adapter(), (plugin, seen, files), answer),
+            );
         }
     };
     let mut complaint = None;
@@ -139,14 +147,14 @@ async fn by(workers: &Workers, worker: &Arc<Worker>, missing: Missing) -> Descri
             Missing::Report => Err(String::new()),
         };
         match installed {
-            Ok(interpreter) => seen = Seen::new(interpreter),
+            Ok(interpreter) => seen = KnownInterpreter::new(interpreter),
             // A list beside the manifest may be for those who develop the plugin.
             Err(why) if plugin.requirements.0.is_empty() => complaint = Some(why),
             Err(why) if missing == Missing::Install => return unusable(plugin, &why),
             Err(_) => return uninstalled(plugin, &packages),
         }
     }
-    let mut answer = match ask_for_the_rest(worker).await {
+    let mut answer = match ask_around_crashes(worker).await {
         Ok(answer) => answer,
         Err(why) => {
             let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
@@ -190,11 +198,11 @@ fn uninstalled(plugin: &PythonFacts, packages: &[String]) -> Described {
     Described { needs_install: true, ..Described::failed(plugin, &what, hint) }
 }
 
-/// What a plugin finds of the packages that it imports.
+/// The packages that a plugin finds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Packages {
     /// Those that are installed.
-    AsTheyAre,
+    Installed,
     /// Stand-ins for those that are not, which are good for a description alone.
     Pretended,
 }
@@ -208,13 +216,13 @@ struct Unanswered {
 
 /// Asks again without a file that ended or held up the process, so that it costs the others nothing.
 /// After too many of them nothing more is tried, and what there is by then is the answer.
-async fn ask_for_the_rest(worker: &Arc<Worker>) -> Result<Answer, String> {
+async fn ask_around_crashes(worker: &Arc<Worker>) -> Result<Answer, String> {
     let begun = Instant::now();
-    for count in 1..=MOST_ENDING {
-        match ask(worker, Packages::AsTheyAre).await {
+    for count in 1..=CRASHES_LIMIT {
+        match ask(worker, Packages::Installed).await {
             Err(Unanswered { why, loading: Some(file) }) => {
-                let is_last = count == MOST_ENDING
-                    || begun.elapsed() >= time_for_one(worker) * MOST_HOLDING_UP;
+                let is_last = count == CRASHES_LIMIT
+                    || begun.elapsed() >= time_for_one(worker) * TIMEOUTS_LIMIT;
                 worker.leave_out(file, why, is_last).await;
                 if is_last {
                     break;
@@ -223,7 +231,7 @@ async fn ask_for_the_rest(worker: &Arc<Worker>) -> Result<Answer, String> {
             answer => return answer.map_err(|unanswered| unanswered.why),
         }
     }
-    ask(worker, Packages::AsTheyAre).await.map_err(|unanswered| match unanswered.loading {
+    ask(worker, Packages::Installed).await.map_err(|unanswered| match unanswered.loading {
         Some(file) => format!("{file}: {}", unanswered.why),
         None => unanswered.why,
     })
@@ -232,7 +240,7 @@ async fn ask_for_the_rest(worker: &Arc<Worker>) -> Result<Answer, String> {
 /// How long a worker may take with one file.
 fn time_for_one(worker: &Worker) -> Duration {
     // If all of it loads before a call, its time is that of one call, and nothing is called yet.
-    if worker.adapter().loads_whole { LONGEST } else { worker.time().min(LONGEST) }
+    if worker.adapter().loads_whole { FILE_TIME } else { worker.time().min(FILE_TIME) }
 }
 
 async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswered> {
@@ -241,17 +249,17 @@ async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswe
     let session = worker.session(Purpose::Describe).await;
     let session = session.map_err(|trouble| failed(trouble.words()))?;
     let loading = session.loading();
-    let bounds = Bounds { time: LONGEST_OF_ALL, cancel: &CancellationToken::new() };
+    let bounds = Bounds { time: PLUGIN_TIME, cancel: &CancellationToken::new() };
     let pretend = packages == Packages::Pretended;
     let params = json!({"pretend": pretend});
     let answer = tokio::select! {
         biased;
         answer = session.ask("describe", &params, bounds) => answer,
-        () = standstill(loading.clone(), time) => Err(Failed::Late(time)),
+        () = stall(loading.clone(), time) => Err(RequestError::Late(time)),
     };
     let answer = answer.map_err(|failed| {
-        let why = match Trouble::Failed(failed) {
-            Trouble::Failed(Failed::Late(time)) => {
+        let why = match WorkerError::Request(failed) {
+            WorkerError::Request(RequestError::Late(time)) => {
                 format!("it could not be read within {} s", time.as_secs_f64())
             }
             other => other.words(),
@@ -264,7 +272,7 @@ async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswe
 
 /// Returns when a process has been at the same file for so long, or between files: each has this time
 /// for itself.
-async fn standstill(mut loading: watch::Receiver<Option<String>>, time: Duration) {
+async fn stall(mut loading: watch::Receiver<Option<String>>, time: Duration) {
     loop {
         match timeout(time, loading.changed()).await {
             Ok(Ok(())) => {}
@@ -287,16 +295,16 @@ mod tests {
         let begun = Instant::now();
         let files = async {
             for name in ["a.py", "b.py", "c.py"] {
-                sleep(LONGEST / 3 * 2).await;
+                sleep(FILE_TIME / 3 * 2).await;
                 sender.send_replace(Some(name.to_owned()));
             }
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = standstill(receiver, LONGEST) => {}
+            () = stall(receiver, FILE_TIME) => {}
             () = files => {}
         }
-        assert_eq!(begun.elapsed(), LONGEST * 3);
+        assert_eq!(begun.elapsed(), FILE_TIME * 3);
         assert_eq!(sender.borrow().as_deref(), Some("c.py"));
     }
 }

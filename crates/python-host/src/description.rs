@@ -1,4 +1,4 @@
-//! What a plugin's Python says of itself: its tools, its providers, and what its entry points offer.
+//! Descriptions of a plugin's Python: its tools, its providers, and what its entry points offer.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,19 +14,19 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// How long a file stays out that ended or held up a process, where nothing of its plugin changes.
-const UNTIL_TRIED_AGAIN: Duration = Duration::from_hours(24);
+const RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// The longest name of a tool that model APIs take.
-const LONGEST_NAME: usize = 64;
+const NAME_LIMIT: usize = 64;
 
-/// What is known of a plugin's Python.
+/// The description of a plugin's Python.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Described {
-    /// What it offers beside providers, and what is wrong with it.
+    /// Its offer beside providers, and its faults.
     pub offer: PythonOffer,
     /// Its providers.
     pub providers: Vec<ProviderDescription>,
-    /// What its author should put right although it costs nothing.
+    /// Faults that cost nothing, for its author.
     pub notes: Vec<PythonFault>,
     /// True if the packages that it declares are not installed yet.
     pub needs_install: bool,
@@ -40,7 +40,7 @@ pub(crate) struct ToolDescription {
     pub(crate) key: String,
     /// The name the model calls.
     pub(crate) name: String,
-    /// What the model reads.
+    /// The text that the model reads.
     pub(crate) description: String,
     /// JSON Schema of the arguments.
     pub(crate) input_schema: Arc<Value>,
@@ -50,7 +50,7 @@ pub(crate) struct ToolDescription {
     /// Tags for people.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) categories: Vec<String>,
-    /// Whether a user must agree before it runs.
+    /// True if a user must agree before it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requires_permission: Option<bool>,
     /// `read_only`, `mutating` or `high_impact`.
@@ -59,7 +59,7 @@ pub(crate) struct ToolDescription {
     /// `allow`, `confirm` or `deny`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) recovery_policy: String,
-    /// Whether it may say something else of itself from call to call.
+    /// True if its properties may change from call to call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) live: bool,
 }
@@ -72,7 +72,7 @@ pub struct ProviderDescription {
     pub key: String,
     /// The name under which people choose it.
     pub name: String,
-    /// What it says of itself.
+    /// Its own description.
     pub doc: Option<String>,
 }
 
@@ -88,20 +88,20 @@ pub(crate) struct Answer {
     /// Modules that are not there and that something stood in for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pretended: Vec<String>,
-    /// Whether what it says may depend on where programs are searched for.
+    /// True if the description may depend on the search path for programs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) looks_for_programs: bool,
     /// Files that ended or held up a process, and are not loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) left_out: Option<LeftOut>,
-    /// What its entry points gave; nothing stands for what gave nothing.
+    pub(crate) left_out: Option<SkippedFiles>,
+    /// The offers of its entry points, without empty ones.
     #[serde(flatten)]
     pub(crate) offer: Map<String, Value>,
 }
 
 /// Files that are not loaded for a while: what ended the process may have been something else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LeftOut {
+pub(crate) struct SkippedFiles {
     /// When they were tried, in seconds since 1970.
     tried: u64,
     /// How each ended the process.
@@ -111,15 +111,15 @@ pub(crate) struct LeftOut {
     pub(crate) last: Option<String>,
 }
 
-impl LeftOut {
-    /// What there is to keep of files that were tried just now; none where all were loaded.
+impl SkippedFiles {
+    /// The files with the present time; none if all were loaded.
     pub(crate) fn kept(self) -> Option<Self> {
         (!self.files.is_empty()).then(|| Self { tried: seconds(), ..self })
     }
 
-    /// Whether they should be tried again.
+    /// Returns true if they should be tried again.
     pub(crate) fn is_old(&self) -> bool {
-        seconds().abs_diff(self.tried) > UNTIL_TRIED_AGAIN.as_secs()
+        seconds().abs_diff(self.tried) > RETRY_AFTER.as_secs()
     }
 }
 
@@ -131,13 +131,13 @@ fn seconds() -> u64 {
 /// long if every answer were held as a whole before it is taken apart.
 impl<'de> Deserialize<'de> for Answer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Reading)
+        deserializer.deserialize_map(AnswerVisitor)
     }
 }
 
-struct Reading;
+struct AnswerVisitor;
 
-impl<'de> Visitor<'de> for Reading {
+impl<'de> Visitor<'de> for AnswerVisitor {
     type Value = Answer;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,7 +170,7 @@ fn is_nothing(given: &Value) -> bool {
     given.is_null() || given.as_array().is_some_and(Vec::is_empty)
 }
 
-/// What a worker says is wrong.
+/// A fault that a worker reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Complaint {
@@ -184,7 +184,7 @@ pub(crate) struct Complaint {
 }
 
 impl Answer {
-    /// Whether something of it could not be used.
+    /// Returns true if something of it could not be used.
     pub(crate) fn is_faulty(&self) -> bool {
         !self.problems.iter().all(Complaint::is_note)
     }
@@ -199,7 +199,7 @@ impl Described {
         Self { offer, ..Self::default() }
     }
 
-    /// What a worker answered; tools that no model could call are left out and named.
+    /// Reads the answer of a worker; tools that no model could call are left out and named.
     pub(crate) fn read(plugin: &PythonFacts, answer: Answer) -> Self {
         let root = plugin.root.as_path();
         let (notes, faults): (Vec<&Complaint>, Vec<&Complaint>) =
@@ -257,9 +257,9 @@ impl ToolDescription {
     /// Checks that a model can call it.
     fn check(&self, others: &[PythonTool]) -> Result<(), String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if self.name.is_empty() || self.name.len() > LONGEST_NAME || !self.name.chars().all(fits) {
+        if self.name.is_empty() || self.name.len() > NAME_LIMIT || !self.name.chars().all(fits) {
             return Err(format!(
-                "a tool cannot be called `{}`: use 1 to {LONGEST_NAME} letters, digits, `_` or `-`",
+                "a tool cannot be called `{}`: use 1 to {NAME_LIMIT} letters, digits, `_` or `-`",
                 self.name
             ));
         }

@@ -19,7 +19,7 @@ use crate::session::Bounds;
 use crate::settings::{Missing, Settings};
 use crate::state::HostState;
 use crate::tool::WorkerTool;
-use crate::worker::Trouble;
+use crate::worker::WorkerError;
 use crate::workers::Workers;
 
 /// How long a worker may take for an answer to a dialect.
@@ -35,16 +35,16 @@ impl Host {
         Self(Arc::new(Workers::new(HostState::new(settings))))
     }
 
-    /// What is kept about plugins from earlier runs; none for one that would have to be asked.
+    /// Descriptions from earlier runs; none for a plugin that would have to be asked.
     /// Starts no process.
     pub fn described(&self, plugins: &[SharedPlugin]) -> Vec<Option<Described>> {
-        let kept = describe::kept(&self.0.host, plugins);
-        kept.into_iter().map(|kept| kept.described).collect()
+        let cached = describe::cached(&self.0.host, plugins);
+        cached.into_iter().map(|cached| cached.described).collect()
     }
 
     /// Describes plugins: from what is kept, else by asking their Python, several at once.
     pub async fn describe(&self, plugins: &[SharedPlugin], missing: Missing) -> Vec<Described> {
-        describe::all(&self.0, plugins, missing).await
+        describe::describe_all(&self.0, plugins, missing).await
     }
 
     /// The tools of a plugin.
@@ -77,7 +77,7 @@ impl Host {
 #[async_trait]
 impl PythonHost for Host {
     async fn describe(&self, plugins: &[SharedPlugin]) -> Vec<PythonOffer> {
-        let described = describe::all(&self.0, plugins, Missing::Report).await;
+        let described = describe::describe_all(&self.0, plugins, Missing::Report).await;
         described.into_iter().map(|one| one.offer).collect()
     }
 
@@ -88,7 +88,7 @@ impl PythonHost for Host {
     async fn ask(&self, plugin: &SharedPlugin, what: &str, about: Value) -> Result<Value, String> {
         let (worker, cancel) = (self.0.worker(plugin), CancellationToken::new());
         let bounds = Bounds { time: worker.time().min(QUESTION_TIME), cancel: &cancel };
-        let answer = worker.ask(what, &about, bounds).await.map_err(Trouble::words)?;
+        let answer = worker.ask(what, &about, bounds).await.map_err(WorkerError::words)?;
         serde_json::from_str(answer.get()).map_err(|error| format!("it answered nonsense: {error}"))
     }
 

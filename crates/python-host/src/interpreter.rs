@@ -18,10 +18,10 @@ use crate::settings::Settings;
 
 /// The oldest Python that works, as minor version of 3.
 const OLDEST: u32 = 9;
-const PATIENCE: Duration = Duration::from_mins(1);
+const REPORT_TIME: Duration = Duration::from_mins(1);
 
 /// Prints what we need to know, then compiles the payload.
-const LOOK: &str = "\
+const REPORT_SCRIPT: &str = "\
 import sys, json
 sites = [p for p in sys.path if p.endswith('-packages')]
 try:
@@ -43,7 +43,7 @@ if sys.version_info >= (3, 9):
 pub(crate) struct Interpreter {
     /// The program itself, no script that looks for it.
     pub(crate) program: PathBuf,
-    /// Where its parts are.
+    /// The directories of its parts.
     prefixes: Vec<PathBuf>,
     /// The minor version of Python 3.
     pub(crate) minor: u32,
@@ -51,9 +51,9 @@ pub(crate) struct Interpreter {
     pub(crate) sites: Vec<PathBuf>,
 }
 
-/// What one look at an interpreter gave.
+/// The answer of [`REPORT_SCRIPT`].
 #[derive(Deserialize)]
-struct Look {
+struct InterpreterReport {
     program: String,
     major: u32,
     minor: u32,
@@ -84,7 +84,7 @@ impl Interpreter {
         directories
     }
 
-    /// What tells it from another one.
+    /// Tells it from other interpreters.
     pub(crate) fn identity(&self) -> String {
         let stamp = fs::metadata(&self.program).map(|found| stamp(&found)).unwrap_or_default();
         format!("{} {stamp}", self.program.display())
@@ -99,7 +99,7 @@ impl Interpreter {
 
 /// An interpreter with its signs, taken once.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct KnownInterpreter {
     pub(crate) interpreter: Interpreter,
     /// See [`Interpreter::identity`].
     pub(crate) identity: String,
@@ -107,7 +107,7 @@ pub(crate) struct Seen {
     pub(crate) packages: String,
 }
 
-impl Seen {
+impl KnownInterpreter {
     pub(crate) fn new(interpreter: Interpreter) -> Self {
         let (identity, packages) = (interpreter.identity(), interpreter.packages());
         Self { interpreter, identity, packages }
@@ -195,12 +195,12 @@ pub(crate) async fn shared(settings: &Settings, payload: &Path) -> Result<Interp
     if let Some(known) = known(settings, payload, &program) {
         return Ok(known);
     }
-    let interpreter = look(settings, payload, &program).await?;
+    let interpreter = query(settings, payload, &program).await?;
     remember(settings, payload, &program, &interpreter);
     Ok(interpreter)
 }
 
-/// What is known of an interpreter without running it.
+/// Reads what is known of an interpreter without running it.
 pub(crate) fn known(settings: &Settings, payload: &Path, program: &Path) -> Option<Interpreter> {
     let known: BTreeMap<String, Interpreter> =
         cache::read(&settings.state.join("interpreters.json"))?;
@@ -258,11 +258,11 @@ pub(crate) fn bare_profile(
     })
 }
 
-async fn look(settings: &Settings, payload: &Path, program: &Path) -> Result<Interpreter, String> {
+async fn query(settings: &Settings, payload: &Path, program: &Path) -> Result<Interpreter, String> {
     let surroundings = &settings.surroundings;
     let spawn = Spawn {
         program: program.to_owned(),
-        args: ["-I", "-S", "-X", "utf8", "-c", LOOK]
+        args: ["-I", "-S", "-X", "utf8", "-c", REPORT_SCRIPT]
             .map(Into::into)
             .into_iter()
             .chain([payload.as_os_str().to_owned()])
@@ -285,27 +285,28 @@ async fn look(settings: &Settings, payload: &Path, program: &Path) -> Result<Int
     let mut profile = bare_profile(settings, around(program), payload.to_owned())?;
     // An environment's interpreter is a link to the one that it was made with.
     profile.read.extend(fs::canonicalize(program).ok().map(|real| around(&real)));
-    let done = job::run(&*settings.sandbox, (&spawn, &profile), PATIENCE).await;
+    let done = job::run(&*settings.sandbox, (&spawn, &profile), REPORT_TIME).await;
     let done = done.map_err(|why| format!("cannot look at {}: {why}", program.display()))?;
-    let look = done.stdout.lines().find_map(|line| serde_json::from_str::<Look>(line).ok());
-    let Some(look) = look else {
+    let query =
+        done.stdout.lines().find_map(|line| serde_json::from_str::<InterpreterReport>(line).ok());
+    let Some(query) = query else {
         return Err(format!(
             "{} does not work as a Python:\n{}",
             program.display(),
             if done.last.is_empty() { "it says nothing" } else { &done.last }
         ));
     };
-    check_version(program, look.major, look.minor)?;
+    check_version(program, query.major, query.minor)?;
     // Without its packages an interpreter cannot say that it is that of an environment.
     let venv = program.parent().and_then(Path::parent);
     if let Some(venv) = venv.filter(|venv| venv.join("pyvenv.cfg").is_file()) {
         return of_venv(venv);
     }
-    let program = if look.program.is_empty() { program.to_owned() } else { look.program.into() };
-    let mut prefixes = vec![look.prefix, look.base];
+    let program = if query.program.is_empty() { program.to_owned() } else { query.program.into() };
+    let mut prefixes = vec![query.prefix, query.base];
     prefixes.dedup();
-    let mut sites = look.sites;
+    let mut sites = query.sites;
     sites.sort();
     sites.dedup();
-    Ok(Interpreter { program, prefixes, minor: look.minor, sites })
+    Ok(Interpreter { program, prefixes, minor: query.minor, sites })
 }

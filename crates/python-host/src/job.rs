@@ -9,15 +9,15 @@ use contract::text;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest output that is kept.
-const KEPT: usize = 1 << 20;
-const LAST_LINES: usize = 8;
-const LONGEST_LINE: usize = 400;
+const OUTPUT_LIMIT: usize = 1 << 20;
+const TAIL_LINES: usize = 8;
+const LINE_LIMIT: usize = 400;
 
-/// What a command left.
-pub(crate) struct Done {
+/// The output of a command, and how it ended.
+pub(crate) struct CommandOutput {
     /// How it ended.
     pub(crate) exit: Exit,
-    /// What it wrote to its standard output.
+    /// Its standard output.
     pub(crate) stdout: String,
     /// The last lines of both its streams, safe to show.
     pub(crate) last: String,
@@ -28,7 +28,7 @@ pub(crate) async fn run(
     sandbox: &dyn Sandbox,
     (spawn, profile): (&Spawn, &Profile),
     time: Duration,
-) -> Result<Done, String> {
+) -> Result<CommandOutput, String> {
     let mut child = sandbox.start(spawn, profile).map_err(|error| error.to_string())?;
     let last = Arc::new(Mutex::new(VecDeque::new()));
     let hear = |line: &[u8]| {
@@ -36,9 +36,9 @@ pub(crate) async fn run(
         if line.is_empty() {
             return;
         }
-        let line = text::head(&line, LONGEST_LINE).to_owned();
+        let line = text::head(&line, LINE_LIMIT).to_owned();
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.len() == LAST_LINES {
+        if last.len() == TAIL_LINES {
             last.pop_front();
         }
         last.push_back(line);
@@ -53,7 +53,11 @@ pub(crate) async fn run(
         .map_err(|_| format!("it did not end within {} seconds", time.as_secs()))??;
     let last = last.lock().unwrap_or_else(PoisonError::into_inner);
     let last: Vec<&str> = last.iter().map(String::as_str).collect();
-    Ok(Done { exit, stdout: String::from_utf8_lossy(&stdout).into_owned(), last: last.join("\n") })
+    Ok(CommandOutput {
+        exit,
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        last: last.join("\n"),
+    })
 }
 
 async fn collect(
@@ -64,10 +68,10 @@ async fn collect(
     let mut partial = Vec::new();
     let mut chunk = vec![0; 8 << 10];
     while let Ok(count @ 1..) = source.read(&mut chunk).await {
-        let room = KEPT.saturating_sub(all.len()).min(count);
+        let room = OUTPUT_LIMIT.saturating_sub(all.len()).min(count);
         all.extend_from_slice(&chunk[..room]);
         for piece in chunk[..count].split_inclusive(|&byte| byte == b'\n') {
-            let room = (4 * LONGEST_LINE).saturating_sub(partial.len()).min(piece.len());
+            let room = (4 * LINE_LIMIT).saturating_sub(partial.len()).min(piece.len());
             partial.extend_from_slice(&piece[..room]);
             if piece.ends_with(b"\n") {
                 hear(&partial);

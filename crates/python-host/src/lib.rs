@@ -1,7 +1,7 @@
 //! Runs the Python of plugins: one confined worker for each plugin, started when it is first needed,
 //! beside descriptions that are kept so that a start of the program runs no Python.
 //!
-//! What a plugin is, what it may do and which of its files count is told by its dialect, through
+//! A dialect says what a plugin is, what it may do and which of its files count, through
 //! `contract::python`. Knowledge of foreign Python APIs lies in `python/`. Nothing here decides
 //! whether a call may run.
 

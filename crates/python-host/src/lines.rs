@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest line that is taken.
-pub(crate) const LONGEST: usize = 64 << 20;
+pub(crate) const LINE_LIMIT: usize = 64 << 20;
 
 const CHUNK: usize = 64 << 10;
 
@@ -13,14 +13,14 @@ const CHUNK: usize = 64 << 10;
 pub(crate) struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
-    /// Where the line that is being read begins.
+    /// The beginning of the line that is being read.
     start: usize,
     /// How far the buffer was searched for the end of a line.
     searched: usize,
     limit: usize,
 }
 
-/// What came.
+/// A line, or why there is none.
 #[derive(Debug)]
 pub(crate) enum Line<'a> {
     /// A line without its end.

@@ -1,4 +1,4 @@
-//! What must hold for any bytes that a worker sends: a fuzzer calls it with what it invents (`fuzz/`),
+//! Properties of any bytes that a worker sends: a fuzzer calls it with what it invents (`fuzz/`),
 //! tests with what they generate and with the corpus.
 
 use std::pin::Pin;

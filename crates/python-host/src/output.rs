@@ -1,4 +1,4 @@
-//! What a plugin prints: its last lines are kept for the message about its end, and all of it is
+//! The standard error of a plugin: its last lines are kept for the message about its end, and all of it is
 //! shown, as far as the rate allows.
 
 use std::collections::VecDeque;
@@ -11,11 +11,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// Hears lines: the plugin, and what it says.
 pub type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-const KEPT_LINES: usize = 20;
-const KEPT_BYTES: usize = 4 << 10;
-const LONGEST: usize = 4 << 10;
+const TAIL_LINES: usize = 20;
+const TAIL_BYTES: usize = 4 << 10;
+const LINE_LIMIT: usize = 4 << 10;
 /// Lines that are shown in a second; the rest is counted.
-const RATE: u32 = 100;
+const LINES_PER_SECOND: u32 = 100;
 
 /// The end of what a worker printed.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Tail(Mutex<VecDeque<String>>);
 impl Tail {
     fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == KEPT_LINES {
+        if lines.len() == TAIL_LINES {
             lines.pop_front();
         }
         lines.push_back(line.to_owned());
@@ -35,7 +35,7 @@ impl Tail {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<&str> = lines.iter().map(String::as_str).collect();
         let all = all.join("\n");
-        let kept = text::tail(&all, KEPT_BYTES);
+        let kept = text::tail(&all, TAIL_BYTES);
         // A line that was cut at its beginning is left out, unless it is all there is.
         match (kept.len() < all.len(), kept.split_once('\n')) {
             (true, Some((_, whole))) => whole.to_owned(),
@@ -76,7 +76,7 @@ pub(crate) async fn drain(
                 }
                 None => partial.extend_from_slice(piece),
             }
-            if partial.len() >= LONGEST {
+            if partial.len() >= LINE_LIMIT {
                 show(&partial);
                 partial.clear();
             }
@@ -116,7 +116,7 @@ impl Gate {
             self.since = now;
             self.passed = 0;
         }
-        if self.passed == RATE {
+        if self.passed == LINES_PER_SECOND {
             self.lost += 1;
             return Pass::Shut;
         }
@@ -159,7 +159,7 @@ mod tests {
         let (lines, tail) = shown(text.as_bytes()).await;
         assert!(lines.len() < 50_000, "{}", lines.len());
         assert!(lines.iter().any(|line| line.contains("were not shown")));
-        assert_eq!(tail.lines().count(), KEPT_LINES);
+        assert_eq!(tail.lines().count(), TAIL_LINES);
         assert!(tail.ends_with("line 99999"));
     }
 
@@ -167,14 +167,14 @@ mod tests {
     async fn the_tail_is_bounded_in_bytes() {
         let text = format!("{}\n{}\nlast\n", "x".repeat(9000), "y".repeat(3000));
         let (_, tail) = shown(text.as_bytes()).await;
-        assert!(tail.len() <= KEPT_BYTES && tail.ends_with("last"), "{}", tail.len());
+        assert!(tail.len() <= TAIL_BYTES && tail.ends_with("last"), "{}", tail.len());
     }
 
     #[test]
     fn the_gate_opens_again_after_a_second() {
         let mut gate = Gate::new();
         let start = gate.since;
-        assert!((0..RATE).all(|_| gate.pass(start) == Pass::Open));
+        assert!((0..LINES_PER_SECOND).all(|_| gate.pass(start) == Pass::Open));
         assert_eq!(gate.pass(start), Pass::Shut);
         assert_eq!(gate.pass(start + Duration::from_secs(1)), Pass::After(1));
     }

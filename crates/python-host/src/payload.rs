@@ -12,7 +12,7 @@ use list::FILES;
 /// The name of the directory that holds the payload: it changes with every byte of it.
 pub(crate) const IDENTITY: &str = env!("PAYLOAD");
 
-/// Where the payload is, or will be.
+/// The directory of the payload, which need not exist.
 pub(crate) fn place(state: &Path) -> PathBuf {
     state.join("python").join(IDENTITY)
 }
@@ -67,7 +67,7 @@ fn write_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(file, bytes)
 }
 
-/// Whether every file is there as it should be, and no other beside what Python compiled.
+/// Returns true if every file is there unchanged, and no other beside what Python compiled.
 fn is_intact(place: &Path) -> bool {
     let is_same = |(name, bytes): &(&str, &[u8])| {
         let file = place.join(name);

@@ -20,10 +20,10 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation;
-use crate::reply::{Event, Gathering, Response};
-use crate::session::{Bounds, Failed, Item, Session, Stream};
+use crate::reply::{Event, ReplyBuilder, Response};
+use crate::session::{Bounds, Item, RequestError, Session, Stream};
 use crate::wire::{CANCELLED, Fault, Models, Opened};
-use crate::worker::{Purpose, Trouble, Worker};
+use crate::worker::{Purpose, Worker, WorkerError};
 
 /// How a provider is made.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct ProviderSettings {
     pub key: String,
     /// The name under which people choose it.
     pub name: String,
-    /// What its class is given beside model and key.
+    /// The arguments of its class beside model and key.
     pub kwargs: Map<String, Value>,
     /// The model.
     pub model: String,
@@ -54,7 +54,7 @@ pub(crate) struct WorkerProvider {
     opening: tokio::sync::Mutex<()>,
 }
 
-/// What `complete` and `stream` are told.
+/// The parameters of `complete` and `stream`.
 #[derive(Serialize)]
 struct Ask<'a> {
     handle: &'a Value,
@@ -126,28 +126,28 @@ impl WorkerProvider {
         serde_json::from_str(answer.get()).map_err(|error| self.garbled(&error))
     }
 
-    fn error(&self, trouble: Trouble) -> ProviderError {
+    fn error(&self, trouble: WorkerError) -> ProviderError {
         let name = &self.settings.name;
         let plugin = &self.worker.facts().name;
         let failure = |kind, message: String| ProviderError { kind, message, hint: None };
         match trouble {
-            Trouble::Sandbox(error) => failure(Failure::Rejected, error.to_string()),
-            Trouble::Unready(words)
-            | Trouble::Failed(Failed::Refused(words) | Failed::Unsayable(words)) => {
+            WorkerError::Sandbox(error) => failure(Failure::Rejected, error.to_string()),
+            WorkerError::Unready(words)
+            | WorkerError::Request(RequestError::Refused(words) | RequestError::Unsayable(words)) => {
                 failure(Failure::Rejected, words)
             }
-            Trouble::Failed(Failed::Ended(words)) => {
+            WorkerError::Request(RequestError::Ended(words)) => {
                 failure(Failure::Cut, format!("{name}: {words}"))
             }
-            Trouble::Failed(Failed::Late(time)) => ProviderError {
+            WorkerError::Request(RequestError::Late(time)) => ProviderError {
                 kind: Failure::Idle,
                 message: format!("{name}: nothing came for {} s", time.as_secs_f64()),
                 hint: Some(format!("`plugins.{plugin}.timeout` sets how long to wait")),
             },
-            Trouble::Failed(Failed::Cancelled) => {
+            WorkerError::Request(RequestError::Cancelled) => {
                 failure(Failure::Cut, format!("{name}: cancelled"))
             }
-            Trouble::Failed(Failed::Fault(fault)) => self.fault(&fault),
+            WorkerError::Request(RequestError::Fault(fault)) => self.fault(&fault),
         }
     }
 
@@ -174,7 +174,7 @@ impl WorkerProvider {
         ProviderError { kind, message: format!("{}: {}", self.settings.name, fault.message), hint }
     }
 
-    /// What to do about credentials that are there and that the provider does not see.
+    /// A hint for credentials that are there and that the provider does not see.
     fn unseen(&self, words: &str) -> Option<String> {
         let path = self.settings.kwargs.get("credentials_path")?.as_str()?;
         if !words.contains(path) || !Path::new(path).is_file() {
@@ -212,7 +212,7 @@ fn by_status(status: u64) -> Option<Failure> {
     })
 }
 
-/// What the class of an exception says about its kind; most say nothing.
+/// The kind of a failure by the class of its exception; most say nothing.
 fn by_type(name: Option<&str>) -> Failure {
     let name = name.unwrap_or_default().rsplit('.').next().unwrap_or_default();
     match name {
@@ -258,22 +258,22 @@ impl Provider for WorkerProvider {
             max_tokens: request.max_tokens,
             profile: self.profile(&request.model),
         };
-        let mut gathering = Gathering::default();
+        let mut builder = ReplyBuilder::default();
         if request.delivery == Delivery::Whole {
             let answer: Value = self.ask(&session, "complete", &ask).await?;
             let response = answer.get("response").cloned().unwrap_or(answer);
             let response: Response =
                 serde_json::from_value(response).map_err(|error| self.garbled(&error))?;
-            gathering.take_whole(response);
-            gathering.finish();
-            let deltas: Vec<_> = std::iter::from_fn(|| gathering.pop()).map(Ok).collect();
+            builder.take_whole(response);
+            builder.finish();
+            let deltas: Vec<_> = std::iter::from_fn(|| builder.pop()).map(Ok).collect();
             return Ok(futures::stream::iter(deltas).boxed());
         }
         let events = Worker::stream(&session, "stream", &ask).await;
         let events = events.map_err(|trouble| self.error(trouble))?;
         let (worker, apart) = (Arc::clone(&self.worker), Arc::clone(&self.apart));
         let provider = Self::new(self.settings.clone(), worker, apart);
-        let flow = Flow { provider, events, gathering, is_over: false };
+        let flow = Flow { provider, events, builder, is_over: false };
         Ok(futures::stream::unfold(flow, Flow::step).boxed())
     }
 }
@@ -283,14 +283,14 @@ struct Flow {
     /// Words errors.
     provider: WorkerProvider,
     events: Stream,
-    gathering: Gathering,
+    builder: ReplyBuilder,
     is_over: bool,
 }
 
 impl Flow {
     async fn step(mut self) -> Option<(Result<Delta, ProviderError>, Self)> {
         loop {
-            if let Some(delta) = self.gathering.pop() {
+            if let Some(delta) = self.builder.pop() {
                 return Some((Ok(delta), self));
             }
             if self.is_over {
@@ -307,13 +307,13 @@ impl Flow {
     async fn advance(&mut self) -> Result<(), ProviderError> {
         let time = self.provider.worker.time();
         let item = tokio::time::timeout(time, self.events.next()).await;
-        let item = item.unwrap_or(Err(Failed::Late(time)));
+        let item = item.unwrap_or(Err(RequestError::Late(time)));
         match item {
             Ok(Item::Event(event)) => {
                 let event: Event = serde_json::from_str(event.get())
                     .map_err(|error| self.provider.garbled(&error))?;
                 let name = &self.provider.settings.name;
-                self.gathering.take(event).map_err(|words| ProviderError {
+                self.builder.take(event).map_err(|words| ProviderError {
                     kind: Failure::Rejected,
                     message: format!("{name}: {words}"),
                     hint: None,
@@ -321,8 +321,8 @@ impl Flow {
             }
             Ok(Item::End) => {
                 self.is_over = true;
-                let is_closed = self.gathering.is_closed();
-                if self.gathering.finish() {
+                let is_closed = self.builder.is_closed();
+                if self.builder.finish() {
                     if !is_closed {
                         self.provider
                             .tell("its reply ended without `message_stop`; it may lack its end");

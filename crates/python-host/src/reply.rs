@@ -48,7 +48,7 @@ struct ToolUse {
 
 /// Gathers events into deltas.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
+pub(crate) struct ReplyBuilder {
     deltas: VecDeque<Delta>,
     /// A call whose arguments may still be coming.
     open: Option<ToolUse>,
@@ -57,11 +57,11 @@ pub(crate) struct Gathering {
     usage: Option<Usage>,
     stop: Option<StopReason>,
     has_spoken: bool,
-    /// Whether the provider said that something of it is over.
+    /// True if the provider said that something of the reply is over.
     is_closed: bool,
 }
 
-impl Gathering {
+impl ReplyBuilder {
     /// Takes an event; an error that the provider reports ends the reply.
     pub(crate) fn take(&mut self, event: Event) -> Result<(), String> {
         if let Some(usage) = event.usage.as_ref().and_then(read_usage) {
@@ -130,7 +130,7 @@ impl Gathering {
         self.deltas.pop_front()
     }
 
-    /// Whether the provider said in any way that the reply, or a part of it, is over.
+    /// Returns true if the provider said that the reply, or a part of it, is over.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -262,12 +262,12 @@ mod tests {
     use super::*;
 
     fn gathered(events: Value) -> Vec<Delta> {
-        let mut gathering = Gathering::default();
+        let mut builder = ReplyBuilder::default();
         for event in serde_json::from_value::<Vec<Event>>(events).unwrap() {
-            gathering.take(event).unwrap();
+            builder.take(event).unwrap();
         }
-        assert!(gathering.finish());
-        std::iter::from_fn(|| gathering.pop()).collect()
+        assert!(builder.finish());
+        std::iter::from_fn(|| builder.pop()).collect()
     }
 
     fn call(id: &str, args: Value) -> Delta {
@@ -326,22 +326,22 @@ mod tests {
 
     #[test]
     fn an_error_event_is_an_error_and_silence_is_no_reply() {
-        let mut gathering = Gathering::default();
+        let mut builder = ReplyBuilder::default();
         let event = serde_json::from_value(json!({"type": "error", "error": "no"})).unwrap();
-        assert_eq!(gathering.take(event), Err("no".to_owned()));
-        assert!(!Gathering::default().finish());
+        assert_eq!(builder.take(event), Err("no".to_owned()));
+        assert!(!ReplyBuilder::default().finish());
     }
 
     #[test]
     fn a_whole_answer_gives_the_same_pieces() {
-        let mut gathering = Gathering::default();
+        let mut builder = ReplyBuilder::default();
         let response = json!({
             "id": "r", "content": "hi", "thinking": "hm", "stop_reason": null, "usage": null,
             "tool_uses": [{"id": "a", "name": "t", "input": {"x": 1}}],
         });
-        gathering.take_whole(serde_json::from_value(response).unwrap());
-        assert!(gathering.finish());
-        let deltas: Vec<Delta> = std::iter::from_fn(|| gathering.pop()).collect();
+        builder.take_whole(serde_json::from_value(response).unwrap());
+        assert!(builder.finish());
+        let deltas: Vec<Delta> = std::iter::from_fn(|| builder.pop()).collect();
         assert_eq!(
             deltas,
             [

@@ -1,8 +1,8 @@
-//! One running worker: requests go out from the task that makes them, one task takes the answers
-//! and tends the process. It knows nothing of plugins; how it ends is told to all who wait.
+//! One running worker: requests go out from the task that makes them; a supervisor task takes the
+//! answers and watches the process. Knows nothing of plugins.
 
 mod pending;
-mod tending;
+mod supervisor;
 
 use std::io;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::output::Listener;
 use crate::wire::{self, Fault};
 pub(crate) use pending::Item;
-use pending::{Pending, Told};
+use pending::{Pending, Waiter};
 
 /// How long a cancelled request may take to end before its worker is killed.
-const GRACE: Duration = Duration::from_millis(500);
+const CANCEL_TIME: Duration = Duration::from_millis(500);
 /// How long a worker may take to close down.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIME: Duration = Duration::from_secs(2);
 /// Events of one stream that wait for their reader.
-const EVENTS: usize = 256;
-/// The request that greets the worker.
-const GREETING: u64 = 0;
+const EVENTS_LIMIT: usize = 256;
+/// The id of the `initialize` request.
+const INITIALIZE_ID: u64 = 0;
 
 /// Why a request has no answer.
 #[derive(Clone, Debug)]
-pub(crate) enum Failed {
+pub(crate) enum RequestError {
     /// The worker answered with a fault.
     Fault(Fault),
     /// The worker has ended; the words say how.
@@ -51,14 +51,14 @@ pub(crate) enum Failed {
 
 /// How a session ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Fate {
+pub(crate) struct SessionEnd {
     /// In words, with the last of what the worker printed.
     pub(crate) words: Arc<str>,
-    /// Who ended it.
+    /// The side that ended it.
     pub(crate) cause: Cause,
 }
 
-/// Who ended a session.
+/// The side that ended a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The worker died or broke the agreement.
@@ -67,8 +67,8 @@ pub(crate) enum Cause {
     Stopped,
 }
 
-/// What the task that tends the process is told.
-enum Order {
+/// An instruction for the supervisor.
+enum Instruction {
     /// Nobody waits for this request; see that it ends.
     Abandon(u64),
     /// Close down in order.
@@ -81,14 +81,14 @@ enum Order {
 pub(crate) struct Session {
     shared: Arc<Shared>,
     next: AtomicU64,
-    // Unbounded: there is at most one order for each request, and requests are bounded by who waits.
-    orders: mpsc::UnboundedSender<Order>,
-    _tending: AbortOnDropHandle<()>,
+    // Unbounded: there is at most one for each request, and requests are bounded by who waits.
+    instructions: mpsc::UnboundedSender<Instruction>,
+    _supervisor: AbortOnDropHandle<()>,
 }
 
-/// What the callers and the task that tends the process both use.
+/// The state that callers and the supervisor share.
 struct Shared {
-    pen: Mutex<Pen>,
+    requests: Mutex<RequestWriter>,
     pending: Pending,
     /// Fires when the process is gone.
     ended: CancellationToken,
@@ -98,14 +98,14 @@ struct Shared {
     loading: watch::Sender<Option<String>>,
 }
 
-/// The way to the worker.
-struct Pen {
+/// Writes requests to the worker.
+struct RequestWriter {
     writer: Box<dyn AsyncWrite + Send + Unpin>,
     /// Goes out in front of the first line, in one write with it.
     greeting: Vec<u8>,
 }
 
-impl Pen {
+impl RequestWriter {
     async fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.greeting.is_empty() {
             return self.writer.write_all(line).await;
@@ -116,18 +116,18 @@ impl Pen {
     }
 }
 
-/// What a session needs to know.
-pub(crate) struct Opening {
+/// The plugin's side of a session.
+pub(crate) struct SessionSettings {
     /// The plugin's name.
     pub(crate) plugin: String,
     /// Hears what the plugin prints.
     pub(crate) listener: Listener,
     /// Is told how the session ended.
-    pub(crate) on_end: Epilogue,
+    pub(crate) on_end: EndListener,
 }
 
 /// Hears how a session ended.
-pub(crate) type Epilogue = Box<dyn FnOnce(&Fate) + Send>;
+pub(crate) type EndListener = Box<dyn FnOnce(&SessionEnd) + Send>;
 
 /// How long and how far a request may go.
 #[derive(Clone, Copy)]
@@ -142,25 +142,30 @@ impl Session {
     /// Takes over a started worker; `initialize` goes out with the first request. Needs a runtime.
     pub(crate) fn open(
         mut child: Child,
-        opening: Opening,
+        opening: SessionSettings,
         initialize: &impl Serialize,
     ) -> io::Result<Arc<Self>> {
         let writer = child.stdin.take().ok_or_else(|| io::Error::other("no standard input"))?;
-        let greeting = wire::request(GREETING, "initialize", initialize)?;
+        let greeting = wire::request(INITIALIZE_ID, "initialize", initialize)?;
         let shared = Arc::new(Shared {
-            pen: Mutex::new(Pen { writer, greeting }),
+            requests: Mutex::new(RequestWriter { writer, greeting }),
             pending: Pending::default(),
             ended: CancellationToken::new(),
             leaving: CancellationToken::new(),
             loading: watch::Sender::default(),
         });
-        let (orders, heard) = mpsc::unbounded_channel();
-        let tending = tending::tend(Arc::clone(&shared), child, opening, heard);
-        let tending = AbortOnDropHandle::new(tokio::spawn(tending));
-        Ok(Arc::new(Self { shared, next: AtomicU64::new(1), orders, _tending: tending }))
+        let (instructions, heard) = mpsc::unbounded_channel();
+        let supervisor = supervisor::supervise(Arc::clone(&shared), child, opening, heard);
+        let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor));
+        Ok(Arc::new(Self {
+            shared,
+            next: AtomicU64::new(1),
+            instructions,
+            _supervisor: supervisor,
+        }))
     }
 
-    /// Whether it takes no more requests.
+    /// Returns true if it takes no more requests.
     pub(crate) fn is_over(&self) -> bool {
         self.shared.leaving.is_cancelled() || self.shared.ended.is_cancelled()
     }
@@ -176,24 +181,24 @@ impl Session {
         method: &str,
         params: &impl Serialize,
         bounds: Bounds<'_>,
-    ) -> Result<Box<RawValue>, Failed> {
+    ) -> Result<Box<RawValue>, RequestError> {
         let deadline = Instant::now() + bounds.time;
         let (answer, mut answered) = oneshot::channel();
-        let ticket = self.enter(Told::Answer(answer))?;
-        let line = line(ticket.id, method, params)?;
+        let guard = self.enter(Waiter::Answer(answer))?;
+        let line = line(guard.id, method, params)?;
         let exchange = async {
             self.write(&line).await?;
             (&mut answered).await.unwrap_or_else(|_| Err(self.shared.pending.lost()))
         };
         let failed = tokio::select! {
             biased;
-            answer = exchange => return ticket.settle(answer),
-            () = tokio::time::sleep_until(deadline) => Failed::Late(bounds.time),
-            () = bounds.cancel.cancelled() => Failed::Cancelled,
+            answer = exchange => return guard.settle(answer),
+            () = tokio::time::sleep_until(deadline) => RequestError::Late(bounds.time),
+            () = bounds.cancel.cancelled() => RequestError::Cancelled,
         };
-        drop(ticket);
+        drop(guard);
         // What it does is over when it has answered, or when its worker is dead.
-        let _ = tokio::time::timeout(GRACE * 4, answered).await;
+        let _ = tokio::time::timeout(CANCEL_TIME * 4, answered).await;
         Err(failed)
     }
 
@@ -202,12 +207,12 @@ impl Session {
         self: &Arc<Self>,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<Stream, Failed> {
-        let (told, items) = mpsc::channel(EVENTS);
-        let ticket = self.enter(Told::Items(told))?;
-        let line = line(ticket.id, method, params)?;
+    ) -> Result<Stream, RequestError> {
+        let (told, items) = mpsc::channel(EVENTS_LIMIT);
+        let guard = self.enter(Waiter::Items(told))?;
+        let line = line(guard.id, method, params)?;
         self.write(&line).await?;
-        let id = ticket.keep();
+        let id = guard.keep();
         Ok(Stream { session: Arc::clone(self), id, items, is_over: false })
     }
 
@@ -220,51 +225,51 @@ impl Session {
     /// Begins to close down, without a wait.
     pub(crate) fn retire(&self) {
         self.shared.leaving.cancel();
-        self.order(Order::Stop);
+        self.instruct(Instruction::Stop);
     }
 
-    fn enter(&self, told: Told) -> Result<Ticket<'_>, Failed> {
+    fn enter(&self, told: Waiter) -> Result<RequestGuard<'_>, RequestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.shared.pending.enter(id, told)?;
-        Ok(Ticket { session: self, id, is_open: true })
+        Ok(RequestGuard { session: self, id, is_open: true })
     }
 
-    async fn write(&self, line: &[u8]) -> Result<(), Failed> {
-        let mut pen = self.shared.pen.lock().await;
-        let guard = Whole { session: self, is_done: false };
-        let written = pen.write(line).await;
+    async fn write(&self, line: &[u8]) -> Result<(), RequestError> {
+        let mut requests = self.shared.requests.lock().await;
+        let guard = WriteGuard { session: self, is_done: false };
+        let written = requests.write(line).await;
         guard.done();
-        drop(pen);
+        drop(requests);
         if let Err(error) = written {
             if error.kind() == io::ErrorKind::PermissionDenied {
                 self.retire();
-                return Err(Failed::Refused(error.to_string()));
+                return Err(RequestError::Refused(error.to_string()));
             }
-            // The worker is gone; the task that tends it will know how.
-            let _ = tokio::time::timeout(FAREWELL, self.shared.ended.cancelled()).await;
+            // The worker is gone; the supervisor will know how.
+            let _ = tokio::time::timeout(SHUTDOWN_TIME, self.shared.ended.cancelled()).await;
             return Err(self.shared.pending.lost());
         }
         Ok(())
     }
 
-    fn order(&self, order: Order) {
+    fn instruct(&self, instruct: Instruction) {
         // Nobody hears it when the session is over, and then there is nothing to do.
-        let _ = self.orders.send(order);
+        let _ = self.instructions.send(instruct);
     }
 }
 
-fn line(id: u64, method: &str, params: &impl Serialize) -> Result<Vec<u8>, Failed> {
-    wire::request(id, method, params).map_err(|error| Failed::Unsayable(error.to_string()))
+fn line(id: u64, method: &str, params: &impl Serialize) -> Result<Vec<u8>, RequestError> {
+    wire::request(id, method, params).map_err(|error| RequestError::Unsayable(error.to_string()))
 }
 
 /// A request that is under way; dropping it cancels the request.
-struct Ticket<'a> {
+struct RequestGuard<'a> {
     session: &'a Session,
     id: u64,
     is_open: bool,
 }
 
-impl Ticket<'_> {
+impl RequestGuard<'_> {
     fn settle<T>(mut self, answer: T) -> T {
         self.is_open = false;
         answer
@@ -276,30 +281,30 @@ impl Ticket<'_> {
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.session.order(Order::Abandon(self.id));
+            self.session.instruct(Instruction::Abandon(self.id));
         }
     }
 }
 
 /// Kills the worker when a line is not written to its end: half a line spoils all that follow.
-struct Whole<'a> {
+struct WriteGuard<'a> {
     session: &'a Session,
     is_done: bool,
 }
 
-impl Whole<'_> {
+impl WriteGuard<'_> {
     fn done(mut self) {
         self.is_done = true;
     }
 }
 
-impl Drop for Whole<'_> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.session.order(Order::Kill("a request to it was broken off"));
+            self.session.instruct(Instruction::Kill("a request to it was broken off"));
         }
     }
 }
@@ -308,13 +313,13 @@ impl Drop for Whole<'_> {
 pub(crate) struct Stream {
     session: Arc<Session>,
     id: u64,
-    items: mpsc::Receiver<Result<Item, Failed>>,
+    items: mpsc::Receiver<Result<Item, RequestError>>,
     is_over: bool,
 }
 
 impl Stream {
     /// The next event, or the end of them.
-    pub(crate) async fn next(&mut self) -> Result<Item, Failed> {
+    pub(crate) async fn next(&mut self) -> Result<Item, RequestError> {
         let item = self.items.recv().await;
         let item = item.unwrap_or_else(|| Err(self.session.shared.pending.lost()));
         self.is_over = !matches!(item, Ok(Item::Event(_)));
@@ -325,7 +330,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if !self.is_over {
-            self.session.order(Order::Abandon(self.id));
+            self.session.instruct(Instruction::Abandon(self.id));
         }
     }
 }

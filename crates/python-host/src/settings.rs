@@ -1,4 +1,4 @@
-//! What the host needs to know of the machine, of the user's configuration, and of whom to tell.
+//! The settings of the host: directories, configuration, and who hears about plugins.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct Settings {
     pub on_progress: Listener,
 }
 
-/// What to do about declared packages that are not installed.
+/// How to treat declared packages that are not installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Install them; that may take minutes.

@@ -1,4 +1,4 @@
-//! What all workers share: the settings, the payload, the interpreters.
+//! The state that all workers share: settings, payload, interpreters, and notes about plugins.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,26 +12,26 @@ use contract::text::visible;
 
 use crate::adapter::Adapter;
 use crate::cache::{Cache, Key};
-use crate::description::{Answer, LeftOut};
+use crate::description::{Answer, SkippedFiles};
 use crate::hash::short_hash;
-use crate::interpreter::{self, Interpreter, Seen};
+use crate::interpreter::{self, Interpreter, KnownInterpreter};
 use crate::settings::Settings;
 use crate::{payload, venv};
 
 /// An interpreter for a plugin.
-pub(crate) struct Chosen {
-    pub(crate) seen: Seen,
+pub(crate) struct ChosenInterpreter {
+    pub(crate) seen: KnownInterpreter,
     /// Packages that the plugin declares and that are not installed.
     pub(crate) missing: Vec<String>,
 }
 
-/// What all workers share.
+/// The state that all workers share.
 pub(crate) struct HostState {
     pub(crate) settings: Settings,
     pub(crate) cache: Cache,
     mode: Mutex<Mode>,
     payload: OnceLock<Result<PathBuf, String>>,
-    shared: tokio::sync::Mutex<Option<Seen>>,
+    shared: tokio::sync::Mutex<Option<KnownInterpreter>>,
     has_changed_tool: AtomicBool,
     /// The plugins that may run, by adapter; none for an adapter of which nobody has said.
     active: Mutex<BTreeMap<String, BTreeSet<String>>>,
@@ -40,7 +40,7 @@ pub(crate) struct HostState {
     /// The plugins that get the packages of the lists in their directories with their first call.
     expected: Mutex<BTreeSet<String>>,
     /// Files that are not loaded, by their plugins.
-    left_out: Mutex<BTreeMap<String, LeftOut>>,
+    left_out: Mutex<BTreeMap<String, SkippedFiles>>,
 }
 
 impl HostState {
@@ -59,11 +59,11 @@ impl HostState {
         }
     }
 
-    /// What the description of a plugin depends on, and a hash of what its running process does.
+    /// The key of a plugin's description, and a hash of what its running process depends on.
     pub(crate) fn key(
         &self,
         plugin: &PythonFacts,
-        interpreter: &Seen,
+        interpreter: &KnownInterpreter,
         [description, process]: &[String; 2],
     ) -> (Key, String) {
         let packages = if plugin.needs_packages { &interpreter.packages } else { "" };
@@ -115,7 +115,7 @@ impl HostState {
         *locked(&self.mode)
     }
 
-    /// What would let a plugin do what `words` say it could not, told to the user once for each
+    /// The setting that allows what `words` say the sandbox refused. The user hears it once for each
     /// `source`.
     pub(crate) fn advice(
         &self,
@@ -130,7 +130,7 @@ impl HostState {
         Some(advice)
     }
 
-    /// Where the payload lies; written at the first use.
+    /// The directory of the payload; written at the first use.
     pub(crate) fn payload(&self) -> Result<PathBuf, String> {
         let state = &self.settings.state;
         let unpack = || {
@@ -151,8 +151,14 @@ impl HostState {
     }
 
     /// The interpreter for a plugin without further packages: an environment, or the shared one.
-    pub(crate) async fn interpreter(&self, plugin: &PythonFacts) -> Result<Chosen, String> {
-        let ready = |interpreter| Chosen { seen: Seen::new(interpreter), missing: Vec::new() };
+    pub(crate) async fn interpreter(
+        &self,
+        plugin: &PythonFacts,
+    ) -> Result<ChosenInterpreter, String> {
+        let ready = |interpreter| ChosenInterpreter {
+            seen: KnownInterpreter::new(interpreter),
+            missing: Vec::new(),
+        };
         if let Some(venv) = &plugin.venv {
             return interpreter::of_venv(venv).map(ready);
         }
@@ -162,7 +168,7 @@ impl HostState {
         if !missing.is_empty() && venv::is_finished(&place) {
             return interpreter::of_venv(&place).map(ready);
         }
-        Ok(Chosen { seen, missing })
+        Ok(ChosenInterpreter { seen, missing })
     }
 
     /// The interpreter for calls of a plugin; installs the packages that it needs.
@@ -170,7 +176,7 @@ impl HostState {
         &self,
         plugin: &PythonFacts,
     ) -> Result<Interpreter, String> {
-        let Chosen { seen, missing } = self.interpreter(plugin).await?;
+        let ChosenInterpreter { seen, missing } = self.interpreter(plugin).await?;
         if missing.is_empty() || !self.needs_packages(plugin) {
             return Ok(seen.interpreter);
         }
@@ -196,7 +202,7 @@ impl HostState {
     pub(crate) fn keep(
         &self,
         adapter: &Adapter,
-        (plugin, interpreter, files): (&PythonFacts, &Seen, &[String; 2]),
+        (plugin, interpreter, files): (&PythonFacts, &KnownInterpreter, &[String; 2]),
         answer: &Answer,
     ) -> String {
         let (key, process) = self.key(plugin, interpreter, files);
@@ -226,7 +232,7 @@ impl HostState {
     }
 
     /// Has them load all but these.
-    pub(crate) fn leave_out_only(&self, plugin: &PythonFacts, files: LeftOut) {
+    pub(crate) fn leave_out_only(&self, plugin: &PythonFacts, files: SkippedFiles) {
         let mut left_out = locked(&self.left_out);
         if !files.files.is_empty() {
             left_out.insert(plugin_key(plugin), files);
@@ -236,7 +242,7 @@ impl HostState {
     }
 
     /// The files that they do not load, each with how it ended a process.
-    pub(crate) fn left_out(&self, plugin: &PythonFacts) -> LeftOut {
+    pub(crate) fn left_out(&self, plugin: &PythonFacts) -> SkippedFiles {
         let left_out = locked(&self.left_out);
         left_out.get(&plugin_key(plugin)).cloned().unwrap_or_default()
     }
@@ -257,9 +263,11 @@ impl HostState {
     pub(crate) fn known_interpreter<'a>(
         &self,
         plugin: &PythonFacts,
-        shared: Option<&'a Seen>,
-    ) -> Option<Cow<'a, Seen>> {
-        let own = |venv: &Path| interpreter::of_venv(venv).ok().map(Seen::new).map(Cow::Owned);
+        shared: Option<&'a KnownInterpreter>,
+    ) -> Option<Cow<'a, KnownInterpreter>> {
+        let own = |venv: &Path| {
+            interpreter::of_venv(venv).ok().map(KnownInterpreter::new).map(Cow::Owned)
+        };
         if let Some(venv) = &plugin.venv {
             return own(venv);
         }
@@ -273,27 +281,27 @@ impl HostState {
     }
 
     /// The interpreter that is configured or found, as far as it is known.
-    pub(crate) fn known_shared(&self) -> Option<Seen> {
+    pub(crate) fn known_shared(&self) -> Option<KnownInterpreter> {
         if let Ok(memory) = self.shared.try_lock()
             && let Some(seen) = &*memory
         {
             // Packages may have been installed since.
-            return Some(Seen::new(seen.interpreter.clone()));
+            return Some(KnownInterpreter::new(seen.interpreter.clone()));
         }
         let program = interpreter::shared_program(&self.settings).ok()?;
         let place = payload::place(&self.settings.state);
-        interpreter::known(&self.settings, &place, &program).map(Seen::new)
+        interpreter::known(&self.settings, &place, &program).map(KnownInterpreter::new)
     }
 
     /// The interpreter that is configured or found.
-    pub(crate) async fn shared(&self) -> Result<Seen, String> {
+    pub(crate) async fn shared(&self) -> Result<KnownInterpreter, String> {
         let mut memory = self.shared.lock().await;
         if let Some(seen) = &*memory {
             return Ok(seen.clone());
         }
         let payload = self.payload()?;
         let found = interpreter::shared(&self.settings, &payload).await?;
-        Ok(memory.insert(Seen::new(found)).clone())
+        Ok(memory.insert(KnownInterpreter::new(found)).clone())
     }
 }
 

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::description::is_object_schema;
-use crate::session::{Bounds, Failed};
+use crate::session::{Bounds, RequestError};
 use crate::state::plugin_key;
 use crate::wire::{CANCELLED, CallResult, Live, Looked};
-use crate::worker::{Trouble, Worker};
+use crate::worker::{Worker, WorkerError};
 
 /// Bytes of a call's arguments that people are shown.
 const SHOWN: usize = 2000;
@@ -89,19 +89,19 @@ impl WorkerTool {
         output
     }
 
-    fn trouble(&self, trouble: Trouble) -> Result<ToolOutput, ToolError> {
+    fn trouble(&self, trouble: WorkerError) -> Result<ToolOutput, ToolError> {
         let spec = self.spec();
         let name = &spec.name;
         match trouble {
-            Trouble::Sandbox(error) => Err(ToolError::Sandbox(error)),
-            Trouble::Unready(words) | Trouble::Failed(Failed::Refused(words)) => {
+            WorkerError::Sandbox(error) => Err(ToolError::Sandbox(error)),
+            WorkerError::Unready(words) | WorkerError::Request(RequestError::Refused(words)) => {
                 Err(ToolError::Broken(words))
             }
-            Trouble::Failed(Failed::Cancelled) => Err(ToolError::Cancelled),
-            Trouble::Failed(Failed::Ended(words)) => {
+            WorkerError::Request(RequestError::Cancelled) => Err(ToolError::Cancelled),
+            WorkerError::Request(RequestError::Ended(words)) => {
                 Err(ToolError::Broken(format!("`{name}` did not finish: {words}")))
             }
-            Trouble::Failed(Failed::Late(time)) => {
+            WorkerError::Request(RequestError::Late(time)) => {
                 let key = if self.worker.adapter().loads_whole {
                     let role = &self.worker.facts().name;
                     format!("plugins.{role}.timeout, or the role's execution.tool_timeout_seconds")
@@ -113,11 +113,13 @@ impl WorkerTool {
                     time.as_secs_f64()
                 )))
             }
-            Trouble::Failed(Failed::Unsayable(words)) => Err(ToolError::Input(words)),
-            Trouble::Failed(Failed::Fault(fault)) if fault.code == CANCELLED => {
+            WorkerError::Request(RequestError::Unsayable(words)) => Err(ToolError::Input(words)),
+            WorkerError::Request(RequestError::Fault(fault)) if fault.code == CANCELLED => {
                 Err(ToolError::Cancelled)
             }
-            Trouble::Failed(Failed::Fault(fault)) => Ok(ToolOutput::failure(fault.message)),
+            WorkerError::Request(RequestError::Fault(fault)) => {
+                Ok(ToolOutput::failure(fault.message))
+            }
         }
     }
 }

@@ -15,12 +15,12 @@ use crate::interpreter::{Interpreter, bare_profile, of_venv};
 use crate::job;
 use crate::settings::Settings;
 
-const LONGEST_LIST: u64 = 256 << 10;
-const MAKING: Duration = Duration::from_mins(2);
-const INSTALLING: Duration = Duration::from_mins(20);
-const GLANCE: Duration = Duration::from_millis(200);
+const LIST_LIMIT: u64 = 256 << 10;
+const CREATE_TIME: Duration = Duration::from_mins(2);
+const INSTALL_TIME: Duration = Duration::from_mins(20);
+const LOCK_POLL: Duration = Duration::from_millis(200);
 /// Written last, so that a venv that was not finished is not taken for one.
-const FINISHED: &str = ".brynhild-complete";
+const COMPLETE_MARKER: &str = ".brynhild-complete";
 
 /// The packages that a plugin declares, as `pip` takes them; none where it declares none.
 pub(crate) fn declared(plugin: &PythonFacts) -> Result<Vec<String>, String> {
@@ -57,7 +57,7 @@ fn text_of(file: &Path) -> Result<Option<String>, String> {
     let fault = |error: io::Error| format!("cannot read {shown}: {error}");
     match fs::metadata(file) {
         Ok(found) if !found.is_file() => Err(format!("{shown} is not a regular file")),
-        Ok(found) if found.len() > LONGEST_LIST => Err(format!("{shown} is too long")),
+        Ok(found) if found.len() > LIST_LIMIT => Err(format!("{shown} is too long")),
         Ok(_) => fs::read_to_string(file).map(Some).map_err(fault),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(fault(error)),
@@ -136,7 +136,7 @@ fn closed_list(text: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Where the venv for a list of packages is, or will be.
+/// The directory of the venv for a list of packages, which need not exist.
 pub(crate) fn place(
     settings: &Settings,
     plugin: &PythonFacts,
@@ -148,9 +148,9 @@ pub(crate) fn place(
     settings.state.join("venvs").join(name)
 }
 
-/// Whether a venv is there and was finished.
+/// Returns true if a venv is complete.
 pub(crate) fn is_finished(venv: &Path) -> bool {
-    venv.join(FINISHED).is_file()
+    venv.join(COMPLETE_MARKER).is_file()
 }
 
 /// Makes a venv with packages in it; says when it begins and when it is done. What pip says is
@@ -181,7 +181,7 @@ pub(crate) async fn make(
         let _ = fs::remove_dir_all(&venv);
         return Err(why);
     }
-    fs::write(venv.join(FINISHED), "")
+    fs::write(venv.join(COMPLETE_MARKER), "")
         .map_err(|error| format!("cannot write to {}: {error}", venv.display()))?;
     say("its packages are installed");
     of_venv(&venv)
@@ -195,7 +195,7 @@ async fn lock(venv: &Path) -> Result<fs::File, String> {
         private::make_directory(directory).map_err(fault)?;
     }
     let lock = fs::File::create(&file).map_err(fault)?;
-    let deadline = tokio::time::Instant::now() + MAKING + INSTALLING;
+    let deadline = tokio::time::Instant::now() + CREATE_TIME + INSTALL_TIME;
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
@@ -203,12 +203,12 @@ async fn lock(venv: &Path) -> Result<fs::File, String> {
             Err(fs::TryLockError::WouldBlock) if tokio::time::Instant::now() > deadline => {
                 return Err(format!("{} is held by another process", file.display()));
             }
-            Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(GLANCE).await,
+            Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(LOCK_POLL).await,
         }
     }
 }
 
-/// What a venv is made of.
+/// The parts of a venv in the making.
 #[derive(Clone, Copy)]
 struct Work<'a> {
     base: &'a Interpreter,
@@ -224,7 +224,7 @@ async fn fill(settings: &Settings, work: Work<'_>, packages: &[String]) -> Resul
         async move { command(settings, work, (&program, words, time)).await }
     };
     let make = words(["-I", "-m", "venv", "--without-pip"], [venv.as_os_str()]);
-    run(&base.program, make, MAKING).await?;
+    run(&base.program, make, CREATE_TIME).await?;
     let cache = venv.join("pip-cache");
     let mut install = words(["install", "--no-input", "--disable-pip-version-check"], []);
     install.extend(["--cache-dir".into(), cache.clone().into(), "--".into()]);
@@ -232,14 +232,14 @@ async fn fill(settings: &Settings, work: Work<'_>, packages: &[String]) -> Resul
     // The base's own pip serves where it can: to give each venv one takes longer than the rest.
     let python = venv.join("bin/python");
     let borrowed = words(["-I", "-m", "pip", "--python"], [python.as_os_str()]);
-    let done = run(&base.program, [borrowed, install.clone()].concat(), INSTALLING).await;
+    let done = run(&base.program, [borrowed, install.clone()].concat(), INSTALL_TIME).await;
     match done {
         Err(why)
             if why.contains("No module named pip") || why.contains("no such option: --python") =>
         {
-            run(&python, words(["-I", "-m", "ensurepip"], []), MAKING).await?;
+            run(&python, words(["-I", "-m", "ensurepip"], []), CREATE_TIME).await?;
             let own = words(["-I", "-m", "pip"], []);
-            run(&python, [own, install].concat(), INSTALLING).await?;
+            run(&python, [own, install].concat(), INSTALL_TIME).await?;
         }
         done => done?,
     }

@@ -1,4 +1,4 @@
-//! What goes over the line between the program and a worker: JSON-RPC 2.0, one object a line.
+//! The protocol between the program and a worker: JSON-RPC 2.0, one object a line.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(crate) struct Incoming<'a> {
     /// The request that it answers.
     #[serde(default)]
     pub(crate) id: Option<u64>,
-    /// What it tells, where it answers nothing.
+    /// The name of a notification.
     #[serde(default)]
     pub(crate) method: Option<String>,
     #[serde(default, borrow)]
@@ -72,7 +72,7 @@ impl Fault {
     }
 }
 
-/// What stands in an `event` notification.
+/// The parameters of an `event` notification.
 #[derive(Deserialize)]
 pub(crate) struct EventNote<'a> {
     pub(crate) id: u64,
@@ -80,14 +80,14 @@ pub(crate) struct EventNote<'a> {
     pub(crate) event: &'a RawValue,
 }
 
-/// What stands in a `log` notification.
+/// The parameters of a `log` notification.
 #[derive(Deserialize)]
 pub(crate) struct LogNote {
     #[serde(default)]
     pub(crate) text: String,
 }
 
-/// What stands in a `loading` notification.
+/// The parameters of a `loading` notification.
 #[derive(Deserialize)]
 pub(crate) struct LoadingNote {
     /// The file; none where it is loaded.
@@ -101,7 +101,7 @@ pub(crate) struct Welcome {
     pub(crate) protocol: u32,
 }
 
-/// What `initialize` tells.
+/// The parameters of `initialize`.
 #[derive(Serialize)]
 pub(crate) struct Initialize<'a> {
     pub(crate) protocol: u32,
@@ -113,7 +113,7 @@ pub(crate) struct Initialize<'a> {
     pub(crate) left_out: BTreeMap<String, String>,
     /// The one of these behind which it must load none.
     pub(crate) last: Option<String>,
-    /// What the dialect tells the adapter.
+    /// The dialect's own parameters for the adapter.
     #[serde(flatten)]
     pub(crate) rest: Map<String, Value>,
 }
@@ -133,7 +133,7 @@ pub(crate) struct CallResult {
     pub(crate) live: Option<Live>,
 }
 
-/// What a tool says of itself since it was last described.
+/// The properties of a tool that changed since it was last described.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Live {
     #[serde(default)]

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::adapter::{Adapter, adapter};
 use crate::health::Health;
 use crate::interpreter::Interpreter;
-use crate::session::{Bounds, Cause, Failed, Opening, Session, Stream};
+use crate::session::{Bounds, Cause, RequestError, Session, SessionSettings, Stream};
 use crate::state::HostState;
 use crate::wire::{Initialize, PROTOCOL};
 
@@ -28,39 +28,39 @@ const USUAL_TIME: Duration = Duration::from_mins(5);
 
 /// Why a worker did not do what it was asked.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum WorkerError {
     /// Nothing can confine it.
     Sandbox(SandboxError),
     /// It cannot be started; the words say what to do.
     Unready(String),
     /// It was asked and did not answer well.
-    Failed(Failed),
+    Request(RequestError),
 }
 
-impl Trouble {
-    /// What happened, in words.
+impl WorkerError {
+    /// The error in words.
     pub(crate) fn words(self) -> String {
         match self {
             Self::Sandbox(error) => error.to_string(),
             Self::Unready(words)
-            | Self::Failed(Failed::Refused(words) | Failed::Unsayable(words)) => words,
-            Self::Failed(Failed::Ended(words)) => words.to_string(),
-            Self::Failed(Failed::Late(time)) => {
+            | Self::Request(RequestError::Refused(words) | RequestError::Unsayable(words)) => words,
+            Self::Request(RequestError::Ended(words)) => words.to_string(),
+            Self::Request(RequestError::Late(time)) => {
                 format!("it did not answer within {} s", time.as_secs_f64())
             }
-            Self::Failed(Failed::Fault(fault)) => fault.message,
-            Self::Failed(Failed::Cancelled) => "it was cancelled".to_owned(),
+            Self::Request(RequestError::Fault(fault)) => fault.message,
+            Self::Request(RequestError::Cancelled) => "it was cancelled".to_owned(),
         }
     }
 }
 
-impl From<Failed> for Trouble {
-    fn from(failed: Failed) -> Self {
-        Self::Failed(failed)
+impl From<RequestError> for WorkerError {
+    fn from(failed: RequestError) -> Self {
+        Self::Request(failed)
     }
 }
 
-/// What a process is started for.
+/// The purpose that a process is started for.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     /// To describe its plugin; no package is installed for that.
@@ -76,7 +76,7 @@ const LOADING: Duration = Duration::from_mins(1);
 pub(crate) struct Worker {
     pub(crate) host: Arc<HostState>,
     pub(crate) plugin: SharedPlugin,
-    /// Whether it has its network in every mode, as the way to a model.
+    /// True if it has its network in every mode, as the way to a model.
     keeps_network: bool,
     current: Mutex<Option<Running>>,
     starting: tokio::sync::Mutex<()>,
@@ -129,19 +129,19 @@ impl Worker {
         method: &str,
         params: &impl Serialize,
         bounds: Bounds<'_>,
-    ) -> Result<Box<RawValue>, Trouble> {
+    ) -> Result<Box<RawValue>, WorkerError> {
         let session = self.session_until(bounds.cancel).await?;
         Ok(session.ask(method, params, bounds).await?)
     }
 
-    /// Whether there is a process.
+    /// Returns true if there is a process.
     pub(crate) fn is_running(&self) -> bool {
         self.current().as_ref().is_some_and(|running| !running.session.is_over())
     }
 
     /// The process, started where there is none.
-    pub(crate) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, Trouble> {
-        self.host.admit(self.facts()).map_err(Trouble::Unready)?;
+    pub(crate) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, WorkerError> {
+        self.host.admit(self.facts()).map_err(WorkerError::Unready)?;
         if let Some(session) = self.fit() {
             return Ok(session);
         }
@@ -198,18 +198,18 @@ impl Worker {
         session: &Arc<Session>,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<Stream, Trouble> {
+    ) -> Result<Stream, WorkerError> {
         Ok(session.stream(method, params).await?)
     }
 
-    async fn session_until(&self, cancel: &CancellationToken) -> Result<Arc<Session>, Trouble> {
-        self.host.admit(self.facts()).map_err(Trouble::Unready)?;
+    async fn session_until(&self, cancel: &CancellationToken) -> Result<Arc<Session>, WorkerError> {
+        self.host.admit(self.facts()).map_err(WorkerError::Unready)?;
         if let Some(session) = self.fit() {
             return Ok(session);
         }
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Failed::Cancelled.into()),
+            () = cancel.cancelled() => Err(RequestError::Cancelled.into()),
             session = self.session(Purpose::Serve) => session,
         }
     }
@@ -229,10 +229,10 @@ impl Worker {
     }
 
     /// Refuses to start a process that keeps dying.
-    fn check_health(&self) -> Result<(), Trouble> {
+    fn check_health(&self) -> Result<(), WorkerError> {
         let health = self.lock_health();
         let Some((rest, words)) = health.rest(Instant::now()) else { return Ok(()) };
-        Err(Trouble::Unready(format!(
+        Err(WorkerError::Unready(format!(
             "the plugin `{}` keeps failing and is left alone for {} more seconds; the last time: \
              {words}",
             self.facts().name,
@@ -240,7 +240,7 @@ impl Worker {
         )))
     }
 
-    async fn start(&self, mode: Mode, purpose: Purpose) -> Result<Arc<Session>, Trouble> {
+    async fn start(&self, mode: Mode, purpose: Purpose) -> Result<Arc<Session>, WorkerError> {
         let plugin = self.facts();
         let interpreter = match purpose {
             Purpose::Describe => {
@@ -249,12 +249,12 @@ impl Worker {
             Purpose::Serve => self.host.interpreter_for_calls(plugin).await,
         };
         let interpreter = interpreter.map_err(|why| {
-            Trouble::Unready(format!("the plugin `{}` cannot run: {why}", plugin.name))
+            WorkerError::Unready(format!("the plugin `{}` cannot run: {why}", plugin.name))
         })?;
-        let payload = self.host.payload().map_err(Trouble::Unready)?;
+        let payload = self.host.payload().map_err(WorkerError::Unready)?;
         let data = &plugin.data;
         private::make_directory(data).map_err(|error| {
-            Trouble::Unready(format!("cannot make {}: {error}", data.display()))
+            WorkerError::Unready(format!("cannot make {}: {error}", data.display()))
         })?;
         let settings = &self.host.settings;
         let surroundings = &settings.surroundings;
@@ -276,9 +276,9 @@ impl Worker {
             env: BTreeMap::new(),
             home: None,
         };
-        let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
+        let child = settings.sandbox.start(&spawn, &profile).map_err(WorkerError::Sandbox)?;
         let health = Arc::clone(&self.health);
-        let opening = Opening {
+        let opening = SessionSettings {
             plugin: plugin.name.clone(),
             listener: Arc::clone(&settings.on_output),
             on_end: Box::new(move |fate| {
@@ -289,7 +289,7 @@ impl Worker {
             }),
         };
         Session::open(child, opening, &self.initialize())
-            .map_err(|error| Trouble::Unready(error.to_string()))
+            .map_err(|error| WorkerError::Unready(error.to_string()))
     }
 
     fn initialize(&self) -> Initialize<'_> {
@@ -317,7 +317,7 @@ impl Worker {
     }
 }
 
-/// What Python is told: to take nothing from its surroundings, and to speak UTF-8.
+/// The arguments of Python: it takes nothing from its surroundings, and speaks UTF-8.
 fn arguments(interpreter: &Interpreter, payload: &Path, data: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-I", "-X", "utf8"].map(Into::into).into();
     let compiled = payload.join(format!("__pycache__/worker.cpython-3{}.pyc", interpreter.minor));

@@ -14,16 +14,16 @@ use crate::worker::Worker;
 /// The workers of all plugins.
 pub(crate) struct Workers {
     pub(crate) host: Arc<HostState>,
-    seats: Mutex<HashMap<Seat, Arc<Worker>>>,
-    /// What the files of each plugin were like when they were last looked at.
-    stamps: Mutex<HashMap<String, String>>,
-    /// What plugins that share a worker offered when they were last described.
+    seats: Mutex<HashMap<WorkerKey, Arc<Worker>>>,
+    /// Hashes of each plugin's files when they were last looked at.
+    file_hashes: Mutex<HashMap<String, String>>,
+    /// The offers of plugins that share a worker when they were last described.
     offers: Mutex<HashMap<String, PythonOffer>>,
 }
 
-/// What a worker is known by.
+/// Names a worker.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Seat {
+struct WorkerKey {
     name: String,
     /// A path, as text: paths are hashed part by part, which costs a start with many plugins.
     root: OsString,
@@ -32,7 +32,7 @@ struct Seat {
     answers: bool,
 }
 
-impl Seat {
+impl WorkerKey {
     fn of(plugin: &PythonFacts) -> Self {
         let root = plugin.root.clone().into_os_string();
         Self { name: plugin.name.clone(), root, worker: plugin.worker, answers: false }
@@ -48,14 +48,14 @@ impl Workers {
         Self {
             host: Arc::new(host),
             seats: Mutex::default(),
-            stamps: Mutex::default(),
+            file_hashes: Mutex::default(),
             offers: Mutex::default(),
         }
     }
 
     /// The worker of a plugin as it is: another one if its facts have changed.
     pub(crate) fn worker(&self, plugin: &SharedPlugin) -> Arc<Worker> {
-        self.seated(Seat::of(plugin.facts()), plugin, Worker::new)
+        self.worker_at(WorkerKey::of(plugin.facts()), plugin, Worker::new)
     }
 
     /// The worker for a provider of a plugin in modes in which its tools have no network.
@@ -63,13 +63,13 @@ impl Workers {
         if plugin.facts().network == Network::None {
             return self.worker(plugin);
         }
-        let seat = Seat { answers: true, ..Seat::of(plugin.facts()) };
-        self.seated(seat, plugin, Worker::that_answers)
+        let seat = WorkerKey { answers: true, ..WorkerKey::of(plugin.facts()) };
+        self.worker_at(seat, plugin, Worker::that_answers)
     }
 
-    fn seated(
+    fn worker_at(
         &self,
-        key: Seat,
+        key: WorkerKey,
         plugin: &SharedPlugin,
         make: fn(Arc<HostState>, SharedPlugin) -> Worker,
     ) -> Arc<Worker> {
@@ -90,7 +90,7 @@ impl Workers {
     /// with a network which its plugin has no more.
     pub(crate) fn retain(&self, adapter: &str, plugins: &[SharedPlugin]) {
         self.host.set_active(adapter, plugins);
-        let is_kept = |seat: &Seat, worker: &Worker| {
+        let is_kept = |seat: &WorkerKey, worker: &Worker| {
             worker.facts().adapter != adapter
                 || plugins.iter().map(|plugin| plugin.facts()).any(|plugin| {
                     seat.is_of(plugin) && (plugin.network != Network::None || !seat.answers)
@@ -112,21 +112,21 @@ impl Workers {
     }
 
     /// Ends a worker whose plugin's files have changed, so that the next call finds them.
-    pub(crate) fn settle(&self, plugin: &PythonFacts, stamp: &str) {
-        let before = self.remember(plugin, stamp);
+    pub(crate) fn retire_if_files_changed(&self, plugin: &PythonFacts, stamp: &str) {
+        let before = self.remember_files(plugin, stamp);
         if before.is_some_and(|before| before != stamp) {
             self.workers_of(plugin).iter().for_each(|worker| worker.retire());
         }
     }
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.
-    pub(crate) fn remember(&self, plugin: &PythonFacts, stamp: &str) -> Option<String> {
-        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
-        stamps.insert(plugin_key(plugin), stamp.to_owned())
+    pub(crate) fn remember_files(&self, plugin: &PythonFacts, stamp: &str) -> Option<String> {
+        let mut file_hashes = self.file_hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        file_hashes.insert(plugin_key(plugin), stamp.to_owned())
     }
 
     /// Ends a worker that plugins share if they offer something else than what it has loaded.
-    pub(crate) fn compare(&self, plugin: &PythonFacts, offer: &PythonOffer) {
+    pub(crate) fn retire_if_offer_changed(&self, plugin: &PythonFacts, offer: &PythonOffer) {
         if self.remember_offer(plugin, offer) {
             self.workers_of(plugin).iter().for_each(|worker| worker.retire());
         }
@@ -157,7 +157,7 @@ impl Workers {
         own.map(|(_, worker)| Arc::clone(worker)).collect()
     }
 
-    fn seats(&self) -> MutexGuard<'_, HashMap<Seat, Arc<Worker>>> {
+    fn seats(&self) -> MutexGuard<'_, HashMap<WorkerKey, Arc<Worker>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -148,7 +148,7 @@ async fn modes_gate_tools_by_the_truth_table() {
 }
 
 #[tokio::test]
-async fn what_was_granted_to_one_plugin_is_not_granted_to_its_neighbors() {
+async fn grants_to_one_plugin_do_not_reach_its_neighbors() {
     let yard = Yard::new();
     for name in ["a", "b", "c", "d"] {
         yard.plugin(name, &json!({"name": name}));
@@ -165,7 +165,7 @@ async fn what_was_granted_to_one_plugin_is_not_granted_to_its_neighbors() {
 }
 
 #[test]
-fn files_are_found_at_any_depth_and_plugins_of_others_are_left_alone() {
+fn files_are_found_at_any_depth_except_in_other_plugins() {
     let yard = Yard::new();
     for name in ["one", "deep/er/two", "theirs", ".hidden", "venv/lib", "deep/plain"] {
         yard.plugin(name, &json!({}));

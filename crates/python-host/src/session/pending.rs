@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Failed, Fate};
+use super::{RequestError, SessionEnd};
 
-/// What a stream brings.
+/// An item of a stream.
 #[derive(Debug)]
 pub(crate) enum Item {
     /// An event.
@@ -17,12 +17,12 @@ pub(crate) enum Item {
     End,
 }
 
-/// Who is told what a worker says to a request.
-pub(super) enum Told {
+/// The caller that waits for the answer to a request.
+pub(super) enum Waiter {
     /// One who waits for the answer.
-    Answer(oneshot::Sender<Result<Box<RawValue>, Failed>>),
+    Answer(oneshot::Sender<Result<Box<RawValue>, RequestError>>),
     /// One who takes events as they come.
-    Items(mpsc::Sender<Result<Item, Failed>>),
+    Items(mpsc::Sender<Result<Item, RequestError>>),
 }
 
 /// The requests that wait.
@@ -31,57 +31,59 @@ pub(super) struct Pending(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    waiting: HashMap<u64, Told>,
-    fate: Option<Fate>,
+    waiting: HashMap<u64, Waiter>,
+    end: Option<SessionEnd>,
 }
 
 impl Pending {
     /// Adds a request, as long as the session lasts.
-    pub(super) fn enter(&self, id: u64, told: Told) -> Result<(), Failed> {
+    pub(super) fn enter(&self, id: u64, told: Waiter) -> Result<(), RequestError> {
         let mut state = self.lock();
-        if let Some(fate) = &state.fate {
-            return Err(Failed::Ended(Arc::clone(&fate.words)));
+        if let Some(end) = &state.end {
+            return Err(RequestError::Ended(Arc::clone(&end.words)));
         }
         state.waiting.insert(id, told);
         Ok(())
     }
 
-    /// Whether a request still waits.
+    /// Returns true if a request still waits.
     pub(super) fn waits(&self, id: u64) -> bool {
         self.lock().waiting.contains_key(&id)
     }
 
-    /// Who takes the events of a request.
-    pub(super) fn taker(&self, id: u64) -> Option<mpsc::Sender<Result<Item, Failed>>> {
+    /// The receiver of a request's events.
+    pub(super) fn taker(&self, id: u64) -> Option<mpsc::Sender<Result<Item, RequestError>>> {
         match self.lock().waiting.get(&id)? {
-            Told::Items(items) => Some(items.clone()),
-            Told::Answer(_) => None,
+            Waiter::Items(items) => Some(items.clone()),
+            Waiter::Answer(_) => None,
         }
     }
 
     /// Takes a request that was answered.
-    pub(super) fn take(&self, id: u64) -> Option<Told> {
+    pub(super) fn take(&self, id: u64) -> Option<Waiter> {
         self.lock().waiting.remove(&id)
     }
 
-    /// Ends the session for all who wait. Its first fate counts.
-    pub(super) fn fail(&self, fate: &Fate) {
+    /// Ends the session for all who wait. The first end counts.
+    pub(super) fn fail(&self, end: &SessionEnd) {
         let mut state = self.lock();
-        let fate = state.fate.get_or_insert_with(|| fate.clone()).clone();
+        let end = state.end.get_or_insert_with(|| end.clone()).clone();
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for told in waiting.into_values() {
-            if let Told::Answer(answer) = told {
+            if let Waiter::Answer(answer) = told {
                 // Whoever has gone does not want to know.
-                let _ = answer.send(Err(Failed::Ended(Arc::clone(&fate.words))));
+                let _ = answer.send(Err(RequestError::Ended(Arc::clone(&end.words))));
             }
         }
     }
 
     /// Why there is no answer.
-    pub(super) fn lost(&self) -> Failed {
-        let fate = self.lock().fate.clone();
-        Failed::Ended(fate.map_or_else(|| Arc::from("the worker does not answer"), |it| it.words))
+    pub(super) fn lost(&self) -> RequestError {
+        let end = self.lock().end.clone();
+        RequestError::Ended(
+            end.map_or_else(|| Arc::from("the worker does not answer"), |it| it.words),
+        )
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

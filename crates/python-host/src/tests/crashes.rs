@@ -24,7 +24,7 @@ fn broken(result: Result<ToolOutput, ToolError>) -> String {
 }
 
 #[tokio::test]
-async fn a_crash_fails_its_call_with_what_was_printed_last_and_the_next_call_works() {
+async fn crash_fails_its_call_alone_and_shows_the_last_output() {
     let body = "sys.stderr.write('last\\x1b words\\n'); sys.stderr.flush(); os._exit(3)";
     let world = World::new(&[("tools/dies.py", &tool_file("dies", body)), (PID.0, &pid_file())]);
     let before = pid(&world).await;
@@ -48,7 +48,7 @@ async fn a_worker_that_keeps_dying_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_too_long_is_cancelled_and_its_worker_lives_on() {
+async fn timeout_cancels_a_call_and_its_worker_lives_on() {
     let sleeps = tool_file("sleeps", "await asyncio.sleep(600)");
     let mut world = World::new(&[("tools/sleeps.py", &sleeps), (PID.0, &pid_file())]);
     world.plugin.facts.timeout = Some(Duration::from_millis(1500));

@@ -1,4 +1,4 @@
-//! What the tests of this crate build on: plugins, surroundings, and processes without walls.
+//! Fixtures of the tests: plugins, surroundings, and processes without confinement.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -108,7 +108,7 @@ pub(crate) fn profile(workspace: &Path) -> Profile {
     }
 }
 
-/// What was heard.
+/// Lines that were heard.
 pub(crate) type Heard = Arc<Mutex<Vec<String>>>;
 
 /// The settings of a host without walls, and what its plugins print.

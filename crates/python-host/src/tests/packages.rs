@@ -29,7 +29,7 @@ async fn declared_packages_are_installed_when_they_are_first_needed() {
 }
 
 #[tokio::test]
-async fn packages_that_cannot_be_installed_cost_one_message_with_the_last_of_pip() {
+async fn failed_install_is_one_message_with_the_end_of_pips() {
     let mut world = World::new(&[("tools/fruit.py", &fruit_tool())]);
     world.plugin.facts.requirements.0 =
         vec!["fruit @ file:///nowhere/fruit-1.0-py3-none-any.whl".into()];

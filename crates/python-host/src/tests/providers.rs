@@ -121,7 +121,7 @@ async fn events_are_bridged_and_arguments_are_given_by_name() {
 }
 
 #[tokio::test]
-async fn the_profile_is_there_to_look_up_without_what_was_applied_already() {
+async fn profile_lacks_what_was_applied_to_the_request() {
     let body = "yield E(type='text_delta', text=str([self.profile and self.profile.name, \
                 self.profile and self.profile.default_temperature, \
                 self.apply_profile_to_system('base')]))\n        \

@@ -1,4 +1,4 @@
-//! The task that tends a worker: takes what it says, cancels, closes down, kills, and tells how it
+//! The supervisor of a worker: takes what it says, cancels, closes down, kills, and tells how it
 //! ended.
 
 use std::collections::VecDeque;
@@ -14,14 +14,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::pending::{Item, Told};
-use super::{Cause, Epilogue, FAREWELL, Failed, Fate, GRACE, GREETING, Opening, Order, Shared};
-use crate::lines::{LONGEST, Line, Lines};
+use super::pending::{Item, Waiter};
+use super::{
+    CANCEL_TIME, Cause, EndListener, INITIALIZE_ID, Instruction, RequestError, SHUTDOWN_TIME,
+    SessionEnd, SessionSettings, Shared,
+};
+use crate::lines::{LINE_LIMIT, Line, Lines};
 use crate::output::{Listener, Tail, drain};
 use crate::wire::{self, EventNote, Incoming, LoadingNote, LogNote, PROTOCOL, Welcome};
 
 /// How long the end of a process and of its prints is waited for.
-const LAST: Duration = Duration::from_secs(1);
+const EXIT_TIME: Duration = Duration::from_secs(1);
 
 /// Why the line to a worker is given up.
 enum Ending {
@@ -36,51 +39,52 @@ enum Ending {
 }
 
 /// Tends `child` until it has ended.
-pub(super) async fn tend(
+pub(super) async fn supervise(
     shared: Arc<Shared>,
     child: Child,
-    opening: Opening,
-    orders: UnboundedReceiver<Order>,
+    opening: SessionSettings,
+    instructions: UnboundedReceiver<Instruction>,
 ) {
-    let Opening { plugin, listener, on_end } = opening;
-    let mut last = Last { shared: Arc::clone(&shared), on_end: Some(on_end), fate: None };
+    let SessionSettings { plugin, listener, on_end } = opening;
+    let mut last = EndReport { shared: Arc::clone(&shared), on_end: Some(on_end), end: None };
     let Child { stdout, stderr, mut process, .. } = child;
     let tail = Arc::new(Tail::default());
     let printing = drain(stderr, plugin.clone(), Arc::clone(&tail), Arc::clone(&listener));
     let printing = AbortOnDropHandle::new(tokio::spawn(printing));
-    let ending = attend(&shared, stdout, orders, (&plugin, &listener)).await;
+    let ending = serve(&shared, stdout, instructions, (&plugin, &listener)).await;
     shared.leaving.cancel();
     let exit = finish(process.as_mut(), &ending).await;
     // All that it printed belongs to the message about its end.
-    let _ = timeout(LAST, printing).await;
-    last.fate = Some(fate(&plugin, &ending, exit, &tail.text()));
+    let _ = timeout(EXIT_TIME, printing).await;
+    last.end = Some(end(&plugin, &ending, exit, &tail.text()));
 }
 
 /// Tells the end, also when the task is dropped.
-struct Last {
+struct EndReport {
     shared: Arc<Shared>,
-    on_end: Option<Epilogue>,
-    fate: Option<Fate>,
+    on_end: Option<EndListener>,
+    end: Option<SessionEnd>,
 }
 
-impl Drop for Last {
+impl Drop for EndReport {
     fn drop(&mut self) {
-        let stopped = || Fate { words: Arc::from("the worker was stopped"), cause: Cause::Stopped };
-        let fate = self.fate.take().unwrap_or_else(stopped);
+        let stopped =
+            || SessionEnd { words: Arc::from("the worker was stopped"), cause: Cause::Stopped };
+        let end = self.end.take().unwrap_or_else(stopped);
         // First what the next start depends on, then those who may want one.
         if let Some(on_end) = self.on_end.take() {
-            on_end(&fate);
+            on_end(&end);
         }
         self.shared.leaving.cancel();
-        self.shared.pending.fail(&fate);
+        self.shared.pending.fail(&end);
         self.shared.ended.cancel();
     }
 }
 
-async fn attend(
+async fn serve(
     shared: &Shared,
     stdout: Box<dyn AsyncRead + Send + Unpin>,
-    mut orders: UnboundedReceiver<Order>,
+    mut instructions: UnboundedReceiver<Instruction>,
     (plugin, listener): (&str, &Listener),
 ) -> Ending {
     let mut reading = pin!(read(shared, stdout, plugin, listener));
@@ -94,20 +98,20 @@ async fn attend(
                 let is_asked = farewell.is_some() && matches!(ending, Ending::Closed);
                 return if is_asked { Ending::Left } else { ending };
             }
-            order = orders.recv() => match order {
-                Some(Order::Abandon(id)) if shared.pending.waits(id) => {
+            instruct = instructions.recv() => match instruct {
+                Some(Instruction::Abandon(id)) if shared.pending.waits(id) => {
                     tell(shared, &wire::cancel(id)).await;
-                    abandoned.push_back((Instant::now() + GRACE, id));
+                    abandoned.push_back((Instant::now() + CANCEL_TIME, id));
                 }
-                Some(Order::Stop) if farewell.is_none() => {
-                    farewell = Some(Instant::now() + FAREWELL);
+                Some(Instruction::Stop) if farewell.is_none() => {
+                    farewell = Some(Instant::now() + SHUTDOWN_TIME);
                     if let Ok(line) = wire::request(u64::MAX, "shutdown", &json!({})) {
                         tell(shared, &line).await;
                     }
                 }
                 // It has ended already, or it is ending.
-                Some(Order::Abandon(_) | Order::Stop) => {}
-                Some(Order::Kill(why)) => return Ending::Killed(why),
+                Some(Instruction::Abandon(_) | Instruction::Stop) => {}
+                Some(Instruction::Kill(why)) => return Ending::Killed(why),
                 None => return Ending::Killed("nobody needs it"),
             },
             () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
@@ -127,9 +131,9 @@ async fn attend(
 
 /// Writes a short line, unless the worker does not even read.
 async fn tell(shared: &Shared, line: &[u8]) {
-    let write = async { shared.pen.lock().await.write(line).await };
+    let write = async { shared.requests.lock().await.write(line).await };
     // A worker that does not read is killed when its time is up.
-    let _ = timeout(GRACE / 5, write).await;
+    let _ = timeout(CANCEL_TIME / 5, write).await;
 }
 
 async fn read(
@@ -138,13 +142,13 @@ async fn read(
     plugin: &str,
     listener: &Listener,
 ) -> Ending {
-    let mut lines = Lines::new(stdout, LONGEST);
+    let mut lines = Lines::new(stdout, LINE_LIMIT);
     loop {
         let line = match lines.next().await {
             Ok(Line::Whole(line)) => line,
             Ok(Line::End) => return Ending::Closed,
             Ok(Line::TooLong) => {
-                let limit = LONGEST >> 20;
+                let limit = LINE_LIMIT >> 20;
                 return Ending::Broke(format!("it sent a line of more than {limit} MiB"));
             }
             Err(error) => return Ending::Broke(format!("it cannot be read from: {error}")),
@@ -154,7 +158,7 @@ async fn read(
             return Ending::Broke(format!("it sent what is no answer: {}", text::visible(&shown)));
         };
         match (incoming.id, incoming.method.as_deref()) {
-            (Some(GREETING), None) => {
+            (Some(INITIALIZE_ID), None) => {
                 if let Err(words) = welcomed(&incoming) {
                     return Ending::Broke(words);
                 }
@@ -193,13 +197,13 @@ fn welcomed(incoming: &Incoming<'_>) -> Result<(), String> {
 async fn answer(shared: &Shared, id: u64, incoming: Incoming<'_>) {
     let Some(told) = shared.pending.take(id) else { return };
     let answer = match incoming.error {
-        Some(fault) => Err(Failed::Fault(fault)),
+        Some(fault) => Err(RequestError::Fault(fault)),
         None => Ok(incoming.result.map_or_else(null, ToOwned::to_owned)),
     };
     // Whoever has gone does not want to know.
     match told {
-        Told::Answer(sender) => drop(sender.send(answer)),
-        Told::Items(sender) => drop(sender.send(answer.map(|_| Item::End)).await),
+        Waiter::Answer(sender) => drop(sender.send(answer)),
+        Waiter::Items(sender) => drop(sender.send(answer.map(|_| Item::End)).await),
     }
 }
 
@@ -220,16 +224,16 @@ async fn pass(shared: &Shared, incoming: &Incoming<'_>) {
 /// Waits for the end of the process, after a kill where it does not come by itself.
 async fn finish(process: &mut dyn Process, ending: &Ending) -> Option<Exit> {
     if matches!(ending, Ending::Closed | Ending::Left)
-        && let Ok(Ok(exit)) = timeout(LAST, process.wait()).await
+        && let Ok(Ok(exit)) = timeout(EXIT_TIME, process.wait()).await
     {
         return Some(exit);
     }
     process.kill();
-    let _ = timeout(LAST * 3, process.wait()).await;
+    let _ = timeout(EXIT_TIME * 3, process.wait()).await;
     None
 }
 
-fn fate(plugin: &str, ending: &Ending, exit: Option<Exit>, tail: &str) -> Fate {
+fn end(plugin: &str, ending: &Ending, exit: Option<Exit>, tail: &str) -> SessionEnd {
     let (how, cause) = match (ending, exit) {
         (Ending::Left, _) => ("was closed down".to_owned(), Cause::Stopped),
         (Ending::Killed(why), _) => (format!("was killed: {why}"), Cause::Stopped),
@@ -247,5 +251,5 @@ fn fate(plugin: &str, ending: &Ending, exit: Option<Exit>, tail: &str) -> Fate {
         words.push_str("; the last it printed:\n");
         words.push_str(tail);
     }
-    Fate { words: Arc::from(words), cause }
+    SessionEnd { words: Arc::from(words), cause }
 }
