@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use contract::model_profile::ModelProfile;
 use contract::tool::ToolSpec;
 
 /// What the prompt is made of.
@@ -22,8 +21,21 @@ pub struct Ingredients<'a> {
     pub rules: &'a str,
     /// The skills on offer, as a block; may be empty.
     pub skills: &'a str,
-    /// The model's profile.
-    pub profile: &'a ModelProfile,
+    /// The parts that depend on the model.
+    pub style: PromptStyle<'a>,
+}
+
+/// The parts of the prompt that depend on the model.
+#[derive(Debug, Default)]
+pub struct PromptStyle<'a> {
+    /// Passages before the prompt; those without text are left out.
+    pub before: Vec<&'a str>,
+    /// A passage after it; may be empty.
+    pub after: &'a str,
+    /// Further guidelines.
+    pub guidelines: Vec<&'a str>,
+    /// True if the model calls tools by writing the call into its answer.
+    pub calls_by_text: bool,
 }
 
 const GUIDELINES: &str = "\
@@ -51,7 +63,7 @@ questions, so decide for yourself where something is unclear, and say how you de
 pub fn agent_prompt(ingredients: &Ingredients<'_>, instructions: &str) -> String {
     let own = instructions.trim();
     let mut base = if own.is_empty() {
-        format!("{ERRAND}\n\n{GUIDELINES}{}", manner(ingredients.profile))
+        format!("{ERRAND}\n\n{GUIDELINES}{}", further_guidelines(ingredients))
     } else {
         own.to_owned()
     };
@@ -88,7 +100,7 @@ pub fn system_prompt(ingredients: &Ingredients<'_>) -> String {
     push_facts(&mut base, ingredients);
     base.push_str("\n\n");
     base.push_str(GUIDELINES);
-    base.push_str(&manner(ingredients.profile));
+    base.push_str(&further_guidelines(ingredients));
     joined(ingredients, &base)
 }
 
@@ -99,11 +111,14 @@ fn push_facts(base: &mut String, ingredients: &Ingredients<'_>) {
     }
 }
 
-/// The rules, what a prompt says itself, and the skills.
+/// The rules, the prompt between the passages of its style, and the skills.
 fn joined(ingredients: &Ingredients<'_>, base: &str) -> String {
-    let base = ingredients.profile.wrap_system_prompt(base);
-    [ingredients.rules, &base, ingredients.skills]
+    let style = &ingredients.style;
+    let passages = style.before.iter().copied().chain([base, style.after]).map(str::trim);
+    [ingredients.rules]
         .into_iter()
+        .chain(passages)
+        .chain([ingredients.skills])
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("\n\n")
@@ -111,7 +126,7 @@ fn joined(ingredients: &Ingredients<'_>, base: &str) -> String {
 
 /// The tools: their names, or all there is to know where the model calls them by writing.
 fn tools(ingredients: &Ingredients<'_>) -> String {
-    if !ingredients.profile.calls_by_text() {
+    if !ingredients.style.calls_by_text {
         let names: Vec<&str> = ingredients.tools.iter().map(|spec| spec.name.as_str()).collect();
         return format!("\n\nYou have these tools: {}.", names.join(", "));
     }
@@ -128,29 +143,8 @@ fn tools(ingredients: &Ingredients<'_>) -> String {
     text
 }
 
-/// How the profile wants the model to go about its work, where it says so.
-fn manner(profile: &ModelProfile) -> String {
-    let sentences = [
-        match profile.eagerness.as_str() {
-            "low" => Some("Do what was asked and no more; ask before you go further."),
-            "high" => Some("Act on your own judgment until the whole task is done."),
-            _ => None,
-        },
-        match profile.verbosity.as_str() {
-            "low" => Some("Keep your words to the least that is needed."),
-            "high" => Some("Explain what you do and why, step by step."),
-            _ => None,
-        },
-        match profile.thoroughness.as_str() {
-            "low" | "fast" | "quick" => Some("Take the shortest way to a good result."),
-            "high" | "thorough" => {
-                Some("Look at everything that could matter before you conclude.")
-            }
-            _ => None,
-        },
-    ];
-    let sentences: Vec<&str> = sentences.into_iter().flatten().collect();
-    if sentences.is_empty() { String::new() } else { format!("\n- {}", sentences.join("\n- ")) }
+fn further_guidelines(ingredients: &Ingredients<'_>) -> String {
+    ingredients.style.guidelines.iter().flat_map(|guideline| ["\n- ", guideline]).collect()
 }
 
 #[cfg(test)]
@@ -160,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    fn prompt(profile: &ModelProfile) -> String {
+    fn prompt(style: PromptStyle<'_>) -> String {
         let spec = ToolSpec {
             name: "Read".into(),
             description: "Reads a file.".into(),
@@ -182,13 +176,13 @@ mod tests {
             facts: "FACTS",
             rules: "RULES",
             skills: "SKILLS",
-            profile,
+            style,
         })
     }
 
     #[test]
     fn rules_come_first_and_skills_last() {
-        let prompt = prompt(&ModelProfile::default());
+        let prompt = prompt(PromptStyle::default());
         assert!(prompt.starts_with("RULES\n\nYou are Brynhild"));
         assert!(prompt.ends_with("SKILLS"));
         assert!(prompt.contains("You have these tools: Read.\n\nFACTS\n\nGuidelines:"));
@@ -196,23 +190,20 @@ mod tests {
 
     #[test]
     fn a_model_that_calls_by_writing_is_told_how() {
-        let profile = ModelProfile { tool_format: "text".into(), ..ModelProfile::default() };
-        let prompt = prompt(&profile);
+        let prompt = prompt(PromptStyle { calls_by_text: true, ..PromptStyle::default() });
         assert!(prompt.contains("[tool_call: "));
         assert!(prompt.contains("Read: Reads a file.\nInput: {\"type\":\"object\"}"));
     }
 
     #[test]
-    fn the_manner_of_a_profile_is_a_guideline() {
-        let profile = ModelProfile {
-            eagerness: "high".into(),
-            verbosity: "low".into(),
-            thoroughness: "thorough".into(),
-            ..ModelProfile::default()
-        };
-        let prompt = prompt(&profile);
-        for words in ["own judgment", "Keep your words", "Look at everything"] {
-            assert!(prompt.contains(words), "{prompt}");
-        }
+    fn style_adds_passages_and_guidelines() {
+        let prompt = prompt(PromptStyle {
+            before: vec!["", "first\n", "second"],
+            after: "last",
+            guidelines: vec!["Be brief."],
+            calls_by_text: false,
+        });
+        assert!(prompt.starts_with("RULES\n\nfirst\n\nsecond\n\nYou are Brynhild"), "{prompt}");
+        assert!(prompt.ends_with("\n- Be brief.\n\nlast\n\nSKILLS"), "{prompt}");
     }
 }

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use agent::prompt::{Ingredients, system_prompt};
+use agent::prompt::{Ingredients, PromptStyle, system_prompt};
 use agent::registry::{IsHidden, Registry};
 use agent::retry::Retry;
 use agent::settings::{
     Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
 };
 use config::settings::{Binding, RegisteredModel};
-use contract::model_profile::ModelProfile;
 use contract::policy::{Access, Mode};
 use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::{Confinement, Limits, Network, Profile, Sandbox};
 use contract::secret::Secret;
 use contract::skill::Skill;
 use contract::tool::Tool;
+use plugins::profiles::ModelProfile;
 
 use crate::audit::{self, Audit};
 use crate::child_environment::{child_environment, host_environment};
@@ -545,8 +545,18 @@ pub(crate) fn system(
         facts: &knowledge.facts.told(&specs),
         rules,
         skills: &skills,
-        profile: &mind.profile,
+        style: prompt_style(&mind.profile),
     })
+}
+
+/// The parts of a prompt that depend on a model.
+pub(crate) fn prompt_style(profile: &ModelProfile) -> PromptStyle<'_> {
+    PromptStyle {
+        before: profile.opening(),
+        after: &profile.system_prompt_suffix,
+        guidelines: profile.guidelines(),
+        calls_by_text: profile.calls_by_text(),
+    }
 }
 
 /// Lifts the limit of rounds of an interactive session, if nobody set one.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use config::redact;
 use config::settings::Instance;
-use contract::model_profile::ModelProfile;
 use contract::provider::Provider;
 use contract::secret::Secret;
 use plugins::plugin::Plugin;
+use plugins::profiles::ModelProfile;
 use providers::catalog::{Quirks, Vendor, Wire};
 use python_host::{Described, Missing, ProviderDescription};
 
@@ -301,7 +301,7 @@ impl Candidate {
             Backing::Plugin(offered) => {
                 let mut settings =
                     workers::provider_settings(&offered.description, instance, model, api_key);
-                settings.profile = profile.cloned();
+                settings.profile = profile.and_then(ModelProfile::unapplied);
                 let workers = world.known_workers();
                 let opened = workers.and_then(|it| it.open(world, &offered.plugin, settings));
                 return opened.ok_or_else(|| {

@@ -10,7 +10,6 @@ pub mod id;
 pub mod jobs;
 pub mod log;
 pub mod message;
-pub mod model_profile;
 pub mod policy;
 pub mod prompt_lines;
 pub mod protected;

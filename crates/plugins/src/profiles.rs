@@ -1,13 +1,15 @@
 //! Model profiles: the built-in ones, those in files, and which one fits a model.
 
+mod model_profile;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use ::files::yaml::tree::Node;
 use ::files::yaml::{self, YES_NO};
-use contract::model_profile::ModelProfile;
 use contract::text::closest;
+pub use model_profile::ModelProfile;
 use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};

@@ -82,14 +82,14 @@ fn the_profile_on_the_page_about_profiles_does_what_the_page_says() {
     assert_eq!(problems, []);
     let profile = profiles::resolve(&profiles, "qwen3:8b", "ollama");
     assert_eq!(profile.name, "my-qwen");
-    let prompt = profile.wrap_system_prompt("base");
-    assert!(prompt.starts_with("# Answers") && prompt.ends_with("base"));
+    let passage = profile.opening().into_iter().find(|passage| !passage.is_empty());
+    assert!(passage.is_some_and(|passage| passage.starts_with("# Answers")));
 }
 
 #[test]
 fn the_page_about_profiles_lists_every_key() {
     let page = fs::read_to_string(repository().join("docs/profiles.md")).unwrap();
-    let profile = contract::model_profile::ModelProfile::default();
+    let profile = profiles::ModelProfile::default();
     let serde_json::Value::Object(keys) = serde_json::to_value(profile).unwrap() else {
         panic!("a profile is an object");
     };

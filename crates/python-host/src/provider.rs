@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use contract::model_profile::ModelProfile;
 use contract::policy::Mode;
 use contract::provider::{
     Delivery, Delta, Failure, Model, Provider, ProviderError, ReplyStream, Request,
@@ -38,8 +37,8 @@ pub struct ProviderSettings {
     pub model: String,
     /// The key; it goes to the worker and nowhere else.
     pub api_key: Option<Secret<String>>,
-    /// How the model is to be treated, for the class to look up.
-    pub profile: Option<ModelProfile>,
+    /// The model's profile, for the class to look up, without all that requests have already.
+    pub profile: Option<Value>,
 }
 
 /// A plugin's provider.
@@ -62,8 +61,7 @@ struct Ask<'a> {
     system: &'a str,
     tools: Value,
     max_tokens: u64,
-    /// Without what was applied before the request came here.
-    profile: Option<ModelProfile>,
+    profile: Option<&'a Value>,
 }
 
 impl WorkerProvider {
@@ -72,18 +70,9 @@ impl WorkerProvider {
         Self { settings, worker, apart, opened: Mutex::default(), opening }
     }
 
-    /// The profile of a model that the class finds, so that nothing of it counts twice. The usual
-    /// one says nothing, and of other models none is known.
-    fn profile(&self, model: &str) -> Option<ModelProfile> {
-        let profile = self.settings.profile.as_ref();
-        let profile = profile.filter(|it| model == self.settings.model && it.name != "default")?;
-        Some(ModelProfile {
-            min_max_tokens: None,
-            system_prompt_prefix: String::new(),
-            system_prompt_suffix: String::new(),
-            enabled_patterns: Vec::new(),
-            ..profile.clone()
-        })
+    /// The profile of a model; of other models than its own, none is known.
+    fn profile(&self, model: &str) -> Option<&Value> {
+        self.settings.profile.as_ref().filter(|_| model == self.settings.model)
     }
 
     /// The instance for a model, made where there is none in the running process.

@@ -1,6 +1,6 @@
 //! `profile`: lists and shows model profiles, and says which one a model gets.
 
-use contract::model_profile::ModelProfile;
+use plugins::profiles::ModelProfile;
 use serde_json::json;
 
 use crate::args::ProfileCommand;

@@ -14,7 +14,6 @@ use agent::registry::IsHidden;
 use agent::settings::{Bound, Budget, Questions, Settings};
 use contract::event::{EventKind, Level};
 use contract::hook::Hook;
-use contract::model_profile::ModelProfile;
 use contract::policy::Mode;
 use contract::provider::Delivery;
 use contract::sandbox::Sandbox;
@@ -350,7 +349,6 @@ impl Workplace {
         } else {
             String::new()
         };
-        let usual = ModelProfile::default();
         let ingredients = Ingredients {
             model: mind.map_or("", |mind| &mind.model),
             cwd: &self.root.display().to_string(),
@@ -359,7 +357,7 @@ impl Workplace {
             facts: &self.knowledge.facts.told(&specs),
             rules: &self.knowledge.rules,
             skills: &skills,
-            profile: mind.map_or(&usual, |mind| &mind.profile),
+            style: mind.map(|mind| assemble::prompt_style(&mind.profile)).unwrap_or_default(),
         };
         prompt::agent_prompt(&ingredients, instructions)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const LONGEST_FILE: usize = 600;
-const CONTRACT_BUDGET: usize = 2710;
+const CONTRACT_BUDGET: usize = 2600;
 
 /// The largest number of production lines in some directories of `crates/`.
 const BUDGETS: [(&str, usize); 6] = [

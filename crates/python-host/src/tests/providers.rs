@@ -48,12 +48,7 @@ async fn provider(world: &World) -> Arc<dyn Provider> {
             kwargs,
             model: "m1".into(),
             api_key: Some(contract::secret::Secret::new("k".into())),
-            profile: Some(contract::model_profile::ModelProfile {
-                name: "zed".into(),
-                system_prompt_prefix: "PRE".into(),
-                default_temperature: 0.25,
-                ..contract::model_profile::ModelProfile::default()
-            }),
+            profile: Some(json!({"name": "zed", "default_temperature": 0.25})),
         },
     )
 }
@@ -121,14 +116,13 @@ async fn events_are_bridged_and_arguments_are_given_by_name() {
 }
 
 #[tokio::test]
-async fn profile_lacks_what_was_applied_to_the_request() {
+async fn provider_finds_the_profile_of_its_own_model() {
     let body = "yield E(type='text_delta', text=str([self.profile and self.profile.name, \
-                self.profile and self.profile.default_temperature, \
-                self.apply_profile_to_system('base')]))\n        \
+                self.profile and self.profile.default_temperature]))\n        \
                 yield E(type='message_stop')";
     let world = World::new(&[("providers/mine.py", &file(body))]);
     let provider = provider(&world).await;
-    for (model, said) in [("m1", "['zed', 0.25, 'base']"), ("other", "[None, None, 'base']")] {
+    for (model, said) in [("m1", "['zed', 0.25]"), ("other", "[None, None]")] {
         let mut request = request(hello(), Delivery::Streamed);
         request.model = model.into();
         assert_eq!(deltas(&*provider, request).await[0], Delta::Text(said.into()));
