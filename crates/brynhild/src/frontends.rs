@@ -10,14 +10,12 @@ use contract::event::{Answer, Event, EventKind, Input, Outcome};
 use futures::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-mod draft;
 pub(crate) mod hush;
 pub(crate) mod json;
 mod nested;
 pub(crate) mod plain;
 pub(crate) mod question;
 pub(crate) mod quiet;
-pub(crate) mod repl;
 pub(crate) mod steering;
 pub(crate) mod stream_json;
 pub(crate) mod style;
@@ -58,7 +56,7 @@ pub(crate) trait View {
     fn close(&mut self, verdict: &Verdict) -> io::Result<()>;
     /// Takes note of what happened after the end: the session was closed.
     fn after(&mut self, _event: &Event) {}
-    /// Whether the end is shown with all calls and results.
+    /// Returns true if the end is shown with all calls and results.
     fn shows_calls_at_end(&self) -> bool {
         false
     }
@@ -109,7 +107,7 @@ pub(crate) async fn show(
         asked: Vec::new(),
     };
     // What is typed is shown when it is a line, not where the answer happens to stand.
-    let _quiet = steering.is_some().then(::tui::line::Quiet::new);
+    let _echo = steering.is_some().then(::tui::line::Echo::off);
     let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
     let mut events = steering.as_deref_mut().map(Steering::rest).unwrap_or_default();
     let mut is_moving = view.tick()?;
@@ -177,7 +175,7 @@ pub(crate) async fn show(
     }
 }
 
-/// Whether the model hears what waits before it goes on from here, or it begins the next turn.
+/// Returns true if messages that wait are sent after an event: the model goes on, or the turn ended.
 fn is_step(event: &Event) -> bool {
     let is_step =
         matches!(event.kind, EventKind::ToolFinished { .. } | EventKind::TurnFinished { .. });
@@ -208,7 +206,7 @@ struct Shown {
     verdict: Verdict,
     has_begun: bool,
     signals: Signals,
-    /// Whether the user stopped the turn.
+    /// True if the user stopped the turn.
     is_stopped: bool,
     /// Questions that nobody was asked yet.
     asked: Vec<Arc<Event>>,
@@ -255,7 +253,7 @@ impl Shown {
     }
 }
 
-/// Whether an end may come before the turn has begun.
+/// Returns true if an end may come before the turn has begun.
 fn is_early(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed { .. } | Outcome::Blocked { .. } => true,

@@ -10,25 +10,26 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use contract::event::Level;
+use contract::event::{Input, Level};
+use ratatui_core::layout::{Position, Rect};
 
 use crate::composer::Composer;
-use crate::host::{Answer, Changed, Item, Leave, Request};
-use crate::input;
+use crate::host::{Answer, FileChange, Item, Leave, Request, Stop};
+use crate::input::{self, Input as TerminalInput};
 use crate::key::Key;
-use crate::keymap::{Action, Keymap, Remapped};
+use crate::keymap::{Action, KeyOverrides, Keymap};
 use crate::layers::approval::Ask;
 use crate::layers::{Deed, Flow, Layer};
 use crate::message::{Effect, Message};
 use crate::picture::Pictures;
-use crate::status::{FRAME, Status};
-use crate::theme::{Depth, Theme, background_of_report};
-use crate::transcript::{Transcript, View};
+use crate::status::{SPINNER_FRAME, Status};
+use crate::text::{clean, one_line};
+use crate::theme::{Background, Depth, Theme, background_of_report};
+use crate::transcript::{Kind, Transcript, View};
 
-/// How long a draft waits before it is kept.
 const DRAFT_DELAY: Duration = Duration::from_millis(600);
 /// A second interrupt within this time ends the program.
-const TWICE: Duration = Duration::from_secs(2);
+const INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
 /// One that comes sooner after the one that stopped the model is the same.
 const SAME_PRESS: Duration = Duration::from_millis(300);
 
@@ -36,11 +37,10 @@ const SAME_PRESS: Duration = Duration::from_millis(300);
 #[derive(Clone, Copy)]
 struct Interruption {
     at: Instant,
-    /// Whether the model was at work.
     was_busy: bool,
 }
 
-/// What the user has set.
+/// Settings of the interface.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
@@ -49,14 +49,12 @@ pub struct Settings {
     /// How many colors there are.
     pub depth: Depth,
     /// Keys that do something else.
-    pub keys: Remapped,
-    /// Whether vi's keys edit.
+    pub keys: KeyOverrides,
     pub is_vim: bool,
-    /// Whether the mouse is caught.
     pub has_mouse: bool,
-    /// Whether reasoning is open.
+    /// True if reasoning is open.
     pub shows_thinking: bool,
-    /// Whether the user is called when a long run ends or asks.
+    /// True if the user is notified when a long run ends or asks.
     pub notifies: bool,
     /// A run that takes longer is long.
     pub long_run: Duration,
@@ -69,7 +67,7 @@ impl Default for Settings {
         Self {
             theme: None,
             depth: Depth::Sixteen,
-            keys: Remapped::new(),
+            keys: KeyOverrides::new(),
             is_vim: false,
             has_mouse: false,
             shows_thinking: false,
@@ -100,7 +98,7 @@ pub struct App {
     keymap: Keymap,
     theme: Theme,
     themes: Vec<Theme>,
-    /// What is wrong with others; told when somebody wants to choose one.
+    /// Problems of other themes, shown when the user wants to choose one.
     theme_problems: Vec<String>,
     /// Counts changes of the theme.
     edition: u64,
@@ -108,9 +106,8 @@ pub struct App {
     view: View,
     composer: Composer,
     commands: Vec<Item>,
-    /// What waits to be sent.
+    /// Messages that wait to be sent.
     queue: Vec<String>,
-    /// Calls that wait for an answer.
     asks: Vec<Ask>,
     pace: Pace,
     /// The key that answered a question last, and when.
@@ -129,18 +126,19 @@ pub struct App {
     interrupted: Option<Interruption>,
     draft_due: Option<Instant>,
     saved_draft: String,
-    /// Whether the conversation can take input.
+    /// True if the conversation can take input.
     is_connected: bool,
-    /// Whether the terminal has the user's attention, where it tells.
+    /// True if the terminal has the focus; none if it does not tell.
     is_focused: Option<bool>,
     has_mouse: bool,
     /// Pictures that the terminal has, by their blocks, with where they are drawn.
-    pictures: Vec<(usize, ratatui_core::layout::Position)>,
+    pictures: Vec<(usize, Position)>,
     /// Where the conversation was drawn.
-    body: ratatui_core::layout::Rect,
+    body: Rect,
+    /// Requests of the beginning that are not answered yet.
+    unanswered: Vec<Request>,
     /// Events of the conversation since the last tick.
     events: usize,
-    /// Whether anything is to be drawn.
     is_dirty: bool,
 }
 
@@ -148,10 +146,8 @@ impl App {
     /// An interface at `now`.
     pub fn new(settings: Settings, now: Instant) -> Self {
         let (keymap, problems) = Keymap::new(&settings.keys);
-        let theme = settings.theme.clone().unwrap_or_else(|| {
-            let [dark, ..] = &Theme::built_in()[..] else { return Theme::blank("none") };
-            dark.clone()
-        });
+        let theme = settings.theme.clone();
+        let theme = theme.unwrap_or_else(|| Theme::for_background(Background::Dark));
         let mut composer = Composer::default();
         composer.set_vim(settings.is_vim);
         let mut app = Self {
@@ -183,7 +179,8 @@ impl App {
             is_focused: None,
             has_mouse: settings.has_mouse,
             pictures: Vec::new(),
-            body: ratatui_core::layout::Rect::ZERO,
+            body: Rect::ZERO,
+            unanswered: vec![Request::History, Request::Draft, Request::Themes],
             events: 0,
             is_dirty: true,
             settings,
@@ -194,11 +191,9 @@ impl App {
         app
     }
 
-    /// What to ask the host for at the beginning.
+    /// Requests to the host at the beginning, as far as they are not answered yet.
     pub fn greetings(&self) -> Vec<Effect> {
-        let requests =
-            [Request::History, Request::Draft, Request::Themes, Request::Commands, Request::Facts];
-        requests.map(Effect::Ask).into()
+        self.unanswered.iter().cloned().map(Effect::Ask).collect()
     }
 
     /// Sends words as if the user had, once the conversation takes them.
@@ -252,7 +247,7 @@ impl App {
     /// The conversation can take input from here on. Sends what was written meanwhile.
     pub fn connect(&mut self, model: &str, mode: contract::policy::Mode) -> Vec<Effect> {
         self.is_connected = true;
-        self.status.model = crate::text::one_line(model);
+        self.status.model = one_line(model);
         self.status.mode = mode;
         self.is_dirty = true;
         self.flush_queue()
@@ -266,37 +261,25 @@ impl App {
     /// Takes note of something that happened.
     pub fn update(&mut self, message: Message) -> Vec<Effect> {
         let mut effects = Vec::new();
+        self.is_dirty = true;
         match message {
             Message::Terminal(input, at) => {
                 self.now = self.now.max(at);
-                self.is_dirty = true;
                 self.terminal(input, at, &mut effects);
             }
             Message::Resized { width, height } => {
                 self.size = (width, height);
-                self.is_dirty = true;
                 self.forget_pictures();
             }
             Message::Event(event) => {
-                self.is_dirty = true;
                 self.events += 1;
                 self.event(&event, &mut effects);
             }
             Message::Closed => effects.push(Effect::Leave(Leave::Ended)),
-            Message::Answer(answer) => {
-                self.is_dirty = true;
-                self.answer(answer, &mut effects);
-            }
-            Message::Inquired(inquiry) => {
-                self.is_dirty = true;
-                self.inquire(inquiry, &mut effects);
-            }
-            Message::Printed(line) => {
-                self.is_dirty = true;
-                self.printed(&line);
-            }
+            Message::Answer(answer) => self.answer(answer, &mut effects),
+            Message::Inquired(inquiry) => self.inquire(inquiry, &mut effects),
+            Message::Printed(line) => self.printed(&line),
             Message::Edited(result) => {
-                self.is_dirty = true;
                 self.forget_pictures();
                 match result {
                     Ok(text) => {
@@ -327,7 +310,6 @@ impl App {
         for layer in &mut self.layers {
             layer.tick(self.now);
         }
-        self.is_dirty = true;
         if std::mem::take(&mut self.events) == 0 {
             self.transcript.catch_up();
         }
@@ -339,42 +321,37 @@ impl App {
     /// When time alone changes something; none while nothing moves.
     pub fn deadline(&self) -> Option<Instant> {
         let moves = self.status.is_busy() || !self.is_connected;
-        let spinner = moves.then(|| self.now + FRAME);
+        let spinner = moves.then(|| self.now + SPINNER_FRAME);
         let layers = self.layers.iter().filter_map(|layer| layer.deadline());
         layers.chain(spinner).chain(self.draft_due).min()
     }
 
-    /// Whether there is anything to draw.
+    /// Returns true if there is anything to draw.
     pub fn is_dirty(&self) -> bool {
         self.is_dirty
     }
 
-    /// Whether the mouse is caught.
-    pub fn has_mouse(&self) -> bool {
-        self.has_mouse
-    }
-
-    fn terminal(&mut self, input: input::Input, at: Instant, effects: &mut Vec<Effect>) {
+    fn terminal(&mut self, input: TerminalInput, at: Instant, effects: &mut Vec<Effect>) {
         match input {
-            input::Input::Key(key) => self.key(key, at, effects),
-            input::Input::Paste(text) => {
+            TerminalInput::Key(key) => self.key(key, at, effects),
+            TerminalInput::Paste(text) => {
                 let flow = self.layers.last_mut().map(|layer| layer.paste(&text, at));
                 if flow.is_none_or(|flow| flow == Flow::Pass) {
                     self.focus = Focus::Writing;
                     self.composer.paste(&text);
                     self.written();
-                    self.wish(effects);
+                    self.request_completions(effects);
                 }
             }
-            input::Input::Mouse(mouse) => self.mouse(mouse, effects),
-            input::Input::Closed => {
-                self.depart(Leave::Stopped(crate::host::Stop::HungUp), effects);
+            TerminalInput::Mouse(mouse) => self.mouse(mouse, effects),
+            TerminalInput::Closed => {
+                self.depart(Leave::Stopped(Stop::HungUp), effects);
             }
-            input::Input::Stalled => {
+            TerminalInput::Stalled => {
                 input::STALLED.clone_into(&mut self.note);
             }
-            input::Input::Focus(is_focused) => self.is_focused = Some(is_focused),
-            input::Input::Report(report) => {
+            TerminalInput::Focus(is_focused) => self.is_focused = Some(is_focused),
+            TerminalInput::Report(report) => {
                 if self.settings.theme.is_none()
                     && let Some(background) = background_of_report(&report)
                 {
@@ -402,7 +379,6 @@ impl App {
         }
     }
 
-    /// Uses a theme.
     fn use_theme(&mut self, theme: &Theme) {
         self.theme = theme.clone().limited(self.settings.depth);
         self.edition += 1;
@@ -439,12 +415,12 @@ impl App {
     }
 
     /// Sends what the host made of a command.
-    fn pass_on(&mut self, input: contract::event::Input, effects: &mut Vec<Effect>) {
+    fn pass_on(&mut self, input: Input, effects: &mut Vec<Effect>) {
         match &input {
-            contract::event::Input::Prompt(_) | contract::event::Input::Compact { .. } => {
+            Input::Prompt(_) | Input::Compact { .. } => {
                 self.status.begin(self.now);
             }
-            contract::event::Input::Mode(mode) => self.status.mode = *mode,
+            Input::Mode(mode) => self.status.mode = *mode,
             _ => {}
         }
         effects.push(Effect::send(input));
@@ -467,18 +443,18 @@ impl App {
                 }
             }
             Answer::Show(text) => {
-                let text = crate::text::clean(&text);
-                self.transcript.push(crate::transcript::Kind::Shown(text));
+                let text = clean(&text);
+                self.transcript.push(Kind::Output(text));
                 self.view.follow();
             }
             Answer::Changes(changes) => {
-                let clean = |it: Changed| Changed {
-                    words: crate::text::clean(&it.words),
-                    path: crate::text::one_line(&it.path),
-                    unified: crate::text::clean(&it.unified),
+                let clean = |it: FileChange| FileChange {
+                    description: clean(&it.description),
+                    path: one_line(&it.path),
+                    unified: clean(&it.unified),
                 };
                 let changes = changes.into_iter().map(clean).collect();
-                self.transcript.push(crate::transcript::Kind::Changes(changes));
+                self.transcript.push(Kind::Changes(changes));
                 self.view.follow();
             }
             Answer::Tell { level, text, hint } => {
@@ -488,30 +464,34 @@ impl App {
             Answer::Send(input) => self.pass_on(*input, effects),
             Answer::Leave(leave) => self.leave(leave, effects),
             Answer::Commands(commands) => {
-                self.composer.completion.set_commands(commands.clone());
+                self.composer.completion.commands = commands.clone();
                 self.commands = commands;
                 self.composer.completion.refresh(&self.composer.buffer);
+                self.request_completions(effects);
             }
             Answer::Arguments { command, items } => {
-                self.composer.completion.set_arguments(command, items);
+                self.composer.completion.arguments = Some((command, items));
                 self.composer.completion.refresh(&self.composer.buffer);
             }
             Answer::Start(action) => self.act(action, effects),
             Answer::Theme(name) => self.deed(Deed::Theme { name, is_final: true }, effects),
             Answer::Files { files, is_cut } => {
-                let files = files.iter().map(|file| crate::text::one_line(file)).collect();
-                self.composer.completion.set_files(files);
-                self.composer.completion.set_cut(is_cut);
+                self.composer.completion.set_files(&files, is_cut);
                 self.composer.completion.refresh(&self.composer.buffer);
             }
             Answer::Themes(themes, problems) => {
+                self.unanswered.retain(|it| *it != Request::Themes);
                 self.theme_problems = problems;
                 for theme in themes {
                     self.offer_theme(theme);
                 }
             }
-            Answer::History(entries) => self.composer.history.load(entries),
+            Answer::History(entries) => {
+                self.unanswered.retain(|it| *it != Request::History);
+                self.composer.load_history(entries);
+            }
             Answer::Draft(text) => {
+                self.unanswered.retain(|it| *it != Request::Draft);
                 if self.composer.buffer.is_empty() && !text.is_empty() {
                     self.composer.buffer.restore(&text);
                     self.saved_draft = text;

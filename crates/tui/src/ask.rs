@@ -6,13 +6,13 @@ use std::time::Instant;
 use ratatui_core::layout::Rect;
 
 use crate::app::App;
+use crate::canvas::Canvas;
 use crate::input::Input;
 use crate::key::{Code, Key};
-use crate::keymap::{Keymap, Remapped};
-use crate::layers::Canvas;
-use crate::layers::question::{Choice, Decided, Question};
+use crate::keymap::{KeyOverrides, Keymap};
+use crate::layers::question::{Choice, KeyOutcome, Question};
 use crate::permission::Part;
-use crate::screen::{Screen, Told};
+use crate::screen::{Screen, TerminalSignal};
 use crate::text::clean;
 use crate::theme::Role;
 
@@ -37,7 +37,7 @@ pub async fn ask(
     let selected = refusal.unwrap_or(0);
     let mut question = Question::new(clean(title), parts, choices, selected, Instant::now());
     // What the user has set holds from the conversation on.
-    let (keys, _) = Keymap::new(&Remapped::new());
+    let (keys, _) = Keymap::new(&KeyOverrides::new());
     loop {
         let now = Instant::now();
         screen.draw(|frame| {
@@ -53,14 +53,14 @@ pub async fn ask(
             arrival = screen.arrivals.recv() => match arrival {
                 None | Some((Input::Closed, _)) => None,
                 Some((Input::Key(key), _)) if key == Key::ctrl('z') => {
-                    suspend(screen)?;
+                    screen.suspend()?;
                     continue;
                 }
                 Some((Input::Key(key), at)) => match question.key(key, at) {
-                    Decided::Choice(at, _) => Some(at),
-                    Decided::Other if key == Key::plain(Code::Esc) => refusal,
-                    Decided::Other if key == Key::ctrl('c') => None,
-                    Decided::Nothing | Decided::Other => continue,
+                    KeyOutcome::Choice(at, _) => Some(at),
+                    KeyOutcome::Other if key == Key::plain(Code::Esc) => refusal,
+                    KeyOutcome::Other if key == Key::ctrl('c') => None,
+                    KeyOutcome::Nothing | KeyOutcome::Other => continue,
                 },
                 Some((Input::Paste(text), at)) => {
                     question.paste(&text, at);
@@ -68,14 +68,14 @@ pub async fn ask(
                 }
                 Some(_) => continue,
             },
-            told = screen.signals.next() => match told {
-                Told::Stop(_) => None,
-                Told::Resized | Told::Continued => {
+            signal = screen.signals.next() => match signal {
+                TerminalSignal::Stop(_) => None,
+                TerminalSignal::Resized | TerminalSignal::Continued => {
                     screen.refit()?;
                     continue;
                 }
-                Told::Suspend => {
-                    suspend(screen)?;
+                TerminalSignal::Suspend => {
+                    screen.suspend()?;
                     continue;
                 }
             },
@@ -83,11 +83,4 @@ pub async fn ask(
         };
         return Ok(choice);
     }
-}
-
-/// Goes back to the shell until the program is continued.
-fn suspend(screen: &mut Screen) -> io::Result<()> {
-    screen.pause();
-    crate::screen::stop_here();
-    screen.resume()
 }

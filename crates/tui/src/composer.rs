@@ -1,4 +1,4 @@
-//! The place where messages are written: keys in, text and wishes out.
+//! The text field in which messages are written: keys in, text out.
 
 mod buffer;
 pub(crate) mod complete;
@@ -6,14 +6,15 @@ mod edit;
 mod history;
 mod vim;
 
-use ratatui_core::buffer::Buffer as Screen;
 use ratatui_core::layout::{Position, Rect};
 
+use crate::canvas::Canvas;
 use crate::text::narrow;
-use crate::theme::{Role, Theme};
+use crate::theme::Role;
 
 pub(crate) use buffer::Buffer;
-pub(crate) use complete::{Completion, Wanted};
+pub(crate) use complete::{Completion, CompletionKind};
+pub(crate) use edit::Edit;
 pub(crate) use history::History;
 pub(crate) use vim::Vim;
 
@@ -21,7 +22,6 @@ pub(crate) use vim::Vim;
 const CHIP_LINES: usize = 8;
 const CHIP_BYTES: usize = 1200;
 
-/// What is being written.
 #[derive(Default)]
 pub(crate) struct Composer {
     pub(crate) buffer: Buffer,
@@ -29,17 +29,15 @@ pub(crate) struct Composer {
     pub(crate) completion: Completion,
     /// Set where vi's keys are wanted.
     pub(crate) vim: Option<Vim>,
+    /// True if the user wanted an entry of the history before there was one.
+    recalls_on_load: bool,
     width: usize,
 }
 
-/// What a key in the composer comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It was not for the composer.
     Ignored,
-    /// It was taken.
     Taken,
-    /// The text is to be sent.
     Send,
 }
 
@@ -73,37 +71,28 @@ impl Composer {
     }
 
     /// Draws the text, and says where the cursor is.
-    pub(crate) fn draw(
-        &self,
-        area: Rect,
-        screen: &mut Screen,
-        theme: &Theme,
-        placeholder: &str,
-    ) -> Position {
+    pub(crate) fn draw(&self, area: Rect, canvas: &mut Canvas<'_>, placeholder: &str) -> Position {
         let mark = match &self.vim {
             Some(vim) if vim.is_normal() => ": ",
             Some(_) | None => "> ",
         };
-        screen.set_stringn(
-            area.x,
-            area.y,
-            mark,
-            usize::from(area.width),
-            theme.style(Role::Person),
-        );
+        canvas.text(area.as_position(), mark, Role::Person, area.width);
         let inner =
             Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
         let (row, column) = self.buffer.position(self.width);
         let height = usize::from(area.height).max(1);
         let first = row.saturating_sub(height - 1);
         if self.buffer.is_empty() {
-            let style = theme.style(Role::Soft);
-            screen.set_stringn(inner.x, inner.y, placeholder, usize::from(inner.width), style);
+            canvas.text(inner.as_position(), placeholder, Role::Soft, inner.width);
         }
         let lines = self.buffer.lines(self.width);
         for (y, line) in (inner.y..inner.bottom()).zip(lines.iter().skip(first)) {
-            let style = theme.style(Role::Text);
-            screen.set_stringn(inner.x, y, &line.shown, usize::from(inner.width), style);
+            canvas.text(
+                Position { y, ..inner.as_position() },
+                &line.shown,
+                Role::Text,
+                inner.width,
+            );
             if let Some(part) = self.vim.as_ref().and_then(|vim| vim.marked(&self.buffer)) {
                 let columns = self.buffer.columns_of(line, &part);
                 let mark = Rect {
@@ -112,7 +101,8 @@ impl Composer {
                     width: narrow(columns.len()),
                     height: 1,
                 };
-                screen.set_style(mark.intersection(inner), theme.style(Role::Selection));
+                let style = canvas.theme.style(Role::Selection);
+                canvas.buffer.set_style(mark.intersection(inner), style);
             }
         }
         let x = inner.x.saturating_add(narrow(column)).min(area.right().saturating_sub(1));

@@ -10,9 +10,8 @@ use crate::theme::{Role, Theme};
 pub(crate) struct Span {
     pub(crate) slice: Slice,
     numbers: Numbers,
-    /// Columns of the widest line number.
     digits: usize,
-    /// What the line is that it begins in the middle of.
+    /// The role of the line that it begins in the middle of.
     within: Option<Role>,
 }
 
@@ -113,7 +112,6 @@ pub(crate) fn counts(unified: &str) -> (usize, usize) {
     (added, removed)
 }
 
-/// Columns of the widest line number, about.
 fn digits(unified: &str) -> usize {
     let (mut last, mut count) = (0, 0_usize);
     for line in unified.lines() {
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_come_to_the_rows_of_the_whole() {
+    fn diff_spans_have_the_rows_of_the_whole() {
         let theme = Theme::unstyled();
         let lead = [(theme.style(Role::Border), "│ ".to_owned())];
         let long = "x".repeat(40_000);
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_diff_is_shown_all_the_same() {
+    fn text_that_is_no_diff_is_shown() {
         let theme = Theme::built_in().swap_remove(0);
         assert_eq!(rows("just text\n", "a", &theme, 30, &[]).len(), 1);
         rows("@@ -99999999999999999999 +@@\n+é\n", "a", &theme, 3, &[]);

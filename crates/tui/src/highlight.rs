@@ -1,18 +1,18 @@
 //! Code in color, line by line. A small table of languages, read by one scanner: it knows comments,
 //! strings, numbers, keywords, types and calls, and carries over what spans lines. It costs no
-//! start-up and no memory, and what it does not know stays plain.
+//! start-up, and what it does not know stays plain.
 
 mod languages;
 
 use crate::text::Piece;
 use crate::theme::{Role, Theme};
-use languages::{Language, Shape};
+use languages::{LANGUAGES, Language, Shape};
 
 /// Colors the lines of one block of code, in order.
 #[derive(Clone)]
 pub(crate) struct Highlighter {
     language: Option<&'static Language>,
-    /// What ends the comment or text that an earlier line has begun.
+    /// The role and the end of a comment or text that an earlier line has begun.
     open: Option<(Role, &'static str)>,
 }
 
@@ -20,18 +20,16 @@ impl Highlighter {
     /// For a language by the name that people give it; plain where it is not known.
     pub(crate) fn new(name: &str) -> Self {
         let name = name.split([',', ' ', '{']).next().unwrap_or_default().to_ascii_lowercase();
-        let knows = |language: &&Language| language.names.contains(&name.as_str());
-        Self { language: languages::ALL.iter().find(knows), open: None }
+        let knows = |language: &&Language| language.names.contains(&name);
+        Self { language: LANGUAGES.iter().find(knows), open: None }
     }
 
-    /// For a file, by its name.
     pub(crate) fn for_path(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = name.rsplit('.').next().unwrap_or(name);
         Self::new(extension)
     }
 
-    /// One line, in pieces.
     pub(crate) fn line(&mut self, text: &str, theme: &Theme) -> Vec<Piece> {
         let Some(language) = self.language else {
             return vec![(theme.style(Role::Code), text.to_owned())];
@@ -64,17 +62,17 @@ impl Highlighter {
         }
     }
 
-    /// What stands at the beginning, and how long it is.
+    /// The role and the length of the token at the beginning.
     fn token(&mut self, rest: &str, language: &'static Language, is_start: bool) -> (Role, usize) {
-        for (begin, end) in language.blocks {
-            if rest.starts_with(begin) {
+        for (begin, end) in &language.blocks {
+            if rest.starts_with(begin.as_str()) {
                 let role =
                     if begin.contains(['"', '\'', '`']) { Role::Quoted } else { Role::Comment };
                 self.open = Some((role, end));
                 return (role, begin.len());
             }
         }
-        if language.comments.iter().any(|mark| rest.starts_with(mark)) {
+        if language.comments.iter().any(|mark| rest.starts_with(mark.as_str())) {
             return (Role::Comment, rest.len());
         }
         let first = rest.chars().next().unwrap_or(' ');
@@ -181,11 +179,11 @@ fn word(word: &str, after: &str, language: &Language, is_start: bool) -> Role {
         };
         list.split(' ').any(same)
     };
-    if known(language.keywords) {
+    if known(&language.keywords) {
         Role::Keyword
-    } else if known(language.constants) {
+    } else if known(&language.constants) {
         Role::Number
-    } else if known(language.types) {
+    } else if known(&language.types) {
         Role::Type
     } else if after.starts_with('(') || after.starts_with("!(") {
         Role::Function
@@ -205,7 +203,6 @@ fn change(text: &str) -> Role {
     }
 }
 
-/// Pieces on the way to being a line.
 struct Pieces<'a> {
     theme: &'a Theme,
     pieces: Vec<Piece>,
@@ -236,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_line_are_told_apart() {
+    fn highlighter_separates_the_parts_of_a_line() {
         let mut rust = Highlighter::new("rust");
         let line = "let name: &'a str = call(\"x // y\", 42); // why";
         assert_eq!(found(&mut rust, line, Role::Keyword), ["let"]);
@@ -253,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_texts_go_on_over_lines() {
+    fn highlighter_continues_comments_and_texts_over_lines() {
         let mut c = Highlighter::new("c");
         assert_eq!(found(&mut c, "int x; /* one", Role::Comment), ["/* one"]);
         assert_eq!(found(&mut c, "two", Role::Comment), ["two"]);
@@ -266,8 +263,8 @@ mod tests {
     #[test]
     fn every_language_survives_every_line() {
         let lines = ["", "'", "\"", "\\", "'\\", "`é", "<", "<a 'b", "/*", "漢'字'", "r#\"", "1.e"];
-        for language in languages::ALL {
-            for name in language.names {
+        for language in LANGUAGES.iter() {
+            for name in &language.names {
                 let mut highlighter = Highlighter::new(name);
                 for line in lines {
                     found(&mut highlighter, line, Role::Text);

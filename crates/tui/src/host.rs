@@ -1,7 +1,8 @@
-//! What the interface wants of the program around it, and what comes back. The binary implements
+//! Requests of the interface to the program around it, and their answers. The binary implements
 //! [`Host`]; nothing here touches a disk, a process or the network.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level};
@@ -13,14 +14,14 @@ use crate::theme::Theme;
 /// The program around the interface.
 #[async_trait(?Send)]
 pub trait Host {
-    /// Does what is asked for. Takes its time; the interface goes on meanwhile.
+    /// Answers a request. The interface goes on meanwhile, so this must not block its thread.
     async fn answer(&self, request: Request) -> Answer;
 
     /// Has the user edit a text with their editor. The terminal is theirs until this returns.
     async fn edit(&self, text: &str) -> Result<String, String>;
 
     /// Sees every event before it is shown.
-    fn witness(&self, event: &Event);
+    fn witness(&self, event: &Arc<Event>);
 
     /// Waits until a part of the program wants to ask the user something.
     async fn inquiry(&self) -> Inquiry;
@@ -29,194 +30,163 @@ pub trait Host {
 /// Something that a part of the program, such as a server, wants to know from the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inquiry {
-    /// By what the answer is known.
+    /// Identifies the reply.
     pub id: u64,
-    /// Who asks.
+    /// The question in a line.
     pub title: String,
-    /// What it is about.
+    /// All of the question.
     pub body: String,
-    /// What is wanted.
-    pub wanted: Wanted,
+    /// The kind of reply that is wanted.
+    pub wanted: ReplyKind,
 }
 
-/// What is wanted of the user.
+/// A kind of reply to an inquiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Agreement, with what it means.
+pub enum ReplyKind {
+    /// Agreement, with its label.
     Agreement(String),
-    /// One of a few.
-    One {
-        /// Each with what it is called.
-        choices: Vec<(String, String)>,
-        /// The one that Enter gives.
-        usual: Option<usize>,
-    },
-    /// Words of their own, with what they are called.
-    Words(String),
+    /// One of a few values, each with its label; `usual` is the one that Enter gives.
+    One { choices: Vec<(String, String)>, usual: Option<usize> },
+    /// A text, with its name.
+    Text(String),
 }
 
 /// Something that the host can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Do what a line means that begins with `/`.
+    /// Run a line that begins with `/`.
     Command(String),
-    /// List what can be typed after `/`.
+    /// List the commands that can be typed after `/`.
     Commands,
-    /// List what a command takes after its name.
+    /// List the arguments of a command.
     Arguments(String),
     /// List the files of the project, for `@`.
     Files,
-    /// List models.
     Models,
-    /// List sessions.
     Sessions,
-    /// Show the beginning of a session.
+    /// Show the last messages of a session.
     Preview(String),
-    /// List plugins.
     Plugins,
     /// Switch a plugin on or off.
     Switch {
-        /// The plugin.
         plugin: String,
-        /// On, or off.
         on: bool,
     },
-    /// List what is allowed, asked about and denied.
+    /// List the permission rules.
     Permissions,
-    /// Take a remembered permission back.
+    /// Revoke a remembered permission.
     Forget(String),
-    /// List themes of the user and of plugins.
+    /// List the themes of the user and of plugins.
     Themes,
-    /// Use a theme from here on, in later runs too.
-    Keep {
-        /// The theme's name.
+    /// Use a theme, in later runs too.
+    SaveTheme {
         theme: String,
     },
-    /// Load what was sent before.
+    /// Load the prompts of earlier runs.
     History,
-    /// Keep what was sent.
+    /// Add a prompt to the history.
     Remember(String),
-    /// Load what was being written when the program ended.
+    /// Load the draft that a run left.
     Draft,
-    /// Keep what is being written, to the letter; nothing takes it away.
+    /// Save the draft, to the letter.
     SaveDraft(String),
-    /// Put this on the clipboards that a terminal does not reach.
+    /// Put a text on the clipboards that a terminal does not reach.
     Copy(String),
-    /// Tell how things stand.
+    /// Describe the surroundings of the conversation.
     Facts,
-    /// Pass on what the user said to an inquiry.
+    /// Pass on the reply to an inquiry; none if the user dismissed it.
     Reply {
-        /// The inquiry.
         id: u64,
-        /// What they said; none where they would not.
-        words: Option<String>,
+        text: Option<String>,
     },
 }
 
-/// What a request came to.
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It is done, and there is nothing to say.
+    /// Nothing to show.
     Done,
-    /// This is shown in the conversation.
+    /// A text to show in the conversation.
     Show(String),
-    /// These changes of files are shown.
-    Changes(Vec<Changed>),
-    /// This is told.
+    /// Changes of files to show.
+    Changes(Vec<FileChange>),
+    /// A notice.
     Tell {
-        /// How much it matters.
         level: Level,
-        /// What happened.
         text: String,
-        /// What to do about it.
         hint: Option<String>,
     },
-    /// This goes into the conversation.
+    /// An input for the conversation.
     Send(Box<Input>),
-    /// This action of the interface is started.
+    /// An action of the interface to start.
     Start(Action),
-    /// A theme is used from here on, by its name.
+    /// A theme to use, by its name.
     Theme(String),
-    /// All of these, in order.
+    /// Several answers, in order.
     Several(Vec<Answer>),
-    /// This run of the interface ends.
+    /// The end of this run of the interface.
     Leave(Leave),
-    /// What can be typed after `/`.
     Commands(Vec<Item>),
-    /// What a command takes after its name.
     Arguments {
-        /// The command.
         command: String,
-        /// What it takes, by `value`.
         items: Vec<Item>,
     },
-    /// The files of the project.
+    /// The files of the project, relative to it; `is_cut` if there are more.
     Files {
-        /// Relative to it.
         files: Vec<String>,
-        /// Whether there are more.
         is_cut: bool,
     },
-    /// Things to pick from.
+    /// A list to pick from.
     Items(Picks, Vec<Item>),
-    /// The beginning of a session.
+    /// The last messages of a session.
     Preview {
-        /// The session.
         id: String,
-        /// Its words.
         text: String,
     },
-    /// Further themes, and what is wrong with others.
+    /// Further themes, and the problems of others.
     Themes(Vec<Theme>, Vec<String>),
-    /// What was sent before, the newest last.
+    /// Prompts, the newest last.
     History(Vec<String>),
-    /// What was being written.
     Draft(String),
-    /// How things stand.
     Facts(Facts),
 }
 
 impl Answer {
-    /// Something that goes into the conversation.
+    /// An input for the conversation.
     pub fn send(input: Input) -> Self {
         Self::Send(Box::new(input))
     }
 }
 
-/// Words about a change of a file, and the change.
+/// A change of a file, with a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
-    /// Whose change it is, or which file it is about.
-    pub words: String,
-    /// The file.
+pub struct FileChange {
+    /// The turn or the file that it is about.
+    pub description: String,
     pub path: String,
-    /// What changed in it, line by line; empty where that is not wanted or cannot be told.
+    /// The unified diff; empty if none is wanted or possible.
     pub unified: String,
 }
 
-/// What can be picked from a list.
+/// A list of the host to pick from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picks {
-    /// A model, to answer from here on.
     Models,
-    /// A session, to go on with.
     Sessions,
-    /// A plugin, to switch on or off.
     Plugins,
-    /// A permission, to take back.
     Permissions,
 }
 
-/// One thing to pick.
+/// An item of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// What is picked: an id or a name.
+    /// An id or a name.
     pub value: String,
-    /// What is shown first.
+    /// The text that stands first.
     pub label: String,
-    /// What is shown beside it.
+    /// The text beside it.
     pub detail: String,
-    /// Where it comes from or how it stands.
+    /// Its origin or state.
     pub note: String,
 }
 
@@ -229,7 +199,7 @@ pub enum Leave {
     Stopped(Stop),
     /// Another model answers.
     Model(String),
-    /// Another session goes on.
+    /// Another session continues.
     Session(String),
     /// A session begins.
     Fresh,
@@ -237,20 +207,17 @@ pub enum Leave {
     Ended,
 }
 
-/// What stopped the program.
+/// The signal that stopped the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Somebody else's interrupt.
     Interrupted,
-    /// Somebody wanted it gone.
     Quit,
-    /// It was told to end.
     Terminated,
     /// The terminal is gone.
     HungUp,
 }
 
-/// How things stand around the conversation.
+/// The surroundings of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The root of the project.

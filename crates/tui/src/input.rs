@@ -1,15 +1,16 @@
-//! What arrives from the terminal: a thread that waits for bytes, and a decoder that makes keys,
+//! Input from the terminal: a thread that waits for bytes, and a decoder that makes keys,
 //! pastes, mouse events and reports of them. The thread can be stopped, so that an editor gets
 //! every key; nothing here reads more than has arrived.
 
 mod decode;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use crate::key::Key;
@@ -18,11 +19,8 @@ pub(crate) use decode::Decoder;
 /// Something that came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A key was pressed.
     Key(Key),
-    /// Text was pasted.
     Paste(String),
-    /// Something was done with the mouse.
     Mouse(Mouse),
     /// The terminal got or lost the user's attention.
     Focus(bool),
@@ -34,13 +32,10 @@ pub enum Input {
     Closed,
 }
 
-/// What a user is told where a paste does not end.
 pub(crate) const STALLED: &str = "a paste has not ended yet; Esc ends it";
 
-/// Something done with the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mouse {
-    /// What.
     pub kind: MouseKind,
     /// The column, from 0.
     pub column: u16,
@@ -48,22 +43,19 @@ pub struct Mouse {
     pub row: u16,
 }
 
-/// What was done with the mouse.
+/// An action of the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MouseKind {
     /// The left button went down.
     Press,
     /// It moved with the left button down.
     Drag,
-    /// A button went up.
     Release,
-    /// The wheel was turned away.
     ScrollUp,
-    /// The wheel was turned towards the user.
     ScrollDown,
 }
 
-/// What arrived, and when.
+/// An input with the time of its arrival.
 pub(crate) type Arrival = (Input, Instant);
 
 /// The thread that reads. Dropping it stops and joins it.
@@ -77,9 +69,10 @@ impl Reader {
     /// So many bytes were typed `ahead`, while the terminal had lines edited.
     pub(crate) fn start(arrivals: mpsc::Sender<Arrival>, ahead: usize) -> io::Result<Self> {
         let (stopped, stop) = rustix::pipe::pipe()?;
+        let decoder = Decoder::with_typed_ahead(ahead);
         let thread = std::thread::Builder::new()
             .name("terminal input".to_owned())
-            .spawn(move || read(&stopped, &arrivals, ahead))?;
+            .spawn(move || read(&stopped, &arrivals, decoder))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -94,63 +87,51 @@ impl Drop for Reader {
     }
 }
 
-fn read(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, ahead: usize) {
-    if follow(stopped, arrivals, ahead) == Ended::Gone {
-        deliver(arrivals, stopped, (Input::Closed, Instant::now()));
+/// The result of a wait for input.
+pub(crate) enum Arrived {
+    /// These inputs, perhaps none.
+    Inputs(Vec<Input>),
+    Stopped,
+    Closed,
+}
+
+/// Waits until bytes arrive on standard input, the rest of a sequence is overdue, or the other end
+/// of `stop` is closed.
+pub(crate) fn wait(decoder: &mut Decoder, stop: Option<BorrowedFd<'_>>) -> io::Result<Arrived> {
+    let stdin = io::stdin();
+    let timeout = decoder.timeout();
+    let watched = [Some(stdin.as_fd()), stop].into_iter().flatten();
+    let mut watched: Vec<PollFd<'_>> =
+        watched.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)).collect();
+    match poll(&mut watched, timeout.as_ref()) {
+        Ok(0) => return Ok(Arrived::Inputs(decoder.settle())),
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(Arrived::Inputs(Vec::new())),
+        Err(error) => return Err(error.into()),
+    }
+    if watched.get(1).is_some_and(|stop| !stop.revents().is_empty()) {
+        return Ok(Arrived::Stopped);
+    }
+    let mut bytes = [0; 4096];
+    match rustix::io::read(stdin.as_fd(), &mut bytes) {
+        Ok(0) => Ok(Arrived::Closed),
+        Ok(count) => Ok(Arrived::Inputs(decoder.feed(&bytes[..count]))),
+        Err(Errno::INTR | Errno::AGAIN) => Ok(Arrived::Inputs(Vec::new())),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Why nothing more is read.
-#[derive(PartialEq, Eq)]
-enum Ended {
-    /// Nobody wants it.
-    Stopped,
-    /// The terminal is gone.
-    Gone,
-}
-
-fn follow(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, mut ahead: usize) -> Ended {
-    let stdin = io::stdin();
-    let mut decoder = Decoder::default();
-    let mut buffer = [0; 4096];
+fn read(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, mut decoder: Decoder) {
     loop {
-        let timeout = decoder.patience();
-        let mut watched = [
-            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(stopped.as_fd(), PollFlags::IN),
-        ];
-        let ready = match poll(&mut watched, timeout.as_ref()) {
-            Ok(ready) => ready,
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return Ended::Gone,
-        };
-        if !watched[1].revents().is_empty() {
-            return Ended::Stopped;
-        }
-        let inputs = if ready == 0 {
-            decoder.settle()
-        } else {
-            match rustix::io::read(stdin.as_fd(), &mut buffer) {
-                Ok(0) => return Ended::Gone,
-                Ok(count) => {
-                    // A terminal that edits lines has made a line feed of the key Enter.
-                    let early = ahead.min(count);
-                    ahead -= early;
-                    buffer[..early]
-                        .iter_mut()
-                        .filter(|it| **it == b'\n')
-                        .for_each(|it| *it = b'\r');
-                    decoder.feed(&buffer[..count])
-                }
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
-                Err(_) => return Ended::Gone,
-            }
+        let (inputs, is_closed) = match wait(&mut decoder, Some(stopped.as_fd())) {
+            Ok(Arrived::Inputs(inputs)) => (inputs, false),
+            Ok(Arrived::Stopped) => return,
+            Ok(Arrived::Closed) | Err(_) => (vec![Input::Closed], true),
         };
         let now = Instant::now();
-        for input in inputs {
-            if !deliver(arrivals, stopped, (input, now)) {
-                return Ended::Stopped;
-            }
+        let is_delivered = inputs.into_iter().all(|input| deliver(arrivals, stopped, (input, now)));
+        if is_closed || !is_delivered {
+            return;
         }
     }
 }

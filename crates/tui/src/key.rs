@@ -2,55 +2,35 @@
 
 use std::fmt;
 
-/// What a key is without modifiers.
+/// A key without modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Code {
-    /// A character.
     Char(char),
-    /// A function key.
     F(u8),
-    /// Enter.
     Enter,
-    /// Tab.
     Tab,
-    /// Tab backwards.
     BackTab,
-    /// Backspace.
     Backspace,
-    /// Delete.
     Delete,
-    /// Escape.
     Esc,
-    /// The arrow upwards.
     Up,
-    /// The arrow downwards.
     Down,
-    /// The arrow to the left.
     Left,
-    /// The arrow to the right.
     Right,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// A page up.
     PageUp,
-    /// A page down.
     PageDown,
-    /// Insert.
     Insert,
 }
 
 /// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// The key.
     pub code: Code,
-    /// Whether Control is held.
     pub ctrl: bool,
-    /// Whether Alt is held.
     pub alt: bool,
-    /// Whether Shift is held, where the key does not tell by itself.
+    /// Only set where the character does not tell.
     pub shift: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What keys do. One table names every action, says what it is for and which keys reach it; help,
+//! The keys of actions. One table names every action, says what it is for and which keys reach it; help,
 //! palette, the panel after the leader and remapping are all made of it. Keys that edit text are
 //! the composer's and stand in none of these: Ctrl with A E F B N P D K Y W U L O stays free.
 
@@ -9,77 +9,45 @@ use crate::key::{Code, Key};
 /// Something that a key, the palette or a command can start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// Shows what keys do.
     Help,
-    /// Ends the program.
     Quit,
-    /// Opens or closes all reasoning.
     Thinking,
-    /// Begins again with an empty history.
     Clear,
-    /// Lists everything that can be done.
     Palette,
-    /// Picks a model.
     Models,
-    /// Picks a session.
     Sessions,
-    /// Begins another session.
     Fresh,
-    /// Picks a theme.
     Themes,
-    /// Lists plugins.
     Plugins,
-    /// Lists permissions.
     Permissions,
-    /// Gives tools more or less freedom.
     Mode,
-    /// Shortens what the model sees.
     Compact,
-    /// Looks for words in the conversation.
     Search,
-    /// Looks for something that was sent.
     History,
-    /// Walks through the conversation.
     Browse,
-    /// Opens or closes the last block.
     Open,
-    /// Copies the last reply.
     Copy,
-    /// Writes in the user's editor.
     Editor,
-    /// Catches the mouse, or leaves it to the terminal.
     Mouse,
-    /// Edits like vi, or like emacs.
     Vim,
-    /// Scrolls up by a page.
     PageUp,
-    /// Scrolls down by a page.
     PageDown,
-    /// Goes to the beginning.
     Top,
-    /// Goes to the end.
     Bottom,
-    /// Draws the screen anew.
     Redraw,
-    /// Stops until the shell continues.
     Suspend,
-    /// Closes what is open, else stops the model.
     Cancel,
-    /// Stops the model, else empties the text, else ends.
     Interrupt,
-    /// Sends what is written.
     Send,
-    /// Begins another line.
     Newline,
 }
 
-/// An action as people see it.
-pub struct Described {
-    /// The action.
+/// An action with its name, description and keys.
+pub struct ActionInfo {
     pub action: Action,
     /// Its name in the configuration.
     pub name: &'static str,
-    /// What it is for.
+    /// Its description.
     pub about: &'static str,
     /// The keys that reach it, in words; a sequence has blanks between its keys.
     pub keys: &'static [&'static str],
@@ -90,12 +58,12 @@ const fn row(
     name: &'static str,
     about: &'static str,
     keys: &'static [&'static str],
-) -> Described {
-    Described { action, name, about, keys }
+) -> ActionInfo {
+    ActionInfo { action, name, about, keys }
 }
 
 /// Every action.
-pub const ACTIONS: &[Described] = &[
+pub const ACTIONS: &[ActionInfo] = &[
     row(Action::Help, "help", "Show keys and commands", &["ctrl+t h", "ctrl+t ?", "f1"]),
     row(
         Action::Palette,
@@ -134,29 +102,27 @@ pub const ACTIONS: &[Described] = &[
     row(Action::Quit, "quit", "End", &["ctrl+t q", "ctrl+q", "f10"]),
 ];
 
-/// What the user has set keys to do: names of actions with keys in words.
-pub type Remapped = BTreeMap<String, Vec<String>>;
+/// Keys that the user has set: names of actions with keys in words.
+pub type KeyOverrides = BTreeMap<String, Vec<String>>;
 
-/// Which keys do what.
+/// The keys of actions.
 #[derive(Clone)]
 pub struct Keymap {
     bindings: Vec<(Vec<Key>, Action)>,
 }
 
-/// What a sequence of keys comes to.
+/// The meaning of a sequence of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resolved {
-    /// This.
+pub enum KeyMatch {
     Action(Action),
-    /// More keys must follow.
+    /// The beginning of a sequence.
     Prefix,
-    /// Nothing.
     Unknown,
 }
 
 impl Keymap {
-    /// The usual keys, with those that were remapped. Says what makes no sense of the latter.
-    pub fn new(remapped: &Remapped) -> (Self, Vec<String>) {
+    /// The usual keys with those of the user, and the problems of the latter.
+    pub fn new(remapped: &KeyOverrides) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut bindings = Vec::new();
         for described in ACTIONS {
@@ -202,7 +168,7 @@ impl Keymap {
         (keymap, problems)
     }
 
-    /// What cannot be reached any more because its first keys do something of their own.
+    /// Problems of sequences whose first keys do something of their own.
     fn hidden(&self) -> Vec<String> {
         let mut problems = Vec::new();
         for (keys, action) in &self.bindings {
@@ -212,7 +178,8 @@ impl Keymap {
             let below: Vec<&str> =
                 self.bindings.iter().filter(below).map(|(_, it)| described(*it).name).collect();
             if !below.is_empty() {
-                let (name, keys, below) = (described(*action).name, words(keys), below.join(", "));
+                let (name, keys, below) =
+                    (described(*action).name, keys_text(keys), below.join(", "));
                 problems.push(format!("{keys} (ui.keys.{name}) hides the keys of {below}"));
             }
         }
@@ -225,48 +192,47 @@ impl Keymap {
             return key;
         }
         match self.resolve(&[key]) {
-            Resolved::Action(Action::Cancel) => Key::plain(Code::Esc),
-            Resolved::Action(Action::Interrupt) => Key::ctrl('c'),
-            Resolved::Action(Action::Send) => Key::plain(Code::Enter),
-            Resolved::Action(Action::PageUp) => Key::plain(Code::PageUp),
-            Resolved::Action(Action::PageDown) => Key::plain(Code::PageDown),
-            Resolved::Action(Action::Top) => Key::plain(Code::Home),
-            Resolved::Action(Action::Bottom) => Key::plain(Code::End),
-            Resolved::Action(_) | Resolved::Prefix | Resolved::Unknown => key,
+            KeyMatch::Action(Action::Cancel) => Key::plain(Code::Esc),
+            KeyMatch::Action(Action::Interrupt) => Key::ctrl('c'),
+            KeyMatch::Action(Action::Send) => Key::plain(Code::Enter),
+            KeyMatch::Action(Action::PageUp) => Key::plain(Code::PageUp),
+            KeyMatch::Action(Action::PageDown) => Key::plain(Code::PageDown),
+            KeyMatch::Action(Action::Top) => Key::plain(Code::Home),
+            KeyMatch::Action(Action::Bottom) => Key::plain(Code::End),
+            KeyMatch::Action(_) | KeyMatch::Prefix | KeyMatch::Unknown => key,
         }
     }
 
-    /// What keys come to.
-    pub fn resolve(&self, keys: &[Key]) -> Resolved {
+    pub fn resolve(&self, keys: &[Key]) -> KeyMatch {
         if let Some((_, action)) = self.bindings.iter().find(|(bound, _)| bound == keys) {
-            return Resolved::Action(*action);
+            return KeyMatch::Action(*action);
         }
         if self.bindings.iter().any(|(bound, _)| bound.starts_with(keys)) {
-            return Resolved::Prefix;
+            return KeyMatch::Prefix;
         }
-        Resolved::Unknown
+        KeyMatch::Unknown
     }
 
-    /// What can follow after some keys: the rest in words, and what it does.
-    pub fn following(&self, keys: &[Key]) -> Vec<(String, &'static Described)> {
-        let mut all: Vec<(String, &'static Described)> = Vec::new();
+    /// The keys that can follow some keys, in words, with their actions.
+    pub fn following(&self, keys: &[Key]) -> Vec<(String, &'static ActionInfo)> {
+        let mut all: Vec<(String, &'static ActionInfo)> = Vec::new();
         for (bound, action) in &self.bindings {
             let Some(rest) = bound.strip_prefix(keys).filter(|rest| !rest.is_empty()) else {
                 continue;
             };
             match all.iter_mut().find(|(_, it)| it.action == *action) {
-                Some((reached, _)) => *reached = format!("{reached} {}", words(rest)),
-                None => all.push((words(rest), described(*action))),
+                Some((reached, _)) => *reached = format!("{reached} {}", keys_text(rest)),
+                None => all.push((keys_text(rest), described(*action))),
             }
         }
         all
     }
 
-    /// The key that a user is told of who may want an action: a single one where there is one.
+    /// The key to name to a user for an action: a single one if there is one.
     pub fn hint(&self, action: Action) -> String {
         let keys = self.bindings.iter().filter(|(_, bound)| *bound == action).map(|(keys, _)| keys);
         if let Some(keys) = keys.min_by_key(|keys| keys.len()) {
-            return words(keys);
+            return keys_text(keys);
         }
         // These keys have their meaning without the table.
         match action {
@@ -288,12 +254,12 @@ impl Keymap {
     /// The keys that reach an action, in words.
     pub fn keys_of(&self, action: Action) -> Vec<String> {
         let is = |(_, bound): &&(Vec<Key>, Action)| *bound == action;
-        self.bindings.iter().filter(is).map(|(keys, _)| words(keys)).collect()
+        self.bindings.iter().filter(is).map(|(keys, _)| keys_text(keys)).collect()
     }
 }
 
-/// An action as people see it.
-pub fn described(action: Action) -> &'static Described {
+/// The table's entry of an action.
+pub fn described(action: Action) -> &'static ActionInfo {
     let found = ACTIONS.iter().find(|described| described.action == action);
     found.expect("every action stands in the table")
 }
@@ -303,7 +269,7 @@ fn sequence(words: &str) -> Option<Vec<Key>> {
     keys.filter(|keys| !keys.is_empty())
 }
 
-/// What a user's own keys take away: those of other actions, and letters.
+/// Problems of the user's keys that take away letters or the keys of other actions.
 fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, (keys, action, _)) in bindings.iter().enumerate().filter(|(_, it)| it.2) {
@@ -313,7 +279,7 @@ fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
             // The first one has the key, and was told.
             continue;
         }
-        let (own, shown) = (described(*action).name, words(keys));
+        let (own, shown) = (described(*action).name, keys_text(keys));
         for (_, theirs, is_own) in bindings.iter().filter(is_same) {
             let theirs = described(*theirs).name;
             problems.push(if *is_own {
@@ -331,12 +297,12 @@ fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
     problems
 }
 
-/// Whether keys would take a letter away from whoever types, for what may follow it.
+/// Returns true if a sequence begins with a letter, which could not be typed any more.
 fn begins_with_letter(keys: &[Key]) -> bool {
     keys.len() > 1 && keys[0].typed().is_some()
 }
 
-fn words(keys: &[Key]) -> String {
+fn keys_text(keys: &[Key]) -> String {
     let words: Vec<String> = keys.iter().map(ToString::to_string).collect();
     words.join(" ")
 }
@@ -351,27 +317,27 @@ mod tests {
 
     #[test]
     fn every_usual_key_is_one_and_none_is_taken_twice() {
-        let (keymap, problems) = Keymap::new(&Remapped::new());
+        let (keymap, problems) = Keymap::new(&KeyOverrides::new());
         assert_eq!(problems, [""; 0]);
         for (at, (bound, action)) in keymap.bindings.iter().enumerate() {
             let others = keymap.bindings.iter().enumerate().filter(|(other, _)| *other != at);
             for (_, (other, _)) in others {
-                assert!(!other.starts_with(bound), "{action:?} hides {}", words(other));
+                assert!(!other.starts_with(bound), "{action:?} hides {}", keys_text(other));
             }
         }
     }
 
     #[test]
     fn the_reserved_keys_are_left_alone() {
-        let (keymap, _) = Keymap::new(&Remapped::new());
+        let (keymap, _) = Keymap::new(&KeyOverrides::new());
         for letter in "aefbnpdkywulo".chars() {
-            assert_eq!(keymap.resolve(&[Key::ctrl(letter)]), Resolved::Unknown, "Ctrl+{letter}");
+            assert_eq!(keymap.resolve(&[Key::ctrl(letter)]), KeyMatch::Unknown, "Ctrl+{letter}");
         }
     }
 
     #[test]
     fn the_documented_keys_do_what_they_should() {
-        let (keymap, _) = Keymap::new(&Remapped::new());
+        let (keymap, _) = Keymap::new(&KeyOverrides::new());
         for (words, action) in [
             ("ctrl+t h", Action::Help),
             ("ctrl+t q", Action::Quit),
@@ -385,29 +351,29 @@ mod tests {
             ("f10", Action::Quit),
             ("esc", Action::Cancel),
         ] {
-            assert_eq!(keymap.resolve(&keys(words)), Resolved::Action(action), "{words}");
+            assert_eq!(keymap.resolve(&keys(words)), KeyMatch::Action(action), "{words}");
         }
-        assert_eq!(keymap.resolve(&keys("ctrl+t")), Resolved::Prefix);
+        assert_eq!(keymap.resolve(&keys("ctrl+t")), KeyMatch::Prefix);
     }
 
     #[test]
-    fn keys_can_be_set_and_mistakes_are_told() {
-        let remapped = Remapped::from([
+    fn keymap_reports_mistakes_in_user_keys() {
+        let remapped = KeyOverrides::from([
             ("help".to_owned(), vec!["f5".to_owned()]),
             ("quit".to_owned(), vec!["hyper+q".to_owned()]),
             ("fly".to_owned(), vec![]),
         ]);
         let (keymap, problems) = Keymap::new(&remapped);
-        assert_eq!(keymap.resolve(&keys("f5")), Resolved::Action(Action::Help));
-        assert_eq!(keymap.resolve(&keys("f1")), Resolved::Unknown);
-        assert_eq!(keymap.resolve(&keys("f10")), Resolved::Action(Action::Quit), "it stays");
+        assert_eq!(keymap.resolve(&keys("f5")), KeyMatch::Action(Action::Help));
+        assert_eq!(keymap.resolve(&keys("f1")), KeyMatch::Unknown);
+        assert_eq!(keymap.resolve(&keys("f10")), KeyMatch::Action(Action::Quit), "it stays");
         assert_eq!(problems.len(), 3, "{problems:?}");
         assert!(problems.contains(&"F5 (ui.keys.help) takes the key of clear".to_owned()));
     }
 
     #[test]
-    fn letters_that_cannot_be_typed_any_more_are_told() {
-        let remapped = Remapped::from([
+    fn keymap_reports_letters_taken_by_user_keys() {
+        let remapped = KeyOverrides::from([
             ("help".to_owned(), vec!["h".to_owned()]),
             ("send".to_owned(), vec!["ctrl+s".to_owned()]),
             ("newline".to_owned(), vec!["enter".to_owned()]),
@@ -420,27 +386,28 @@ mod tests {
     fn a_sequence_that_begins_with_a_letter_is_refused() {
         let set = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
-            Keymap::new(&Remapped::from([("search".to_owned(), words)]))
+            Keymap::new(&KeyOverrides::from([("search".to_owned(), words)]))
         };
         for words in ["g s", "space s", "G s"] {
             let (keymap, problems) = set(&[words]);
             assert_eq!(problems.len(), 1, "{problems:?}");
             assert!(problems[0].contains("begins with a letter"), "{problems:?}");
-            assert_eq!(keymap.resolve(&keys(words)[..1]), Resolved::Unknown, "it can be typed");
-            assert_eq!(keymap.resolve(&keys("f9")), Resolved::Action(Action::Search), "usual");
+            assert_eq!(keymap.resolve(&keys(words)[..1]), KeyMatch::Unknown, "it can be typed");
+            assert_eq!(keymap.resolve(&keys("f9")), KeyMatch::Action(Action::Search), "usual");
         }
         let (keymap, problems) = set(&["g s", "alt+g s"]);
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert_eq!(keymap.resolve(&keys("alt+g s")), Resolved::Action(Action::Search));
-        assert_eq!(keymap.resolve(&keys("f9")), Resolved::Unknown);
+        assert_eq!(keymap.resolve(&keys("alt+g s")), KeyMatch::Action(Action::Search));
+        assert_eq!(keymap.resolve(&keys("f9")), KeyMatch::Unknown);
     }
 
     #[test]
-    fn of_two_actions_on_one_key_the_one_that_has_it_is_told_once() {
+    fn keymap_reports_a_key_set_twice_once() {
         let key = || vec!["f7".to_owned()];
-        let remapped = Remapped::from([("clear".to_owned(), key()), ("help".to_owned(), key())]);
+        let remapped =
+            KeyOverrides::from([("clear".to_owned(), key()), ("help".to_owned(), key())]);
         let (keymap, problems) = Keymap::new(&remapped);
-        assert_eq!(keymap.resolve(&keys("f7")), Resolved::Action(Action::Help));
+        assert_eq!(keymap.resolve(&keys("f7")), KeyMatch::Action(Action::Help));
         assert_eq!(
             problems,
             [
@@ -451,8 +418,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_hide_others_are_told() {
-        let remapped = Remapped::from([("models".to_owned(), vec!["ctrl+t".to_owned()])]);
+    fn keymap_reports_keys_that_hide_sequences() {
+        let remapped = KeyOverrides::from([("models".to_owned(), vec!["ctrl+t".to_owned()])]);
         let (_, problems) = Keymap::new(&remapped);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("Ctrl+T (ui.keys.models) hides the keys of help, "));

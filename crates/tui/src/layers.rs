@@ -1,4 +1,4 @@
-//! What stands above the conversation: dialogs, pickers, panels. Keys go to the topmost layer
+//! Layers above the conversation: dialogs, pickers, panels. Keys go to the topmost layer
 //! first; drawing goes from the bottom up. A layer changes nothing itself: it asks for deeds.
 
 pub(crate) mod approval;
@@ -14,15 +14,14 @@ use std::time::Instant;
 
 use contract::event;
 use contract::id::CallId;
-use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 
+use crate::canvas::Canvas;
 use crate::host::{Answer, Leave, Request};
 use crate::key::Key;
-use crate::keymap::{Action, Keymap};
+use crate::keymap::Action;
 use crate::message::Effect;
-use crate::text::{clipped, columns, narrow};
-use crate::theme::{Role, Theme};
+use crate::theme::Theme;
 use crate::transcript::Direction;
 
 /// Something above the conversation.
@@ -48,7 +47,6 @@ pub(crate) trait Layer {
         None
     }
 
-    /// Takes note of the time.
     fn tick(&mut self, _now: Instant) {}
 
     /// The calls that it asks about.
@@ -66,7 +64,7 @@ pub(crate) trait Layer {
         None
     }
 
-    /// Whether it waits for an answer.
+    /// Returns true if it waits for an answer.
     fn is_question(&self) -> bool {
         false
     }
@@ -80,7 +78,7 @@ pub(crate) trait Layer {
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position>;
 }
 
-/// What becomes of a key and of the layer that saw it.
+/// The result of giving a key to a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// The layer has taken it.
@@ -94,20 +92,23 @@ pub(crate) enum Flow {
 /// Something that a layer wants done.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
-    /// Start this.
     Act(Action),
     /// Have this done outside.
     Effect(Effect),
-    /// Answer the questions about these calls.
     Answer(Vec<CallId>, event::Answer),
-    /// Ask about the calls that wait one by one.
     OneByOne,
     /// Use a theme, by its name; for good or to look at.
-    Theme { name: String, is_final: bool },
+    Theme {
+        name: String,
+        is_final: bool,
+    },
     /// Put this into the text that is being written.
     Write(String),
     /// Look for words.
-    Find { needle: String, direction: Direction },
+    Find {
+        needle: String,
+        direction: Direction,
+    },
     /// Look for nothing any more.
     EndSearch,
     /// Walk on from what was found.
@@ -117,94 +118,7 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
-    /// Asks the host for something.
     pub(crate) fn ask(request: Request) -> Self {
         Self::Effect(Effect::Ask(request))
     }
-}
-
-/// What layers draw on.
-pub(crate) struct Canvas<'a> {
-    pub(crate) buffer: &'a mut Buffer,
-    pub(crate) theme: &'a Theme,
-    /// The keys in force, for those who name some.
-    pub(crate) keys: &'a Keymap,
-}
-
-impl Canvas<'_> {
-    /// Writes a text in at most so many columns; says how many it took.
-    pub(crate) fn text(&mut self, at: Position, text: &str, role: Role, room: u16) -> u16 {
-        if !self.buffer.area.contains(at) {
-            return 0;
-        }
-        let style = self.theme.style(role);
-        let (end, _) = self.buffer.set_stringn(at.x, at.y, text, usize::from(room), style);
-        end - at.x
-    }
-
-    /// Empties an area.
-    pub(crate) fn clear(&mut self, area: Rect) {
-        for position in area.intersection(self.buffer.area).positions() {
-            if let Some(cell) = self.buffer.cell_mut(position) {
-                cell.reset();
-            }
-        }
-    }
-
-    /// Empties an area and draws a frame with a title around it; where there is no room for a
-    /// frame, the title alone. Gives what is left inside.
-    pub(crate) fn frame(&mut self, area: Rect, title: &str) -> Rect {
-        self.clear(area);
-        let area = area.intersection(self.buffer.area);
-        if area.height < 6 || area.width < 12 {
-            let title = clipped(title, usize::from(area.width));
-            self.text(area.as_position(), &title, Role::Heading, area.width);
-            let inner = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-            return inner.intersection(area);
-        }
-        let wide = usize::from(area.width) - 2;
-        let title = clipped(title, wide.saturating_sub(4));
-        let rest = wide.saturating_sub(columns(&title) + 3);
-        let top = area.as_position();
-        let mut x = self.text(top, "╭─ ", Role::Border, area.width);
-        x += self.text(Position { x: top.x + x, ..top }, &title, Role::Heading, area.width);
-        let line = format!(" {}╮", "─".repeat(rest));
-        self.text(Position { x: top.x + x, ..top }, &line, Role::Border, area.width - x);
-        for y in area.y + 1..area.bottom() - 1 {
-            self.text(Position { x: area.x, y }, "│", Role::Border, 1);
-            self.text(Position { x: area.right() - 1, y }, "│", Role::Border, 1);
-        }
-        let bottom = format!("╰{}╯", "─".repeat(wide));
-        let at = Position { x: area.x, y: area.bottom() - 1 };
-        self.text(at, &bottom, Role::Border, area.width);
-        Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
-    }
-
-    /// Words in the lower edge of a frame that was drawn around an area, where it has one.
-    pub(crate) fn foot(&mut self, area: Rect, words: &str) {
-        let area = area.intersection(self.buffer.area);
-        if area.height < 6 || area.width < 12 {
-            return;
-        }
-        let words = clipped(&format!(" {words} "), usize::from(area.width) - 4);
-        let at = Position { x: area.x + 2, y: area.bottom() - 1 };
-        self.text(at, &words, Role::Soft, area.width - 4);
-    }
-}
-
-/// An area in the middle of another.
-pub(crate) fn centered(area: Rect, width: u16, height: u16) -> Rect {
-    let width = width.min(area.width);
-    let height = height.min(area.height);
-    Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    }
-}
-
-/// A share of a length, in percent.
-pub(crate) fn share(length: u16, percent: u16) -> u16 {
-    narrow(usize::from(length) * usize::from(percent) / 100)
 }

@@ -6,19 +6,21 @@
 //!
 //! - [`Screen`] takes the terminal and gives it back, whatever happens; `input` decodes its bytes.
 //! - [`run()`] is the loop: keys first, frames at most sixty times a second, nothing while idle.
-//! - [`host`] is what the interface wants of the program around it; the binary implements it.
+//! - [`host`] is the trait through which the interface uses the program around it.
 //!
-//! [`line`] is the other way to write, one line at a time, for `--plain`; [`prose`] shows Markdown
-//! there. [`permission`] is a question about a call in words, and [`masks`] shows text that could
-//! deceive its reader; both are for every front end.
+//! [`line`] reads lines for `--plain`, with the composer's keys; [`prose`] shows Markdown there.
+//! [`permission`] is the text of a question about a call, and [`masks`] makes deceptive characters
+//! visible; both are for every front end.
 //!
 //! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
 //! `markdown`, `highlight`, `diff`, `composer` (text, completion, history, vi), `layers` (dialogs and
 //! pickers, topmost first), `keymap` (the one table of actions), `theme`, `status`. Text from outside
 //! is made safe once: where events are folded (`transcript/fold.rs`) and where answers arrive.
 
+mod ansi;
 mod app;
 mod ask;
+mod canvas;
 mod composer;
 mod diff;
 mod fuzzy;
@@ -40,7 +42,7 @@ mod run;
 mod screen;
 mod slice;
 mod status;
-mod text;
+pub mod text;
 pub mod theme;
 mod transcript;
 
@@ -48,4 +50,4 @@ pub use app::{App, Settings};
 pub use ask::ask;
 pub use link::takes_links;
 pub use run::{Link, run};
-pub use screen::{Screen, Wishes, fatal_signals};
+pub use screen::{Screen, ScreenOptions, fatal_signals};

@@ -9,20 +9,18 @@ use std::sync::{Arc, LazyLock};
 
 use ratatui_core::style::{Color, Style};
 
-/// Addresses that are longer are none.
-const LONGEST: usize = 2000;
-/// What an address may begin with.
+const MAX_ADDRESS_BYTES: usize = 2000;
+/// Schemes of addresses that may be passed to a terminal.
 const SCHEMES: [&str; 4] = ["https://", "http://", "mailto:", "file://"];
-/// Terminals that would show what they are told of links.
-const SIMPLE: [&str; 7] = ["linux", "dumb", "eterm", "cons25", "vt52", "vt100", "vt220"];
+/// Terminals that would print the sequences of links.
+const TERMINALS_WITHOUT_LINKS: [&str; 7] =
+    ["linux", "dumb", "eterm", "cons25", "vt52", "vt100", "vt220"];
 
 /// Nobody outside can have two addresses get the same number.
-static NUMBERS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The links of a screen by their numbers.
 pub(crate) type Links = HashMap<Color, Arc<str>>;
 
-/// Where a link leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) number: Color,
@@ -37,7 +35,7 @@ impl Link {
             head.is_some_and(|head| head.eq_ignore_ascii_case(scheme))
         };
         let scheme = SCHEMES.into_iter().find(is_known)?;
-        if address.len() > LONGEST || address.len() == scheme.len() {
+        if address.len() > MAX_ADDRESS_BYTES || address.len() == scheme.len() {
             return None;
         }
         let mut safe = String::with_capacity(address.len());
@@ -48,7 +46,7 @@ impl Link {
                 write!(safe, "%{byte:02X}").ok()?;
             }
         }
-        let [red, green, blue, ..] = NUMBERS.hash_one(&safe).to_le_bytes();
+        let [red, green, blue, ..] = HASHER.hash_one(&safe).to_le_bytes();
         Some(Self { number: Color::Rgb(red, green, blue), address: safe.into() })
     }
 
@@ -58,10 +56,10 @@ impl Link {
     }
 }
 
-/// Whether a terminal that calls itself so takes links, or at least shows nothing of them.
+/// Returns true if a terminal with this name takes links, or at least prints nothing of them.
 pub fn takes_links(term: &str) -> bool {
     let name = term.split('-').next().unwrap_or_default();
-    !SIMPLE.contains(&name)
+    !TERMINALS_WITHOUT_LINKS.contains(&name)
 }
 
 #[cfg(test)]
@@ -69,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_harmless_addresses_are_links_and_none_can_end_the_sequence() {
+    fn links_take_only_safe_addresses() {
         let address = |text: &str| Link::to(text).map(|link| link.address.to_string());
         for text in
             ["javascript:alert(1)", "https://", "", "é", "//a", "ssh://a", "data:text/html,a"]
@@ -82,11 +80,11 @@ mod tests {
             address("file:///a b\x1b\\\x07\u{9c}é").as_deref(),
             Some("file:///a%20b%1B\\%07%C2%9C%C3%A9")
         );
-        assert_eq!(address(&format!("http://{}", "a".repeat(LONGEST))), None);
+        assert_eq!(address(&format!("http://{}", "a".repeat(MAX_ADDRESS_BYTES))), None);
     }
 
     #[test]
-    fn simple_terminals_are_told_nothing() {
+    fn simple_terminals_get_no_links() {
         for (term, wanted) in
             [("xterm-256color", true), ("linux", false), ("eterm-color", false), ("foot", true)]
         {

@@ -12,13 +12,13 @@ use crate::highlight::Highlighter;
 use crate::text::{Joint, Leads, Piece, Row, fold};
 use crate::theme::{Role, Theme};
 
-use parts::{Begun, PART, Scan};
+use parts::{OpenBlock, PART_BYTES, Scan};
 
 /// A list or a paragraph that is longer than this is split while it grows.
-const LONG: usize = 2048;
+const SPLIT_BYTES: usize = 2048;
 
 /// A draft that is longer than this is made anew only when it has grown by a part of it.
-const LONGEST_DRAFT: usize = 16 * 1024;
+const MAX_DRAFT_BYTES: usize = 16 * 1024;
 
 /// Markdown with the rows it comes to. The text must be clean.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Markdown {
     text: String,
     /// Nothing more will come.
     is_complete: bool,
-    /// What the rows were made for.
+    /// The width and the theme's edition of the rows.
     made_for: Option<(usize, u64)>,
     /// Bytes of the text that the settled rows show.
     done: usize,
@@ -42,8 +42,8 @@ pub(crate) struct Markdown {
     given: usize,
     /// Parts of the same text before it.
     part: usize,
-    /// What it begins in the middle of.
-    begun: Option<Begun>,
+    /// The block that it begins in the middle of.
+    begun: Option<OpenBlock>,
     scan: Scan,
 }
 
@@ -53,32 +53,28 @@ impl Markdown {
         Self { text, is_complete: true, is_stale: true, ..Self::default() }
     }
 
-    /// All of the text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it goes on with a text that was told apart.
     pub(crate) fn is_continued(&self) -> bool {
         self.part > 0
     }
 
-    /// Whether its rows are those of an earlier text.
+    /// Returns true if its rows are those of an earlier text.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// Whether it begins in the middle of a block.
     pub(crate) fn begins_within(&self) -> bool {
         self.begun.is_some()
     }
 
-    /// The same text, of which nothing is laid out yet.
+    /// A copy of the text of which nothing is laid out yet.
     pub(crate) fn alone(&self) -> Self {
         Self { begun: self.begun.clone(), ..Self::complete(self.text.clone()) }
     }
 
-    /// Takes more text.
     pub(crate) fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.is_stale = true;
@@ -91,7 +87,7 @@ impl Markdown {
         let mut rest = text;
         // Little by little, or the end of a long text would be moved for each part.
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PART));
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PART_BYTES));
             rest = after;
             parts.last_mut().unwrap_or(&mut *self).push(piece);
             while let Some(next) = parts.last_mut().unwrap_or(&mut *self).split() {
@@ -109,7 +105,7 @@ impl Markdown {
         let mut begun = cut.begun;
         if let Some(fence) = begun.as_mut().and_then(|begun| begun.fence.as_mut()) {
             // What the code has begun, such as a comment, goes on in the next part.
-            let blank = Theme::blank("none");
+            let blank = Theme::unstyled();
             for line in self.text[scan.code_at..].lines() {
                 fence.highlighter.highlighter.line(line, &blank);
             }
@@ -152,7 +148,7 @@ impl Markdown {
         // every few letters.
         let (tail, fresh) =
             (self.text.len() - self.done, self.text.len().saturating_sub(self.drafted));
-        let can_wait = !self.is_complete && tail > LONGEST_DRAFT && fresh < tail / 8;
+        let can_wait = !self.is_complete && tail > MAX_DRAFT_BYTES && fresh < tail / 8;
         if !self.is_stale || (can_wait && self.drafted > 0) {
             return;
         }
@@ -229,22 +225,18 @@ impl Markdown {
         &self.draft
     }
 
-    /// Whether any rows were taken out.
     pub(crate) fn has_begun(&self) -> bool {
         self.given > 0
     }
 
-    /// Whether something stands above the next row.
     fn is_below(&self) -> bool {
         self.has_begun() || !self.settled.is_empty() || self.begun.is_some()
     }
 
-    /// Rows that it has come to.
     pub(crate) fn height(&self) -> usize {
         self.settled.len() + self.draft.len()
     }
 
-    /// One of those rows.
     pub(crate) fn row(&self, at: usize) -> Option<&Row> {
         self.settled.get(at).or_else(|| self.draft.get(at.checked_sub(self.settled.len())?))
     }
@@ -284,7 +276,7 @@ impl Markdown {
         if let Some((fence, language)) = Fence::begun_by(line)
             && fence.indent == 0
         {
-            let head = page::code_head(language, theme);
+            let head = page::code_head(language, &[], theme);
             self.gap();
             self.settled.extend(head);
             self.goes_on = None;
@@ -349,14 +341,14 @@ fn end_of_block(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether a line after a gap may be the next item of the list that `text` begins with.
+/// Returns true if a line after a gap may be the next item of the list that `text` begins with.
 fn goes_on(text: &str, line: &str, is_complete: bool) -> bool {
     is_item(text) && (is_item(line) || (!is_complete && line.trim().len() < 4))
 }
 
 /// Where an item in the middle of a long list ends.
 fn end_of_item(text: &str) -> Option<usize> {
-    if text.len() < LONG || !is_item(text) || text.contains("```") || text.contains("~~~") {
+    if text.len() < SPLIT_BYTES || !is_item(text) || text.contains("```") || text.contains("~~~") {
         return None;
     }
     let mut at = 0;
@@ -370,7 +362,7 @@ fn end_of_item(text: &str) -> Option<usize> {
     last
 }
 
-/// Whether a line begins an item of an outermost list.
+/// Returns true if a line begins an item of an outermost list.
 fn is_item(line: &str) -> bool {
     let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered =
@@ -406,7 +398,7 @@ impl Fence {
         line.trim().len() >= self.length && self.may_become_end(line)
     }
 
-    /// Whether a line is made of the fence's mark alone, as far as it has come.
+    /// Returns true if a line is made of the fence's mark alone, as far as it has come.
     fn may_become_end(&self, line: &str) -> bool {
         let text = line.trim_start_matches(' ');
         line.len() - text.len() <= self.indent + 3

@@ -1,4 +1,4 @@
-//! What in a text could deceive whoever decides about it: hidden characters, blanks that are none, letters
+//! Characters in a text that could deceive whoever decides about it: hidden ones, blanks that are none, letters
 //! that look like others, and gaps that push something out of sight.
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub fn unmasked(text: &str) -> Cow<'_, str> {
     escaped(text, masks)
 }
 
-/// The same in words: what [`unmasked`] shows of a text, and how wide its gaps are.
+/// Notes on the characters that [`unmasked`] replaces, and on wide gaps in a text.
 pub fn cautions(text: &str) -> Vec<String> {
     let mut cautions = Vec::new();
     let hidden = text.chars().filter(|c| is_deceptive(*c)).count();
@@ -72,8 +72,8 @@ fn is_between_words(c: char) -> bool {
     c.is_ascii_punctuation() || c.is_whitespace() || is_punctuation
 }
 
-/// Whether a character of Cyrillic, Greek, Armenian or the wide forms looks like one of ASCII. The marks
-/// that Chinese and Japanese put between words are not meant to.
+/// Returns true if a character of Cyrillic, Greek, Armenian or the wide forms looks like one of
+/// ASCII. The marks that Chinese and Japanese put between words are not meant to.
 #[rustfmt::skip]
 fn looks_alike(c: char) -> bool {
     matches!(c,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_look_like_others_are_shown_in_words_that_mix_them() {
+    fn lookalike_letters_are_escaped_in_mixed_words() {
         for (text, shown) in [
             ("\u{441}at a; rm", r"\u{441}at a; rm"),
             ("ls ./\u{455}rc", r"ls ./\u{455}rc"),

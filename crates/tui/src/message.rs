@@ -1,4 +1,4 @@
-//! What goes into the interface, and what comes out of it.
+//! Messages into the interface, and effects out of it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,12 +14,7 @@ pub enum Message {
     /// On the terminal, with when it arrived.
     Terminal(input::Input, Instant),
     /// The terminal has another size.
-    Resized {
-        /// Columns.
-        width: u16,
-        /// Rows.
-        height: u16,
-    },
+    Resized { width: u16, height: u16 },
     /// In the conversation.
     Event(Arc<Event>),
     /// The conversation is over.
@@ -43,17 +38,14 @@ pub enum Message {
 pub enum Effect {
     /// Send this into the conversation.
     Send(Box<Input>),
-    /// Ask the host.
     Ask(Request),
     /// Let the user edit this text elsewhere.
     Edit(String),
-    /// Put this on the clipboard.
     Copy(String),
     /// Call the user.
     Notify(String),
     /// Catch the mouse, or leave it to the terminal.
     Mouse(bool),
-    /// Draw everything anew.
     Redraw,
     /// Stop until the shell continues us.
     Suspend,

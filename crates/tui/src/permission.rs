@@ -20,13 +20,8 @@ pub enum Part {
     Words(Role, String),
     /// Text as it is, behind a bar.
     Verbatim(String),
-    /// A change of a file, as a unified diff without its header.
-    Change {
-        /// The file.
-        path: String,
-        /// The diff.
-        unified: String,
-    },
+    /// A change of the file at `path`, as a unified diff without its header.
+    Change { path: String, unified: String },
 }
 
 /// An answer that is offered.
@@ -45,11 +40,10 @@ pub struct Offer {
 /// A call that needs permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permission {
-    /// The call.
     pub call: CallId,
     /// The agent that made the call; none for the session's own.
     pub agent: Option<String>,
-    /// What would happen: one part for each command, change or tool, and what it needs.
+    /// The effects: one part for each command, change or tool, and its needs.
     pub parts: Vec<Part>,
     kind: Kind,
     /// Targets of a lasting answer, in plain words; empty if nothing can be remembered.
@@ -116,9 +110,7 @@ impl Permission {
             Kind::Other(what) => format!("Allow {what}"),
         }
     }
-}
 
-impl Permission {
     /// The parts for a list of several calls, under a heading with the call's number.
     pub fn numbered(&self, number: usize, agent: &str) -> Vec<Part> {
         let (line, rest) = match (&self.kind, &self.parts[..]) {
@@ -181,7 +173,6 @@ pub fn offers(asked: &[Permission]) -> (Vec<Offer>, usize) {
     (offers, default)
 }
 
-/// A list in words; what is beyond three items is counted.
 fn listed(items: &[&str]) -> String {
     const NAMED: usize = 3;
     match items {
@@ -217,7 +208,7 @@ fn target(rule: &str, view: &View<'_>) -> String {
     }
 }
 
-/// What a call would do, as its front end sees it.
+/// A call as its front end sees it.
 struct View<'a> {
     project: Option<&'a Path>,
     actions: &'a [Action],
@@ -268,7 +259,6 @@ impl View<'_> {
         }
     }
 
-    /// What the call needs beyond the sandbox, one line each.
     fn needs(&self) -> Vec<String> {
         let mut needs = Vec::new();
         let hosts: Vec<String> = self.actions.iter().filter_map(host).collect();
@@ -366,7 +356,6 @@ fn whole(args: &mut Option<&Value>) -> Option<String> {
     Some(serde_json::to_string_pretty(args).unwrap_or_else(|_| args.to_string()))
 }
 
-/// Notes on what in a text could deceive its reader.
 fn notes(text: &str) -> impl Iterator<Item = Part> {
     let note = |caution| Part::Words(Role::Caution, format!("note: {caution}"));
     cautions(text).into_iter().map(note)

@@ -6,14 +6,14 @@ mod sixel;
 
 use std::fmt::Write as _;
 
+use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 use ratatui_core::style::{Color, Style};
 
 use crate::text::{Joint, Piece, Row};
 
-/// How a terminal is told of pictures.
+/// A protocol for pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pictures {
-    /// It shows none.
     #[default]
     None,
     /// Kitty's protocol: sent once, then characters stand for their parts.
@@ -25,7 +25,7 @@ pub enum Pictures {
 }
 
 impl Pictures {
-    /// What the variables of a terminal say.
+    /// The protocol that the environment variables of a terminal name.
     pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let is =
             |name: &str, values: &[&str]| variable(name).is_some_and(|it| values.contains(&it));
@@ -45,19 +45,16 @@ impl Pictures {
         }
     }
 
-    /// What a terminal tells of itself when it is asked for its attributes; none where it told
-    /// something else, or that it shows no pictures.
+    /// The protocol that a report of attributes names; none for any other report.
     pub(crate) fn of_report(report: &str) -> Option<Self> {
         let attributes = report.strip_prefix('?')?.strip_suffix('c')?;
         attributes.split(';').skip(1).any(|attribute| attribute == "4").then_some(Self::Sixel)
     }
 }
 
-/// Columns and rows that a picture takes at most.
-const WIDEST: u16 = 48;
-const HIGHEST: u16 = 16;
-/// Letters of base64 that are shown at most.
-const LONGEST: usize = 6 << 20;
+const MAX_COLUMNS: u16 = 48;
+const MAX_ROWS: u16 = 16;
+const MAX_BASE64_LETTERS: usize = 6 << 20;
 /// Letters of base64 in one sequence of Kitty's.
 const CHUNK: usize = 4096;
 
@@ -71,6 +68,12 @@ const COUNTS: [u32; 48] = [
     0x597, 0x598, 0x599, 0x59c, 0x59d, 0x59e, 0x59f, 0x5a0, 0x5a1,
 ];
 
+/// Takes base64 with or without padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 /// A picture from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
@@ -78,7 +81,6 @@ pub(crate) struct Picture {
     data: String,
     /// How many it has; 0 where that is not known.
     pixels: u64,
-    /// Columns and rows that it takes.
     pub(crate) size: (u16, u16),
 }
 
@@ -87,10 +89,15 @@ impl Picture {
     pub(crate) fn new(media_type: &str, data: &str) -> Option<Self> {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
         let is_picture = media_type.starts_with("image/") && !media_type.contains("svg");
-        if !is_picture || data.is_empty() || data.len() > LONGEST || !data.bytes().all(is_letter) {
+        if !is_picture
+            || data.is_empty()
+            || data.len() > MAX_BASE64_LETTERS
+            || !data.bytes().all(is_letter)
+        {
             return None;
         }
-        let head = decoded(data, 24);
+        // Eight groups of four letters are 24 bytes: all of the headers that are read.
+        let head = BASE64.decode(data.get(..32).unwrap_or(data)).unwrap_or_default();
         let is_png = head.starts_with(b"\x89PNG\r\n\x1a\n");
         let number = |at: usize, count: usize| {
             let bytes = head.get(at..at + count)?;
@@ -104,18 +111,17 @@ impl Picture {
         } else {
             None
         };
-        let size = pixels.map_or((WIDEST, HIGHEST), |(width, height)| cells(width, height));
+        let size = pixels.map_or((MAX_COLUMNS, MAX_ROWS), |(width, height)| cells(width, height));
         let pixels = pixels.map_or(0, |(width, height)| u64::from(width) * u64::from(height));
         Some(Self { is_png, data: data.to_owned(), pixels, size })
     }
 
-    /// Whether a terminal shows it in so many columns.
     pub(crate) fn is_shown(&self, by: Pictures, width: usize) -> bool {
         let fits = usize::from(self.size.0) <= width;
         match by {
             Pictures::None => false,
             Pictures::Kitty => self.is_png && fits,
-            Pictures::Sixel => self.is_png && self.pixels <= sixel::LARGEST && fits,
+            Pictures::Sixel => self.is_png && self.pixels <= sixel::MAX_PIXELS && fits,
             Pictures::Iterm => fits,
         }
     }
@@ -131,15 +137,13 @@ impl Picture {
             };
             let text: String = (0..columns).map(cell).collect();
             let style = Style::new().fg(Color::Indexed(id));
-            let mut row = Row::new(lead, vec![(style, text)], Joint::Decoration);
-            row.joint = Joint::Decoration;
-            row
+            Row::new(lead, vec![(style, text)], Joint::Decoration)
         };
         (0..rows).map(row).collect()
     }
 
-    /// What is written to have it shown: once for Kitty, at its place for others. Cells have so many
-    /// pixels. Says why it cannot be shown.
+    /// The sequences that show it: once for Kitty, at its place for others, in cells of so many
+    /// pixels.
     pub(crate) fn sequences(
         &self,
         by: Pictures,
@@ -151,7 +155,8 @@ impl Picture {
             Pictures::None => String::new(),
             Pictures::Sixel => {
                 let (wide, high) = (columns.saturating_mul(cell.0), rows.saturating_mul(cell.1));
-                sixel::encoded(&decoded(&self.data, usize::MAX), (wide, high))?
+                let png = BASE64.decode(&self.data).map_err(|error| error.to_string())?;
+                sixel::encoded(&png, (wide, high))?
             }
             Pictures::Iterm => format!(
                 "\x1b]1337;File=inline=1;width={columns};height={rows};preserveAspectRatio=1:{}\x07",
@@ -179,41 +184,11 @@ impl Picture {
 /// The cells of a picture, each twice as high as wide, within what is shown at most.
 fn cells(width: u32, height: u32) -> (u16, u16) {
     let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
-    let (widest, highest) = (u64::from(WIDEST), u64::from(HIGHEST));
+    let (widest, highest) = (u64::from(MAX_COLUMNS), u64::from(MAX_ROWS));
     // About ten pixels make a column where it is small.
     let columns = width.div_ceil(10).min(widest).min((highest * 2 * width).div_ceil(height)).max(1);
     let rows = (columns * height).div_ceil(width * 2).clamp(1, highest);
-    (u16::try_from(columns).unwrap_or(WIDEST), u16::try_from(rows).unwrap_or(HIGHEST))
-}
-
-/// The first bytes of a text in base64.
-fn decoded(text: &str, count: usize) -> Vec<u8> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let mut bytes = Vec::with_capacity(count.min(text.len()));
-    let mut bits = 0_u32;
-    for (at, letter) in text.bytes().map_while(value).enumerate() {
-        bits = bits << 6 | u32::from(letter);
-        let has = match at % 4 {
-            1 => Some(4),
-            2 => Some(2),
-            3 => Some(0),
-            _ => None,
-        };
-        if let Some(shift) = has {
-            bytes.push(u8::try_from(bits >> shift & 0xff).unwrap_or(0));
-        }
-        if bytes.len() >= count {
-            break;
-        }
-    }
-    bytes
+    (u16::try_from(columns).unwrap_or(MAX_COLUMNS), u16::try_from(rows).unwrap_or(MAX_ROWS))
 }
 
 #[cfg(test)]
@@ -239,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_tell_whether_they_know_sixel() {
+    fn attribute_report_names_sixel() {
         for (report, wanted) in [
             ("?62;4;6;22c", Some(Pictures::Sixel)),
             ("?63;1;2;4c", Some(Pictures::Sixel)),

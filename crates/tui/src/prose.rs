@@ -2,15 +2,13 @@
 //! their styles, and a draft of the rest. Breaks prose to the terminal's width; a line of code stays
 //! one line, which the terminal breaks, so that it can be copied.
 
+use crate::ansi::styled;
 use crate::markdown::Markdown;
-use crate::screen::styled;
 use crate::text::{self, Joint, Row};
 use crate::theme::Theme;
 
-/// What a program printed, safe to show: without its colors and moves of the cursor.
-pub fn printed(text: &str) -> String {
-    text::printed(text)
-}
+/// A screen with fewer rows has no room for a draft.
+const MIN_ROWS_FOR_DRAFT: usize = 3;
 
 /// Takes Markdown in pieces and gives back what can be shown.
 pub struct Prose {
@@ -19,6 +17,8 @@ pub struct Prose {
     theme: Theme,
     markdown: Markdown,
     voice: Voice,
+    /// The rows of the draft on the screen. The cursor stands at the beginning of the row below.
+    draft: Vec<String>,
 }
 
 /// How lines reach the user.
@@ -34,10 +34,11 @@ pub enum Voice {
 impl Prose {
     /// For a terminal of `width` columns.
     pub fn new(width: usize, theme: Theme) -> Self {
-        Self { width, theme, markdown: Markdown::default(), voice: Voice::Seen }
+        let (markdown, voice) = (Markdown::default(), Voice::Seen);
+        Self { width, theme, markdown, voice, draft: Vec::new() }
     }
 
-    /// The same for lines that reach the user in another way.
+    /// Sets how lines reach the user.
     #[must_use]
     pub fn with(self, voice: Voice) -> Self {
         Self { voice, ..self }
@@ -51,13 +52,7 @@ impl Prose {
     /// Takes out what more text cannot change: whole blocks, and whole lines of code.
     pub fn settled(&mut self) -> String {
         let rows = self.markdown.take_settled(self.width, &self.theme);
-        self.lines(&rows)
-    }
-
-    /// The rest, as if nothing followed.
-    pub fn draft(&mut self) -> String {
-        let rows = self.markdown.draft(self.width, &self.theme).to_vec();
-        self.lines(&rows)
+        lines(&self.voiced(&rows))
     }
 
     /// Takes out the rest, with an empty line below it: nothing follows.
@@ -65,19 +60,56 @@ impl Prose {
         let mut markdown = std::mem::take(&mut self.markdown);
         markdown.finish();
         let had_begun = markdown.has_begun();
-        let text = self.lines(&markdown.take_settled(self.width, &self.theme));
+        let text = lines(&self.voiced(&markdown.take_settled(self.width, &self.theme)));
         if had_begun || !text.is_empty() { text + "\n" } else { text }
     }
 
-    fn lines(&self, rows: &[Row]) -> String {
+    /// Writes out what more text cannot change, and draws the rest below it as a draft, or its end
+    /// where a screen of so many rows is too small for all of it.
+    pub fn redraw(&mut self, screen_rows: usize) -> String {
+        let settled = self.settled();
+        let mut bytes = if settled.is_empty() { settled } else { self.erase_draft() + &settled };
+        let draft = self.markdown.draft(self.width, &self.theme).to_vec();
+        let mut rows: Vec<String> = self.voiced(&draft).iter().map(|row| line(row, 0)).collect();
+        while rows.last().is_some_and(|row| row.trim().is_empty()) {
+            rows.pop();
+        }
+        let room = if screen_rows < MIN_ROWS_FOR_DRAFT { 0 } else { screen_rows - 1 };
+        rows.drain(..rows.len().saturating_sub(room));
+        let same = rows.iter().zip(&self.draft).take_while(|(new, old)| new == old).count();
+        bytes.push_str(&erase_rows(self.draft.len() - same));
+        if same < rows.len() {
+            // A row stays one row even where the terminal finds a character wider than we do.
+            bytes.extend(["\x1b[?7l", &rows[same..].join("\n"), "\n\x1b[?7h"]);
+        }
+        self.draft = rows;
+        bytes
+    }
+
+    /// Returns true if a draft stands on the screen.
+    pub fn has_draft(&self) -> bool {
+        !self.draft.is_empty()
+    }
+
+    /// Takes the draft off the screen; what was printed above it is never touched.
+    pub fn erase_draft(&mut self) -> String {
+        erase_rows(std::mem::take(&mut self.draft).len())
+    }
+
+    fn voiced(&self, rows: &[Row]) -> Vec<Row> {
         match self.voice {
-            Voice::Seen => lines(rows),
-            Voice::Spoken => lines(&rows.iter().filter_map(spoken).collect::<Vec<_>>()),
+            Voice::Seen => rows.to_vec(),
+            Voice::Spoken => rows.iter().filter_map(spoken).collect(),
         }
     }
 }
 
-/// A row without what is only drawn; none where that is all there is.
+/// Goes back so many rows and clears everything from there on.
+fn erase_rows(count: usize) -> String {
+    if count == 0 { String::new() } else { format!("\r\x1b[{count}A\x1b[J") }
+}
+
+/// A row without decoration; none if that is all there is.
 fn spoken(row: &Row) -> Option<Row> {
     let is_rule = |text: &str| !text.is_empty() && text.chars().all(|c| "─┼ ".contains(c));
     if row.joint == Joint::Decoration && is_rule(&row.line.to_string()) {
@@ -112,27 +144,24 @@ fn spoken(row: &Row) -> Option<Row> {
 fn lines(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
-        let mut hidden = 0;
-        if row.joint == Joint::Tight && text.ends_with('\n') {
+        let is_joined = row.joint == Joint::Tight && text.ends_with('\n');
+        if is_joined {
             text.pop();
-            hidden = usize::from(row.lead);
         }
-        let mut used = 0;
-        for span in &row.line.spans {
-            used += crate::text::columns(&span.content);
-            if used > hidden {
-                text.push_str(&styled(span.style, &span.content));
-            }
-        }
+        text.push_str(&line(row, if is_joined { usize::from(row.lead) } else { 0 }));
         text.push('\n');
     }
     text
 }
 
-/// A user's words, without the tag in which a program packs them for a model.
-pub fn words(prompt: &str) -> &str {
-    let inner = prompt.strip_prefix("<prompt>\n").and_then(|it| it.strip_suffix("\n</prompt>"));
-    inner.filter(|words| !words.contains("</prompt>")).unwrap_or(prompt)
+/// A row with its styles, without its first columns.
+fn line(row: &Row, hidden: usize) -> String {
+    let mut used = 0;
+    let spans = row.line.spans.iter().filter(|span| {
+        used += text::columns(&span.content);
+        used > hidden
+    });
+    spans.map(|span| styled(span.style, &span.content)).collect()
 }
 
 #[cfg(test)]
@@ -178,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spoken_has_no_bars_and_rules() {
+    fn spoken_prose_has_no_bars_and_rules() {
         let text = "# Title\n\n## Part\n\n### Point\n\n- item\n\n> quoted\n\n```rust\nfn a() {}\n    b\n```\n\n---\n\n\
                     | a | b |\n|---|---|\n| 1 | 2 |\n";
         let mut prose = Prose::new(40, Theme::unstyled()).with(Voice::Spoken);
@@ -202,16 +231,75 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_shows_what_is_not_settled() {
+    fn draft_shows_the_unsettled_text() {
         let mut prose = Prose::new(40, Theme::unstyled());
         prose.push("one\n\nhalf a **sen");
         assert_eq!(prose.settled(), "one\n");
-        assert_eq!(prose.draft(), "\nhalf a **sen\n");
+        assert_eq!(prose.redraw(24), "\x1b[?7l\nhalf a **sen\n\x1b[?7h");
+        assert_eq!(prose.redraw(24), "");
         prose.push("tence**\n```\nlet x");
-        assert_eq!(prose.settled(), "\nhalf a sentence\n\n");
-        assert_eq!(prose.draft(), "│ let x\n");
+        let settled = "\r\x1b[2A\x1b[J\nhalf a sentence\n\n";
+        assert_eq!(prose.redraw(24), format!("{settled}\x1b[?7l│ let x\n\x1b[?7h"));
+        assert_eq!(prose.erase_draft(), "\r\x1b[1A\x1b[J");
+        assert_eq!(prose.erase_draft(), "");
         assert_eq!(prose.finish(), "│ let x\n\n");
         assert_eq!(prose.finish(), "", "nothing came since");
+    }
+
+    #[test]
+    fn only_rows_of_the_draft_that_changed_are_drawn_again() {
+        let mut prose = Prose::new(10, Theme::unstyled());
+        prose.push("- one\n- two");
+        assert_eq!(prose.redraw(4), "\x1b[?7l• one\n• two\n\x1b[?7h");
+        prose.push(" 3");
+        assert_eq!(prose.redraw(4), "\r\x1b[1A\x1b[J\x1b[?7l• two 3\n\x1b[?7h");
+        prose.push("\n- a\n- b\n- c");
+        let drawn = prose.redraw(4);
+        assert!(drawn.ends_with("\x1b[?7l• a\n• b\n• c\n\x1b[?7h"), "{drawn:?}");
+        assert_eq!(prose.redraw(2), "\r\x1b[3A\x1b[J", "no room for a draft");
+    }
+
+    /// The lines that a terminal has shown in the end, with those that left its screen.
+    fn shown(bytes: &str, columns: u16, rows: u16) -> String {
+        let size = |length: u16| std::num::NonZeroU16::new(length).expect("a size");
+        let mut terminal = vt100::Parser::new(size(rows), size(columns), 10_000);
+        terminal.process(bytes.replace('\n', "\r\n").as_bytes());
+        terminal.screen_mut().set_scrollback(usize::MAX);
+        let above = terminal.screen().scrollback();
+        let mut lines = Vec::new();
+        for back in (0..=above).rev() {
+            terminal.screen_mut().set_scrollback(back);
+            let all: Vec<String> = terminal.screen().rows(0, columns).collect();
+            lines.extend(if back == 0 { all } else { all[..1].to_vec() });
+        }
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    #[test]
+    fn redrawing_letter_by_letter_leaves_the_answer_alone() {
+        let long = "some **bold** words and 漢字 ".repeat(12);
+        let text = format!(
+            "# Title\n\n{long}\n\n- {long}\n- b\n\n  more\n\n```rust\n{}```\n| a | b |\n|---|---|\n\
+             | {long} | 2 |\n\n> {long}\n\n{}\n",
+            "let a_long_name = \"and a long text\";\n\n".repeat(5),
+            "漢".repeat(60)
+        );
+        for (columns, rows) in [(80, 24), (40, 6), (21, 3), (7, 4), (60, 2)] {
+            let [.., sixteen, _] = &Theme::built_in()[..] else { panic!("four themes") };
+            let new = || Prose::new(usize::from(columns), sixteen.clone());
+            let (mut prose, mut drawn) = (new(), String::new());
+            for letter in text.chars() {
+                prose.push(letter.encode_utf8(&mut [0; 4]));
+                drawn += &prose.redraw(usize::from(rows));
+            }
+            drawn += &prose.erase_draft();
+            drawn += &prose.finish();
+            let mut whole = new();
+            whole.push(&text);
+            let settled = whole.settled() + &whole.finish();
+            let size = format!("{columns} × {rows}");
+            assert_eq!(shown(&drawn, columns, rows), shown(&settled, columns, rows), "{size}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use contract::event::{Event, Input};
@@ -14,20 +14,18 @@ use tokio::sync::mpsc;
 use crate::app::App;
 use crate::host::{Answer, Host, Inquiry, Leave, Request, Stop};
 use crate::message::{Effect, Message};
-use crate::screen::{Screen, Told, stop_here};
+use crate::screen::{Screen, TerminalSignal};
 
 /// The shortest time between two frames that nobody waits for.
 const FRAME: Duration = Duration::from_millis(16);
-/// How long leaving waits for the host.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Events that are taken before keys get their turn again.
-const BATCH: usize = 64;
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
+const MAX_BATCH: usize = 64;
 
 /// The conversation that is shown.
 pub struct Link<'a> {
-    /// What happens in it.
+    /// Events of the conversation.
     pub events: &'a mut mpsc::Receiver<Arc<Event>>,
-    /// What is sent into it.
+    /// Inputs into it.
     pub inputs: &'a mpsc::Sender<Input>,
 }
 
@@ -50,7 +48,7 @@ pub async fn run(
     let (width, height) = screen.refit()?;
     let mut effects = app.update(Message::Resized { width, height });
     effects.extend(first);
-    let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
+    let mut batch: Vec<Arc<Event>> = Vec::with_capacity(MAX_BATCH);
     loop {
         if let Some(leave) = session.perform(effects, app, screen).await? {
             return Ok(leave);
@@ -86,11 +84,11 @@ pub async fn run(
 struct Running<'a> {
     host: &'a dyn Host,
     asked: FuturesUnordered<LocalBoxFuture<'a, Answer>>,
-    /// What somebody will want to know from the user.
+    /// The next inquiry of the host.
     inquiry: LocalBoxFuture<'a, Inquiry>,
     outbox: VecDeque<Input>,
     next_frame: Instant,
-    /// Whether somebody waits for the next frame.
+    /// True if somebody waits for the next frame.
     is_urgent: bool,
 }
 
@@ -119,7 +117,7 @@ impl Running<'_> {
                     None => Message::Stop(Stop::HungUp),
                 }))
             }
-            told = screen.signals.next() => self.told(&told, screen).map(Some),
+            signal = screen.signals.next() => self.signal(signal, screen).map(Some),
             Some(answer) = self.asked.next(), if !self.asked.is_empty() => {
                 self.is_urgent = true;
                 Ok(Some(Message::Answer(answer)))
@@ -135,19 +133,19 @@ impl Running<'_> {
         }
     }
 
-    fn told(&mut self, told: &Told, screen: &mut Screen) -> io::Result<Message> {
+    fn signal(&mut self, signal: TerminalSignal, screen: &mut Screen) -> io::Result<Message> {
         self.is_urgent = true;
-        Ok(match told {
-            Told::Stop(stop) => Message::Stop(*stop),
-            Told::Resized => {
+        Ok(match signal {
+            TerminalSignal::Stop(stop) => Message::Stop(stop),
+            TerminalSignal::Resized => {
                 let (width, height) = screen.refit()?;
                 Message::Resized { width, height }
             }
-            Told::Suspend => {
-                suspend(screen)?;
+            TerminalSignal::Suspend => {
+                screen.suspend()?;
                 Message::Tick(Instant::now())
             }
-            Told::Continued => {
+            TerminalSignal::Continued => {
                 screen.pause();
                 screen.resume()?;
                 Message::Tick(Instant::now())
@@ -190,7 +188,7 @@ impl Running<'_> {
                     self.is_urgent = true;
                 }
                 Effect::Suspend => {
-                    suspend(screen)?;
+                    screen.suspend()?;
                     effects.extend(app.update(Message::Tick(Instant::now())));
                 }
                 Effect::Leave(left) => leave = leave.or(Some(left)),
@@ -199,7 +197,7 @@ impl Running<'_> {
         if leave.is_some() {
             // What is to be kept is kept first: a draft, what was sent. Others are not waited for.
             let kept = async { while self.asked.next().await.is_some() {} };
-            let _ = tokio::time::timeout(PATIENCE, kept).await;
+            let _ = tokio::time::timeout(LEAVE_TIMEOUT, kept).await;
         }
         Ok(leave)
     }
@@ -232,11 +230,11 @@ impl Running<'_> {
         if !app.is_dirty() || !(self.is_urgent || now >= self.next_frame) {
             return Ok(());
         }
-        screen.draw_linked(app)?;
+        draw_frame(app, screen)?;
         if let Some(shown) = app.pictures(|| screen.cell()) {
-            if shown.is_anew {
+            if shown.needs_redraw {
                 screen.redraw()?;
-                screen.draw_linked(app)?;
+                draw_frame(app, screen)?;
             }
             screen.show(&shown.written)?;
         }
@@ -248,7 +246,7 @@ impl Running<'_> {
 
 async fn events(link: &mut Option<Link<'_>>, batch: &mut Vec<Arc<Event>>) -> usize {
     match link {
-        Some(link) => link.events.recv_many(batch, BATCH).await,
+        Some(link) => link.events.recv_many(batch, MAX_BATCH).await,
         None => std::future::pending().await,
     }
 }
@@ -260,8 +258,13 @@ async fn until(wake: Option<Instant>) {
     }
 }
 
-fn suspend(screen: &mut Screen) -> io::Result<()> {
-    screen.pause();
-    stop_here();
-    screen.resume()
+/// Draws a frame of the interface, with its links where the terminal takes them.
+fn draw_frame(app: &mut App, screen: &mut Screen) -> io::Result<()> {
+    let links = screen.links();
+    screen.draw(|frame| {
+        app.draw(frame);
+        if let Some(links) = links {
+            *links.lock().unwrap_or_else(PoisonError::into_inner) = app.links();
+        }
+    })
 }

@@ -9,29 +9,24 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
 use rustix::fs::OFlags;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::app::App;
 use crate::host::Stop;
 use crate::input::{Arrival, Reader};
 use crate::link::Links;
 use backend::Ansi;
-pub(crate) use backend::styled;
 
-/// Arrivals that wait at most.
-const ARRIVALS: usize = 1024;
-/// Text on the clipboard is no longer than this.
-pub(crate) const LONGEST_COPY: usize = 512 * 1024;
-/// Columns that are drawn on, at most.
-const WIDEST: u16 = 1000;
-/// Rows that are drawn on, at most.
-const HIGHEST: u16 = 500;
+const MAX_PENDING: usize = 1024;
+pub(crate) const MAX_COPY_BYTES: usize = 512 * 1024;
+const MAX_COLUMNS: u16 = 1000;
+const MAX_ROWS: u16 = 500;
 
 /// The terminal.
 pub struct Screen {
@@ -42,27 +37,26 @@ pub struct Screen {
     printed_in: mpsc::Sender<String>,
     pub(crate) printed: mpsc::Receiver<String>,
     pub(crate) signals: Signals,
-    wishes: Wishes,
+    options: ScreenOptions,
     links: Arc<Mutex<Links>>,
 }
 
-/// What is wanted of the terminal.
+/// Options of the screen.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-pub struct Wishes {
-    /// Whether the mouse is caught.
+pub struct ScreenOptions {
     pub mouse: bool,
-    /// Whether it is asked what it draws on.
+    /// Asks the terminal for its background.
     pub background: bool,
-    /// Whether it is asked what it can show.
+    /// Asks the terminal for its attributes.
     pub abilities: bool,
-    /// Whether it is told where links lead.
+    /// Passes links to the terminal.
     pub links: bool,
 }
 
-/// What the system tells the program.
-pub(crate) enum Told {
-    /// The terminal has another size.
+/// The meaning of a signal for a program that has taken the terminal.
+#[derive(Clone, Copy)]
+pub(crate) enum TerminalSignal {
     Resized,
     /// The program should end.
     Stop(Stop),
@@ -74,16 +68,16 @@ pub(crate) enum Told {
 
 impl Screen {
     /// Takes the terminal.
-    pub fn take(wishes: Wishes) -> io::Result<Self> {
+    pub fn take(options: ScreenOptions) -> io::Result<Self> {
         let signals = Signals::new()?;
-        let (arrivals_in, arrivals) = mpsc::channel(ARRIVALS);
-        let (printed_in, printed) = mpsc::channel(ARRIVALS);
+        let (arrivals_in, arrivals) = mpsc::channel(MAX_PENDING);
+        let (printed_in, printed) = mpsc::channel(MAX_PENDING);
         let tty = outlet()?;
         let size = size(&tty)?;
         let links = Arc::<Mutex<Links>>::default();
         let backend = Ansi::new(tty, size, Arc::clone(&links));
-        let options = TerminalOptions { viewport: Viewport::Fixed(size) };
-        let terminal = Terminal::with_options(backend, options)?;
+        let viewport = TerminalOptions { viewport: Viewport::Fixed(size) };
+        let terminal = Terminal::with_options(backend, viewport)?;
         let mut screen = Self {
             terminal,
             reader: None,
@@ -92,7 +86,7 @@ impl Screen {
             printed_in,
             printed,
             signals,
-            wishes,
+            options,
             links,
         };
         raw::restore_in_panic();
@@ -110,7 +104,14 @@ impl Screen {
         raw::restore();
     }
 
-    /// Whether the terminal has not taken all of what was drawn.
+    /// Goes back to the shell until the program is continued.
+    pub(crate) fn suspend(&mut self) -> io::Result<()> {
+        self.pause();
+        stop_here();
+        self.resume()
+    }
+
+    /// Returns true if the terminal has not taken all that was drawn.
     pub fn is_behind(&self) -> bool {
         self.terminal.backend().is_behind()
     }
@@ -124,12 +125,12 @@ impl Screen {
     pub fn resume(&mut self) -> io::Result<()> {
         // What was not taken before is part of a frame that nobody wants any more.
         self.terminal.backend_mut().discard();
-        let taken = raw::enter(self.terminal.backend_mut().tty(), self.wishes.mouse)?;
+        let taken = raw::enter(self.terminal.backend_mut().tty(), self.options.mouse)?;
         catch(taken.caught, self.printed_in.clone())?;
-        if std::mem::take(&mut self.wishes.background) {
+        if std::mem::take(&mut self.options.background) {
             self.write("\x1b]11;?\x07")?;
         }
-        if std::mem::take(&mut self.wishes.abilities) {
+        if std::mem::take(&mut self.options.abilities) {
             self.write("\x1b[c")?;
         }
         self.reader = Some(Reader::start(self.arrivals_in.clone(), taken.ahead)?);
@@ -145,7 +146,6 @@ impl Screen {
         Ok((area.width, area.height))
     }
 
-    /// Has everything drawn anew with the next frame.
     pub(crate) fn redraw(&mut self) -> io::Result<()> {
         self.terminal.clear()
     }
@@ -159,15 +159,9 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws a frame of the interface, with its links where they are wanted.
-    pub(crate) fn draw_linked(&mut self, app: &mut App) -> io::Result<()> {
-        let links = self.wishes.links.then(|| Arc::clone(&self.links));
-        self.draw(|frame| {
-            app.draw(frame);
-            if let Some(links) = links {
-                *links.lock().unwrap_or_else(PoisonError::into_inner) = app.links();
-            }
-        })
+    /// The links of the next frame by their numbers; none where the terminal takes none.
+    pub(crate) fn links(&self) -> Option<Arc<Mutex<Links>>> {
+        self.options.links.then(|| Arc::clone(&self.links))
     }
 
     /// Pixels of a cell, across and down, as far as the terminal tells.
@@ -181,9 +175,8 @@ impl Screen {
         of(size.ws_xpixel, size.ws_col).zip(of(size.ws_ypixel, size.ws_row)).unwrap_or(USUAL)
     }
 
-    /// Catches the mouse, or leaves it to the terminal.
     pub(crate) fn set_mouse(&mut self, is_caught: bool) -> io::Result<()> {
-        self.wishes.mouse = is_caught;
+        self.options.mouse = is_caught;
         self.write(if is_caught { raw::MOUSE_ON } else { raw::MOUSE_OFF })
     }
 
@@ -193,10 +186,9 @@ impl Screen {
         self.write(&format!("\x07\x1b]9;{safe}\x07\x1b]777;notify;Brynhild;{safe}\x07"))
     }
 
-    /// Puts a text on the clipboard, through the terminal.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
-        let text = contract::text::head(text, LONGEST_COPY);
-        self.write(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))
+        let text = contract::text::head(text, MAX_COPY_BYTES);
+        self.write(&format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text)))
     }
 
     /// Writes pictures at their places; the cursor stays where it is.
@@ -243,7 +235,7 @@ fn size(tty: &File) -> io::Result<Rect> {
     let size = rustix::termios::tcgetwinsize(tty)?;
     let or = |length: u16, usual: u16| if length == 0 { usual } else { length };
     let (width, height) = (or(size.ws_col, 80), or(size.ws_row, 24));
-    Ok(Rect::new(0, 0, width.min(WIDEST), height.min(HIGHEST)))
+    Ok(Rect::new(0, 0, width.min(MAX_COLUMNS), height.min(MAX_ROWS)))
 }
 
 /// Tells of every line that somebody writes, on a thread of its own until nobody can write more.
@@ -264,33 +256,6 @@ fn catch(caught: OwnedFd, lines: mpsc::Sender<String>) -> io::Result<()> {
     Ok(())
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let index = usize::try_from(group >> (18 - 6 * place) & 63).unwrap_or(0);
-            text.push(if place <= chunk.len() { char::from(LETTERS[index]) } else { '=' });
-        }
-    }
-    text
-}
-
-/// The signals that concern a terminal.
-pub(crate) struct Signals {
-    resize: Signal,
-    interrupt: Signal,
-    terminate: Signal,
-    quit: Signal,
-    hangup: Signal,
-    /// Others that would end the program where it stands.
-    others: [Signal; 6],
-    stop: Signal,
-    proceed: Signal,
-}
-
 /// Signals that would end the program where it stands, with a terminal that nobody gave back.
 pub fn fatal_signals() -> io::Result<[Signal; 6]> {
     let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
@@ -304,47 +269,36 @@ pub fn fatal_signals() -> io::Result<[Signal; 6]> {
     ])
 }
 
+pub(crate) struct Signals(Vec<(Signal, TerminalSignal)>);
+
 impl Signals {
     fn new() -> io::Result<Self> {
         let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
-        Ok(Self {
-            resize: signal(SignalKind::window_change())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            hangup: signal(SignalKind::hangup())?,
-            others: fatal_signals()?,
-            stop: signal(number(rustix::process::Signal::TSTP))?,
-            proceed: signal(number(rustix::process::Signal::CONT))?,
-        })
+        let known = [
+            (SignalKind::window_change(), TerminalSignal::Resized),
+            (SignalKind::interrupt(), TerminalSignal::Stop(Stop::Interrupted)),
+            (SignalKind::terminate(), TerminalSignal::Stop(Stop::Terminated)),
+            (SignalKind::quit(), TerminalSignal::Stop(Stop::Quit)),
+            (SignalKind::hangup(), TerminalSignal::Stop(Stop::HungUp)),
+            (number(rustix::process::Signal::TSTP), TerminalSignal::Suspend),
+            (number(rustix::process::Signal::CONT), TerminalSignal::Continued),
+        ];
+        let mut signals = Vec::new();
+        for (kind, meaning) in known {
+            signals.push((signal(kind)?, meaning));
+        }
+        let ends = TerminalSignal::Stop(Stop::Terminated);
+        signals.extend(fatal_signals()?.map(|signal| (signal, ends)));
+        Ok(Self(signals))
     }
 
-    /// The next of them.
-    pub(crate) async fn next(&mut self) -> Told {
-        let others = self.others.iter_mut().map(|other| Box::pin(other.recv()));
-        tokio::select! {
-            _ = self.resize.recv() => Told::Resized,
-            _ = self.interrupt.recv() => Told::Stop(Stop::Interrupted),
-            _ = self.terminate.recv() => Told::Stop(Stop::Terminated),
-            _ = self.quit.recv() => Told::Stop(Stop::Quit),
-            _ = self.hangup.recv() => Told::Stop(Stop::HungUp),
-            _ = futures::future::select_all(others) => Told::Stop(Stop::Terminated),
-            _ = self.stop.recv() => Told::Suspend,
-            _ = self.proceed.recv() => Told::Continued,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_that_of_everybody() {
-        for (text, wanted) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
-            assert_eq!(base64(text.as_bytes()), wanted);
-        }
+    pub(crate) async fn next(&mut self) -> TerminalSignal {
+        let all = self.0.iter_mut().map(|(signal, meaning)| {
+            Box::pin(async {
+                signal.recv().await;
+                *meaning
+            })
+        });
+        futures::future::select_all(all).await.0
     }
 }

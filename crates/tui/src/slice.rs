@@ -6,9 +6,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::text::Joint;
 
 /// Bytes of a slice, about: laid out within a frame even where each of them is a row.
-const LENGTH: usize = 8 * 1024;
+const SLICE_BYTES: usize = 8 * 1024;
 
-/// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     from: usize,
@@ -18,23 +17,20 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// All of a text.
     pub(crate) fn whole(text: &str) -> Self {
         Self { from: 0, to: text.len(), joint: Joint::Line }
     }
 
-    /// What it is of its text.
     pub(crate) fn of(self, text: &str) -> &str {
         text.get(self.from..self.to).unwrap_or_default()
     }
 
-    /// The same, and so many bytes of what follows.
+    /// Its part of the text, and so many bytes more.
     pub(crate) fn and_on(self, text: &str, more: usize) -> &str {
         let to = text.ceil_char_boundary(self.to + more);
         text.get(self.from..to).unwrap_or_default()
     }
 
-    /// Bytes in it.
     pub(crate) fn len(self) -> usize {
         self.to - self.from
     }
@@ -45,7 +41,6 @@ impl Slice {
 pub(crate) enum Breaks {
     /// Where a row of so many columns is full.
     Columns(usize),
-    /// Between words.
     Blanks,
 }
 
@@ -64,11 +59,11 @@ pub(crate) fn slices(text: &str, breaks: Breaks) -> Vec<Slice> {
 
 /// Where the first slice of a text ends, and how the next one follows.
 fn end(text: &str, breaks: Breaks) -> (usize, Joint) {
-    if text.len() <= 2 * LENGTH {
+    if text.len() <= 2 * SLICE_BYTES {
         return (text.len(), Joint::Line);
     }
-    let window = contract::text::head(text, 2 * LENGTH);
-    let middle = window.floor_char_boundary(LENGTH);
+    let window = contract::text::head(text, 2 * SLICE_BYTES);
+    let middle = window.floor_char_boundary(SLICE_BYTES);
     if let Some(at) = window[middle..].find('\n') {
         return (middle + at + 1, Joint::Line);
     }
@@ -112,12 +107,12 @@ mod tests {
             slices(text, breaks).into_iter().map(|slice| (slice.of(text), slice.joint)).collect();
         let whole: String = all.iter().map(|(part, _)| *part).collect();
         assert_eq!(whole, text);
-        assert!(all.iter().all(|(part, _)| !part.is_empty() && part.len() <= 2 * LENGTH + 1));
+        assert!(all.iter().all(|(part, _)| !part.is_empty() && part.len() <= 2 * SLICE_BYTES + 1));
         all
     }
 
     #[test]
-    fn a_text_of_lines_is_told_apart_between_them() {
+    fn slices_end_between_lines() {
         assert!(all("", Breaks::Blanks).is_empty());
         assert_eq!(all("short\ntext", Breaks::Blanks).len(), 1);
         let lines = "a line of some words\n".repeat(10_000);
@@ -127,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_goes_on_is_told_apart_where_a_row_is_full() {
+    fn slices_of_a_long_line_end_with_a_full_row() {
         let line = format!("first\n{}\nlast", "x".repeat(100_000));
         let parts = all(&line, Breaks::Columns(77));
         assert_eq!((parts[0].0.len() - "first\n".len()) % 77, 0);
         assert!(parts[1..parts.len() - 1].iter().all(|(part, _)| part.len() % 77 == 0));
         assert!(parts[1..].iter().all(|(_, joint)| *joint == Joint::Tight));
-        let exact = format!("{}\nrest{}", "x".repeat(2 * LENGTH), "y".repeat(100));
+        let exact = format!("{}\nrest{}", "x".repeat(2 * SLICE_BYTES), "y".repeat(100));
         let joints: Vec<Joint> = all(&exact, Breaks::Columns(64)).iter().map(|it| it.1).collect();
         assert_eq!(joints, [Joint::Line, Joint::Line], "no empty row between them");
         all(&"漢".repeat(100_000), Breaks::Columns(77));
@@ -142,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_told_apart_between_words() {
+    fn slices_of_prose_end_between_words() {
         let prose = "some words ".repeat(10_000);
         let parts = all(&prose, Breaks::Blanks);
         assert!(parts.len() > 5);

@@ -10,23 +10,21 @@ use contract::policy::Mode;
 use contract::sandbox::Network;
 use ratatui_core::layout::{Position, Rect};
 
+use crate::canvas::Canvas;
 use crate::host::{Confinement, Facts};
-use crate::layers::Canvas;
 use crate::text::{clipped, columns, counted, narrow, one_line};
 use crate::theme::Role;
 
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long one picture of the spinner stands.
-pub(crate) const FRAME: Duration = Duration::from_millis(125);
+pub(crate) const SPINNER_FRAME: Duration = Duration::from_millis(125);
 
-/// How things stand.
 #[derive(Default)]
 pub(crate) struct Status {
     pub(crate) model: String,
     pub(crate) mode: Mode,
     pub(crate) facts: Facts,
     usage: Usage,
-    /// Tokens that the last request took.
     context: u64,
     activity: Option<Activity>,
     /// When the turn began.
@@ -47,12 +45,10 @@ struct Activity {
 }
 
 impl Status {
-    /// Whether the model is at work.
     pub(crate) fn is_busy(&self) -> bool {
         self.turn.is_some()
     }
 
-    /// How long the turn has taken.
     pub(crate) fn turn_time(&self, now: Instant) -> Option<Duration> {
         self.turn.map(|since| now.saturating_duration_since(since))
     }
@@ -69,7 +65,6 @@ impl Status {
         *self = Self { facts, ..Self::default() };
     }
 
-    /// Takes note that there is no turn.
     pub(crate) fn end(&mut self) {
         self.turn = None;
         self.activity = None;
@@ -81,12 +76,12 @@ impl Status {
         self.jobs.clear();
     }
 
-    /// Takes note of whether the conversation is being opened.
+    /// Sets whether the conversation is being opened.
     pub(crate) fn set_opening(&mut self, is_opening: bool, now: Instant) {
         self.opening = is_opening.then(|| self.opening.unwrap_or(now));
     }
 
-    /// Takes note of whether a question is open: whatever else goes on, somebody waits for the user.
+    /// Sets whether a question is open: whatever else goes on, somebody waits for the user.
     pub(crate) fn set_asking(&mut self, is_asking: bool, now: Instant) {
         self.asking = is_asking.then(|| self.asking.unwrap_or(now));
     }
@@ -97,7 +92,6 @@ impl Status {
         }
     }
 
-    /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event, now: Instant) {
         if event.within.is_some() {
             return self.take_within(&event.kind, now);
@@ -168,7 +162,6 @@ impl Status {
         self.doing(&what, now);
     }
 
-    /// Draws the line.
     pub(crate) fn draw(&self, area: Rect, canvas: &mut Canvas<'_>, now: Instant, note: &str) {
         let width = usize::from(area.width);
         let left = self.left(now, note, (width / 3).max(8));
@@ -200,7 +193,7 @@ impl Status {
         }
     }
 
-    /// What stands at the left; the model's name in so many columns at most.
+    /// The left side, with the model's name in at most so many columns.
     fn left(&self, now: Instant, note: &str, room: usize) -> Vec<(Role, String)> {
         let mut left = Vec::new();
         if !note.is_empty() {
@@ -214,7 +207,8 @@ impl Status {
             self.opening.filter(is_late).map(|since| ("starting plugins and servers", since));
         if let Some((what, since)) = asking.or(activity).or(opening) {
             let time = now.saturating_duration_since(since);
-            let picture = usize::try_from(time.as_millis() / FRAME.as_millis()).unwrap_or(0);
+            let picture =
+                usize::try_from(time.as_millis() / SPINNER_FRAME.as_millis()).unwrap_or(0);
             let spinner = SPINNER[picture % SPINNER.len()];
             left.push((Role::Accent, format!("{spinner} {what} {} s", time.as_secs())));
         }
@@ -238,7 +232,7 @@ impl Status {
         left
     }
 
-    /// What does not work and what was used, the most important first.
+    /// The right side: failures and usage, the most important first.
     fn right(&self) -> Vec<(Role, String)> {
         let mut right = Vec::new();
         let mut say = |text: String| right.push((Role::Status, text));
@@ -290,12 +284,10 @@ fn sandboxed(network: &Network, mode: Mode) -> String {
     }
 }
 
-/// A price; a small one with what it has.
 fn money(dollars: f64) -> String {
     if dollars < 0.1 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
 }
 
-/// A number in a few letters.
 fn short(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),

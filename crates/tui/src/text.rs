@@ -9,24 +9,20 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::link::Link;
 
-/// Columns that a tab takes.
 pub(crate) const TAB: usize = 4;
-/// What the blanks of a tab have in their style, so that a copy has the tab; nothing draws it.
+/// Marks the blanks of a tab in a style, so that a copy has the tab; nothing draws it.
 pub(crate) const OF_TAB: Modifier = Modifier::RAPID_BLINK;
-/// What marks and bars among the text of a row have in their style, so that a copy leaves them out;
+/// Marks bars and frames among the text of a row in a style, so that a copy leaves them out;
 /// nothing draws it.
 pub(crate) const OF_FRAME: Modifier = Modifier::SLOW_BLINK;
 
-/// What stands between the cells of a table.
+/// The bar between the cells of a table.
 pub(crate) const BAR: &str = "│";
 
-/// A piece of text in one style.
 pub(crate) type Piece = (Style, String);
 
-/// One row of the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row {
-    /// What is drawn.
     pub(crate) line: Line<'static>,
     /// Columns at its left that are decoration.
     pub(crate) lead: u16,
@@ -62,9 +58,7 @@ impl Row {
 
     /// A row that is all decoration.
     pub(crate) fn decoration(pieces: &[Piece]) -> Self {
-        let mut row = Self::new(pieces, Vec::new(), Joint::Decoration);
-        row.joint = Joint::Decoration;
-        row
+        Self::new(pieces, Vec::new(), Joint::Decoration)
     }
 
     /// An empty row between two things.
@@ -86,7 +80,7 @@ impl Row {
     }
 }
 
-/// What is drawn before the rows of a broken line.
+/// Pieces before the rows of a broken line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leads {
     /// Before the first.
@@ -96,7 +90,7 @@ pub(crate) struct Leads {
 }
 
 impl Leads {
-    /// The same before all of them.
+    /// One lead for all rows.
     pub(crate) fn same(lead: Vec<Piece>) -> Self {
         Self { first: lead.clone(), rest: lead }
     }
@@ -129,9 +123,9 @@ pub(crate) fn prose(text: &str) -> String {
     escaped(text, places).into_owned()
 }
 
-/// What a program printed, safe to draw: its colors and moves of the cursor are left out, and what
-/// it wrote over a line stands on a line of its own.
-pub(crate) fn printed(text: &str) -> String {
+/// Output of a program, safe to draw: its colors and moves of the cursor are left out, and each
+/// text that it wrote over a line stands on a line of its own.
+pub fn printed(text: &str) -> String {
     if !text.contains(['\x1b', '\r']) {
         return clean(text);
     }
@@ -157,6 +151,12 @@ pub(crate) fn printed(text: &str) -> String {
     }
     kept.push_str(rest);
     clean(&kept)
+}
+
+/// The user's text of a prompt, without the tag in which a program may pack it for a model.
+pub fn without_prompt_tag(prompt: &str) -> &str {
+    let inner = prompt.strip_prefix("<prompt>\n").and_then(|it| it.strip_suffix("\n</prompt>"));
+    inner.filter(|text| !text.contains("</prompt>")).unwrap_or(prompt)
 }
 
 /// Bytes of the escape sequence that a text begins with; none where it is not one, or not whole.
@@ -194,13 +194,12 @@ pub(crate) fn narrow(number: usize) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }
 
-/// Columns that a text takes.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
 /// The text cut to so many columns, with `…` where something is missing.
-pub(crate) fn clipped(text: &str, room: usize) -> String {
+pub fn clipped(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }
@@ -234,36 +233,36 @@ pub(crate) fn skip_columns(text: &str, count: usize) -> &str {
 
 /// Breaks prose into rows of at most `width` columns, at spaces where it can.
 pub(crate) fn wrap(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
-    let mut filling = Filling::new(width, leads);
+    let mut filler = RowFiller::new(width, leads);
     for (style, text) in pieces {
         for (number, part) in text.split([' ', '\t', '\n']).enumerate() {
             if number > 0 {
-                filling.end_word();
-                filling.spaces += 1;
+                filler.end_word();
+                filler.spaces += 1;
             }
             if !part.is_empty() {
-                filling.word.push((*style, part));
+                filler.word.push((*style, part));
             }
         }
     }
-    filling.end_word();
-    filling.end_row();
-    filling.rows
+    filler.end_word();
+    filler.end_row();
+    filler.rows
 }
 
 /// Breaks verbatim text, one line of it, into rows of at most `width` columns. Keeps every space.
 pub(crate) fn fold(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
-    let mut filling = Filling::new(width, leads);
+    let mut filler = RowFiller::new(width, leads);
     for (style, text) in pieces {
         for (number, part) in text.split('\t').enumerate() {
             if number > 0 {
-                filling.take(style.add_modifier(OF_TAB), &" ".repeat(TAB));
+                filler.take(style.add_modifier(OF_TAB), &" ".repeat(TAB));
             }
-            filling.take(*style, part);
+            filler.take(*style, part);
         }
     }
-    filling.end_row();
-    filling.rows
+    filler.end_row();
+    filler.rows
 }
 
 /// The rows of lines of prose, each behind `lead`; the first follows what is above it by `joint`.
@@ -274,8 +273,12 @@ pub(crate) fn wrapped(
     (width, lead): (usize, &Piece),
 ) -> Vec<Row> {
     let leads = Leads::same(vec![lead.clone()]);
-    let line = |line: &str| wrap(&[(style, line.to_owned())], width, &leads);
-    let mut rows: Vec<Row> = text.lines().flat_map(line).collect();
+    line_rows(text, joint, |line| wrap(&[(style, line.to_owned())], width, &leads))
+}
+
+/// The rows of lines, each as `layout` breaks it; the first follows what is above it by `joint`.
+pub(crate) fn line_rows(text: &str, joint: Joint, layout: impl Fn(&str) -> Vec<Row>) -> Vec<Row> {
+    let mut rows: Vec<Row> = text.lines().flat_map(layout).collect();
     if let Some(first) = rows.first_mut() {
         first.joint = joint;
     }
@@ -283,7 +286,7 @@ pub(crate) fn wrapped(
 }
 
 /// Rows on the way to being full.
-struct Filling<'a> {
+struct RowFiller<'a> {
     room: usize,
     leads: &'a Leads,
     rows: Vec<Row>,
@@ -294,7 +297,7 @@ struct Filling<'a> {
     word: Vec<(Style, &'a str)>,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> RowFiller<'a> {
     fn new(width: usize, leads: &'a Leads) -> Self {
         Self {
             room: width.saturating_sub(leads.columns()).max(1),
@@ -395,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_joins_letters_and_pictures_does_in_prose_and_is_seen_elsewhere() {
+    fn joiners_join_in_prose_and_are_escaped_elsewhere() {
         for joined in ["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "क्\u{200d}ष", "\u{200d}👩"]
         {
             assert_eq!(prose(joined), joined);

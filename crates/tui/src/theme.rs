@@ -1,7 +1,6 @@
 //! Colors by what they are for. A theme names a style for each role; the terminal's abilities are
 //! applied once, when a theme is chosen, so that nothing else knows of them.
 
-mod built_in;
 mod depth;
 mod file;
 
@@ -10,40 +9,35 @@ use ratatui_core::style::Style;
 pub use depth::{Background, Depth, background_of_report, background_of_variable};
 pub use file::{ThemeError, parse};
 
-/// What a style is for.
+/// The purpose of a style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Ordinary text.
     Text,
-    /// What matters less.
+    /// Less important text.
     Soft,
-    /// What matters more.
+    /// More important text.
     Strong,
-    /// Emphasis in prose.
     Emphasis,
-    /// Headings.
     Heading,
     /// Code in prose, and code of no known language.
     Code,
-    /// Links.
     Link,
     /// The program's own color.
     Accent,
-    /// What the user said.
+    /// Text of the user.
     Person,
-    /// What went well.
+    /// Success.
     Good,
-    /// What went wrong.
+    /// Failure.
     Bad,
-    /// What needs care.
+    /// Warnings.
     Caution,
     /// Frames.
     Border,
-    /// What is selected in a list or in the text.
+    /// The selected row or text.
     Selection,
-    /// The status line.
     Status,
-    /// What a search found, and letters that matched.
+    /// Matches of a search.
     Found,
     /// Lines that a change adds.
     Added,
@@ -51,66 +45,48 @@ pub enum Role {
     Removed,
     /// Places in a file, in a change.
     Place,
-    /// Keywords of a language.
     Keyword,
-    /// Text in code.
+    /// String literals.
     Quoted,
-    /// Comments in code.
     Comment,
     /// Numbers and constants in code.
     Number,
-    /// Functions in code.
     Function,
-    /// Types in code.
     Type,
 }
 
-/// Every role with the name it has in a theme's file.
-pub const ROLES: &[(Role, &str)] = &[
-    (Role::Text, "text"),
-    (Role::Soft, "soft"),
-    (Role::Strong, "strong"),
-    (Role::Emphasis, "emphasis"),
-    (Role::Heading, "heading"),
-    (Role::Code, "code"),
-    (Role::Link, "link"),
-    (Role::Accent, "accent"),
-    (Role::Person, "person"),
-    (Role::Good, "good"),
-    (Role::Bad, "bad"),
-    (Role::Caution, "caution"),
-    (Role::Border, "border"),
-    (Role::Selection, "selection"),
-    (Role::Status, "status"),
-    (Role::Found, "found"),
-    (Role::Added, "added"),
-    (Role::Removed, "removed"),
-    (Role::Place, "place"),
-    (Role::Keyword, "keyword"),
-    (Role::Quoted, "quoted"),
-    (Role::Comment, "comment"),
-    (Role::Number, "number"),
-    (Role::Function, "function"),
-    (Role::Type, "type"),
-];
+/// Every role, at its own place.
+const ROLES: [Role; 25] = {
+    use Role::{
+        Accent, Added, Bad, Border, Caution, Code, Comment, Emphasis, Found, Function, Good,
+        Heading, Keyword, Link, Number, Person, Place, Quoted, Removed, Selection, Soft, Status,
+        Strong, Text, Type,
+    };
+    [
+        Text, Soft, Strong, Emphasis, Heading, Code, Link, Accent, Person, Good, Bad, Caution,
+        Border, Selection, Status, Found, Added, Removed, Place, Keyword, Quoted, Comment, Number,
+        Function, Type,
+    ]
+};
+
+impl Role {
+    /// Its name in a theme's file.
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
 
 /// A style for every role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
-    /// Its name.
     pub name: String,
     styles: [Style; ROLES.len()],
 }
 
 impl Theme {
-    /// A theme in which nothing has a style yet.
-    pub(crate) fn blank(name: &str) -> Self {
-        Self { name: name.to_owned(), styles: [Style::new(); ROLES.len()] }
-    }
-
     /// A theme in which nothing has a style: text alone.
     pub fn unstyled() -> Self {
-        Self::blank("unstyled")
+        Self { name: "unstyled".to_owned(), styles: [Style::new(); ROLES.len()] }
     }
 
     /// The style of a role.
@@ -118,25 +94,25 @@ impl Theme {
         self.styles[role as usize]
     }
 
-    /// Gives a role a style.
     pub(crate) fn set(&mut self, role: Role, style: Style) {
         self.styles[role as usize] = style;
     }
 
     /// The built-in themes: dark, light, the terminal's own sixteen colors, and none.
     pub fn built_in() -> Vec<Self> {
-        vec![built_in::dark(), built_in::light(), built_in::sixteen(), built_in::none()]
+        file::BUILT_IN.to_vec()
     }
 
     /// The built-in theme that suits a background.
     pub fn for_background(background: Background) -> Self {
+        let [dark, light, ..] = &*file::BUILT_IN;
         match background {
-            Background::Dark => built_in::dark(),
-            Background::Light => built_in::light(),
+            Background::Dark => dark.clone(),
+            Background::Light => light.clone(),
         }
     }
 
-    /// The same with no more colors than a terminal has.
+    /// Reduces its colors to those that a terminal has.
     #[must_use]
     pub fn limited(mut self, depth: Depth) -> Self {
         for style in &mut self.styles {
@@ -152,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_role_stands_at_its_own_place() {
-        for (place, (role, _)) in ROLES.iter().enumerate() {
+        for (place, role) in ROLES.iter().enumerate() {
             assert_eq!(*role as usize, place);
         }
     }
@@ -162,9 +138,9 @@ mod tests {
         let [dark, light, sixteen, none] = Theme::built_in().try_into().unwrap();
         assert_ne!(dark.style(Role::Code), light.style(Role::Code));
         assert_ne!(dark.style(Role::Code), sixteen.style(Role::Code));
-        for (role, name) in ROLES {
-            let style = none.style(*role);
-            assert_eq!((style.fg, style.bg), (None, None), "{name}");
+        for role in ROLES {
+            let style = none.style(role);
+            assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
         }
     }
 }

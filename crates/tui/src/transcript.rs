@@ -5,13 +5,11 @@
 mod block;
 mod changes;
 mod fold;
-mod guess;
-mod person;
+mod output;
+mod parts;
+mod prompt;
 mod search;
 mod select;
-mod sheets;
-mod shown;
-mod thinking;
 mod tool;
 mod view;
 
@@ -29,9 +27,8 @@ pub(crate) use select::{By, Selection};
 pub(crate) use view::{Place, View};
 
 /// Laid-out blocks that are kept beside those on the screen.
-const KEPT: usize = 256;
+const NEARBY_BLOCKS: usize = 256;
 
-/// The conversation.
 #[derive(Default)]
 pub(crate) struct Transcript {
     blocks: Vec<Block>,
@@ -45,35 +42,29 @@ pub(crate) struct Transcript {
     sources: HashMap<String, String>,
     /// How things are laid out at present.
     shape: Shape,
-    /// Blocks that are laid out.
     laid_out: Vec<usize>,
 }
 
-/// What rows are made for.
+/// The parameters of a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Columns.
     pub(crate) width: usize,
     /// Counts changes of the theme.
     pub(crate) edition: u64,
-    /// Whether reasoning is open unless it is closed by hand.
+    /// True if reasoning is open unless the user closes it.
     pub(crate) shows_thinking: bool,
-    /// How the terminal shows pictures.
     pub(crate) pictures: Pictures,
 }
 
 impl Transcript {
-    /// Blocks so far.
     pub(crate) fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// One of them.
     pub(crate) fn block(&self, at: usize) -> Option<&Block> {
         self.blocks.get(at)
     }
 
-    /// One of them, to be changed.
     pub(crate) fn block_mut(&mut self, at: usize) -> Option<&mut Block> {
         self.blocks.get_mut(at)
     }
@@ -84,7 +75,6 @@ impl Transcript {
         self.blocks.iter().filter(|block| block.is_laid_out()).count()
     }
 
-    /// Adds a block at the end.
     pub(crate) fn push(&mut self, kind: Kind) -> usize {
         let mut block = Block::new(kind);
         // A terminal tells few pictures apart; by then the others are far away.
@@ -99,7 +89,6 @@ impl Transcript {
         *self = Self { sources, shape: self.shape, ..Self::default() };
     }
 
-    /// Learns which tools come from where.
     pub(crate) fn set_sources(&mut self, sources: impl IntoIterator<Item = (String, String)>) {
         self.sources.extend(sources);
     }
@@ -109,7 +98,6 @@ impl Transcript {
         self.shape = shape;
     }
 
-    /// Opens a block that is closed, and the other way round.
     pub(crate) fn toggle(&mut self, at: usize) {
         let shape = self.shape;
         if let Some(block) = self.blocks.get_mut(at) {
@@ -117,19 +105,16 @@ impl Transcript {
         }
     }
 
-    /// Whether all of a block is shown.
     pub(crate) fn is_open(&self, at: usize) -> bool {
         self.blocks.get(at).is_some_and(|block| block.is_open(self.shape))
     }
 
-    /// Opens a block that is closed.
     fn open(&mut self, at: usize) {
         if !self.is_open(at) {
             self.toggle(at);
         }
     }
 
-    /// Where the last block stands that can be opened.
     pub(crate) fn last_foldable(&self) -> Option<usize> {
         self.blocks.iter().rposition(Block::can_fold)
     }
@@ -141,7 +126,7 @@ impl Transcript {
         if !block.is_laid_out() {
             self.laid_out.push(at);
         }
-        block.tell_apart(shape, theme);
+        block.split_parts(shape, theme);
         block.parts()
     }
 
@@ -154,12 +139,11 @@ impl Transcript {
         block.height(part)
     }
 
-    /// Whether a row is a free one above a block.
     fn is_gap(&self, place: Place) -> bool {
         self.blocks.get(place.block).is_some_and(|block| block.row(place).is_none())
     }
 
-    /// What somebody who copies a block wants: of a long reply all parts.
+    /// The text of a block for a copy: of a long reply all parts.
     pub(crate) fn text_of(&self, at: usize) -> Option<String> {
         let goes_on = |at: usize| {
             let block = self.blocks.get(at);
@@ -193,7 +177,6 @@ impl Transcript {
         blocks.map(|block| block.rows_about(self.shape)).sum::<usize>() + within + place.row
     }
 
-    /// What a call that goes on was asked to do, in a few words.
     pub(crate) fn task(&self, call: &CallId) -> Option<String> {
         match &self.blocks.get(*self.running.get(call)?)?.kind {
             Kind::Tool(tool) => Some(tool.task()).filter(|task| !task.is_empty()),
@@ -201,7 +184,6 @@ impl Transcript {
         }
     }
 
-    /// The name of the tool that was called last.
     fn last_call(&self) -> Option<&str> {
         self.blocks.iter().rev().find_map(|block| match &block.kind {
             Kind::Tool(tool) => Some(tool.name.as_str()),
@@ -234,13 +216,14 @@ impl Transcript {
                 block.keep(&(from..=to));
             }
         }
-        if self.laid_out.len() <= 2 * KEPT {
+        if self.laid_out.len() <= 2 * NEARBY_BLOCKS {
             return;
         }
         // A block that changes is laid out again and again.
         self.laid_out.sort_unstable();
         self.laid_out.dedup();
-        let near = first.block.saturating_sub(KEPT / 2)..=last.block.saturating_add(KEPT / 2);
+        let near = first.block.saturating_sub(NEARBY_BLOCKS / 2)
+            ..=last.block.saturating_add(NEARBY_BLOCKS / 2);
         let (kept, far): (Vec<usize>, Vec<usize>) =
             std::mem::take(&mut self.laid_out).into_iter().partition(|at| near.contains(at));
         for at in far {

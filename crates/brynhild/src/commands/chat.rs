@@ -19,7 +19,7 @@ use crate::frontends::json::Json;
 use crate::frontends::plain::{Options, Plain};
 use crate::frontends::stream_json::StreamJson;
 use crate::frontends::style::Palette;
-use crate::frontends::tee::{LogLevel, Tee};
+use crate::frontends::tee::{LeveledLog, LogLevel, Tee};
 use crate::frontends::{self, View};
 use crate::named_file;
 use crate::output;
@@ -57,7 +57,7 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
     let opening = setup::beginning(world, &root, chosen);
     let conversation = setup.open(world, &root, Some(&mind), opening)?;
     let mut view = view(world, world.global.verbose, keeping, prompt.as_json());
-    let mut tee = Tee::new(view.as_mut(), log, before, level(world));
+    let mut tee = Tee::new(view.as_mut(), log, before);
     let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
     backstage.close().await;
     let verdict =
@@ -175,7 +175,12 @@ pub(crate) fn tell_missing_theme(world: &World) {
 }
 
 /// The conversation log, unless it is off. That it cannot be written does not stop the work.
-pub(crate) fn log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, Problem> {
+pub(crate) fn log(world: &World, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
+    let leveled = |log| LeveledLog::new(log, level(world));
+    Ok(plain_log(world, args)?.map(leveled))
+}
+
+fn plain_log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, Problem> {
     let logging = &world.config().logging;
     if args.no_log || !logging.enabled {
         return Ok(None);
@@ -197,7 +202,7 @@ pub(crate) fn log(world: &World, args: &ChatArgs) -> Result<Option<ConversationL
 }
 
 /// How much the conversation log holds.
-pub(crate) fn level(world: &World) -> LogLevel {
+fn level(world: &World) -> LogLevel {
     match world.config().logging.level.as_str() {
         "debug" => LogLevel::Everything,
         "warning" => LogLevel::Notices(Level::Warning),

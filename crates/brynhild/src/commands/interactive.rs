@@ -1,30 +1,30 @@
 //! Without a command, on a terminal: a conversation on the whole screen. What is typed counts from
 //! the first moment; plugins, servers and the session are opened behind it.
 
-use std::cell::{Cell, RefCell};
-use std::sync::Arc;
-use std::time::Instant;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use agent::conversation::Conversation;
 use contract::event::{Event, Level};
 use contract::id::SessionId;
-use contract::message::Usage;
 use sessions::snapshots::SessionSnapshots;
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
 use tui::message::Effect;
 use tui::picture::Pictures;
 use tui::theme::{Theme, background_of_variable};
-use tui::{App, Link, Screen, Settings, Wishes};
+use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::{chat, repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::View as _;
 use crate::frontends::hush;
-use crate::frontends::tee::Tee;
-use crate::frontends::tui::{Desk, Inquiries, Keeps, Lobby, Unseen};
+use crate::frontends::tee::BackgroundLog;
+use crate::frontends::tui::{
+    ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
+};
 use crate::output;
 use crate::session_choice::{self, Keeping};
 use crate::setup::{self, Backstage, Reload, Setup};
@@ -32,7 +32,7 @@ use crate::trust::Decision;
 use crate::trust::dialog::{self, Brief, Detail};
 use crate::world::World;
 
-/// Whether the whole screen is wanted and can be had.
+/// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(world: &World) -> bool {
     let terminal = world.environment.terminal;
     let is_text = world.format() == OutputFormat::Text;
@@ -42,9 +42,9 @@ pub(crate) fn is_wanted(world: &World) -> bool {
 /// Talks until the user has enough, after some first words where there are any.
 pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     let settings = settings(&world);
-    let wishes = wishes(&world, &settings);
+    let screen_options = screen_options(&world, &settings);
     let mut app = App::new(settings, Instant::now());
-    let mut screen = Screen::take(wishes)?;
+    let mut screen = Screen::take(screen_options)?;
     let asked =
         hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
@@ -98,18 +98,21 @@ async fn settled(world: World, (app, screen): (&mut App, &mut Screen)) -> Result
 
 /// Goes from session to session. Gives the exit code, and the session that is kept.
 async fn talk(
-    mut world: World,
+    world: World,
     (app, screen): (&mut App, &mut Screen),
     inquiries: &Inquiries,
 ) -> Result<(Exit, Option<String>), Problem> {
+    let mut world = Arc::new(world);
+    let order = RequestOrder::default();
     let mut before: Option<Global> = None;
     let mut first = app.greetings();
+    first.push(Effect::Ask(Request::Commands));
     loop {
-        let lobby = Lobby { world: &world };
+        let host = StartupHost { world: Arc::clone(&world), order: order.clone() };
         let requests = std::mem::take(&mut first);
         let opened = tokio::select! {
             biased;
-            left = tui::run(app, screen, &lobby, None, requests) => match exit_of(&left?) {
+            left = tui::run(app, screen, &host, None, requests) => match exit_of(&left?) {
                 Some(exit) => return Ok((exit, None)),
                 // There is nothing yet that could be left for something else.
                 None => continue,
@@ -121,22 +124,26 @@ async fn talk(
             // What was there before still works.
             (Err(problem), Some(global)) => {
                 app.tell(Level::Error, &problem.message(), problem.hint.as_deref());
-                world.global = global;
+                drop(host);
+                exclusive(&mut world).await.global = global;
                 continue;
             }
             (Err(problem), None) => return Err(problem),
         };
-        let Left { leave, session } = show(&world, opened, (app, screen), inquiries).await?;
+        drop(host);
+        let Left { leave, session } =
+            show(&world, opened, (app, screen), (inquiries, &order)).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
         }
         before = Some(world.global.clone());
+        let world = exclusive(&mut world).await;
         match leave {
             Leave::Model(name) => {
                 world.global.model = Some(name);
-                repl::go_on_with(&mut world, session);
+                repl::go_on_with(world, session);
             }
-            Leave::Session(id) => repl::go_on_with(&mut world, Some(id)),
+            Leave::Session(id) => repl::go_on_with(world, Some(id)),
             Leave::Fresh => {
                 let global = &mut world.global;
                 (global.continue_last, global.fork) = (false, false);
@@ -146,6 +153,14 @@ async fn talk(
         }
         app.reset();
     }
+}
+
+/// The world, once no request of the interface uses it any more.
+async fn exclusive(world: &mut Arc<World>) -> &mut World {
+    while Arc::get_mut(world).is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Arc::get_mut(world).expect("nobody else has it")
 }
 
 /// How the program ends where leaving ends it.
@@ -200,54 +215,59 @@ struct Left {
 
 /// Shows a conversation until it is left, and closes it.
 async fn show(
-    world: &World,
+    world: &Arc<World>,
     opened: Opened,
     (app, screen): (&mut App, &mut Screen),
-    inquiries: &Inquiries,
+    (inquiries, order): (&Inquiries, &RequestOrder),
 ) -> Result<Left, Problem> {
     let Opened { mind, mut conversation, watch, backstage, snapshots, id, keeping, before } =
         opened;
     app.replay(&before);
     let mut first = app.connect(&mind.model, world.mode());
+    first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
-    let mut unseen = Unseen;
-    let log = chat::log(world, &ChatArgs::default())?;
-    let has_begun = Cell::new(!before.is_empty());
-    let unsaved = (keeping == Keeping::Unsaved).then_some(before);
-    let tee = Tee::new(&mut unseen, log, unsaved, chat::level(world));
-    let desk = Desk {
-        world,
-        mind: &mind,
+    let log = chat::log(world, &ChatArgs::default())?.map(BackgroundLog::start);
+    let state =
+        TurnState { mode: world.mode(), has_begun: !before.is_empty(), ..TurnState::default() };
+    let unsaved = RefCell::new((keeping == Keeping::Unsaved).then_some(before));
+    let requests = Arc::new(Requests {
+        world: Arc::clone(world),
+        mind,
         watch,
         backstage,
         snapshots,
         id,
         keeping,
-        tee: RefCell::new(tee),
-        usage: RefCell::new(Usage::default()),
-        mode: Cell::new(world.mode()),
-        has_begun,
-        is_at_work: Cell::new(false),
+        state: Mutex::new(state),
+    });
+    let host = ConversationHost {
+        requests: Arc::clone(&requests),
+        log,
+        unsaved,
         inquiries,
+        order: order.clone(),
     };
     let link = Link { events: &mut conversation.events, inputs: &conversation.inputs };
-    let leave = tui::run(app, screen, &desk, Some(link), first).await;
+    let leave = tui::run(app, screen, &host, Some(link), first).await;
     inquiries.give_up();
     if !matches!(leave, Ok(Leave::Model(_) | Leave::Session(_) | Leave::Fresh)) {
         screen.pause();
     }
     for event in conversation.finish().await {
-        desk.tee.borrow_mut().after(&event);
+        host.record(&event);
     }
-    desk.backstage.close().await;
-    let is_kept = desk.keeping == Keeping::Kept && desk.has_begun.get();
-    Ok(Left { leave: leave?, session: is_kept.then(|| desk.id.to_string()) })
+    if let Some(log) = host.log {
+        log.close().await;
+    }
+    requests.backstage.close().await;
+    let is_kept = keeping == Keeping::Kept && requests.state().has_begun;
+    Ok(Left { leave: leave?, session: is_kept.then(|| requests.id.to_string()) })
 }
 
-/// What is wanted of the terminal.
-fn wishes(world: &World, settings: &Settings) -> Wishes {
+/// The options of the screen.
+fn screen_options(world: &World, settings: &Settings) -> ScreenOptions {
     let term = world.environment.variable("TERM").unwrap_or_default();
-    Wishes {
+    ScreenOptions {
         mouse: settings.has_mouse,
         background: settings.theme.is_none(),
         abilities: settings.pictures == Pictures::None,
@@ -255,7 +275,7 @@ fn wishes(world: &World, settings: &Settings) -> Wishes {
     }
 }
 
-/// What the user has set.
+/// The user's settings of the interface.
 fn settings(world: &World) -> Settings {
     let environment = &world.environment;
     let ui = &world.config().ui;
@@ -281,7 +301,7 @@ fn theme(world: &World, is_colored: bool) -> Option<Theme> {
     if !is_colored {
         return named("none");
     }
-    if let Some(found) = Keeps::new(world).theme().and_then(|chosen| named(&chosen)) {
+    if let Some(found) = InterfaceStore::new(world).theme().and_then(|chosen| named(&chosen)) {
         return Some(found);
     }
     if world.is_configured(&["ui", "theme"])

@@ -3,6 +3,7 @@
 mod role_line;
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,16 +16,16 @@ use contract::snapshots::Direction;
 use contract::text::visible;
 use serde_json::Value;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
+use tui::line::{Line, Lines};
 
 use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
-use crate::frontends::repl::{Line, Lines};
 use crate::frontends::steering::Steering;
 use crate::frontends::tee::Tee;
-use crate::frontends::tui::Keeps;
+use crate::frontends::tui::InterfaceStore;
 use crate::frontends::{self, Signals, View};
 use crate::mcp;
 use crate::output;
@@ -48,10 +49,10 @@ pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcom
     let mut lines = lines(&world);
     let mut first = words.map(Line::Text);
     if first.is_none() && !is_terminal {
-        match lines.next(&mut signals).await? {
-            Line::End => return Err(nothing_said()),
-            Line::Signal(exit) => return Ok(exit),
-            line => first = Some(line),
+        match next_line(&mut lines, &mut signals).await? {
+            Ok(Line::End) => return Err(nothing_said()),
+            Ok(line) => first = Some(line),
+            Err(exit) => return Ok(exit),
         }
     }
     chat::tell_missing_theme(&world);
@@ -85,6 +86,17 @@ pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcom
                 go_on_with(&mut world, session);
             }
         }
+    }
+}
+
+/// The next line, or the exit that a signal leads to.
+async fn next_line(lines: &mut Lines, signals: &mut Signals) -> io::Result<Result<Line, Exit>> {
+    tokio::select! {
+        line = lines.next() => Ok(match line? {
+            Line::Interrupted => Err(Exit::Interrupted),
+            line => Ok(line),
+        }),
+        exit = signals.next() => Ok(Err(exit)),
     }
 }
 
@@ -209,7 +221,7 @@ impl Talk<'_> {
             watch,
             backstage: backstage.clone(),
             snapshots,
-            view: Tee::new(view.as_mut(), log, before, chat::level(world)),
+            view: Tee::new(view.as_mut(), log, before),
             id,
             keeping,
             usage: Usage::default(),
@@ -252,29 +264,34 @@ impl Talk<'_> {
         loop {
             let typed = || session.later.pop_front().map(Line::Text);
             let line = if let Some(line) = first.take().or_else(typed) {
-                line
+                Ok(line)
             } else {
-                self.lines.put_back(&std::mem::take(&mut session.unsent));
-                self.lines.next(self.signals).await?
+                let unsent = std::mem::take(&mut session.unsent).join("\n\n");
+                if !unsent.is_empty() && !self.lines.put_back(&unsent) {
+                    output::hint(&format!("not sent, since the turn was stopped: {unsent}"));
+                }
+                next_line(self.lines, self.signals).await?
             };
             match line {
-                Line::End => return Ok(Next::End),
-                Line::Signal(Exit::Interrupted) if is_terminal && !was_interrupted => {
+                Ok(Line::End | Line::Interrupted) => return Ok(Next::End),
+                Err(Exit::Interrupted) if is_terminal && !was_interrupted => {
                     output::hint("Ctrl+C once more, Ctrl+D or `/quit` ends");
                     was_interrupted = true;
                     continue;
                 }
-                Line::Signal(signal) => {
+                Err(signal) => {
                     *exit = signal;
                     return Ok(Next::End);
                 }
-                Line::Unreadable => output::error("this line is not UTF-8 text and is not sent"),
-                Line::Text(text) if text.trim().is_empty() => {}
-                Line::Text(text) => {
-                    if is_terminal
-                        && let Err(problem) = Keeps::new(self.world).remember(text.clone()).await
-                    {
-                        output::warning(&problem.message());
+                Ok(Line::Invalid) => output::error("this line is not UTF-8 text and is not sent"),
+                Ok(Line::Text(text)) if text.trim().is_empty() => {}
+                Ok(Line::Text(text)) => {
+                    if is_terminal {
+                        let (store, prompt) = (InterfaceStore::new(self.world), text.clone());
+                        let remember = move || store.remember(&prompt);
+                        if let Err(error) = tokio::task::spawn_blocking(remember).await? {
+                            output::warning(&format!("cannot store this: {error}"));
+                        }
                     }
                     let stepped = self.step(session, text, exit).await;
                     // The one that stopped the turn is used up.

@@ -86,7 +86,7 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
     } else {
         super::chat::view(world, world.global.verbose, keeping, Value::Null)
     };
-    let mut tee = Tee::new(view.as_mut(), log, None, super::chat::level(world));
+    let mut tee = Tee::new(view.as_mut(), log, None);
     let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;
     backstage.close().await;
     let verdict = shown?;

@@ -5,19 +5,19 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use ::tui::host::Wanted;
+use ::tui::host::ReplyKind;
 use tokio::sync::{mpsc, oneshot};
 
 static ASKING: AtomicUsize = AtomicUsize::new(0);
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 static SCREEN: OnceLock<mpsc::Sender<Asked>> = OnceLock::new();
 
-/// What somebody asks the user on the whole screen.
+/// A question to the user while the whole screen is taken.
 pub(crate) struct Asked {
     /// Who asks, and what about.
     pub(crate) title: String,
     pub(crate) body: String,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: ReplyKind,
     /// Takes what was said; none where the user would not.
     pub(crate) reply: oneshot::Sender<Option<String>>,
 }
@@ -44,7 +44,7 @@ impl Drop for Hush {
     }
 }
 
-/// Whether somebody asks, so that nothing may move.
+/// Returns true if somebody asks, so that nothing may move.
 pub(crate) fn is_wanted() -> bool {
     ASKING.load(Ordering::SeqCst) > 0
 }
@@ -61,13 +61,13 @@ pub(crate) fn take_screen() -> Option<mpsc::Receiver<Asked>> {
     SCREEN.set(questions).is_ok().then_some(asked)
 }
 
-/// Whether the whole screen is taken.
+/// Returns true if the whole screen is taken.
 pub(crate) fn is_screen_taken() -> bool {
     SCREEN.get().is_some()
 }
 
 /// Asks on the whole screen; none where the user would not say, or nobody shows it.
-pub(crate) async fn ask_on_screen(title: &str, body: &str, wanted: Wanted) -> Option<String> {
+pub(crate) async fn ask_on_screen(title: &str, body: &str, wanted: ReplyKind) -> Option<String> {
     let (reply, said) = oneshot::channel();
     let (title, body) = (title.to_owned(), body.to_owned());
     SCREEN.get()?.send(Asked { title, body, wanted, reply }).await.ok()?;

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::tui::prose::{Prose, Voice, printed};
+use ::tui::prose::{Prose, Voice};
+use ::tui::text::{clipped, printed};
 use ::tui::theme::Theme;
 use async_trait::async_trait;
 use contract::event::{
@@ -21,7 +22,6 @@ use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
 
 use super::View;
-use super::draft::{Draft, Size, clipped};
 use super::hush;
 use super::nested::{self, Nesting};
 use super::question;
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     pub(crate) show_thinking: bool,
     /// Tokens and cost are shown.
     pub(crate) show_cost: bool,
-    /// Whether there is a session to go on with.
+    /// True if there is a session to continue.
     pub(crate) keeping: Keeping,
     /// The styles of the answer.
     pub(crate) theme: Theme,
@@ -70,14 +70,13 @@ pub(crate) struct Plain {
     options: Options,
     palette: Palette,
     prose: Prose,
-    draft: Draft,
     /// When the answer may be drawn again.
     next_frame: Instant,
     /// More of it has come since.
     is_stale: bool,
     /// The names of the tools that were called, by the call.
     running: BTreeMap<CallId, String>,
-    /// What helps where a rule would not, by the call.
+    /// Hints for calls that no rule would allow, by the call.
     remedies: BTreeMap<CallId, String>,
     nesting: Nesting,
     is_thinking: bool,
@@ -102,8 +101,7 @@ impl Plain {
         Self {
             options,
             palette,
-            prose: Prose::new(terminal_size().columns, theme).with(voice),
-            draft: Draft::default(),
+            prose: Prose::new(terminal_size().0, theme).with(voice),
             next_frame: Instant::now(),
             running: BTreeMap::new(),
             remedies: BTreeMap::new(),
@@ -138,10 +136,10 @@ impl Plain {
     /// Takes away what will be drawn again: the line about what takes time, and the draft.
     fn erase(&mut self) -> io::Result<()> {
         self.erase_waiting()?;
-        if self.draft.is_drawn() {
+        if self.prose.has_draft() {
             self.is_stale = true;
             let mut out = io::stdout().lock();
-            out.write_all(self.draft.clear().as_bytes())?;
+            out.write_all(self.prose.erase_draft().as_bytes())?;
             out.flush()?;
         }
         Ok(())
@@ -199,25 +197,18 @@ impl Plain {
     fn advance(&mut self) -> io::Result<()> {
         self.is_stale = false;
         let begun = Instant::now();
-        let size = terminal_size();
-        self.prose.width = size.columns;
-        let settled = self.prose.settled();
-        let draft = if self.options.can_redraw { self.prose.draft() } else { String::new() };
+        let (columns, rows) = terminal_size();
+        self.prose.width = columns;
+        let drawn =
+            if self.options.can_redraw { self.prose.redraw(rows) } else { self.prose.settled() };
         // A block so long that it takes time to draw is drawn less often.
         self.next_frame = Instant::now() + FRAME.max(begun.elapsed() * 10);
-        if settled.is_empty() && draft.trim().is_empty() && !self.draft.is_drawn() {
+        if drawn.is_empty() {
             return Ok(());
         }
         self.erase_waiting()?;
-        let mut bytes = String::new();
-        if std::mem::take(&mut self.is_after_activity) {
-            bytes.push('\n');
-        }
-        if !settled.is_empty() {
-            bytes.push_str(&self.draft.clear());
-            bytes.push_str(&settled);
-        }
-        bytes.push_str(&self.draft.redraw(&draft, size));
+        let gap = if std::mem::take(&mut self.is_after_activity) { "\n" } else { "" };
+        let bytes = format!("{gap}{drawn}");
         let mut out = io::stdout().lock();
         out.write_all(bytes.as_bytes())?;
         out.flush()
@@ -258,7 +249,7 @@ impl Plain {
         Ok(())
     }
 
-    /// Whether words must say what a color or a shade says elsewhere.
+    /// Returns true if words must say what a color or a shade says elsewhere.
     fn is_spoken(&self) -> bool {
         !self.options.can_redraw || self.palette.soft == anstyle::Style::new()
     }
@@ -485,7 +476,7 @@ impl View for Plain {
                 let what = question::one_line(&waiting.what);
                 let time = format!("({seconds:.0} s)");
                 // Two spaces and the frame stand beside them, and the last column stays free.
-                let room = terminal_size().columns.saturating_sub(time.len() + 4);
+                let room = terminal_size().0.saturating_sub(time.len() + 4);
                 let line = format!("{frame} {} {time}", clipped(&what, room));
                 let mut err = io::stderr().lock();
                 write!(err, "\r\x1b[K{}", paint(self.palette.soft, &line))?;
@@ -565,18 +556,15 @@ pub(super) fn summary(call: &ToolCall) -> String {
     question::one_line(&format!("{}({})", call.name, args.join(", ")))
 }
 
-/// The size of the terminal on standard output; the usual one where there is none.
-fn terminal_size() -> Size {
+/// Columns and rows of the terminal on standard output; the usual ones where there is none.
+fn terminal_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let or =
         |count: Option<u16>, usual| count.filter(|count| *count > 0).map_or(usual, usize::from);
-    Size {
-        columns: or(size.map(|size| size.ws_col), 80),
-        rows: or(size.map(|size| size.ws_row), 24),
-    }
+    (or(size.map(|size| size.ws_col), 80), or(size.map(|size| size.ws_row), 24))
 }
 
-/// What a turn took, in words.
+/// The usage of a turn in words.
 fn spent(usage: &Usage) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cached = usage.cached_tokens.filter(|tokens| *tokens > 0);

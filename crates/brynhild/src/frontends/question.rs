@@ -115,7 +115,7 @@ async fn after_a_look<W: Future>(drop_keys: impl Fn(), wait: impl FnOnce(Duratio
 /// Asks for a line; none where nobody will ever type one. What was typed before the question is
 /// shown, be it shown again, is no answer to it.
 pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
-    let _aloud = ::tui::line::Aloud::new();
+    let _echo = ::tui::line::Echo::on();
     if isatty(io::stdin()) && isatty(io::stderr()) {
         return typed(choices.to_owned()).await;
     }
@@ -132,7 +132,7 @@ pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
     Ok(line)
 }
 
-/// The same on a terminal, where keys count: Escape leaves the question open.
+/// Asks for a line on a terminal, where Escape leaves the question open.
 async fn typed(choices: String) -> io::Result<Option<String>> {
     let (question, answer) = ::tui::line::question()?;
     ready().await;

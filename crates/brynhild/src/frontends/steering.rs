@@ -1,5 +1,5 @@
-//! What a user types on a terminal while the model works: lines that the model is told at its
-//! next step. Reads only what is there, so that a question gets its own answer.
+//! Lines that a user types on a terminal while the model works, sent at the model's next step. Reads
+//! only what is there, so that a question gets its own answer.
 
 use std::collections::VecDeque;
 use std::future;
@@ -40,7 +40,7 @@ pub(crate) struct Steering {
 }
 
 impl Steering {
-    /// Whether a line came too late for the turn that has ended, so that another one follows.
+    /// Returns true if a line came too late for the turn that has ended, so that another one follows.
     pub(crate) fn follows(&mut self) -> bool {
         let follows = self.owed > 0;
         self.owed = self.owed.saturating_sub(1);

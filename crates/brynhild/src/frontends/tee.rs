@@ -1,11 +1,12 @@
 //! Beside what a view shows: the conversation log, and events kept for an export.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind, Level};
 use sessions::conversation_log::ConversationLog;
+use tokio::task::JoinHandle;
 
 use super::View;
 use super::verdict::Verdict;
@@ -14,9 +15,20 @@ use crate::output;
 /// Passes events on to a view and keeps them elsewhere too.
 pub(crate) struct Tee<'a> {
     view: &'a mut dyn View,
-    log: Option<ConversationLog>,
+    log: Option<LeveledLog>,
     kept: Option<Vec<Event>>,
+}
+
+/// A conversation log with the level of the events that it records.
+pub(crate) struct LeveledLog {
+    log: ConversationLog,
     level: LogLevel,
+}
+
+/// Records events in a log on a thread of its own.
+pub(crate) struct BackgroundLog {
+    events: mpsc::Sender<Arc<Event>>,
+    writer: JoinHandle<()>,
 }
 
 /// How much the conversation log holds beside the conversation itself.
@@ -38,35 +50,70 @@ impl LogLevel {
     }
 }
 
+impl LeveledLog {
+    pub(crate) fn new(log: ConversationLog, level: LogLevel) -> Self {
+        Self { log, level }
+    }
+
+    /// Records an event. Warns and returns false if the log cannot go on.
+    fn record(&mut self, event: &Event) -> bool {
+        if !event.kind.is_kept() || !self.level.records(&event.kind) {
+            return true;
+        }
+        let recorded = self.log.record(event);
+        if let Err(error) = &recorded {
+            output::warning(&format!("the conversation log ends here: {error}"));
+        }
+        recorded.is_ok()
+    }
+}
+
+impl BackgroundLog {
+    /// Starts the thread.
+    pub(crate) fn start(mut log: LeveledLog) -> Self {
+        let (events, queue) = mpsc::channel::<Arc<Event>>();
+        let write = move || {
+            // Ends with the first failure, or when nobody sends any more.
+            let _ = queue.into_iter().all(|event| log.record(&event));
+        };
+        Self { events, writer: tokio::task::spawn_blocking(write) }
+    }
+
+    /// Has an event recorded, without waiting for it.
+    pub(crate) fn record(&self, event: &Arc<Event>) {
+        // Nobody listens once the log has failed.
+        let _ = self.events.send(Arc::clone(event));
+    }
+
+    /// Waits until all events are recorded.
+    pub(crate) async fn close(self) {
+        drop(self.events);
+        // A panic of the thread was printed already.
+        let _ = self.writer.await;
+    }
+}
+
 impl<'a> Tee<'a> {
     /// A view with a log beside it. `kept` is what happened before, where the session's log does
     /// not keep it; further events are added to it.
     pub(crate) fn new(
         view: &'a mut dyn View,
-        log: Option<ConversationLog>,
+        log: Option<LeveledLog>,
         kept: Option<Vec<Event>>,
-        level: LogLevel,
     ) -> Self {
-        Self { view, log, kept, level }
+        Self { view, log, kept }
     }
 
     fn keep(&mut self, event: &Event) {
-        if !event.kind.is_kept() {
-            return;
-        }
-        if let Some(log) = &mut self.log
-            && self.level.records(&event.kind)
-            && let Err(error) = log.record(event)
-        {
-            output::warning(&format!("the conversation log ends here: {error}"));
+        if self.log.as_mut().is_some_and(|log| !log.record(event)) {
             self.log = None;
         }
-        if let Some(kept) = &mut self.kept {
+        if let Some(kept) = self.kept.as_mut().filter(|_| event.kind.is_kept()) {
             kept.push(event.clone());
         }
     }
 
-    /// What was kept.
+    /// The events that were kept.
     pub(crate) fn kept(&self) -> Option<&[Event]> {
         self.kept.as_deref()
     }

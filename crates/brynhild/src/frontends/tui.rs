@@ -1,18 +1,18 @@
-//! What the interactive interface wants of the program: lists, files, commands, what is kept.
-//! Shows nothing itself; `tui` does.
+//! The host of the interactive interface: lists, files, commands, stored state. Shows nothing itself;
+//! `tui` does. Requests run on threads of their own, so that none of them holds up the interface.
 
 mod clipboard;
+mod editor;
 mod inquiries;
-mod keeps;
 mod lists;
+mod store;
 
-use std::cell::{Cell, RefCell};
-use std::io;
+use std::cell::RefCell;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::tui::host::{
-    Answer, Changed, Confinement, Facts, Health, Host, Inquiry, Leave, Picks, Request,
+    Answer, Confinement, Facts, FileChange, Health, Host, Inquiry, Leave, Picks, Request,
 };
 use ::tui::keymap::Action;
 use async_trait::async_trait;
@@ -22,10 +22,9 @@ use contract::message::Usage;
 use contract::policy::Mode;
 use contract::sandbox::Network;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
+use tokio::sync::OwnedMutexGuard;
 
-use super::View;
-use super::tee::Tee;
-use super::verdict::Verdict;
+use super::tee::BackgroundLog;
 use crate::assemble::Mind;
 use crate::dialects;
 use crate::exit::Problem;
@@ -38,108 +37,138 @@ use crate::undo::{self, Detail};
 use crate::world::World;
 
 pub(crate) use inquiries::Inquiries;
-pub(crate) use keeps::Keeps;
+pub(crate) use store::InterfaceStore;
 
-/// A conversation that is shown, seen from the program.
-pub(crate) struct Desk<'a> {
-    pub(crate) world: &'a World,
-    pub(crate) mind: &'a Arc<Mind>,
+/// The host of a conversation that is shown.
+pub(crate) struct ConversationHost<'a> {
+    pub(crate) requests: Arc<Requests>,
+    /// The conversation log, if one is written.
+    pub(crate) log: Option<BackgroundLog>,
+    /// The events of a conversation that no session log has.
+    pub(crate) unsaved: RefCell<Option<Vec<Event>>>,
+    /// Questions of servers.
+    pub(crate) inquiries: &'a Inquiries,
+    pub(crate) order: RequestOrder,
+}
+
+/// Answers the requests of the interface about a conversation. Blocks.
+pub(crate) struct Requests {
+    pub(crate) world: Arc<World>,
+    pub(crate) mind: Arc<Mind>,
     pub(crate) watch: Arc<Reload>,
     pub(crate) backstage: Backstage,
     pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
     pub(crate) id: SessionId,
     pub(crate) keeping: Keeping,
-    pub(crate) tee: RefCell<Tee<'a>>,
-    pub(crate) usage: RefCell<Usage>,
-    pub(crate) mode: Cell<Mode>,
-    /// Whether there is anything to go on with.
-    pub(crate) has_begun: Cell<bool>,
-    /// Whether a turn is going on.
-    pub(crate) is_at_work: Cell<bool>,
-    /// What servers ask.
-    pub(crate) inquiries: &'a Inquiries,
+    pub(crate) state: Mutex<TurnState>,
 }
 
-/// A view that shows nothing: the interface does.
-pub(crate) struct Unseen;
+/// The state of a conversation, from its events.
+#[derive(Clone, Default)]
+pub(crate) struct TurnState {
+    pub(crate) usage: Usage,
+    pub(crate) mode: Mode,
+    /// True if there is anything to go on with.
+    pub(crate) has_begun: bool,
+    /// True while a turn goes on.
+    pub(crate) is_busy: bool,
+}
+
+/// The host while no conversation is open: only stored state can be had.
+pub(crate) struct StartupHost {
+    pub(crate) world: Arc<World>,
+    pub(crate) order: RequestOrder,
+}
+
+/// Has requests that depend on one another run in the order in which they were made, also those of
+/// a host that is gone.
+#[derive(Clone, Default)]
+pub(crate) struct RequestOrder(Arc<tokio::sync::Mutex<()>>);
+
+impl RequestOrder {
+    /// Waits for the turn of a request, which lasts until the result is dropped.
+    async fn turn(&self, request: &Request) -> Option<OwnedMutexGuard<()>> {
+        match request {
+            Request::Switch { .. }
+            | Request::Plugins
+            | Request::Forget(_)
+            | Request::Permissions
+            | Request::SaveTheme { .. }
+            | Request::History
+            | Request::Remember(_)
+            | Request::Draft
+            | Request::SaveDraft(_) => Some(Arc::clone(&self.0).lock_owned().await),
+            _ => None,
+        }
+    }
+}
 
 #[async_trait(?Send)]
-impl View for Unseen {
-    fn event(&mut self, _: &Event) -> io::Result<()> {
-        Ok(())
-    }
-
-    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<contract::event::Answer>> {
-        Ok(vec![contract::event::Answer::Nobody; asked.len()])
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close(&mut self, _: &Verdict) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The host while nothing is open yet: only what is kept can be had.
-pub(crate) struct Lobby<'a> {
-    pub(crate) world: &'a World,
-}
-
-#[async_trait(?Send)]
-impl Host for Lobby<'_> {
+impl Host for StartupHost {
     async fn answer(&self, request: Request) -> Answer {
-        kept(self.world, request).await.unwrap_or(Answer::Done)
+        let world = Arc::clone(&self.world);
+        let turn = self.order.turn(&request).await;
+        off_thread(turn, move || async move { stored(&world, request).unwrap_or(Answer::Done) })
+            .await
     }
 
     async fn edit(&self, text: &str) -> Result<String, String> {
-        keeps::edit(self.world, text).await.map_err(|problem| problem.message())
+        editor::edit(&self.world, text).await.map_err(|problem| problem.message())
     }
 
-    fn witness(&self, _: &Event) {}
+    fn witness(&self, _: &Arc<Event>) {}
 
     async fn inquiry(&self) -> Inquiry {
         std::future::pending().await
     }
 }
 
-/// What can be had whether a conversation is open or not.
-async fn kept(world: &World, request: Request) -> Option<Answer> {
-    let keeps = Keeps::new(world);
+/// Answers a request in its turn, on a thread that may block. The interface goes on meanwhile.
+async fn off_thread<F>(
+    turn: Option<OwnedMutexGuard<()>>,
+    answer: impl FnOnce() -> F + Send + 'static,
+) -> Answer
+where
+    F: Future<Output = Answer>,
+{
+    let runtime = tokio::runtime::Handle::current();
+    let answered = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        runtime.block_on(answer())
+    });
+    let answered = answered.await;
+    answered.unwrap_or_else(|error| notice_of(&Problem::failed(error.to_string())))
+}
+
+/// Answers a request that needs no conversation; none for any other.
+fn stored(world: &World, request: Request) -> Option<Answer> {
+    let request = match InterfaceStore::new(world).answer(request) {
+        Ok(answer) => return Some(answer),
+        Err(other) => other,
+    };
     Some(match request {
-        Request::History => Answer::History(keeps.history()),
-        Request::Draft => Answer::Draft(keeps.draft()),
-        Request::Remember(text) => done(keeps.remember(text).await),
-        Request::SaveDraft(text) => done(keeps.save_draft(text).await),
         Request::Copy(text) => {
-            clipboard::put(world, text).await;
+            clipboard::put(world, &text);
             Answer::Done
         }
-        Request::Keep { theme } => done(keeps.keep_theme(theme).await),
         Request::Themes => {
             let (themes, problems) = lists::themes(world);
             Answer::Themes(themes, problems.into_iter().map(|(_, problem)| problem).collect())
         }
-        Request::Files => lists::files(world.place().to_owned()).await,
+        Request::Files => lists::files(world.place()),
         Request::Commands => Answer::Commands(lists::commands(world)),
         _ => return None,
     })
 }
 
-fn done(result: Result<(), Problem>) -> Answer {
-    result.map_or_else(|problem| told(&problem), |()| Answer::Done)
-}
-
-/// What reads lines on a terminal: with the keys, history and completions of the interface.
+/// The line editor of the plain front end, with the history and completions of the interface.
 pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
-    let mut editor = ::tui::line::Editor::new(Keeps::new(world).history());
+    let mut editor = ::tui::line::Editor::new(InterfaceStore::new(world).history());
     let root = world.place().to_owned();
-    editor.offer(lists::commands(world), move || lists::walk(&root));
     let known = ["model", "skill", "undo", "redo"];
     let known = known.map(|command| (command, lists::known_arguments(world, command)));
     let (store, here) = (world.store().ok(), world.place().display().to_string());
-    editor.offer_arguments(move |command| {
+    let arguments = move |command: &str| {
         let sessions = || lists::listed_sessions(store.as_ref()?, &here, None).ok();
         match command {
             "resume" => sessions().unwrap_or_default(),
@@ -148,7 +177,8 @@ pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
                 found.map(|(_, items)| items.clone()).unwrap_or_default()
             }
         }
-    });
+    };
+    editor.offer(lists::commands(world), arguments, move || lists::walk(&root));
     editor
 }
 
@@ -160,7 +190,7 @@ pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
     lists::own_theme(world, name).or_else(built_in).or_else(others)
 }
 
-/// What is wrong with the name of the theme in the configuration, if anything is.
+/// The problem with the name of the theme in the configuration, if there is one.
 pub(crate) fn missing_theme(world: &World) -> Option<String> {
     let name = &world.config().ui.theme.0;
     if theme(world, name).is_some() {
@@ -172,77 +202,50 @@ pub(crate) fn missing_theme(world: &World) -> Option<String> {
 }
 
 /// A problem as the interface tells it.
-pub(crate) fn told(problem: &Problem) -> Answer {
+pub(crate) fn notice_of(problem: &Problem) -> Answer {
     Answer::Tell { level: Level::Error, text: problem.message(), hint: problem.hint.clone() }
 }
 
 #[async_trait(?Send)]
-impl Host for Desk<'_> {
+impl Host for ConversationHost<'_> {
     async fn answer(&self, request: Request) -> Answer {
-        let answered = match request {
-            Request::Command(line) => self.command(&line).await,
-            Request::Models => {
-                let models = lists::models(self.world, &self.mind.model).await;
-                models.map(|models| Answer::Items(Picks::Models, models))
+        let request = match request {
+            Request::Reply { id, text } => {
+                self.inquiries.reply(id, text);
+                return Answer::Done;
             }
-            Request::Sessions => {
-                let sessions = lists::sessions(self.world, &self.id);
-                sessions.map(|sessions| Answer::Items(Picks::Sessions, sessions))
-            }
-            Request::Arguments(command) => {
-                let present = self.watch.present().await;
-                let world = present.world.as_deref().unwrap_or(self.world);
-                Ok(lists::arguments(world, command, (&self.id, &self.mind.model)).await)
-            }
-            Request::Preview(id) => lists::preview(self.world, &id),
-            Request::Plugins => {
-                let present = self.watch.present().await;
-                Ok(lists::plugins(present.world.as_deref().unwrap_or(self.world)))
-            }
-            Request::Commands => {
-                let present = self.watch.present().await;
-                let world = present.world.as_deref().unwrap_or(self.world);
-                Ok(Answer::Commands(lists::commands(world)))
-            }
-            Request::Switch { plugin, on } => lists::switch(self.world, &plugin, on),
-            Request::Permissions => {
-                let present = self.watch.present().await;
-                lists::permissions(self.world, &present.policy.session())
-            }
-            Request::Forget(rule) => {
-                let present = self.watch.present().await;
-                let told = remembered::revoke(self.world, Some(present.policy.as_ref()), &rule);
-                told.map(Answer::Show)
-            }
-            Request::Facts => Ok(Answer::Facts(self.facts().await)),
-            Request::Reply { id, words } => {
-                self.inquiries.reply(id, words);
-                Ok(Answer::Done)
-            }
-            other => return kept(self.world, other).await.unwrap_or(Answer::Done),
+            request => request,
         };
-        answered.unwrap_or_else(|problem| told(&problem))
+        let requests = Arc::clone(&self.requests);
+        let unsaved = self.unsaved.borrow().clone();
+        let turn = self.order.turn(&request).await;
+        off_thread(turn, move || async move {
+            let answered = requests.answer(request, unsaved.as_deref()).await;
+            answered.unwrap_or_else(|problem| notice_of(&problem))
+        })
+        .await
     }
 
     async fn edit(&self, text: &str) -> Result<String, String> {
-        keeps::edit(self.world, text).await.map_err(|problem| problem.message())
+        editor::edit(&self.requests.world, text).await.map_err(|problem| problem.message())
     }
 
-    fn witness(&self, event: &Event) {
+    fn witness(&self, event: &Arc<Event>) {
+        let mut state = self.requests.state();
         match &event.kind {
             EventKind::TurnStarted { .. } => {
-                self.has_begun.set(true);
-                self.is_at_work.set(true);
+                state.has_begun = true;
+                state.is_busy = true;
             }
             EventKind::TurnFinished { usage, .. } => {
-                self.usage.borrow_mut().add(usage);
-                self.is_at_work.set(event.within.is_some());
+                state.usage.add(usage);
+                state.is_busy = event.within.is_some();
             }
-            EventKind::Configured { mode, .. } => self.mode.set(*mode),
+            EventKind::Configured { mode, .. } => state.mode = *mode,
             _ => {}
         }
-        // It shows nothing, so nothing can fail.
-        let _ = self.tee.borrow_mut().event(event);
+        drop(state);
+        self.record(event);
     }
 
     async fn inquiry(&self) -> Inquiry {
@@ -250,19 +253,74 @@ impl Host for Desk<'_> {
     }
 }
 
-impl Desk<'_> {
-    /// Does what a line means that begins with `/`.
-    async fn command(&self, line: &str) -> Result<Answer, Problem> {
+impl ConversationHost<'_> {
+    /// Has an event recorded in the logs beside the session's own.
+    pub(crate) fn record(&self, event: &Arc<Event>) {
+        if let Some(log) = &self.log {
+            log.record(event);
+        }
+        if let Some(unsaved) = self.unsaved.borrow_mut().as_mut().filter(|_| event.kind.is_kept()) {
+            unsaved.push(event.as_ref().clone());
+        }
+    }
+}
+
+impl Requests {
+    /// The state of the conversation. Held for moments only.
+    pub(crate) fn state(&self) -> MutexGuard<'_, TurnState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program as it is after the last change of its files.
+    async fn present_world(&self) -> Arc<World> {
+        self.watch.present().await.world.unwrap_or_else(|| Arc::clone(&self.world))
+    }
+
+    async fn answer(&self, request: Request, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
+        Ok(match request {
+            Request::Command(line) => self.command(&line, unsaved).await?,
+            Request::Models => {
+                let models = lists::models(&self.world, &self.mind.model).await?;
+                Answer::Items(Picks::Models, models)
+            }
+            Request::Sessions => {
+                Answer::Items(Picks::Sessions, lists::sessions(&self.world, &self.id)?)
+            }
+            Request::Arguments(command) => {
+                let world = self.present_world().await;
+                lists::arguments(&world, command, (&self.id, &self.mind.model)).await
+            }
+            Request::Preview(id) => lists::preview(&self.world, &id)?,
+            Request::Plugins => lists::plugins(self.present_world().await.as_ref()),
+            Request::Commands => {
+                Answer::Commands(lists::commands(self.present_world().await.as_ref()))
+            }
+            Request::Switch { plugin, on } => lists::switch(&self.world, &plugin, on)?,
+            Request::Permissions => {
+                let present = self.watch.present().await;
+                lists::permissions(&self.world, &present.policy.session())?
+            }
+            Request::Forget(rule) => {
+                let present = self.watch.present().await;
+                let policy = Some(present.policy.as_ref());
+                Answer::Show(remembered::revoke(&self.world, policy, &rule)?)
+            }
+            Request::Facts => Answer::Facts(self.facts().await),
+            other => stored(&self.world, other).unwrap_or(Answer::Done),
+        })
+    }
+
+    /// Runs a line that begins with `/`.
+    async fn command(&self, line: &str, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         let as_it_is = || Ok(Answer::send(Input::Prompt(line.to_owned())));
         let Some(slash) = slash::parse(line) else { return as_it_is() };
         if let Some(action) = panel(slash).filter(|_| slash.rest.is_empty()) {
             return Ok(Answer::Start(action));
         }
         let present = self.watch.present().await;
-        let world = present.world.as_deref().unwrap_or(self.world);
-        let usage = self.usage.borrow().clone();
+        let world = present.world.as_deref().unwrap_or(&self.world);
+        let TurnState { usage, mode, .. } = self.state().clone();
         let session = (self.keeping == Keeping::Kept).then_some(&self.id);
-        let mode = self.mode.get();
         let policy = Some(present.policy.as_ref());
         let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode, policy };
         let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
@@ -278,16 +336,16 @@ impl Desk<'_> {
                 Ok(Answer::send(Input::Prompt(text)))
             }
             Expansion::Show(text) => Ok(Answer::Show(text)),
-            Expansion::Control(control) => self.control(control),
+            Expansion::Control(control) => self.control(control, unsaved),
         }
     }
 
-    fn control(&self, control: Control) -> Result<Answer, Problem> {
+    fn control(&self, control: Control, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         Ok(match control {
             Control::Clear => Answer::send(Input::Clear),
             Control::Compact { instructions } => Answer::send(Input::Compact { instructions }),
             Control::Mode(mode) => {
-                self.mode.set(mode);
+                self.state().mode = mode;
                 self.backstage.set_mode(mode);
                 let text = format!("Mode {}: {}", mode.as_str(), mode.summary());
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
@@ -295,7 +353,7 @@ impl Desk<'_> {
             }
             // Without a name they open a panel.
             Control::Model(None) | Control::Theme(None) => Answer::Done,
-            Control::Theme(Some(name)) => match theme(self.world, &name) {
+            Control::Theme(Some(name)) => match theme(&self.world, &name) {
                 Some(theme) => Answer::Theme(theme.name),
                 None => {
                     return Err(Problem::misuse(format!("there is no theme `{name}`"))
@@ -312,7 +370,7 @@ impl Desk<'_> {
                 })?;
                 Answer::Leave(Leave::Session(found.to_string()))
             }
-            Control::Restore { .. } if self.is_at_work.get() => {
+            Control::Restore { .. } if self.state().is_busy => {
                 return Err(Problem::misuse("files are not taken back while the model is at work")
                     .hint("stop it, or wait for the end of the turn"));
             }
@@ -334,9 +392,8 @@ impl Desk<'_> {
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
                 let path = self.world.environment.cwd.join(path);
-                let tee = self.tee.borrow();
                 let place = (path.as_path(), None);
-                crate::commands::session::export_talk(self.world, &self.id, tee.kept(), place)?;
+                crate::commands::session::export_talk(&self.world, &self.id, unsaved, place)?;
                 Answer::Show(format!("Written: {}", path.display()))
             }
             Control::Quit => Answer::Leave(Leave::Quit),
@@ -350,16 +407,17 @@ impl Desk<'_> {
         })
     }
 
-    fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<Vec<Changed>, Problem> {
+    fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<Vec<FileChange>, Problem> {
         let history = self.world.store()?.history(&self.id)?;
         let parts = undo::parts(self.keeper()?, undo::last(&history, turns), detail)?;
-        let changed = |undo::Part { words, path, unified }| Changed { words, path, unified };
+        let changed =
+            |undo::Part { words, path, unified }| FileChange { description: words, path, unified };
         Ok(parts.into_iter().map(changed).collect())
     }
 
     /// Refuses to lose a conversation that is not kept.
     fn can_go_on(&self, command: &str) -> Result<(), Problem> {
-        if self.has_begun.get() && self.keeping == Keeping::Unsaved {
+        if self.state().has_begun && self.keeping == Keeping::Unsaved {
             let what = format!("`{command}` would lose this conversation, which is not kept");
             return Err(Problem::misuse(what).hint("start again with the model you want"));
         }
@@ -379,7 +437,7 @@ impl Desk<'_> {
                 Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
             },
             context_window: self.mind.known.context_window_of(&self.mind.model),
-            parts: self.health(present.world.as_deref().unwrap_or(self.world)),
+            parts: self.health(present.world.as_deref().unwrap_or(&self.world)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),
         }
@@ -408,9 +466,4 @@ fn panel(slash: slash::Slash<'_>) -> Option<Action> {
         "permissions" => Some(Action::Permissions),
         _ => None,
     }
-}
-
-/// A directory's name for a file, by its path.
-fn name_of(path: &Path) -> String {
-    blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
 }

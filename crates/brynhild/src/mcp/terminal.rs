@@ -1,7 +1,7 @@
 //! The terminal, for the messages and questions of MCP servers.
 
 use ::mcp::frontend::{DialogInput, Frontend};
-use ::tui::host::Wanted;
+use ::tui::host::ReplyKind;
 use async_trait::async_trait;
 
 use crate::args::OutputFormat;
@@ -47,9 +47,9 @@ impl Frontend for Terminal {
 
     async fn dialog(&self, title: &str, body: &str, input: DialogInput) -> Option<String> {
         let wanted = match input {
-            DialogInput::Consent(label) => Wanted::Agreement(label),
-            DialogInput::Choice { choices, default } => Wanted::One { choices, usual: default },
-            DialogInput::Text(label) => Wanted::Words(label),
+            DialogInput::Consent(label) => ReplyKind::Agreement(label),
+            DialogInput::Choice { choices, default } => ReplyKind::One { choices, usual: default },
+            DialogInput::Text(label) => ReplyKind::Text(label),
         };
         hush::ask_on_screen(title, body, wanted).await
     }

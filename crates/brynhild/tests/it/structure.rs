@@ -7,12 +7,13 @@ const LONGEST_FILE: usize = 600;
 const CONTRACT_BUDGET: usize = 2600;
 
 /// The largest number of production lines in some directories of `crates/`.
-const BUDGETS: [(&str, usize); 6] = [
+const BUDGETS: [(&str, usize); 7] = [
     ("config/src", 3_500),
     ("policy/src", 6_000),
     ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
     ("sessions/src", 7_100),
+    ("tui/src", 15_000),
     ("brynhild/src/trust", 1_500),
 ];
 

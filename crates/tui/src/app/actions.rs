@@ -1,9 +1,9 @@
-//! What actions do, and what becomes of a message that is sent.
+//! The effects of actions, and the way of a message that is sent.
 
 use contract::event::{Input, Level};
 use contract::policy::Mode;
 
-use super::{App, Focus, Interruption, SAME_PRESS, TWICE};
+use super::{App, Focus, INTERRUPT_WINDOW, Interruption, SAME_PRESS};
 use crate::host::{Leave, Picks, Request, Stop};
 use crate::keymap::Action;
 use crate::layers::help::Page;
@@ -11,7 +11,7 @@ use crate::layers::leaving::Leaving;
 use crate::layers::picker::{Picker, Subject};
 use crate::layers::search::Search;
 use crate::message::Effect;
-use crate::screen::LONGEST_COPY;
+use crate::screen::MAX_COPY_BYTES;
 use crate::transcript::Kind;
 
 impl App {
@@ -136,8 +136,8 @@ impl App {
     /// Has the terminal put a text on its clipboard, and says how much of it.
     pub(super) fn copy(&mut self, text: String, effects: &mut Vec<Effect>) {
         let whole = text.len();
-        self.note = if whole > LONGEST_COPY {
-            let (most, whole) = (LONGEST_COPY / 1024, whole.div_ceil(1024));
+        self.note = if whole > MAX_COPY_BYTES {
+            let (most, whole) = (MAX_COPY_BYTES / 1024, whole.div_ceil(1024));
             format!("copied the first {most} of {whole} KB; `/export` writes all to a file")
         } else {
             "copied through the terminal".to_owned()
@@ -211,7 +211,7 @@ impl App {
             return;
         }
         let since = |before: &Interruption| self.now.saturating_duration_since(before.at);
-        match self.interrupted.filter(|before| since(before) < TWICE) {
+        match self.interrupted.filter(|before| since(before) < INTERRUPT_WINDOW) {
             Some(before) if is_busy || before.was_busy => {
                 self.depart(Leave::Stopped(Stop::Interrupted), effects);
             }
@@ -243,7 +243,6 @@ impl App {
         }
     }
 
-    /// Leaves the conversation.
     pub(super) fn depart(&mut self, leave: Leave, effects: &mut Vec<Effect>) {
         self.save_draft(effects);
         effects.push(Effect::Leave(leave));
@@ -273,7 +272,6 @@ impl App {
         self.save_draft(effects);
     }
 
-    /// Sends what has waited.
     pub(super) fn flush_queue(&mut self) -> Vec<Effect> {
         if !self.is_connected {
             return Vec::new();
@@ -328,7 +326,7 @@ fn is_command(text: &str) -> bool {
     text.trim_start().starts_with('/')
 }
 
-/// Whether a command is one that the turn which is going on would not outlive.
+/// Returns true if the turn that is going on would not outlive a command.
 fn ends_turns(text: &str) -> bool {
     let mut words = text.split_whitespace();
     match words.next() {

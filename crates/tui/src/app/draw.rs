@@ -4,19 +4,17 @@ use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::Frame;
 
 use super::{App, Focus};
-use crate::composer::complete::MOST;
-use crate::keymap::{Action, Described};
-use crate::layers::Canvas;
+use crate::canvas::Canvas;
+use crate::composer::complete::MAX_PROPOSALS;
+use crate::keymap::{Action, ActionInfo};
 use crate::link::Links;
 use crate::picture::Pictures;
 use crate::text::{clipped, columns, narrow, one_line};
 use crate::theme::Role;
 use crate::transcript::{By, Shape};
 
-/// Rows of proposals that are shown at most.
-const PROPOSALS: usize = 8;
-/// Rows of a screen that has a line above the text.
-const HAS_RULE: u16 = 8;
+const MAX_PROPOSAL_ROWS: usize = 8;
+const MIN_ROWS_WITH_RULE: u16 = 8;
 
 impl App {
     /// Draws everything.
@@ -59,7 +57,7 @@ impl App {
         let most = (area.height / 3).max(1);
         let composer = self.composer.height(area.width).clamp(1, most);
         // A line above the text, where there is room for one.
-        let rule = u16::from(area.height >= HAS_RULE);
+        let rule = u16::from(area.height >= MIN_ROWS_WITH_RULE);
         let free = area.height.saturating_sub(status + composer + rule);
         let queue = narrow(self.queue.len()).min(free / 3);
         let body = free - queue;
@@ -92,14 +90,13 @@ impl App {
         self.view.draw(&self.transcript, area, canvas.buffer, canvas.theme);
     }
 
-    /// Where the links lead that the frame shows.
     pub(crate) fn links(&self) -> Links {
         self.view.links(&self.transcript)
     }
 
-    /// What is to be written after a frame, so that the pictures in it are seen; none where they are.
-    /// `cell` tells how many pixels a cell has.
-    pub fn pictures(&mut self, cell: impl FnOnce() -> (u16, u16)) -> Option<Shown> {
+    /// The sequences to write after a frame so that its pictures are shown; none if they are.
+    /// `cell` gives the pixels of a cell.
+    pub fn pictures(&mut self, cell: impl FnOnce() -> (u16, u16)) -> Option<PictureOutput> {
         if self.settings.pictures == Pictures::None {
             return None;
         }
@@ -118,7 +115,7 @@ impl App {
                 let is_fresh =
                     |it: &&(usize, Position)| self.pictures.iter().all(|(block, _)| *block != it.0);
                 let fresh: Vec<(usize, Position)> = seen.iter().filter(is_fresh).copied().collect();
-                let written = self.written_pictures(&fresh, cell);
+                let written = self.picture_sequences(&fresh, cell);
                 // What the terminal knew by the same number is gone.
                 let id = |block: usize| self.transcript.block(block).map(|it| it.picture_id);
                 let is_left = |known: &(usize, Position)| {
@@ -126,23 +123,23 @@ impl App {
                 };
                 self.pictures.retain(is_left);
                 self.pictures.extend(fresh);
-                (!written.is_empty()).then_some(Shown { written, is_anew: false })
+                (!written.is_empty()).then_some(PictureOutput { written, needs_redraw: false })
             }
             // What stood elsewhere goes only when everything is drawn anew.
             Pictures::Iterm | Pictures::Sixel => {
                 if seen == self.pictures {
                     return None;
                 }
-                let written = self.written_pictures(&seen, cell);
-                let is_anew = !self.pictures.is_empty();
+                let written = self.picture_sequences(&seen, cell);
+                let needs_redraw = !self.pictures.is_empty();
                 self.pictures = seen;
-                Some(Shown { written, is_anew })
+                Some(PictureOutput { written, needs_redraw })
             }
         }
     }
 
-    /// What is written for pictures of blocks at their places; says where one cannot be shown.
-    fn written_pictures(
+    /// The sequences for pictures of blocks at their places; notes one that cannot be shown.
+    fn picture_sequences(
         &mut self,
         seen: &[(usize, Position)],
         cell: impl FnOnce() -> (u16, u16),
@@ -206,7 +203,7 @@ impl App {
     }
 
     fn draw_composer(&self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
-        if self.size.1 >= HAS_RULE {
+        if self.size.1 >= MIN_ROWS_WITH_RULE {
             let rule = "─".repeat(usize::from(area.width));
             let at = Position { x: area.x, y: area.y.saturating_sub(1) };
             canvas.text(at, &rule, Role::Border, area.width);
@@ -226,7 +223,7 @@ impl App {
             }
             (true, false) => "write to the model".to_owned(),
         };
-        let cursor = self.composer.draw(area, canvas.buffer, canvas.theme, &placeholder);
+        let cursor = self.composer.draw(area, canvas, &placeholder);
         (self.focus == Focus::Writing).then_some(cursor)
     }
 
@@ -251,7 +248,7 @@ impl App {
         if let Some(help) = &self.composer.completion.help {
             return help.clone();
         }
-        match self.view.progress(&self.transcript).filter(|_| self.size.1 < HAS_RULE) {
+        match self.view.progress(&self.transcript).filter(|_| self.size.1 < MIN_ROWS_WITH_RULE) {
             Some(percent) => format!("{percent}%"),
             None => mode.to_owned(),
         }
@@ -263,7 +260,7 @@ impl App {
             return;
         }
         let room = usize::from(composer.y);
-        let count = completion.proposals.len().min(PROPOSALS).min(room);
+        let count = completion.proposals.len().min(MAX_PROPOSAL_ROWS).min(room);
         let first = completion.selected.saturating_sub(count.saturating_sub(1));
         let top = composer.y - narrow(count);
         let area = Rect { y: top, height: narrow(count), ..composer };
@@ -276,19 +273,11 @@ impl App {
             let at = Position { x: area.x + 2.min(area.width), y };
             let room = area.width.saturating_sub(2);
             let used = canvas.text(at, &one_line(&proposal.text), Role::Text, room);
-            let mut x = at.x;
-            for (place, letter) in proposal.text.chars().enumerate() {
-                if proposal.places.contains(&place)
-                    && let Some(cell) = canvas.buffer.cell_mut(Position { x, y })
-                {
-                    cell.set_style(canvas.theme.style(Role::Accent));
-                }
-                x = x.saturating_add(narrow(columns(letter.encode_utf8(&mut [0; 4]))));
-            }
+            canvas.accent(&proposal.text, &proposal.places, at);
             let after = Position { x: at.x + used.max(widest), y };
             let hidden = completion.proposals.len() - first - count;
             let more = if y + 1 == area.bottom() && hidden > 0 {
-                let others = if completion.proposals.len() == MOST { "+" } else { "" };
+                let others = if completion.proposals.len() == MAX_PROPOSALS { "+" } else { "" };
                 format!("  {hidden}{others} more below")
             } else {
                 String::new()
@@ -299,21 +288,20 @@ impl App {
             let end = Position { x: area.right().saturating_sub(narrow(columns(&more))), y };
             canvas.text(end, &more, Role::Accent, area.width);
             if number == completion.selected {
-                let line = Rect { y, height: 1, ..area };
-                canvas.buffer.set_style(line, canvas.theme.style(Role::Selection));
+                canvas.select_row(area, y);
             }
         }
     }
 
-    /// What can follow the keys of a sequence: in words where they all fit, else by name, and page
-    /// by page where even that is too much.
+    /// Draws the keys that can follow those of a sequence: with descriptions if all fit, else with
+    /// names, and in pages if even that is too much.
     fn draw_following(&mut self, area: Rect, canvas: &mut Canvas<'_>) {
         let following = self.keymap.following(&self.chord);
         let keys: Vec<String> = self.chord.iter().map(ToString::to_string).collect();
         let inner = usize::from(area.width).saturating_sub(4).max(1);
         let most = usize::from(area.height.saturating_sub(5)).max(1);
-        let cells = |about: fn(&Described) -> &'static str| {
-            let cell = |(keys, described): &(String, &Described)| (keys.clone(), about(described));
+        let cells = |about: fn(&ActionInfo) -> &'static str| {
+            let cell = |(keys, described): &(String, &ActionInfo)| (keys.clone(), about(described));
             let cells: Vec<(String, &str)> = following.iter().map(cell).collect();
             let wide = |(keys, about): &(String, &str)| columns(keys) + columns(about) + 3;
             let widest = cells.iter().map(wide).max().unwrap_or(1);
@@ -360,15 +348,14 @@ impl App {
     }
 }
 
-/// Pictures to be shown.
-pub struct Shown {
-    /// Where, and what is written there.
+/// Pictures to be written to the terminal.
+pub struct PictureOutput {
+    /// Places with the sequences to write there.
     pub written: Vec<(Position, String)>,
-    /// Whether the screen is to be drawn anew before.
-    pub is_anew: bool,
+    /// True if the screen is to be drawn again before.
+    pub needs_redraw: bool,
 }
 
-/// Where things are drawn.
 struct Places {
     body: Rect,
     queue: Rect,

@@ -1,4 +1,4 @@
-//! What happens in the conversation, and what the interface does about it.
+//! Events of the conversation, and how the interface reacts to them.
 
 use contract::event::{Event, EventKind};
 use contract::id::CallId;
@@ -6,7 +6,7 @@ use contract::id::CallId;
 use super::{App, Pace};
 use crate::host::{Inquiry, Request};
 use crate::layers::approval::{Approval, Ask};
-use crate::layers::inquiry::Asking;
+use crate::layers::inquiry::InquiryDialog;
 use crate::message::Effect;
 use crate::permission::Permission;
 use crate::text::one_line;
@@ -33,7 +33,7 @@ impl App {
                     let task = call.and_then(|call| self.transcript.task(call));
                     let ask = Ask { permission, task };
                     if self.asks.is_empty() {
-                        self.call_person(&ask.title(), effects);
+                        self.notify_user(&ask.title(), effects);
                     }
                     self.asks.push(ask);
                     self.show_asks();
@@ -51,9 +51,9 @@ impl App {
                 self.asks.clear();
                 self.note.clear();
                 self.layers.retain(|layer| layer.asks_about().is_empty());
-                self.put_inquiries_aside(effects);
+                self.dismiss_inquiries(effects);
                 if turn_time.is_some_and(|time| time >= self.settings.long_run) {
-                    self.call_person("Brynhild is done", effects);
+                    self.notify_user("Brynhild is done", effects);
                 }
                 effects.extend(self.flush_queue());
                 effects.push(Effect::Ask(Request::Facts));
@@ -62,22 +62,20 @@ impl App {
         }
     }
 
-    /// A part of the program wants to know something.
     pub(super) fn inquire(&mut self, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-        self.call_person(&one_line(&inquiry.title), effects);
+        self.notify_user(&one_line(&inquiry.title), effects);
         let is_writing = !self.composer.buffer.is_empty();
-        self.layers.push(Box::new(Asking::ask(inquiry, self.now, is_writing)));
+        self.layers.push(Box::new(InquiryDialog::ask(inquiry, self.now, is_writing)));
     }
 
-    /// Nobody waits for an answer any more.
-    fn put_inquiries_aside(&mut self, effects: &mut Vec<Effect>) {
+    /// Dismisses open inquiries: nobody waits for an answer any more.
+    fn dismiss_inquiries(&mut self, effects: &mut Vec<Effect>) {
         let open = self.layers.iter().filter_map(|layer| layer.inquires());
-        effects.extend(open.map(|id| Effect::Ask(Request::Reply { id, words: None })));
+        effects.extend(open.map(|id| Effect::Ask(Request::Reply { id, text: None })));
         self.layers.retain(|layer| layer.inquires().is_none());
     }
 
-    /// Calls whoever looks elsewhere.
-    fn call_person(&self, text: &str, effects: &mut Vec<Effect>) {
+    fn notify_user(&self, text: &str, effects: &mut Vec<Effect>) {
         if self.settings.notifies && self.is_focused != Some(true) {
             effects.push(Effect::Notify(text.to_owned()));
         }

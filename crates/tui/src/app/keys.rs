@@ -10,26 +10,25 @@ use crate::composer::{Outcome, Vim};
 use crate::host::{Leave, Request};
 use crate::input::{Mouse, MouseKind};
 use crate::key::{Code, Key};
-use crate::keymap::{Action, Resolved};
-use crate::layers::question::A_LOOK;
+use crate::keymap::{Action, KeyMatch};
+use crate::layers::question::READ_TIME;
 use crate::layers::{Deed, Flow};
 use crate::message::Effect;
 use crate::transcript::{By, Direction, Place, Selection};
 
-/// Rows that one turn of the wheel scrolls.
-const WHEEL: usize = 3;
+const WHEEL_ROWS: usize = 3;
 
 impl App {
     pub(super) fn key(&mut self, key: Key, at: Instant, effects: &mut Vec<Effect>) {
         self.note.clear();
         let is_asked = self.layers.last().is_some_and(|layer| layer.is_question());
-        if self.keymap.resolve(&[key]) == Resolved::Action(Action::Quit) && !is_asked {
+        if self.keymap.resolve(&[key]) == KeyMatch::Action(Action::Quit) && !is_asked {
             return self.act(Action::Quit, effects);
         }
         let wanted_end = |app: &Self| app.interrupted.map(|it| it.at);
         let before = wanted_end(self);
         // The key of an answer, pressed again right after it, was meant for the question too.
-        let is_repeated = |(by, answered): (Key, Instant)| key == by && at < answered + A_LOOK;
+        let is_repeated = |(by, answered): (Key, Instant)| key == by && at < answered + READ_TIME;
         if self.layers.is_empty() && self.answered_by.is_some_and(is_repeated) {
             return;
         }
@@ -38,12 +37,12 @@ impl App {
         }
         // The keys of a sequence are one press.
         let is_other = self.chord.is_empty() && wanted_end(self) == before;
-        if is_other && self.keymap.resolve(&[key]) != Resolved::Action(Action::Interrupt) {
+        if is_other && self.keymap.resolve(&[key]) != KeyMatch::Action(Action::Interrupt) {
             self.interrupted = None;
         }
     }
 
-    /// Gives a key to the layers; says whether one took it.
+    /// Gives a key to the layers. Returns true if one took it.
     fn layer_key(&mut self, key: Key, at: Instant, effects: &mut Vec<Effect>) -> bool {
         let Some(layer) = self.layers.last_mut() else { return false };
         let mut deeds = Vec::new();
@@ -69,7 +68,6 @@ impl App {
         }
     }
 
-    /// Does what a layer asks for.
     pub(super) fn deed(&mut self, deed: Deed, effects: &mut Vec<Effect>) {
         match deed {
             Deed::Act(action) => self.act(action, effects),
@@ -99,7 +97,7 @@ impl App {
                     self.use_theme(&theme);
                     if is_final {
                         self.settings.theme = Some(theme);
-                        effects.push(Effect::Ask(Request::Keep { theme: name }));
+                        effects.push(Effect::Ask(Request::SaveTheme { theme: name }));
                     }
                 }
             }
@@ -108,7 +106,7 @@ impl App {
                 self.composer.buffer.recall(&text);
                 self.composer.changed();
                 self.written();
-                self.wish(effects);
+                self.request_completions(effects);
             }
             Deed::Find { needle, direction } => self.find(&needle, direction),
             Deed::EndSearch => {
@@ -129,15 +127,11 @@ impl App {
         if completes && self.completion_key(key, effects) {
             return;
         }
-        let is_vim_escape = self.chord.is_empty()
-            && key == Key::plain(Code::Esc)
-            && self.focus == Focus::Writing
-            && self.composer.vim.as_ref().is_some_and(Vim::takes_escape);
-        let is_vim_redo = self.chord.is_empty()
-            && key == Key::ctrl('r')
-            && self.focus == Focus::Writing
-            && self.composer.vim.as_ref().is_some_and(Vim::is_normal);
-        if is_vim_escape || is_vim_redo {
+        let is_vims = |vim: &Vim| {
+            (key == Key::plain(Code::Esc) && vim.takes_escape())
+                || (key == Key::ctrl('r') && vim.is_normal())
+        };
+        if completes && self.composer.vim.as_ref().is_some_and(is_vims) {
             self.composer.key(key);
             return;
         }
@@ -149,22 +143,22 @@ impl App {
         }
         self.chord.push(key);
         match self.keymap.resolve(&self.chord) {
-            Resolved::Action(action) => {
+            KeyMatch::Action(action) => {
                 self.chord.clear();
                 self.act(action, effects);
             }
-            Resolved::Prefix => {}
-            Resolved::Unknown if self.chord.len() > 1 && turns(key) != 0 => {
+            KeyMatch::Prefix => {}
+            KeyMatch::Unknown if self.chord.len() > 1 && turns(key) != 0 => {
                 self.chord.pop();
                 self.chord_page = self.chord_page.saturating_add_signed(turns(key));
             }
-            Resolved::Unknown if self.chord.len() > 1 => {
+            KeyMatch::Unknown if self.chord.len() > 1 => {
                 if key != Key::plain(Code::Esc) {
                     self.note = format!("nothing is at {key}");
                 }
                 self.chord.clear();
             }
-            Resolved::Unknown => {
+            KeyMatch::Unknown => {
                 self.chord.clear();
                 self.write_key(key, effects);
             }
@@ -190,14 +184,14 @@ impl App {
             Outcome::Send => self.send(effects),
             Outcome::Taken => {
                 self.written();
-                self.wish(effects);
+                self.request_completions(effects);
             }
             Outcome::Ignored => {}
         }
     }
 
-    /// Asks for files when somebody begins to name one, and for what a command takes.
-    pub(super) fn wish(&mut self, effects: &mut Vec<Effect>) {
+    /// Requests files when the user begins to name one, and the arguments of a command.
+    pub(super) fn request_completions(&mut self, effects: &mut Vec<Effect>) {
         let raw = self.composer.buffer.raw();
         let before = &raw[..self.composer.buffer.cursor()];
         let begins = before.ends_with('@');
@@ -209,7 +203,6 @@ impl App {
         }
     }
 
-    /// The keys of open proposals.
     fn completion_key(&mut self, key: Key, effects: &mut Vec<Effect>) -> bool {
         let composer = &mut self.composer;
         if !composer.completion.is_open() {
@@ -224,7 +217,7 @@ impl App {
             key if key == Key::plain(Code::Tab) => {
                 composer.completion.accept(&mut composer.buffer);
                 self.written();
-                self.wish(effects);
+                self.request_completions(effects);
             }
             key if key == Key::plain(Code::Enter) => {
                 let (completion, buffer) = (&composer.completion, &composer.buffer);
@@ -234,7 +227,7 @@ impl App {
                 } else {
                     composer.completion.accept(&mut composer.buffer);
                     self.written();
-                    self.wish(effects);
+                    self.request_completions(effects);
                 }
             }
             _ => return false,
@@ -242,7 +235,6 @@ impl App {
         true
     }
 
-    /// The keys of walking through the conversation.
     fn browse_key(&mut self, key: Key, effects: &mut Vec<Effect>) -> bool {
         if key.ctrl || key.alt {
             return false;
@@ -289,7 +281,6 @@ impl App {
         true
     }
 
-    /// The keys of a selection that was begun with one.
     fn selection_key(&mut self, key: Key, effects: &mut Vec<Effect>) -> bool {
         let Some(selection) = self.view.selection.filter(|it| it.by != By::Mouse) else {
             return false;
@@ -332,7 +323,6 @@ impl App {
         self.view.show(place, &mut self.transcript, &self.theme);
     }
 
-    /// Opens or closes a block.
     pub(super) fn toggle(&mut self, block: usize) {
         self.transcript.toggle(block);
         if !self.transcript.is_open(block) {
@@ -373,8 +363,8 @@ impl App {
             let is_down = mouse.kind == MouseKind::ScrollDown;
             match self.layers.last_mut() {
                 Some(layer) => layer.scroll(is_down),
-                None if is_down => self.view.down(WHEEL, &mut self.transcript, &self.theme),
-                None => self.view.up(WHEEL, &mut self.transcript, &self.theme),
+                None if is_down => self.view.down(WHEEL_ROWS, &mut self.transcript, &self.theme),
+                None => self.view.up(WHEEL_ROWS, &mut self.transcript, &self.theme),
             }
             return;
         }
@@ -416,7 +406,7 @@ impl App {
     }
 }
 
-/// Which way a key turns the pages of what can follow others; 0 where it does not.
+/// The direction in which a key turns the pages of a panel; 0 for other keys.
 fn turns(key: Key) -> isize {
     match key.code {
         Code::Down | Code::PageDown => 1,

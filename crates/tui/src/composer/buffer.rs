@@ -1,4 +1,4 @@
-//! The text that is being written: a string, a cursor, what was killed, and what can be undone.
+//! A text that is being written: a string, a cursor, a kill ring, and undo.
 //! Knows nothing of keys or of the screen but the width at which rows break.
 
 #[cfg(test)]
@@ -10,34 +10,30 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::text::{columns, counted, prose};
 
-/// Changes that can be undone.
-const UNDO: usize = 200;
-/// Killed texts that can be brought back.
-const RING: usize = 30;
+const MAX_UNDO: usize = 200;
+const MAX_KILLS: usize = 30;
 /// Characters that stand for pasted texts: no keyboard types them, and no font has them.
 const FIRST_CHIP: u32 = 0x10_0000;
-const MOST_CHIPS: u32 = 0xfff0;
+const MAX_CHIPS: u32 = 0xfff0;
 /// A text from an earlier time that is longer is one chip: it would hardly be edited.
 const LONG_LINES: usize = 200;
 const LONG_BYTES: usize = 16 * 1024;
-/// What stands around a pasted text where it is kept: no text that was typed has them.
+/// The marks around a pasted text in a draft: no text that was typed has them.
 const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 
-/// Text with a cursor.
 #[derive(Default)]
 pub(crate) struct Buffer {
     text: String,
     cursor: usize,
     chips: Vec<String>,
     ring: Vec<String>,
-    /// What the last yank put in, and from which place of the ring.
+    /// The text of the last yank, and its place in the ring.
     yanked: Option<(Range<usize>, usize)>,
     is_killing: bool,
     undo: Vec<(String, usize)>,
-    /// What was undone last, to be made again.
     redo: Vec<(String, usize)>,
     is_typing: bool,
-    /// What could be undone when a change began that is undone at once.
+    /// The number of undo steps when a change began that is undone at once.
     begun: Option<usize>,
     /// The column that moves up and down try to keep.
     goal: Option<usize>,
@@ -46,9 +42,7 @@ pub(crate) struct Buffer {
 /// One row of the text on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Its bytes.
     pub(crate) range: Range<usize>,
-    /// What is shown.
     pub(crate) shown: String,
 }
 
@@ -58,14 +52,25 @@ impl Buffer {
         &self.text
     }
 
-    /// Where the cursor is, in bytes.
     pub(crate) fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// Whether there is nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// Returns true if the cursor stands right behind a backslash.
+    pub(crate) fn is_after_backslash(&self) -> bool {
+        self.text[..self.cursor].ends_with('\\')
+    }
+
+    pub(crate) fn cursor_column(&self) -> usize {
+        columns(&self.text[..self.cursor])
+    }
+
+    pub(crate) fn insert_in_line(&mut self, text: &str) {
+        self.insert(&text.replace(char::is_control, " "));
     }
 
     /// The text with what chips stand for.
@@ -85,7 +90,7 @@ impl Buffer {
         self.marked(&self.text)
     }
 
-    /// The same for a text that was taken out before.
+    /// The draft of a text that was taken out before.
     pub(crate) fn draft_of(&self, text: &str) -> String {
         self.marked(&self.with_chips(text))
     }
@@ -168,7 +173,6 @@ impl Buffer {
         text
     }
 
-    /// Types text at the cursor.
     pub(crate) fn insert(&mut self, text: &str) {
         let is_word = text.chars().all(char::is_alphanumeric);
         if !(self.is_typing && is_word) {
@@ -198,7 +202,6 @@ impl Buffer {
         self.settle();
     }
 
-    /// Replaces a part of the text, with the cursor after it.
     pub(crate) fn replace(&mut self, range: Range<usize>, text: &str) {
         self.save();
         self.text.replace_range(range.clone(), text);
@@ -206,7 +209,6 @@ impl Buffer {
         self.settle();
     }
 
-    /// Takes the last change back.
     pub(crate) fn undo(&mut self) {
         if let Some(before) = self.undo.pop() {
             self.redo.push((std::mem::replace(&mut self.text, before.0), self.cursor));
@@ -215,7 +217,6 @@ impl Buffer {
         }
     }
 
-    /// Makes the change again that was taken back last.
     pub(crate) fn redo(&mut self) {
         if let Some(after) = self.redo.pop() {
             self.undo.push((std::mem::replace(&mut self.text, after.0), self.cursor));
@@ -241,7 +242,7 @@ impl Buffer {
         self.redo.clear();
         if self.undo.last().is_none_or(|(text, _)| *text != self.text) {
             self.undo.push((self.text.clone(), self.cursor));
-            if self.undo.len() > UNDO {
+            if self.undo.len() > MAX_UNDO {
                 self.undo.remove(0);
                 self.begun = self.begun.map(|begun| begun.saturating_sub(1));
             }
@@ -256,30 +257,25 @@ impl Buffer {
         self.goal = None;
     }
 
-    /// Moves to a byte.
     pub(crate) fn move_to(&mut self, at: usize) {
         self.cursor = at.min(self.text.len());
         self.settle();
     }
 
-    /// The byte one character before.
     pub(crate) fn left(&self) -> usize {
         self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
     }
 
-    /// The byte one character after.
     pub(crate) fn right(&self) -> usize {
         let next = self.text[self.cursor..].graphemes(true).next();
         self.cursor + next.map_or(0, str::len)
     }
 
-    /// The beginning of the word before.
     pub(crate) fn word_left(&self) -> usize {
         let before = self.text[..self.cursor].trim_end_matches(|c: char| !c.is_alphanumeric());
         before.trim_end_matches(char::is_alphanumeric).len()
     }
 
-    /// The end of the word after.
     pub(crate) fn word_right(&self) -> usize {
         let after = &self.text[self.cursor..];
         let word = after.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -292,12 +288,10 @@ impl Buffer {
         before.trim_end_matches(|c: char| !c.is_whitespace()).len()
     }
 
-    /// The beginning of the line.
     pub(crate) fn line_start(&self) -> usize {
         self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
     }
 
-    /// The end of the line.
     pub(crate) fn line_end(&self) -> usize {
         self.text[self.cursor..].find('\n').map_or(self.text.len(), |at| self.cursor + at)
     }
@@ -328,7 +322,7 @@ impl Buffer {
             Some(last) => last.push_str(&killed),
             None => {
                 self.ring.push(killed);
-                if self.ring.len() > RING {
+                if self.ring.len() > MAX_KILLS {
                     self.ring.remove(0);
                 }
             }
@@ -337,7 +331,6 @@ impl Buffer {
         self.is_killing = true;
     }
 
-    /// Brings back what was killed last.
     pub(crate) fn yank(&mut self) {
         if let Some(text) = self.ring.last().cloned() {
             self.yank_from(self.cursor..self.cursor, &text, self.ring.len() - 1);
@@ -426,7 +419,6 @@ impl Buffer {
         (line, cursor.unwrap_or(end))
     }
 
-    /// What is shown for one character.
     fn shown(&self, grapheme: &str) -> String {
         let chip = grapheme.chars().next().and_then(chip_number);
         if let Some((number, pasted)) = chip.and_then(|at| Some((at, self.chips.get(at)?))) {
@@ -454,7 +446,6 @@ impl Buffer {
         shown.unwrap_or_default()
     }
 
-    /// The row and column of the cursor.
     pub(crate) fn position(&self, width: usize) -> (usize, usize) {
         let lines = self.lines(width);
         let last = lines.len().saturating_sub(1);
@@ -491,9 +482,8 @@ impl Buffer {
     }
 }
 
-/// The character that stands for a pasted text.
 fn chip(number: usize) -> Option<char> {
-    let number = u32::try_from(number).ok().filter(|number| *number < MOST_CHIPS)?;
+    let number = u32::try_from(number).ok().filter(|number| *number < MAX_CHIPS)?;
     char::from_u32(FIRST_CHIP + number)
 }
 

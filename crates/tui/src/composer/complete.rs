@@ -1,4 +1,4 @@
-//! What can be completed where the cursor is: a command after `/`, a file after `@`.
+//! Completion at the cursor: a command after `/`, its arguments, a file after `@`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,80 +6,56 @@ use std::ops::Range;
 use super::Buffer;
 use crate::fuzzy;
 use crate::host::Item;
+use crate::text::one_line;
 
-/// Proposals that are held.
-pub(crate) const MOST: usize = 50;
+pub(crate) const MAX_PROPOSALS: usize = 50;
 
-/// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// A command.
+pub(crate) enum CompletionKind {
     Command,
-    /// What a command takes, where that can be listed.
+    /// An argument of a command, if they can be listed.
     Argument,
-    /// A file.
     File,
 }
 
-/// A proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Proposal {
-    /// What is put in.
     pub(crate) text: String,
-    /// What is shown beside it.
     pub(crate) about: String,
-    /// The characters that matched.
     pub(crate) places: Vec<usize>,
 }
 
 /// Proposals for what stands before the cursor.
 #[derive(Default)]
 pub(crate) struct Completion {
-    /// What can be typed after `/`.
-    commands: Vec<Item>,
-    /// What the command takes that was asked about last.
-    arguments: Option<(String, Vec<Item>)>,
+    /// Commands without their slash.
+    pub(crate) commands: Vec<Item>,
+    /// The arguments of the command that was asked about last.
+    pub(crate) arguments: Option<(String, Vec<Item>)>,
     files: Vec<String>,
-    /// Whether there are more files than are known.
     is_cut: bool,
-    wanted: Option<(Wanted, Range<usize>)>,
+    wanted: Option<(CompletionKind, Range<usize>)>,
     pub(crate) proposals: Vec<Proposal>,
     pub(crate) selected: usize,
-    /// Whether a proposal was gone to by hand.
+    /// True if the user moved to a proposal.
     is_gone_to: bool,
-    /// Closed by hand until the word is another.
+    /// The word for which the user closed the proposals.
     closed: Option<(usize, String)>,
-    /// The command that stands in the text already, with what it takes.
+    /// The command in the text, with its usage.
     pub(crate) help: Option<String>,
 }
 
 impl Completion {
-    /// Learns what can be typed after `/`.
-    pub(crate) fn set_commands(&mut self, commands: Vec<Item>) {
-        self.commands = commands;
-    }
-
-    /// Learns what a command takes.
-    pub(crate) fn set_arguments(&mut self, command: String, items: Vec<Item>) {
-        self.arguments = Some((command, items));
-    }
-
-    /// Learns the files.
-    pub(crate) fn set_files(&mut self, files: Vec<String>) {
-        self.files = files;
-    }
-
-    /// Learns whether there are more files than it knows.
-    pub(crate) fn set_cut(&mut self, is_cut: bool) {
+    /// Learns the files; `is_cut` if there are more.
+    pub(crate) fn set_files(&mut self, files: &[String], is_cut: bool) {
+        self.files = files.iter().map(|file| one_line(file)).collect();
         self.is_cut = is_cut;
     }
 
-    /// What is being looked for.
-    pub(crate) fn wanted(&self) -> Option<Wanted> {
+    pub(crate) fn wanted(&self) -> Option<CompletionKind> {
         self.wanted.as_ref().map(|(wanted, _)| *wanted)
     }
 
-    /// Whether proposals are open.
     pub(crate) fn is_open(&self) -> bool {
         !self.proposals.is_empty()
     }
@@ -117,33 +93,18 @@ impl Completion {
             return;
         }
         self.closed = None;
-        let query = match wanted {
-            Wanted::Argument => word,
-            Wanted::Command | Wanted::File => &word[1..],
-        };
         self.proposals = match wanted {
-            Wanted::Argument => self.arguments_for(query, buffer),
-            Wanted::Command => {
+            CompletionKind::Argument => self.arguments_for(word, buffer),
+            CompletionKind::Command => {
                 let names = self.commands.iter().map(|item| item.value.as_str());
-                let proposal = |(at, found): (usize, fuzzy::Match)| {
-                    let item = &self.commands[at];
-                    let about = format!("{} {}", item.detail, item.label);
-                    Proposal {
-                        text: format!("/{}", item.value),
-                        about: about.trim().to_owned(),
-                        places: found.places.iter().map(|at| at + 1).collect(),
-                    }
-                };
-                fuzzy::best(query, names, MOST).into_iter().map(proposal).collect()
+                proposals(&word[1..], "/", names, |at| {
+                    let Item { value, label, detail, .. } = &self.commands[at];
+                    (value, format!("{detail} {label}").trim().to_owned())
+                })
             }
-            Wanted::File => {
+            CompletionKind::File => {
                 let files = self.files.iter().map(String::as_str);
-                let proposal = |(at, found): (usize, fuzzy::Match)| Proposal {
-                    text: format!("@{}", self.files[at]),
-                    about: String::new(),
-                    places: found.places.iter().map(|at| at + 1).collect(),
-                };
-                fuzzy::best(query, files, MOST).into_iter().map(proposal).collect()
+                proposals(&word[1..], "@", files, |at| (&self.files[at], String::new()))
             }
         };
         if self.proposals.len() == 1 && self.proposals[0].text == word {
@@ -151,19 +112,13 @@ impl Completion {
         }
     }
 
-    /// Puts the selected proposal in.
-    pub(crate) fn accept(&mut self, buffer: &mut Buffer) -> bool {
-        let (Some(proposal), Some((_, range))) =
-            (self.proposals.get(self.selected), self.wanted.clone())
-        else {
-            return false;
-        };
-        let is_directory = proposal.text.ends_with('/');
-        let after = if is_directory { "" } else { " " };
-        let text = format!("{}{after}", proposal.text);
-        buffer.replace(range, &text);
-        self.refresh(buffer);
-        true
+    pub(crate) fn accept(&mut self, buffer: &mut Buffer) {
+        let proposal = self.proposals.get(self.selected);
+        if let (Some(Proposal { text, .. }), Some((_, range))) = (proposal, self.wanted.clone()) {
+            let after = if text.ends_with('/') { "" } else { " " };
+            buffer.replace(range, &format!("{text}{after}"));
+            self.refresh(buffer);
+        }
     }
 
     /// Completes as far as there is one way; where there are several, says what they are.
@@ -203,36 +158,26 @@ impl Completion {
         found
     }
 
-    /// Whether the word is a proposal already, letter by letter.
+    /// Returns true if the word is a proposal already, letter by letter.
     pub(crate) fn is_exact(&self, buffer: &Buffer) -> bool {
         let Some((_, range)) = &self.wanted else { return false };
         let word = &buffer.raw()[range.clone()];
         self.proposals.get(self.selected).is_some_and(|proposal| proposal.text == word)
     }
 
-    /// What is proposed for what a command takes: found by what is put in, and by what it is called.
     fn arguments_for(&self, query: &str, buffer: &Buffer) -> Vec<Proposal> {
         let choices = self.choices(buffer);
         let known: Vec<String> =
             choices.iter().map(|item| format!("{} {}", item.value, item.label)).collect();
-        let proposal = |(at, found): (usize, fuzzy::Match)| {
+        proposals(query, "", known.iter().map(String::as_str), |at| {
             let Item { value, label, detail, note } = &choices[at];
-            let about = [label, detail, note].map(|words| words.trim());
-            let about: Vec<&str> =
-                about.into_iter().filter(|words| !words.is_empty() && words != value).collect();
-            let letters = value.chars().count();
-            Proposal {
-                text: value.clone(),
-                about: about.join("  "),
-                places: found.places.into_iter().filter(|at| *at < letters).collect(),
-            }
-        };
-        let known = known.iter().map(String::as_str);
-        fuzzy::best(query, known, MOST).into_iter().map(proposal).collect()
+            let about = [label, detail, note].map(|text| text.trim());
+            let about = about.into_iter().filter(|text| !text.is_empty() && text != value);
+            (value, about.collect::<Vec<_>>().join("  "))
+        })
     }
 
-    /// What the command which has been written takes: what the host lists, or the words that its
-    /// usage does.
+    /// Arguments of the command in the text: those that the host lists, or the words of its usage.
     fn choices(&self, buffer: &Buffer) -> Cow<'_, [Item]> {
         let Some(item) = self.command(buffer) else { return Cow::default() };
         if let Some((command, items)) = &self.arguments
@@ -251,15 +196,9 @@ impl Completion {
         if is_list { words.into_iter().map(choice).collect() } else { Cow::default() }
     }
 
-    /// The command that has been written, if a blank follows it.
-    fn command(&self, buffer: &Buffer) -> Option<&Item> {
+    pub(crate) fn command(&self, buffer: &Buffer) -> Option<&Item> {
         let (name, _) = buffer.raw().strip_prefix('/')?.split_once(' ')?;
         self.commands.iter().find(|item| item.value == name)
-    }
-
-    /// The name of the command that has been written, before what it takes.
-    pub(crate) fn written(&self, buffer: &Buffer) -> Option<String> {
-        self.command(buffer).map(|item| item.value.clone())
     }
 
     /// The command whose arguments are about to be written.
@@ -269,25 +208,24 @@ impl Completion {
         (is_at_first && !item.detail.is_empty()).then_some(item.value.as_str())
     }
 
-    /// Whether Enter sends what is written, and takes no proposal: nothing was begun or gone to, and
-    /// the command needs nothing.
+    /// Returns true if Enter sends the text and takes no proposal: no argument was begun or
+    /// selected, and the command needs none.
     pub(crate) fn is_optional(&self, buffer: &Buffer) -> bool {
-        let Some((Wanted::Argument, range)) = &self.wanted else { return false };
+        let Some((CompletionKind::Argument, range)) = &self.wanted else { return false };
         let is_begun = !range.is_empty() || self.is_gone_to;
         !is_begun && self.command(buffer).is_none_or(|item| item.detail.starts_with('['))
     }
 
-    fn argument(&self, buffer: &Buffer) -> Option<(Wanted, Range<usize>)> {
+    fn argument(&self, buffer: &Buffer) -> Option<(CompletionKind, Range<usize>)> {
         let before = &buffer.raw()[..buffer.cursor()];
         let start = before.find(' ')? + 1;
         let is_one = before.starts_with('/') && !before[start..].contains(char::is_whitespace);
         let has_choices = is_one && !self.choices(buffer).is_empty();
-        has_choices.then_some((Wanted::Argument, start..buffer.cursor()))
+        has_choices.then_some((CompletionKind::Argument, start..buffer.cursor()))
     }
 
-    /// What a command takes that has been written.
     fn help_for(&self, buffer: &Buffer) -> Option<String> {
-        if self.is_cut && self.wanted() == Some(Wanted::File) {
+        if self.is_cut && self.wanted() == Some(CompletionKind::File) {
             return Some(format!("only {} files are known; there are more", self.files.len()));
         }
         let name = buffer.raw().strip_prefix('/')?.split(' ').next()?;
@@ -296,8 +234,26 @@ impl Completion {
     }
 }
 
-/// What the word before the cursor asks for.
-fn wanted(buffer: &Buffer) -> Option<(Wanted, Range<usize>)> {
+/// The best of some texts for a query, each proposed as the value and the description that
+/// `describe` gives for its position, behind a mark.
+fn proposals<'a, 'b>(
+    query: &str,
+    mark: &str,
+    texts: impl Iterator<Item = &'a str>,
+    describe: impl Fn(usize) -> (&'b String, String),
+) -> Vec<Proposal> {
+    let proposal = |(at, found): (usize, fuzzy::Match)| {
+        let (value, about) = describe(at);
+        let letters = value.chars().count();
+        let places = found.places.into_iter().filter(|at| *at < letters);
+        let places = places.map(|at| at + mark.len()).collect();
+        Proposal { text: format!("{mark}{value}"), about, places }
+    };
+    fuzzy::best(query, texts, MAX_PROPOSALS).into_iter().map(proposal).collect()
+}
+
+/// The thing that the word before the cursor can be completed to, and where that word stands.
+fn wanted(buffer: &Buffer) -> Option<(CompletionKind, Range<usize>)> {
     let before = &buffer.raw()[..buffer.cursor()];
     let start = before
         .rfind(char::is_whitespace)
@@ -305,8 +261,8 @@ fn wanted(buffer: &Buffer) -> Option<(Wanted, Range<usize>)> {
     let word = &before[start..];
     let range = start..buffer.cursor();
     match word.chars().next()? {
-        '/' if start == 0 && !word[1..].contains('/') => Some((Wanted::Command, range)),
-        '@' => Some((Wanted::File, range)),
+        '/' if start == 0 && !word[1..].contains('/') => Some((CompletionKind::Command, range)),
+        '@' => Some((CompletionKind::File, range)),
         _ => None,
     }
 }
@@ -318,9 +274,9 @@ mod tests {
     fn completion() -> Completion {
         let command =
             |name: &str| Item { value: name.into(), label: "About".into(), ..Item::default() };
-        let mut completion = Completion::default();
-        completion.set_commands(vec![command("help"), command("model"), command("mode")]);
-        completion.set_files(vec!["src/main.rs".into(), "docs/help.md".into()]);
+        let commands = vec![command("help"), command("model"), command("mode")];
+        let mut completion = Completion { commands, ..Completion::default() };
+        completion.set_files(&["src/main.rs".into(), "docs/help.md".into()], false);
         completion
     }
 
@@ -344,21 +300,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_takes_is_proposed_where_its_usage_lists_it() {
+    fn arguments_are_proposed_from_the_usage() {
         let mut it = completion();
         let usage = |name: &str, detail: &str| Item {
             value: name.into(),
             detail: detail.into(),
             ..Item::default()
         };
-        it.set_commands(vec![
+        it.commands = vec![
             usage("mode", "[read-only | normal | yolo]"),
             usage("model", "[name]"),
             usage("skill", "NAME [request]"),
-        ]);
+        ];
         let mut buffer = written("/mode yo");
         it.refresh(&buffer);
-        assert!(it.accept(&mut buffer));
+        it.accept(&mut buffer);
         assert_eq!(buffer.raw(), "/mode yolo ");
         for other in ["/model ", "/skill x", "/mode yolo ", "/other "] {
             it.refresh(&written(other));
@@ -369,17 +325,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_put_in_where_it_was_asked_for() {
+    fn file_proposal_replaces_its_word() {
         let mut it = completion();
         let mut buffer = written("look at @mrs");
         it.refresh(&buffer);
-        assert!(it.accept(&mut buffer));
+        it.accept(&mut buffer);
         assert_eq!(buffer.raw(), "look at @src/main.rs ");
         assert!(!it.is_open());
     }
 
     #[test]
-    fn what_was_closed_stays_closed_until_another_letter() {
+    fn closed_proposals_stay_closed_until_another_letter() {
         let mut it = completion();
         let mut buffer = written("@h");
         it.refresh(&buffer);

@@ -1,10 +1,77 @@
 //! The keys that edit: those of emacs and of every text field.
 
-use super::{Composer, Outcome};
+use super::{Buffer, Composer, Outcome};
 use crate::key::{Code, Key};
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    Moved,
+    Changed,
+}
+
+impl Buffer {
+    /// Takes a key that edits within a line; none for any other key.
+    pub(crate) fn key(&mut self, key: Key) -> Option<Edit> {
+        let by_word = key.ctrl || key.alt;
+        match key.code {
+            Code::Char(c) if !by_word => self.insert(c.encode_utf8(&mut [0; 4])),
+            Code::Char(c) if key.ctrl && !key.alt => return self.control(c),
+            Code::Char(c) if key.alt && !key.ctrl => return self.meta(c),
+            Code::Backspace if by_word => self.kill_to(self.word_left()),
+            Code::Backspace => self.delete_to(self.left()),
+            Code::Delete if by_word => self.kill_to(self.word_right()),
+            Code::Delete => self.delete_to(self.right()),
+            Code::Left if by_word => return Some(self.go_to(self.word_left())),
+            Code::Right if by_word => return Some(self.go_to(self.word_right())),
+            Code::Left => return Some(self.go_to(self.left())),
+            Code::Right => return Some(self.go_to(self.right())),
+            Code::Home if !key.ctrl => return Some(self.go_to(self.line_start())),
+            Code::End if !key.ctrl => return Some(self.go_to(self.line_end())),
+            _ => return None,
+        }
+        Some(Edit::Changed)
+    }
+
+    fn control(&mut self, letter: char) -> Option<Edit> {
+        match letter {
+            'a' => return Some(self.go_to(self.line_start())),
+            'e' => return Some(self.go_to(self.line_end())),
+            'b' => return Some(self.go_to(self.left())),
+            'f' => return Some(self.go_to(self.right())),
+            'd' => self.delete_to(self.right()),
+            'h' => self.delete_to(self.left()),
+            'k' if self.line_end() == self.cursor() => self.kill_to(self.right()),
+            'k' => self.kill_to(self.line_end()),
+            'u' => self.kill_to(self.line_start()),
+            'w' => self.kill_to(self.blank_left()),
+            'y' => self.yank(),
+            'o' => self.open_line(),
+            '_' | '/' => self.undo(),
+            _ => return None,
+        }
+        Some(Edit::Changed)
+    }
+
+    fn meta(&mut self, letter: char) -> Option<Edit> {
+        match letter {
+            'b' => return Some(self.go_to(self.word_left())),
+            'f' => return Some(self.go_to(self.word_right())),
+            '<' => return Some(self.go_to(0)),
+            '>' => return Some(self.go_to(self.raw().len())),
+            'd' => self.kill_to(self.word_right()),
+            'y' => self.yank_pop(),
+            _ => return None,
+        }
+        Some(Edit::Changed)
+    }
+
+    fn go_to(&mut self, at: usize) -> Edit {
+        self.move_to(at);
+        Edit::Moved
+    }
+}
+
 impl Composer {
-    /// Takes a key.
     pub(crate) fn key(&mut self, key: Key) -> Outcome {
         if let Some(mut vim) = self.vim.take() {
             let outcome = vim.key(key, &mut self.buffer);
@@ -16,135 +83,54 @@ impl Composer {
         }
         let is_plain = !key.ctrl && !key.alt && !key.shift;
         match key.code {
-            Code::Enter
-                if is_plain && self.buffer.raw()[..self.buffer.cursor()].ends_with('\\') =>
-            {
-                self.buffer.delete_to(self.buffer.left());
-                self.insert("\n")
+            Code::Enter if is_plain && !self.buffer.is_after_backslash() => return Outcome::Send,
+            Code::Enter => {
+                if is_plain {
+                    self.buffer.delete_to(self.buffer.left());
+                }
+                self.buffer.insert("\n");
             }
-            Code::Enter if is_plain => Outcome::Send,
-            Code::Enter => self.insert("\n"),
-            Code::Char('j') if key.ctrl => self.insert("\n"),
-            Code::Char(c) if !key.ctrl && !key.alt => self.insert(c.encode_utf8(&mut [0; 4])),
-            Code::Char(c) if key.ctrl && !key.alt => self.control(c),
-            Code::Char(c) if key.alt && !key.ctrl => self.meta(c),
-            Code::Backspace if key.alt || key.ctrl => self.kill(super::Buffer::word_left),
-            Code::Backspace => self.delete(super::Buffer::left),
-            Code::Delete if key.ctrl || key.alt => self.kill(super::Buffer::word_right),
-            Code::Delete => self.delete(super::Buffer::right),
-            Code::Left if key.ctrl || key.alt => self.go(super::Buffer::word_left),
-            Code::Right if key.ctrl || key.alt => self.go(super::Buffer::word_right),
-            Code::Left => self.go(super::Buffer::left),
-            Code::Right => self.go(super::Buffer::right),
-            Code::Home if !key.ctrl => self.go(super::Buffer::line_start),
-            Code::End if !key.ctrl => self.go(super::Buffer::line_end),
-            Code::Up if is_plain => self.up(),
-            Code::Down if is_plain => self.down(),
-            _ => Outcome::Ignored,
+            Code::Char('j') if key.ctrl => self.buffer.insert("\n"),
+            Code::Up if is_plain => return self.move_row(true),
+            Code::Down if is_plain => return self.move_row(false),
+            Code::Char('p') if key.ctrl && !key.alt => return self.move_row(true),
+            Code::Char('n') if key.ctrl && !key.alt => return self.move_row(false),
+            _ => match self.buffer.key(key) {
+                Some(Edit::Changed) => {}
+                Some(Edit::Moved) => {
+                    self.completion.refresh(&self.buffer);
+                    return Outcome::Taken;
+                }
+                None => return Outcome::Ignored,
+            },
         }
-    }
-
-    fn control(&mut self, letter: char) -> Outcome {
-        match letter {
-            'a' => self.go(super::Buffer::line_start),
-            'e' => self.go(super::Buffer::line_end),
-            'b' => self.go(super::Buffer::left),
-            'f' => self.go(super::Buffer::right),
-            'p' => self.up(),
-            'n' => self.down(),
-            'd' => self.delete(super::Buffer::right),
-            'h' => self.delete(super::Buffer::left),
-            'k' => self.kill(|buffer| match buffer.line_end() {
-                end if end == buffer.cursor() => buffer.right(),
-                end => end,
-            }),
-            'u' => self.kill(super::Buffer::line_start),
-            'w' => self.kill(super::Buffer::blank_left),
-            'y' => {
-                self.buffer.yank();
-                self.taken()
-            }
-            'o' => {
-                self.buffer.open_line();
-                self.taken()
-            }
-            '_' | '/' => {
-                self.buffer.undo();
-                self.taken()
-            }
-            _ => Outcome::Ignored,
-        }
-    }
-
-    fn meta(&mut self, letter: char) -> Outcome {
-        match letter {
-            'b' => self.go(super::Buffer::word_left),
-            'f' => self.go(super::Buffer::word_right),
-            'd' => self.kill(super::Buffer::word_right),
-            'y' => {
-                self.buffer.yank_pop();
-                self.taken()
-            }
-            '<' => self.go(|_| 0),
-            '>' => self.go(|buffer| buffer.raw().len()),
-            _ => Outcome::Ignored,
-        }
-    }
-
-    fn taken(&mut self) -> Outcome {
         self.changed();
         Outcome::Taken
     }
 
-    fn insert(&mut self, text: &str) -> Outcome {
-        self.buffer.insert(text);
-        self.taken()
-    }
-
-    fn go(&mut self, to: impl Fn(&super::Buffer) -> usize) -> Outcome {
-        let at = to(&self.buffer);
-        self.buffer.move_to(at);
-        self.completion.refresh(&self.buffer);
-        Outcome::Taken
-    }
-
-    fn delete(&mut self, to: impl Fn(&super::Buffer) -> usize) -> Outcome {
-        let at = to(&self.buffer);
-        self.buffer.delete_to(at);
-        self.taken()
-    }
-
-    fn kill(&mut self, to: impl Fn(&super::Buffer) -> usize) -> Outcome {
-        let at = to(&self.buffer);
-        self.buffer.kill_to(at);
-        self.taken()
-    }
-
-    fn up(&mut self) -> Outcome {
-        if !self.buffer.move_row(self.width.max(1), true) {
-            self.recall_earlier();
+    /// Moves by a row; at the edge through the history.
+    fn move_row(&mut self, is_up: bool) -> Outcome {
+        if !self.buffer.move_row(self.width.max(1), is_up) {
+            self.recall(is_up);
         }
         Outcome::Taken
     }
 
-    fn down(&mut self) -> Outcome {
-        if !self.buffer.move_row(self.width.max(1), false) {
-            self.recall_later();
-        }
-        Outcome::Taken
-    }
-
-    /// Brings back what was sent before what is there.
-    pub(crate) fn recall_earlier(&mut self) {
-        if let Some(text) = self.history.back(&self.buffer.text()) {
+    /// Brings back the entry of the history before or after the one that is there.
+    pub(crate) fn recall(&mut self, is_earlier: bool) {
+        let text =
+            if is_earlier { self.history.back(&self.buffer.text()) } else { self.history.forth() };
+        self.recalls_on_load = is_earlier && text.is_none();
+        if let Some(text) = text {
             self.buffer.recall(&text);
         }
     }
 
-    /// Brings back what was sent after what is there.
-    pub(crate) fn recall_later(&mut self) {
-        if let Some(text) = self.history.forth() {
-            self.buffer.recall(&text);
+    /// Loads the history. Recalls its last entry if the user wanted that already.
+    pub(crate) fn load_history(&mut self, entries: Vec<String>) {
+        self.history.load(entries);
+        if std::mem::take(&mut self.recalls_on_load) && self.buffer.is_empty() {
+            self.recall(true);
         }
     }
 }
@@ -178,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_emacs_keys_do_what_they_do_in_emacs() {
+    fn emacs_keys_edit_as_in_emacs() {
         assert_eq!(shown("one_two ctrl+a"), "|one two");
         assert_eq!(shown("one_two ctrl+a ctrl+f ctrl+d"), "o|e two");
         assert_eq!(shown("one_two ctrl+b ctrl+k"), "one tw|");
@@ -192,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn enter_sends_and_a_backslash_before_it_goes_on() {
+    fn backslash_before_enter_continues_the_text() {
         let mut composer = after("hi");
         assert_eq!(composer.key(Key::plain(Code::Enter)), Outcome::Send);
         assert_eq!(shown("one\\ enter two"), "one\ntwo|");

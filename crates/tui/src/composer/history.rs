@@ -1,7 +1,6 @@
-//! What was sent before, to go back to. The host keeps it; this walks in it.
+//! The prompts of before, to go back to. The host stores them.
 
-/// Entries that are held.
-const MOST: usize = 2000;
+const MAX_ENTRIES: usize = 2000;
 
 /// Earlier messages, the newest last.
 #[derive(Default)]
@@ -9,12 +8,12 @@ pub(crate) struct History {
     entries: Vec<String>,
     /// Where we are in it; none while something else is written.
     at: Option<usize>,
-    /// What was being written.
+    /// The text before going back.
     stash: String,
 }
 
 impl History {
-    /// Begins with what the host has kept.
+    /// Begins with the entries that the host has stored.
     pub(crate) fn load(&mut self, entries: Vec<String>) {
         let added = std::mem::replace(&mut self.entries, entries);
         for entry in added {
@@ -22,22 +21,20 @@ impl History {
         }
     }
 
-    /// All of it, the newest first.
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &String> {
         self.entries.iter().rev()
     }
 
-    /// Adds what was sent.
     pub(crate) fn add(&mut self, text: &str) {
         self.at = None;
         self.entries.retain(|entry| entry != text);
         self.entries.push(text.to_owned());
-        if self.entries.len() > MOST {
+        if self.entries.len() > MAX_ENTRIES {
             self.entries.remove(0);
         }
     }
 
-    /// What came before, given what is written.
+    /// The entry before, given the text that is being written.
     pub(crate) fn back(&mut self, written: &str) -> Option<String> {
         let at = match self.at {
             None => {
@@ -50,7 +47,7 @@ impl History {
         self.entries.get(at).cloned()
     }
 
-    /// What came after; in the end what was being written.
+    /// The entry after; at the end the text that was being written.
     pub(crate) fn forth(&mut self) -> Option<String> {
         let at = self.at? + 1;
         if let Some(entry) = self.entries.get(at) {
@@ -61,7 +58,7 @@ impl History {
         Some(std::mem::take(&mut self.stash))
     }
 
-    /// Takes note that something else is written.
+    /// Takes note that another text is being written.
     pub(crate) fn leave(&mut self) {
         self.at = None;
     }

@@ -11,20 +11,18 @@ use std::ops::Range;
 
 use super::{Buffer, Outcome};
 use crate::key::{Code, Key};
-use command::{Command, EventKind, Parsed, parse};
+use command::{Command, ParseResult, Verb, parse};
 use motion::{Reach, Span};
 
-/// Where we are between keys.
 #[derive(Default)]
 pub(crate) struct Vim {
     is_normal: bool,
     /// Where marking began, and whether it is by lines.
     mark: Option<(usize, bool)>,
-    /// The letters of a command that has begun.
     pending: String,
-    /// What was deleted or copied last, and whether it is whole lines.
+    /// The text that was deleted or copied last; true if it is whole lines.
     register: (String, bool),
-    /// What was looked for on the line: how, and the letter.
+    /// The last search on the line: how, and the letter.
     find: Option<(char, char)>,
     /// The keys of the change that is being made, and of the last one.
     change: Vec<Key>,
@@ -32,29 +30,26 @@ pub(crate) struct Vim {
 }
 
 impl Vim {
-    /// Whether letters are commands.
     pub(crate) fn is_normal(&self) -> bool {
         self.is_normal
     }
 
-    /// Whether Esc ends something here.
+    /// Returns true if Esc ends something here.
     pub(crate) fn takes_escape(&self) -> bool {
         !self.is_normal || self.mark.is_some() || !self.pending.is_empty()
     }
 
-    /// Whether text is being marked.
     pub(crate) fn is_marking(&self) -> bool {
         self.mark.is_some()
     }
 
-    /// What is marked.
     pub(crate) fn marked(&self, buffer: &Buffer) -> Option<Range<usize>> {
         let (from, is_lines) = self.mark?;
         let Span { from, to, .. } = motion::between(buffer, from, is_lines);
         Some(from..to)
     }
 
-    /// Takes a key; the rest of the composer sees what it ignores.
+    /// Takes a key; the rest of the composer sees the keys that it ignores.
     pub(super) fn key(&mut self, key: Key, buffer: &mut Buffer) -> Outcome {
         if !self.is_normal {
             self.change.push(key);
@@ -92,14 +87,14 @@ impl Vim {
             return Outcome::Taken;
         }
         match parse(&self.pending) {
-            Parsed::More => {}
-            Parsed::Nothing => self.pending.clear(),
-            Parsed::Command(command) => {
+            ParseResult::More => {}
+            ParseResult::Nothing => self.pending.clear(),
+            ParseResult::Command(command) => {
                 let letters = std::mem::take(&mut self.pending);
                 if self.mark.is_some() && command.changes() {
                     return Outcome::Taken;
                 }
-                if command.what == EventKind::Again {
+                if command.verb == Verb::Again {
                     self.again(buffer);
                 } else {
                     self.change = letters.chars().map(|it| Key::plain(Code::Char(it))).collect();
@@ -118,7 +113,7 @@ impl Vim {
         Outcome::Taken
     }
 
-    /// Begins to mark, or does something with what is marked; says whether the letter is for that.
+    /// Begins to mark, or works on the marked text. Returns true if the letter is for that.
     fn mark_key(&mut self, letter: char, buffer: &mut Buffer) -> bool {
         let Some((from, is_lines)) = self.mark else {
             let begins = matches!(letter, 'v' | 'V');
@@ -162,7 +157,7 @@ impl Vim {
         true
     }
 
-    /// Marks what is within a pair, or a word; says whether the letter is for that.
+    /// Marks the inside of a pair, or a word. Returns true if the letter is for that.
     fn mark_object(&mut self, letter: char, buffer: &mut Buffer) -> bool {
         let is_around = match self.pending.as_str() {
             "" if matches!(letter, 'i' | 'a') => {
@@ -174,8 +169,8 @@ impl Vim {
             _ => return false,
         };
         self.pending.clear();
-        let what = EventKind::Object { is_around, name: letter };
-        if let Some(Span { from, to, .. }) = motion::span(what, 1, 'y', (buffer, None))
+        let verb = Verb::Object { is_around, name: letter };
+        if let Some(Span { from, to, .. }) = motion::span(verb, 1, 'y', (buffer, None))
             && from < to
         {
             self.mark = Some((from, false));
@@ -201,7 +196,6 @@ impl Vim {
         }
     }
 
-    /// Makes the last change once more.
     fn again(&mut self, buffer: &mut Buffer) {
         let keys = self.last_change.clone();
         for key in &keys {
@@ -219,20 +213,20 @@ impl Vim {
     }
 
     fn act(&mut self, command: Command, buffer: &mut Buffer) {
-        let Command { count, operator, what } = command;
-        if let EventKind::Find(how, letter) = what
+        let Command { count, operator, verb } = command;
+        if let Verb::Find(how, letter) = verb
             && !matches!(how, ';' | ',')
         {
             self.find = Some((how, letter));
         }
-        match (operator, what) {
-            (Some(operator), what) => {
-                if let Some(span) = motion::span(what, count, operator, (buffer, self.find)) {
+        match (operator, verb) {
+            (Some(operator), verb) => {
+                if let Some(span) = motion::span(verb, count, operator, (buffer, self.find)) {
                     self.operate(operator, span, buffer);
                 }
             }
-            (None, EventKind::Letter(letter)) => self.letter(letter, count, buffer),
-            (None, EventKind::Replace(letter)) => {
+            (None, Verb::Letter(letter)) => self.letter(letter, count, buffer),
+            (None, Verb::Replace(letter)) => {
                 let end = (0..count).fold(buffer.cursor(), |at, _| motion::next(buffer.raw(), at));
                 if end <= buffer.line_end() {
                     let at = buffer.cursor();
@@ -240,8 +234,8 @@ impl Vim {
                     buffer.move_to(at + letter.len_utf8() * (count - 1));
                 }
             }
-            (None, what) => {
-                if let Some(Reach { at, .. }) = motion::reach(what, count, buffer, self.find) {
+            (None, verb) => {
+                if let Some(Reach { at, .. }) = motion::reach(verb, count, buffer, self.find) {
                     buffer.move_to(at);
                 }
             }
@@ -289,8 +283,8 @@ impl Vim {
 
     /// Does the same as an operator over a motion.
     fn short(&mut self, operator: char, motion: char, count: usize, buffer: &mut Buffer) {
-        let what = if motion == operator { EventKind::Lines } else { EventKind::Letter(motion) };
-        self.act(Command { count, operator: Some(operator), what }, buffer);
+        let verb = if motion == operator { Verb::Lines } else { Verb::Letter(motion) };
+        self.act(Command { count, operator: Some(operator), verb }, buffer);
     }
 
     fn letter(&mut self, letter: char, count: usize, buffer: &mut Buffer) {
@@ -325,7 +319,7 @@ impl Vim {
                 }
             }
             _ => {
-                let reached = motion::reach(EventKind::Letter(letter), count, buffer, self.find);
+                let reached = motion::reach(Verb::Letter(letter), count, buffer, self.find);
                 if let Some(Reach { at, .. }) = reached {
                     buffer.move_to(at);
                 }
@@ -333,7 +327,6 @@ impl Vim {
         }
     }
 
-    /// Puts what was deleted or copied last after the cursor, or before it.
     fn put(&self, is_before: bool, buffer: &mut Buffer) {
         let (text, is_lines) = &self.register;
         if text.is_empty() {
@@ -359,7 +352,6 @@ impl Vim {
     }
 }
 
-/// Joins a line with the next.
 fn join(buffer: &mut Buffer) {
     let end = buffer.line_end();
     if end == buffer.raw().len() {

@@ -7,39 +7,41 @@ use super::{Input, Mouse, MouseKind};
 use crate::key::{Code, Key};
 
 /// A lone escape is a key of its own when nothing follows for so long.
-const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
+const ESCAPE_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 /// A paste of which nothing is heard for so long can be stopped.
-const SILENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const PASTE_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// The rest of a sequence may be on its way for so long: nobody types its beginning.
-const SEQUENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+const SEQUENCE_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
-/// Longer sequences are no sequences.
-const LONGEST: usize = 64;
-/// Longer reports are dropped.
-const LONGEST_REPORT: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 64;
+const MAX_REPORT_BYTES: usize = 4096;
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Makes inputs of bytes.
 #[derive(Default)]
 pub(crate) struct Decoder {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
-    /// Whether a paste goes on that nothing was heard of for a while.
+    /// True while a paste goes on of which nothing arrived for a while.
     is_stuck: bool,
+    /// Bytes still to come that were typed while the terminal had lines edited.
+    ahead: usize,
 }
 
-/// What the beginning of the bytes is.
-enum Found {
+enum FirstInput {
     /// This many bytes mean this, or nothing.
     Whole(usize, Option<Input>),
     /// A paste begins after so many bytes.
     PasteBegins(usize),
-    /// More must come.
     Incomplete,
 }
 
 impl Decoder {
+    /// A decoder of which so many bytes were typed `ahead`, while the terminal had lines edited.
+    pub(crate) fn with_typed_ahead(ahead: usize) -> Self {
+        Self { ahead, ..Self::default() }
+    }
+
     /// Takes bytes, gives what they mean so far.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
         let is_stuck = std::mem::take(&mut self.is_stuck);
@@ -55,6 +57,10 @@ impl Decoder {
             paste.append(&mut self.pending);
             return vec![pasted(&paste), Input::Key(key)];
         }
+        // A terminal that edits lines has made a line feed of the key Enter.
+        let (early, bytes) = bytes.split_at(self.ahead.min(bytes.len()));
+        self.ahead -= early.len();
+        self.pending.extend(early.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }));
         self.pending.extend_from_slice(bytes);
         self.decode(false)
     }
@@ -69,18 +75,13 @@ impl Decoder {
 
     /// How long to wait for the rest of what has begun, where time decides. A letter waits for its
     /// rest for ever.
-    pub(crate) fn patience(&self) -> Option<Timespec> {
-        if self.is_pasting() {
-            return Some(SILENCE);
+    pub(crate) fn timeout(&self) -> Option<Timespec> {
+        if self.paste.is_some() && !self.is_stuck {
+            return Some(PASTE_TIMEOUT);
         }
         let is_waiting = self.paste.is_none() && self.pending.first().is_some_and(u8::is_ascii);
         let is_lone = self.pending.len() == 1;
-        is_waiting.then_some(if is_lone { ESCAPE } else { SEQUENCE })
-    }
-
-    /// Whether a paste goes on that may never end.
-    fn is_pasting(&self) -> bool {
-        self.paste.is_some() && !self.is_stuck
+        is_waiting.then_some(if is_lone { ESCAPE_TIMEOUT } else { SEQUENCE_TIMEOUT })
     }
 
     fn decode(&mut self, is_settled: bool) -> Vec<Input> {
@@ -107,15 +108,15 @@ impl Decoder {
                 continue;
             }
             match first(&pending[at..], is_settled) {
-                Found::Whole(length, input) => {
+                FirstInput::Whole(length, input) => {
                     at += length;
                     inputs.extend(input);
                 }
-                Found::PasteBegins(length) => {
+                FirstInput::PasteBegins(length) => {
                     at += length;
                     self.paste = Some(Vec::new());
                 }
-                Found::Incomplete => break,
+                FirstInput::Incomplete => break,
             }
         }
         pending.drain(..at);
@@ -143,20 +144,20 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-fn first(bytes: &[u8], is_settled: bool) -> Found {
+fn first(bytes: &[u8], is_settled: bool) -> FirstInput {
     match bytes {
         [0x1b] if is_settled => key(1, Key::plain(Code::Esc)),
-        [0x1b] => Found::Incomplete,
+        [0x1b] => FirstInput::Incomplete,
         [0x1b, b'[', ..] => control_sequence(bytes, is_settled),
         [0x1b, b'O', ..] => single_shift(bytes, is_settled),
         [0x1b, b']' | b'P' | b'_' | b'^', ..] => report(bytes, is_settled),
         [0x1b, 0x1b, ..] => key(1, Key::plain(Code::Esc)),
         [0x1b, ..] => match first(&bytes[1..], is_settled) {
-            Found::Whole(length, Some(Input::Key(inner))) => {
+            FirstInput::Whole(length, Some(Input::Key(inner))) => {
                 key(length + 1, Key { alt: true, ..inner })
             }
-            Found::Whole(length, input) => Found::Whole(length + 1, input),
-            Found::PasteBegins(_) | Found::Incomplete if is_settled => {
+            FirstInput::Whole(length, input) => FirstInput::Whole(length + 1, input),
+            FirstInput::PasteBegins(_) | FirstInput::Incomplete if is_settled => {
                 key(1, Key::plain(Code::Esc))
             }
             found => found,
@@ -167,8 +168,8 @@ fn first(bytes: &[u8], is_settled: bool) -> Found {
     }
 }
 
-fn key(length: usize, key: Key) -> Found {
-    Found::Whole(length, Some(Input::Key(key)))
+fn key(length: usize, key: Key) -> FirstInput {
+    FirstInput::Whole(length, Some(Input::Key(key)))
 }
 
 fn control(byte: u8) -> Key {
@@ -184,7 +185,7 @@ fn control(byte: u8) -> Key {
     }
 }
 
-fn character(bytes: &[u8]) -> Found {
+fn character(bytes: &[u8]) -> FirstInput {
     let length = match bytes[0] {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
@@ -194,30 +195,30 @@ fn character(bytes: &[u8]) -> Found {
     match bytes.get(..length).map(std::str::from_utf8) {
         Some(Ok(text)) => match text.chars().next() {
             // The second half of Latin-1's control characters.
-            Some(c) if c.is_control() => Found::Whole(length, None),
+            Some(c) if c.is_control() => FirstInput::Whole(length, None),
             Some(c) => key(length, Key::plain(Code::Char(c))),
-            None => Found::Whole(length, None),
+            None => FirstInput::Whole(length, None),
         },
-        Some(Err(_)) => Found::Whole(1, None),
+        Some(Err(_)) => FirstInput::Whole(1, None),
         None => match std::str::from_utf8(bytes) {
-            Err(error) if error.error_len().is_none() => Found::Incomplete,
-            _ => Found::Whole(1, None),
+            Err(error) if error.error_len().is_none() => FirstInput::Incomplete,
+            _ => FirstInput::Whole(1, None),
         },
     }
 }
 
 /// `ESC O x`: function and arrow keys of some terminals.
-fn single_shift(bytes: &[u8], is_settled: bool) -> Found {
+fn single_shift(bytes: &[u8], is_settled: bool) -> FirstInput {
     let Some(byte) = bytes.get(2) else {
         let alt_o = Key::alt(Code::Char('O'));
-        return if is_settled { key(2, alt_o) } else { Found::Incomplete };
+        return if is_settled { key(2, alt_o) } else { FirstInput::Incomplete };
     };
     let code = match byte {
         b'P'..=b'S' => Code::F(byte - b'P' + 1),
         b'M' => Code::Enter,
         other => match named_by(*other) {
             Some(code) => code,
-            None => return Found::Whole(3, None),
+            None => return FirstInput::Whole(3, None),
         },
     };
     key(3, Key::plain(code))
@@ -235,54 +236,54 @@ fn named_by(letter: u8) -> Option<Code> {
     })
 }
 
-fn control_sequence(bytes: &[u8], is_settled: bool) -> Found {
+fn control_sequence(bytes: &[u8], is_settled: bool) -> FirstInput {
     let ends = |byte: &u8| (0x40..=0x7e).contains(byte);
     let Some(end) = bytes[2..].iter().position(ends).map(|at| at + 2) else {
         if bytes.len() == 2 && is_settled {
             return key(2, Key::alt(Code::Char('[')));
         }
-        let is_none = is_settled || bytes.len() > LONGEST;
-        return if is_none { Found::Whole(bytes.len(), None) } else { Found::Incomplete };
+        let is_none = is_settled || bytes.len() > MAX_SEQUENCE_BYTES;
+        return if is_none { FirstInput::Whole(bytes.len(), None) } else { FirstInput::Incomplete };
     };
     // `ESC [ [ A`: function keys of the Linux console.
     if bytes[end] == b'[' && end == 2 {
         return match bytes.get(3) {
             Some(letter @ b'A'..=b'E') => key(4, Key::plain(Code::F(letter - b'A' + 1))),
-            Some(_) => Found::Whole(3, None),
+            Some(_) => FirstInput::Whole(3, None),
             None if is_settled => key(2, Key::alt(Code::Char('['))),
-            None => Found::Incomplete,
+            None => FirstInput::Incomplete,
         };
     }
     let length = end + 1;
     let parameters = &bytes[2..end];
     if parameters.first() == Some(&b'<') {
-        return Found::Whole(length, mouse(&parameters[1..], bytes[end]).map(Input::Mouse));
+        return FirstInput::Whole(length, mouse(&parameters[1..], bytes[end]).map(Input::Mouse));
     }
     if parameters.first().is_some_and(|byte| matches!(byte, b'?' | b'>' | b'=')) {
         let text = String::from_utf8_lossy(&bytes[2..length]).into_owned();
-        return Found::Whole(length, Some(Input::Report(text)));
+        return FirstInput::Whole(length, Some(Input::Report(text)));
     }
     let numbers = numbers(parameters);
     let number = |at: usize| numbers.get(at).copied();
     match bytes[end] {
-        b'I' => Found::Whole(length, Some(Input::Focus(true))),
-        b'O' => Found::Whole(length, Some(Input::Focus(false))),
+        b'I' => FirstInput::Whole(length, Some(Input::Focus(true))),
+        b'O' => FirstInput::Whole(length, Some(Input::Focus(false))),
         b'Z' => key(length, Key::plain(Code::BackTab)),
-        b'u' => Found::Whole(length, spelled(&numbers).map(Input::Key)),
-        b'~' if number(0) == Some(200) => Found::PasteBegins(length),
+        b'u' => FirstInput::Whole(length, key_of_number(&numbers).map(Input::Key)),
+        b'~' if number(0) == Some(200) => FirstInput::PasteBegins(length),
         b'~' if number(0) == Some(27) => {
             // `CSI 27 ; modifiers ; character ~`
             let character = [number(2).unwrap_or(0), number(1).unwrap_or(1)];
-            Found::Whole(length, spelled(&character).map(Input::Key))
+            FirstInput::Whole(length, key_of_number(&character).map(Input::Key))
         }
         b'~' => {
             let code = number(0).and_then(numbered);
-            Found::Whole(length, code.map(|code| Input::Key(held(code, number(1)))))
+            FirstInput::Whole(length, code.map(|code| Input::Key(with_modifiers(code, number(1)))))
         }
-        b'P'..=b'S' => key(length, held(Code::F(bytes[end] - b'P' + 1), number(1))),
+        b'P'..=b'S' => key(length, with_modifiers(Code::F(bytes[end] - b'P' + 1), number(1))),
         letter => {
             let code = named_by(letter);
-            Found::Whole(length, code.map(|code| Input::Key(held(code, number(1)))))
+            FirstInput::Whole(length, code.map(|code| Input::Key(with_modifiers(code, number(1)))))
         }
     }
 }
@@ -310,20 +311,20 @@ fn numbered(number: u32) -> Option<Code> {
 }
 
 /// A key with the modifiers that a number stands for.
-fn held(code: Code, modifiers: Option<u32>) -> Key {
+fn with_modifiers(code: Code, modifiers: Option<u32>) -> Key {
     let bits = modifiers.unwrap_or(1).saturating_sub(1);
     Key { code, shift: bits & 1 != 0, alt: bits & 2 != 0, ctrl: bits & 4 != 0 }
 }
 
-/// A key spelled out as its character's number, with modifiers.
-fn spelled(numbers: &[u32]) -> Option<Key> {
+/// A key key_of_number out as its character's number, with modifiers.
+fn key_of_number(numbers: &[u32]) -> Option<Key> {
     // Super, hyper and meta: keys of the desktop, and no letters.
     let is_foreign = numbers.get(1).is_some_and(|it| it.saturating_sub(1) & 0b11_1000 != 0);
     if is_foreign {
         return None;
     }
     if let Some(code) = numbers.first().and_then(|number| keypad(*number)) {
-        return Some(held(code, numbers.get(1).copied()));
+        return Some(with_modifiers(code, numbers.get(1).copied()));
     }
     let character = char::from_u32(*numbers.first()?)?;
     let code = match character {
@@ -336,7 +337,7 @@ fn spelled(numbers: &[u32]) -> Option<Key> {
         c if c.is_control() => return None,
         c => Code::Char(c),
     };
-    let key = held(code, numbers.get(1).copied());
+    let key = with_modifiers(code, numbers.get(1).copied());
     Some(match (key.code, key.shift) {
         (Code::Tab, true) => Key { code: Code::BackTab, shift: false, ..key },
         (Code::Char(c), true) if !key.ctrl => {
@@ -386,8 +387,8 @@ fn mouse(parameters: &[u8], end: u8) -> Option<Mouse> {
     Some(Mouse { kind, column: place(column)?, row: place(row)? })
 }
 
-/// `ESC ] … BEL` and its like: what the terminal tells of itself.
-fn report(bytes: &[u8], is_settled: bool) -> Found {
+/// `ESC ] … BEL` and similar: reports of the terminal about itself.
+fn report(bytes: &[u8], is_settled: bool) -> FirstInput {
     for (at, byte) in bytes.iter().enumerate().skip(2) {
         let length = match byte {
             0x07 => at + 1,
@@ -396,15 +397,15 @@ fn report(bytes: &[u8], is_settled: bool) -> Found {
         };
         let text = &bytes[2..at - usize::from(*byte == b'\\')];
         let text = String::from_utf8_lossy(text).into_owned();
-        return Found::Whole(length, Some(Input::Report(text)));
+        return FirstInput::Whole(length, Some(Input::Report(text)));
     }
     if is_settled && bytes.len() == 2 {
         return key(2, Key::alt(Code::Char(char::from(bytes[1]))));
     }
-    if is_settled || bytes.len() > LONGEST_REPORT {
-        return Found::Whole(bytes.len(), None);
+    if is_settled || bytes.len() > MAX_REPORT_BYTES {
+        return FirstInput::Whole(bytes.len(), None);
     }
-    Found::Incomplete
+    FirstInput::Incomplete
 }
 
 #[cfg(test)]
@@ -462,21 +463,23 @@ mod tests {
     #[test]
     fn only_a_lone_escape_is_soon_a_key() {
         let mut decoder = Decoder::default();
-        for (bytes, patience) in [(&b"\x1b"[..], ESCAPE), (b"[", SEQUENCE), (b"20", SEQUENCE)] {
+        for (bytes, timeout) in
+            [(&b"\x1b"[..], ESCAPE_TIMEOUT), (b"[", SEQUENCE_TIMEOUT), (b"20", SEQUENCE_TIMEOUT)]
+        {
             assert_eq!(decoder.feed(bytes), []);
-            assert_eq!(decoder.patience(), Some(patience));
+            assert_eq!(decoder.timeout(), Some(timeout));
         }
         let paste = [Input::Paste("text".to_owned())];
         assert_eq!(decoder.feed(b"0~text\x1b[201~"), paste);
-        assert_eq!(decoder.patience(), None);
+        assert_eq!(decoder.timeout(), None);
     }
 
     #[test]
-    fn a_letter_waits_for_its_rest_and_a_paste_without_end_can_be_stopped() {
+    fn endless_paste_can_be_stopped() {
         let mut decoder = Decoder::default();
         for byte in &"漢".as_bytes()[..2] {
             assert_eq!(decoder.feed(&[*byte]), []);
-            assert!(decoder.patience().is_none());
+            assert!(decoder.timeout().is_none());
             assert_eq!(decoder.settle(), []);
         }
         let letter = Input::Key(Key::plain(Code::Char('漢')));
@@ -484,7 +487,7 @@ mod tests {
 
         assert_eq!(decoder.feed(b"\x1b[200~never"), []);
         assert_eq!(decoder.feed(b"\x03"), [], "it is a part of the paste");
-        assert_eq!(decoder.patience(), Some(SILENCE), "whoever reads asks again then");
+        assert_eq!(decoder.timeout(), Some(PASTE_TIMEOUT), "whoever reads asks again then");
         assert_eq!(decoder.settle(), [Input::Stalled]);
         assert_eq!(decoder.settle(), [], "once is enough");
         let stopped = [Input::Paste("never\u{3}".to_owned()), Input::Key(Key::ctrl('c'))];
@@ -497,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keypad_has_keys_and_those_of_the_desktop_are_not_ours() {
+    fn keypad_keys_are_decoded_and_desktop_keys_ignored() {
         assert_eq!(keys(b"\x1b[57414u\x1b[57419u\x1b[57400u"), ["Enter", "Up", "1"]);
         assert_eq!(decoded(b"\x1b[97;9u"), []);
     }
@@ -513,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mouse_is_understood() {
+    fn mouse_sequences_are_decoded() {
         let wheel = Mouse { kind: MouseKind::ScrollUp, column: 4, row: 9 };
         assert_eq!(decoded(b"\x1b[<64;5;10M"), [Input::Mouse(wheel)]);
         let press = Mouse { kind: MouseKind::Press, column: 0, row: 0 };
@@ -535,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_survived() {
+    fn decoder_survives_random_bytes() {
         for first in 0..=255u8 {
             for second in 0..=255u8 {
                 decoded(&[0x1b, first, second]);

@@ -5,10 +5,9 @@ use std::time::Instant;
 use contract::event::Answer;
 use contract::id::CallId;
 
+use super::Deed;
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Question, flow};
-use super::{Deed, Flow};
-use crate::key::{Code, Key};
+use super::question::{Choice, Question};
 use crate::permission::{self, Part, Permission};
 
 /// Rows of each command or diff that are shown in a dialog about several calls.
@@ -28,7 +27,6 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// The agent that made the call, for the end of a title.
     fn agent(&self) -> String {
         match (&self.permission.agent, &self.task) {
             (Some(agent), Some(task)) => format!(" ({agent}: {task})"),
@@ -37,7 +35,6 @@ impl Ask {
         }
     }
 
-    /// The question about this call alone.
     pub(crate) fn title(&self) -> String {
         format!("{}{}", self.permission.title(), self.agent())
     }
@@ -90,24 +87,18 @@ impl Approval {
 }
 
 impl Purpose for Approval {
-    fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow {
-        let stops = [Key::ctrl('c'), Key::plain(Code::Esc)];
-        match &decided {
-            Decided::Choice(at, words) => match self.answers.get(*at) {
-                Some(Answer::Deny { .. }) => {
-                    let answer = Answer::Deny { reason: words.clone() };
-                    deeds.push(Deed::Answer(self.calls.clone(), answer));
-                }
-                Some(answer) => deeds.push(Deed::Answer(self.calls.clone(), answer.clone())),
-                None => deeds.push(Deed::OneByOne),
-            },
-            Decided::Other if stops.contains(&key) => {
-                deeds.push(Deed::Answer(self.calls.clone(), Answer::Cancel));
-                return Flow::Close;
+    fn choose(&self, at: usize, text: Option<String>) -> Option<Deed> {
+        Some(match self.answers.get(at) {
+            Some(Answer::Deny { .. }) => {
+                Deed::Answer(self.calls.clone(), Answer::Deny { reason: text })
             }
-            Decided::Nothing | Decided::Other => {}
-        }
-        flow(&decided)
+            Some(answer) => Deed::Answer(self.calls.clone(), answer.clone()),
+            None => Deed::OneByOne,
+        })
+    }
+
+    fn cancel(&self) -> Option<Deed> {
+        Some(Deed::Answer(self.calls.clone(), Answer::Cancel))
     }
 
     fn calls(&self) -> &[CallId] {

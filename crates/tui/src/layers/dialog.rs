@@ -1,32 +1,33 @@
-//! A question as a layer: what all of them share, whatever they are about.
+//! A question as a layer, whatever it is about.
 
 use std::time::Instant;
 
 use contract::id::CallId;
 use ratatui_core::layout::{Position, Rect};
 
-use super::question::{Decided, Question};
-use super::{Canvas, Deed, Flow, Layer};
-use crate::key::Key;
+use super::question::{KeyOutcome, Question};
+use super::{Deed, Flow, Layer};
+use crate::canvas::Canvas;
+use crate::key::{Code, Key};
 use crate::theme::Theme;
 
-/// What a question is about.
+/// The subject of a question.
 pub(crate) trait Purpose {
-    /// What a key comes to that the question has taken.
-    fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow;
+    /// Acts on a choice, with the text that was given with it.
+    fn choose(&self, at: usize, text: Option<String>) -> Option<Deed>;
 
-    /// The calls that it is about.
+    /// Acts on Esc or an interrupt, which close the dialog.
+    fn cancel(&self) -> Option<Deed>;
+
     fn calls(&self) -> &[CallId] {
         &[]
     }
 
-    /// The inquiry that it puts to the user.
     fn inquiry(&self) -> Option<u64> {
         None
     }
 }
 
-/// A question with its purpose.
 pub(crate) struct Dialog<P> {
     purpose: P,
     question: Question,
@@ -34,12 +35,11 @@ pub(crate) struct Dialog<P> {
 }
 
 impl<P> Dialog<P> {
-    /// Asks from `now` on.
     pub(crate) fn new(purpose: P, question: Question, now: Instant) -> Self {
         Self { purpose, question, now }
     }
 
-    /// The same for somebody who was writing when it appeared.
+    /// Gives more time to a user who was writing when it appeared.
     pub(crate) fn amid_writing(self) -> Self {
         Self { question: self.question.amid_writing(), ..self }
     }
@@ -47,8 +47,18 @@ impl<P> Dialog<P> {
 
 impl<P: Purpose> Layer for Dialog<P> {
     fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow {
-        let decided = self.question.key(key, at);
-        self.purpose.decide(decided, key, deeds)
+        match self.question.key(key, at) {
+            KeyOutcome::Nothing => Flow::Stay,
+            KeyOutcome::Choice(at, text) => {
+                deeds.extend(self.purpose.choose(at, text));
+                Flow::Close
+            }
+            KeyOutcome::Other if [Key::ctrl('c'), Key::plain(Code::Esc)].contains(&key) => {
+                deeds.extend(self.purpose.cancel());
+                Flow::Close
+            }
+            KeyOutcome::Other => Flow::Pass,
+        }
     }
 
     fn paste(&mut self, text: &str, at: Instant) -> Flow {

@@ -5,29 +5,22 @@ use std::time::Instant;
 
 use ratatui_core::layout::{Position, Rect};
 
-use super::{Canvas, Deed, Flow, Layer, centered, share};
+use super::{Deed, Flow, Layer};
+use crate::canvas::{Canvas, centered, share};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::markdown::Markdown;
 
-/// A page.
 pub(crate) struct Page {
-    title: String,
     markdown: Markdown,
     scroll: usize,
     step: usize,
 }
 
 impl Page {
-    /// What keys do.
+    /// The page about keys.
     pub(crate) fn help(keymap: &Keymap) -> Self {
-        Self::new("Help", help(keymap))
-    }
-
-    /// Markdown to read.
-    pub(crate) fn new(title: &str, markdown: String) -> Self {
-        let markdown = Markdown::complete(markdown);
-        Self { title: title.to_owned(), markdown, scroll: 0, step: 1 }
+        Self { markdown: Markdown::complete(help(keymap)), scroll: 0, step: 1 }
     }
 }
 
@@ -54,7 +47,7 @@ impl Layer for Page {
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
         let place = centered(area, 90, share(area.height, 90).max(5));
         let closes = canvas.keys.hint(Action::Cancel);
-        let inner = canvas.frame(place, &format!("{} ({closes} closes)", self.title));
+        let inner = canvas.frame(place, &format!("Help ({closes} closes)"));
         self.markdown.lay_out(usize::from(inner.width), 0, canvas.theme);
         let page = usize::from(inner.height);
         self.step = page.saturating_sub(1).max(1);

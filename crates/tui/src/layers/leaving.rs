@@ -1,16 +1,14 @@
-//! Whether a conversation is left while the model is at work in it.
+//! The dialog about leaving a conversation while the model is at work in it.
 
 use std::time::Instant;
 
+use super::Deed;
 use super::dialog::{Dialog, Purpose};
-use super::question::{Choice, Decided, Question, flow};
-use super::{Deed, Flow};
+use super::question::{Choice, Question};
 use crate::host::Leave;
-use crate::key::{Code, Key};
 use crate::permission::Part;
 use crate::theme::Role;
 
-/// Where it would go.
 pub(crate) struct Leaving(Leave);
 
 impl Leaving {
@@ -32,13 +30,11 @@ impl Leaving {
 }
 
 impl Purpose for Leaving {
-    fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow {
-        let stays = [Key::ctrl('c'), Key::plain(Code::Esc)];
-        match decided {
-            Decided::Choice(0, _) => deeds.push(Deed::Depart(self.0.clone())),
-            Decided::Other if stays.contains(&key) => return Flow::Close,
-            _ => {}
-        }
-        flow(&decided)
+    fn choose(&self, at: usize, _text: Option<String>) -> Option<Deed> {
+        (at == 0).then(|| Deed::Depart(self.0.clone()))
+    }
+
+    fn cancel(&self) -> Option<Deed> {
+        None
     }
 }

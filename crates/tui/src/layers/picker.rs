@@ -5,29 +5,26 @@ use std::time::Instant;
 
 use ratatui_core::layout::{Position, Rect};
 
-use super::{Canvas, Deed, Flow, Layer, centered, share};
+use super::{Deed, Flow, Layer};
+use crate::canvas::{Canvas, centered, share};
+use crate::composer::{Buffer, Edit};
 use crate::fuzzy;
-use crate::host::Leave;
-use crate::host::{Answer, Item, Picks, Request};
+use crate::host::{Answer, Item, Leave, Picks, Request};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::message::Effect;
 use crate::text::{Leads, Row, clipped, columns, narrow, one_line, wrap};
 use crate::theme::Role;
 
-/// Rows that are held free for why one of the list has failed.
-const REASON: u16 = 6;
+const REASON_ROWS: u16 = 6;
 
-/// What is picked from.
+/// The things to pick from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// What the host lists.
+    /// A list of the host.
     Host(Picks),
-    /// Themes.
     Themes,
-    /// Everything that can be done.
     Actions,
-    /// What was sent before.
     Sent,
 }
 
@@ -36,13 +33,13 @@ pub(crate) struct Picker {
     subject: Subject,
     items: Vec<Item>,
     is_loading: bool,
-    query: String,
+    query: Buffer,
     found: Vec<(usize, fuzzy::Match)>,
     selected: usize,
     first: usize,
-    /// What is shown beside the list, and for which item.
+    /// The preview of an item: its value and its text.
     preview: Option<(String, String)>,
-    /// What was in use before something was looked at.
+    /// The theme in use before others were tried.
     before: String,
 }
 
@@ -52,13 +49,12 @@ impl Picker {
         Self { is_loading: true, ..Self::of(Subject::Host(picks), Vec::new()) }
     }
 
-    /// A list that is known.
     pub(crate) fn of(subject: Subject, items: Vec<Item>) -> Self {
         let mut picker = Self {
             subject,
-            items: items.into_iter().map(harmless).collect(),
+            items: items.into_iter().map(safe_item).collect(),
             is_loading: false,
-            query: String::new(),
+            query: Buffer::default(),
             found: Vec::new(),
             selected: 0,
             first: 0,
@@ -83,7 +79,7 @@ impl Picker {
 
     /// Everything that can be done, with its keys; commands after it.
     pub(crate) fn palette(keymap: &Keymap, commands: &[Item]) -> Self {
-        let action = |described: &crate::keymap::Described| Item {
+        let action = |described: &crate::keymap::ActionInfo| Item {
             value: described.name.to_owned(),
             label: described.about.to_owned(),
             detail: String::new(),
@@ -105,8 +101,8 @@ impl Picker {
             .iter()
             .map(|item| format!("{} {} {} {}", item.label, item.detail, item.note, item.value))
             .collect();
-        self.found = fuzzy::best(&self.query, texts.iter().map(String::as_str), texts.len());
-        let query = self.query.trim().to_lowercase();
+        self.found = fuzzy::best(self.query.raw(), texts.iter().map(String::as_str), texts.len());
+        let query = self.query.raw().trim().to_lowercase();
         if !query.is_empty() {
             self.found.sort_by_key(|(at, _)| std::cmp::Reverse(likeness(&query, &self.items[*at])));
         }
@@ -118,50 +114,37 @@ impl Picker {
         self.found.get(self.selected).map(|(at, _)| &self.items[*at])
     }
 
-    fn title(&self) -> &'static str {
+    /// The title, the effect of Enter, and the text of an empty list.
+    fn texts(&self) -> [&'static str; 3] {
         match self.subject {
-            Subject::Host(Picks::Models) => "Models",
-            Subject::Host(Picks::Sessions) => "Sessions",
-            Subject::Host(Picks::Plugins) => "Plugins",
-            Subject::Host(Picks::Permissions) => "Permissions",
-            Subject::Themes => "Themes",
-            Subject::Actions => "What to do",
-            Subject::Sent => "What you sent before",
+            Subject::Host(Picks::Models) => [
+                "Models",
+                "has it answer from here on",
+                "the provider lists no models; `/model NAME` takes any name",
+            ],
+            Subject::Host(Picks::Sessions) => {
+                ["Sessions", "goes on with it", "no session is kept yet"]
+            }
+            Subject::Host(Picks::Plugins) => [
+                "Plugins",
+                "switches it on or off",
+                "no plugins yet; `brynhild plugin paths` says where they are looked for",
+            ],
+            Subject::Host(Picks::Permissions) => {
+                ["Permissions", "takes back what was remembered", "no rules: the mode decides"]
+            }
+            Subject::Themes => ["Themes", "keeps it", "nothing"],
+            Subject::Actions => ["What to do", "does it", "nothing"],
+            Subject::Sent => ["What you sent before", "writes it again", "nothing was sent yet"],
         }
     }
 
-    /// What Enter does.
-    fn purpose(&self) -> &'static str {
-        match self.subject {
-            Subject::Host(Picks::Models) => "has it answer from here on",
-            Subject::Host(Picks::Sessions) => "goes on with it",
-            Subject::Host(Picks::Plugins) => "switches it on or off",
-            Subject::Host(Picks::Permissions) => "takes back what was remembered",
-            Subject::Themes => "keeps it",
-            Subject::Actions => "does it",
-            Subject::Sent => "writes it again",
-        }
-    }
-
-    /// What is said where there is nothing to pick.
-    fn emptiness(&self) -> &'static str {
-        if self.is_loading {
-            return "…";
-        }
-        if !self.items.is_empty() {
-            return "nothing has these letters";
-        }
-        match self.subject {
-            Subject::Host(Picks::Models) => {
-                "the provider lists no models; `/model NAME` takes any name"
-            }
-            Subject::Host(Picks::Sessions) => "no session is kept yet",
-            Subject::Host(Picks::Plugins) => {
-                "no plugins yet; `brynhild plugin paths` says where they are looked for"
-            }
-            Subject::Host(Picks::Permissions) => "no rules: the mode decides",
-            Subject::Themes | Subject::Actions => "nothing",
-            Subject::Sent => "nothing was sent yet",
+    fn empty_text(&self) -> &'static str {
+        let [.., none] = self.texts();
+        match (self.is_loading, self.items.is_empty()) {
+            (true, _) => "…",
+            (false, true) => none,
+            (false, false) => "nothing has these letters",
         }
     }
 
@@ -171,7 +154,6 @@ impl Picker {
         self.look(deeds);
     }
 
-    /// Shows what the selected one is.
     fn look(&mut self, deeds: &mut Vec<Deed>) {
         let Some(item) = self.current() else { return };
         let value = item.value.clone();
@@ -187,13 +169,13 @@ impl Picker {
         }
     }
 
-    /// Why the selected one failed, where it did.
+    /// The reason why the selected item failed, if it did.
     fn reason(&self) -> Option<&str> {
         let item = self.current().filter(|item| item.note.ends_with("failed"))?;
         (self.subject == Subject::Host(Picks::Plugins)).then_some(item.detail.as_str())
     }
 
-    /// Picks nothing: what was looked at is as it was.
+    /// Picks nothing and takes a preview back.
     fn leave(&self, deeds: &mut Vec<Deed>) -> Flow {
         if self.subject == Subject::Themes {
             deeds.push(Deed::Theme { name: self.before.clone(), is_final: false });
@@ -247,10 +229,8 @@ impl Picker {
             self.first = self.selected + 1 - height;
         }
         if self.found.is_empty() {
-            let rows = wrapped(self.emptiness(), usize::from(area.width), canvas);
-            for (y, row) in (area.y..area.bottom()).zip(rows) {
-                canvas.buffer.set_line(area.x, y, &row.line, area.width);
-            }
+            let rows = wrapped(self.empty_text(), usize::from(area.width), canvas);
+            canvas.rows(&rows, area);
         }
         let rows = self.found.iter().enumerate().skip(self.first).take(height);
         for (y, (number, (at, found))) in (area.y..area.bottom()).zip(rows) {
@@ -265,23 +245,21 @@ impl Picker {
             canvas.text(Position { x: area.x + used, y }, &detail, Role::Soft, area.width - used);
             let x = area.right().saturating_sub(narrow(columns(&note)));
             canvas.text(Position { x, y }, &note, Role::Soft, area.width);
-            mark(&label, &found.places, start, canvas);
+            canvas.accent(&label, &found.places, start);
             if number == self.selected {
-                let line = Rect { y, height: 1, ..area };
-                canvas.buffer.set_style(line, canvas.theme.style(Role::Selection));
+                canvas.select_row(area, y);
             }
         }
     }
 }
 
-/// The same with every hidden character shown: a title is whatever somebody has piped in.
-fn harmless(item: Item) -> Item {
+/// Makes the texts of an item safe to draw: a title is whatever somebody has piped in.
+fn safe_item(item: Item) -> Item {
     let [label, detail, note] = [&item.label, &item.detail, &item.note].map(|it| one_line(it));
     Item { label, detail, note, ..item }
 }
 
-/// How much somebody who writes some letters means this: names before words, words before letters
-/// anywhere.
+/// Ranks an item for a query: names before words, words before letters anywhere.
 fn likeness(query: &str, item: &Item) -> u8 {
     let name = item.value.trim_start_matches('/').to_lowercase();
     let label = item.label.to_lowercase();
@@ -308,20 +286,6 @@ fn wrapped(text: &str, width: usize, canvas: &Canvas<'_>) -> Vec<Row> {
     text.lines().flat_map(row).collect()
 }
 
-/// Makes the letters stand out that were found.
-fn mark(label: &str, places: &[usize], start: Position, canvas: &mut Canvas<'_>) {
-    let mut x = start.x;
-    for (at, letter) in label.chars().enumerate() {
-        let width = narrow(columns(letter.encode_utf8(&mut [0; 4])));
-        if places.contains(&at)
-            && let Some(cell) = canvas.buffer.cell_mut(Position { x, ..start })
-        {
-            cell.set_style(canvas.theme.style(Role::Accent));
-        }
-        x = x.saturating_add(width);
-    }
-}
-
 impl Layer for Picker {
     fn key(&mut self, key: Key, _at: Instant, deeds: &mut Vec<Deed>) -> Flow {
         match key.code {
@@ -336,30 +300,18 @@ impl Layer for Picker {
             Code::Enter => return self.pick(deeds),
             Code::Esc => return self.leave(deeds),
             Code::Char('c' | 'g') if key.ctrl => return self.leave(deeds),
-            Code::Backspace => {
-                self.query.pop();
-                self.filter();
-                self.look(deeds);
-            }
-            Code::Char('u') if key.ctrl => {
-                self.query.clear();
-                self.filter();
-                self.look(deeds);
-            }
-            _ => match key.typed() {
-                Some(letter) => {
-                    self.query.push(letter);
+            _ => {
+                if self.query.key(key) == Some(Edit::Changed) {
                     self.filter();
                     self.look(deeds);
                 }
-                None => return Flow::Stay,
-            },
+            }
         }
         Flow::Stay
     }
 
     fn paste(&mut self, text: &str, _at: Instant) -> Flow {
-        self.query.extend(text.chars().filter(|c| !c.is_control()));
+        self.query.insert_in_line(text);
         self.filter();
         Flow::Stay
     }
@@ -368,7 +320,7 @@ impl Layer for Picker {
         match answer {
             Answer::Items(picks, items) if self.subject == Subject::Host(*picks) => {
                 let selected = self.selected;
-                self.items = items.iter().cloned().map(harmless).collect();
+                self.items = items.iter().cloned().map(safe_item).collect();
                 self.is_loading = false;
                 self.filter();
                 self.selected = selected.min(self.found.len().saturating_sub(1));
@@ -396,19 +348,20 @@ impl Layer for Picker {
         // As high as the whole list needs, so that it stands still while letters are typed.
         let most = share(area.height, 80).max(6);
         let has_failed = |item: &Item| item.note.ends_with("failed");
-        let reasons = if self.items.iter().any(has_failed) { REASON } else { 0 };
+        let reasons = if self.items.iter().any(has_failed) { REASON_ROWS } else { 0 };
         let needed = narrow(self.items.len()).saturating_add(3 + reasons).max(8);
         let height = if has_preview { most } else { most.min(needed) };
         let place = centered(area, width, height);
-        let count = format!("{} ({})", self.title(), self.found.len());
+        let [title, purpose, _] = self.texts();
+        let count = format!("{title} ({})", self.found.len());
         let inner = canvas.frame(place, &count);
         let [does, closes] = [Action::Send, Action::Cancel].map(|it| canvas.keys.hint(it));
-        canvas.foot(place, &format!("{does} {}, {closes} closes", self.purpose()));
+        canvas.foot(place, &format!("{does} {purpose}, {closes} closes"));
         let at = inner.as_position();
         let used = canvas.text(at, "> ", Role::Person, inner.width);
         let at = Position { x: at.x + used, ..at };
         let room = inner.width.saturating_sub(used);
-        canvas.text(at, &self.query, Role::Text, room);
+        canvas.text(at, self.query.raw(), Role::Text, room);
         if self.query.is_empty() {
             canvas.text(at, "a few letters find it", Role::Soft, room);
         }
@@ -420,9 +373,7 @@ impl Layer for Picker {
         let rows = narrow(reason.len()).min(below.height.saturating_sub(2));
         let list = Rect { width: list_width, height: below.height - rows, ..below };
         self.draw_list(list, canvas);
-        for (y, row) in (list.bottom()..below.bottom()).zip(&reason) {
-            canvas.buffer.set_line(inner.x, y, &row.line, inner.width);
-        }
+        canvas.rows(&reason, Rect { y: list.bottom(), height: rows, ..inner });
         if list_width < inner.width
             && let Some((id, text)) = &self.preview
             && self.current().is_some_and(|item| item.value == *id)
@@ -430,11 +381,9 @@ impl Layer for Picker {
             let x = inner.x + list_width + 2;
             let width = inner.right().saturating_sub(x);
             let rows = wrapped(text, usize::from(width), canvas);
-            for (y, row) in (below.y..below.bottom()).zip(rows) {
-                canvas.buffer.set_line(x, y, &row.line, width);
-            }
+            canvas.rows(&rows, Rect { x, width, ..below });
         }
-        let x = at.x.saturating_add(narrow(columns(&self.query)));
+        let x = at.x.saturating_add(narrow(self.query.cursor_column()));
         Some(Position { x: x.min(inner.right().saturating_sub(1)), ..at })
     }
 }

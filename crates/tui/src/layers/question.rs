@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use ratatui_core::layout::{Position, Rect};
 
-use super::{Canvas, Flow};
+use super::Flow;
+use crate::canvas::Canvas;
+use crate::composer::Buffer;
 use crate::diff;
 use crate::key::{Code, Key};
 use crate::keymap::{Action, Keymap};
@@ -14,18 +16,16 @@ use crate::text::{Leads, Row, clipped, columns, counted, fold, narrow, wrap};
 use crate::theme::{Role, Theme};
 
 /// Time after a question appears, or after an early key, in which keys are dropped.
-pub(crate) const A_LOOK: Duration = Duration::from_millis(300);
-/// The same time for a user who was writing when the question appeared.
-const A_LONG_LOOK: Duration = Duration::from_secs(1);
+pub(crate) const READ_TIME: Duration = Duration::from_millis(300);
+/// The time for a user who was writing when the question appeared.
+const LONG_READ_TIME: Duration = Duration::from_secs(1);
 /// Rows of a command, a diff or a file that are shown before it is expanded.
 const FOLDED_ROWS: usize = 20;
 
-/// An answer that can be given.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     /// The keys that give it; the first is shown.
     pub(crate) keys: &'static str,
-    /// Its words.
     pub(crate) label: String,
     /// One word for it, for small screens; empty for the first of its label.
     pub(crate) word: &'static str,
@@ -41,7 +41,6 @@ impl Choice {
         }
     }
 
-    /// The key that is shown for it.
     fn key(&self) -> char {
         self.keys.chars().next().unwrap_or('?')
     }
@@ -57,7 +56,7 @@ impl Choice {
 
 /// The effect of a key on a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decided {
+pub(crate) enum KeyOutcome {
     /// Nothing yet; the key was taken, or dropped because it came too early.
     Nothing,
     /// This choice, with a text if it takes one.
@@ -66,7 +65,6 @@ pub(crate) enum Decided {
     Other,
 }
 
-/// A question.
 pub(crate) struct Question {
     title: String,
     parts: Vec<Part>,
@@ -75,9 +73,10 @@ pub(crate) struct Question {
     selected: usize,
     look: Duration,
     armed_at: Instant,
-    words: Option<(usize, String)>,
+    /// The choice that takes a text, and that text.
+    reply: Option<(usize, Buffer)>,
     /// The name of the text that is the only answer; none if there are choices.
-    only_words: Option<String>,
+    text_name: Option<String>,
     scroll: usize,
     rows: Vec<Row>,
     /// Rows of each long text that are shown; none once expanded.
@@ -103,10 +102,10 @@ impl Question {
             parts,
             selected: selected.min(choices.len().saturating_sub(1)),
             choices,
-            look: A_LOOK,
-            armed_at: now + A_LOOK,
-            words: None,
-            only_words: None,
+            look: READ_TIME,
+            armed_at: now + READ_TIME,
+            reply: None,
+            text_name: None,
             scroll: 0,
             rows: Vec::new(),
             fold_at: Some(FOLDED_ROWS),
@@ -118,9 +117,9 @@ impl Question {
     }
 
     /// A question that is answered by a text with this name.
-    pub(crate) fn for_words(title: String, parts: Vec<Part>, name: String, now: Instant) -> Self {
-        let words = Some((0, String::new()));
-        Self { words, only_words: Some(name), ..Self::new(title, parts, Vec::new(), 0, now) }
+    pub(crate) fn for_text(title: String, parts: Vec<Part>, name: String, now: Instant) -> Self {
+        let reply = Some((0, Buffer::default()));
+        Self { reply, text_name: Some(name), ..Self::new(title, parts, Vec::new(), 0, now) }
     }
 
     /// Shows at most `rows` of each long text before it is expanded.
@@ -135,8 +134,8 @@ impl Question {
 
     /// Waits longer before keys count, for a user who was writing when it appeared.
     pub(crate) fn amid_writing(mut self) -> Self {
-        self.armed_at += A_LONG_LOOK.saturating_sub(self.look);
-        self.look = A_LONG_LOOK;
+        self.armed_at += LONG_READ_TIME.saturating_sub(self.look);
+        self.look = LONG_READ_TIME;
         self
     }
 
@@ -147,18 +146,17 @@ impl Question {
 
     /// Returns true while a text is being written as a part of the answer.
     pub(crate) fn takes_words(&self) -> bool {
-        self.words.is_some()
+        self.reply.is_some()
     }
 
-    /// Takes a key that arrived at `at`.
-    pub(crate) fn key(&mut self, key: Key, at: Instant) -> Decided {
+    pub(crate) fn key(&mut self, key: Key, at: Instant) -> KeyOutcome {
         if at < self.armed_at {
             // A user who is still typing has not read it yet.
             self.armed_at = self.armed_at.max(at + self.look);
-            return Decided::Nothing;
+            return KeyOutcome::Nothing;
         }
-        if self.words.is_some() {
-            return self.word_key(key);
+        if self.reply.is_some() {
+            return self.text_key(key);
         }
         match key.code {
             Code::Up => self.selected = self.selected.saturating_sub(1),
@@ -173,7 +171,7 @@ impl Question {
             Code::Char('e') if !key.ctrl && self.has_folds => self.expand(),
             Code::Enter => return self.choose(self.selected),
             _ => {
-                let Some(letter) = key.typed() else { return Decided::Other };
+                let Some(letter) = key.typed() else { return KeyOutcome::Other };
                 let chosen = |choice: &Choice| choice.keys.contains(letter);
                 match self.choices.iter().position(chosen) {
                     Some(choice) => return self.choose(choice),
@@ -182,7 +180,7 @@ impl Question {
                 }
             }
         }
-        Decided::Nothing
+        KeyOutcome::Nothing
     }
 
     fn expand(&mut self) {
@@ -203,45 +201,40 @@ impl Question {
     /// right behind it may have been a part of it.
     pub(crate) fn paste(&mut self, text: &str, at: Instant) -> Flow {
         self.armed_at = self.armed_at.max(at + self.look);
-        if let Some((_, words)) = &mut self.words {
-            words.extend(text.chars().filter(|c| !c.is_control()));
+        if let Some((_, reply)) = &mut self.reply {
+            reply.insert_in_line(text);
         }
         Flow::Stay
     }
 
-    /// Scrolls by a few rows.
     pub(crate) fn scroll(&mut self, is_down: bool) {
         self.scroll = if is_down { self.scroll + 3 } else { self.scroll.saturating_sub(3) };
     }
 
-    fn choose(&mut self, at: usize) -> Decided {
+    fn choose(&mut self, at: usize) -> KeyOutcome {
         if self.choices[at].takes_words {
             self.selected = at;
-            self.words = Some((at, String::new()));
-            return Decided::Nothing;
+            self.reply = Some((at, Buffer::default()));
+            return KeyOutcome::Nothing;
         }
-        Decided::Choice(at, None)
+        KeyOutcome::Choice(at, None)
     }
 
-    fn word_key(&mut self, key: Key) -> Decided {
-        let Some((at, words)) = &mut self.words else { return Decided::Nothing };
+    fn text_key(&mut self, key: Key) -> KeyOutcome {
+        let Some((at, reply)) = &mut self.reply else { return KeyOutcome::Nothing };
         match key.code {
             Code::Enter => {
-                let words = words.trim().to_owned();
-                return Decided::Choice(*at, Some(words).filter(|words| !words.is_empty()));
+                let text = reply.raw().trim().to_owned();
+                return KeyOutcome::Choice(*at, Some(text).filter(|text| !text.is_empty()));
             }
-            Code::Esc if self.only_words.is_some() => return Decided::Other,
-            Code::Esc => self.words = None,
-            Code::Backspace => {
-                words.pop();
+            Code::Esc if self.text_name.is_none() => self.reply = None,
+            _ => {
+                if reply.key(key).is_none() {
+                    return KeyOutcome::Other;
+                }
             }
-            Code::Char('u') if key.ctrl => words.clear(),
-            _ => match key.typed() {
-                Some(letter) => words.push(letter),
-                None => return Decided::Other,
-            },
         }
-        Decided::Nothing
+        KeyOutcome::Nothing
     }
 
     /// Rows that it takes of an area.
@@ -249,7 +242,7 @@ impl Question {
         let is_framed = area.height >= 6 && area.width >= 12;
         self.lay_out(width_in(area), theme);
         // The answers have their place before they appear, so that nothing jumps.
-        let footer = match &self.only_words {
+        let footer = match &self.text_name {
             Some(_) => 2,
             None => self.answers(area, width_in(area)).len(),
         };
@@ -269,7 +262,7 @@ impl Question {
         let footer = self.footer(area, width, now, canvas.keys);
         let place = Rect { y: area.bottom() - height, height, ..area };
         let inner = canvas.frame(place, &self.title);
-        if !self.escape.is_empty() && self.words.is_none() {
+        if !self.escape.is_empty() && self.reply.is_none() {
             let key = canvas.keys.hint(Action::Cancel);
             canvas.foot(place, &format!("{key} to {}", self.escape));
         }
@@ -280,10 +273,8 @@ impl Question {
         let page = room.saturating_sub(below + usize::from(has_rule)).max(1);
         self.page = page.saturating_sub(1).max(1);
         self.scroll = self.scroll.min(self.rows.len().saturating_sub(page));
-        let shown = self.rows.iter().skip(self.scroll).take(page);
-        for (y, row) in (inner.y..inner.bottom()).zip(shown) {
-            canvas.buffer.set_line(inner.x, y, &row.line, inner.width);
-        }
+        let last = self.rows.len().min(self.scroll + page);
+        canvas.rows(&self.rows[self.scroll..last], inner);
         let hidden = self.rows.len().saturating_sub(self.scroll + page);
         let at = |row: usize| Position { x: inner.x, y: inner.y.saturating_add(narrow(row)) };
         if has_rule {
@@ -295,7 +286,7 @@ impl Question {
         }
         let first = page + usize::from(has_rule);
         for (number, (role, line)) in footer.iter().take(below).enumerate() {
-            let is_hidden = number == 0 && !has_rule && hidden > 0 && self.words.is_none();
+            let is_hidden = number == 0 && !has_rule && hidden > 0 && self.reply.is_none();
             let line = match is_hidden.then(|| format!("↓{hidden} {line}")) {
                 Some(more) if columns(&more) <= width => more,
                 Some(_) => self.tiny(hidden, width),
@@ -303,13 +294,14 @@ impl Question {
             };
             canvas.text(at(first + number), &line, *role, inner.width);
         }
-        let (_, words) = self.words.as_ref()?;
-        let x = inner.x.saturating_add(narrow(columns(&self.prompt(words, width))));
+        let (_, reply) = self.reply.as_ref()?;
+        let (_, column) = self.prompt(reply, width);
+        let x = inner.x.saturating_add(narrow(column));
         Some(Position { x: x.min(inner.right().saturating_sub(1)), ..at(first) })
     }
 
     fn footer(&self, area: Rect, width: usize, now: Instant, keys: &Keymap) -> Vec<(Role, String)> {
-        if let Some((at, words)) = &self.words {
+        if let Some((at, reply)) = &self.reply {
             let [enter, leaves] = [Action::Send, Action::Cancel].map(|it| keys.hint(it));
             let help = match self.choices.get(*at) {
                 Some(choice) => {
@@ -321,7 +313,7 @@ impl Question {
                 None if now < self.armed_at => "…".to_owned(),
                 None => clipped(&format!("{enter} to answer · {leaves} to dismiss"), width),
             };
-            return vec![(Role::Text, self.prompt(words, width)), (Role::Soft, help)];
+            return vec![(Role::Text, self.prompt(reply, width).0), (Role::Soft, help)];
         }
         if now < self.armed_at {
             return vec![(Role::Soft, "…".to_owned())];
@@ -329,11 +321,14 @@ impl Question {
         self.answers(area, width)
     }
 
-    /// The line in which words are written, as far as it fits.
-    fn prompt(&self, words: &str, width: usize) -> String {
-        let name = clipped(self.only_words.as_deref().unwrap_or("Reason"), width / 2);
-        let hidden = columns(words).saturating_sub(width.saturating_sub(columns(&name) + 3));
-        format!("{name}: {}", crate::text::skip_columns(words, hidden))
+    /// The line in which the text of an answer is written, as far as it fits, and the column of the
+    /// cursor in it.
+    fn prompt(&self, reply: &Buffer, width: usize) -> (String, usize) {
+        let name = clipped(self.text_name.as_deref().unwrap_or("Reason"), width / 2);
+        let room = width.saturating_sub(columns(&name) + 3);
+        let hidden = columns(reply.raw()).saturating_sub(room).min(reply.cursor_column());
+        let column = columns(&name) + 2 + reply.cursor_column() - hidden;
+        (format!("{name}: {}", crate::text::skip_columns(reply.raw(), hidden)), column)
     }
 
     fn answers(&self, area: Rect, width: usize) -> Vec<(Role, String)> {
@@ -361,12 +356,8 @@ impl Question {
 
     /// All answers in one short row, behind the number of hidden rows.
     fn tiny(&self, hidden: usize, width: usize) -> String {
-        let mark = |at: usize| if at == self.selected { "›" } else { "" };
-        let word = |(at, choice): (usize, &Choice)| {
-            format!("{}{} {}", mark(at), choice.key(), choice.word())
-        };
         let more = if hidden > 0 { format!("↓{hidden} ") } else { String::new() };
-        let all: Vec<String> = self.choices.iter().enumerate().map(word).collect();
+        let all: Vec<String> = self.short_words().collect();
         let line = format!("{more}{}", all.join(" "));
         match &all[..] {
             // The first and the last are yes and no.
@@ -377,12 +368,18 @@ impl Question {
         }
     }
 
+    /// Each answer in a word behind its key.
+    fn short_words(&self) -> impl Iterator<Item = String> {
+        self.choices.iter().enumerate().map(|(at, choice)| {
+            let mark = if at == self.selected { "›" } else { "" };
+            format!("{mark}{} {}", choice.key(), choice.word())
+        })
+    }
+
     /// All answers in a word each, if they fit into so many rows.
     fn short(&self, width: usize, most: usize) -> Option<Vec<String>> {
         let mut rows = vec![String::new()];
-        for (at, choice) in self.choices.iter().enumerate() {
-            let mark = if at == self.selected { "›" } else { "" };
-            let word = format!("{mark}{} {}", choice.key(), choice.word());
+        for word in self.short_words() {
             let row = rows.last_mut()?;
             let is_first = row.is_empty();
             if !is_first && columns(row) + 2 + columns(&word) > width {
@@ -436,13 +433,4 @@ impl Question {
 fn width_in(area: Rect) -> usize {
     let frame = if area.height >= 6 && area.width >= 12 { 4 } else { 0 };
     usize::from(area.width).saturating_sub(frame).max(1)
-}
-
-/// What a key means for a layer, once the question has taken it.
-pub(crate) fn flow(decided: &Decided) -> Flow {
-    match decided {
-        Decided::Nothing => Flow::Stay,
-        Decided::Choice(..) => Flow::Close,
-        Decided::Other => Flow::Pass,
-    }
 }

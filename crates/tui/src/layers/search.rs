@@ -4,66 +4,55 @@ use std::time::Instant;
 
 use ratatui_core::layout::{Position, Rect};
 
-use super::{Canvas, Deed, Flow, Layer};
+use super::{Deed, Flow, Layer};
+use crate::canvas::Canvas;
+use crate::composer::{Buffer, Edit};
 use crate::key::{Code, Key};
 use crate::keymap::Action;
-use crate::text::{columns, narrow};
+use crate::text::narrow;
 use crate::theme::Role;
 use crate::transcript::Direction;
 
-/// The line.
 #[derive(Default)]
 pub(crate) struct Search {
-    needle: String,
+    needle: Buffer,
 }
 
 impl Search {
     fn find(&self, direction: Direction) -> Deed {
-        Deed::Find { needle: self.needle.clone(), direction }
+        Deed::Find { needle: self.needle.raw().to_owned(), direction }
     }
 }
 
 impl Layer for Search {
     fn key(&mut self, key: Key, _at: Instant, deeds: &mut Vec<Deed>) -> Flow {
-        match key.code {
-            Code::Esc => {
-                deeds.push(Deed::EndSearch);
-                return Flow::Close;
-            }
-            Code::Char('c' | 'g') if key.ctrl => {
-                deeds.push(Deed::EndSearch);
-                return Flow::Close;
-            }
-            Code::Enter if self.needle.is_empty() => {
-                deeds.push(Deed::EndSearch);
-                return Flow::Close;
-            }
-            Code::Enter => {
-                deeds.push(Deed::Walk);
-                return Flow::Close;
-            }
-            Code::Up => deeds.push(self.find(Direction::Up)),
-            Code::Down => deeds.push(self.find(Direction::Down)),
-            Code::Char('p' | 'r') if key.ctrl => deeds.push(self.find(Direction::Up)),
-            Code::Char('n' | 's') if key.ctrl => deeds.push(self.find(Direction::Down)),
-            Code::Backspace => {
-                self.needle.pop();
-                deeds.push(self.find(Direction::Up));
-            }
-            Code::Char('u') if key.ctrl => self.needle.clear(),
-            _ => match key.typed() {
-                Some(letter) => {
-                    self.needle.push(letter);
-                    deeds.push(self.find(Direction::Up));
-                }
+        let is_end = match key.code {
+            Code::Esc => true,
+            Code::Char('c' | 'g') => key.ctrl,
+            Code::Enter => self.needle.is_empty(),
+            _ => false,
+        };
+        if is_end || key.code == Code::Enter {
+            deeds.push(if is_end { Deed::EndSearch } else { Deed::Walk });
+            return Flow::Close;
+        }
+        let direction = match key.code {
+            Code::Up => Direction::Up,
+            Code::Down => Direction::Down,
+            Code::Char('p' | 'r') if key.ctrl => Direction::Up,
+            Code::Char('n' | 's') if key.ctrl => Direction::Down,
+            _ => match self.needle.key(key) {
+                Some(Edit::Changed) => Direction::Up,
+                Some(Edit::Moved) => return Flow::Stay,
                 None => return Flow::Pass,
             },
-        }
+        };
+        deeds.push(self.find(direction));
         Flow::Stay
     }
 
     fn paste(&mut self, text: &str, _at: Instant) -> Flow {
-        self.needle.extend(text.chars().filter(|c| !c.is_control()));
+        self.needle.insert_in_line(text);
         Flow::Stay
     }
 
@@ -76,8 +65,8 @@ impl Layer for Search {
         let at = line.as_position();
         let used = canvas.text(at, label, Role::Accent, area.width);
         let at = Position { x: at.x + used, ..at };
-        canvas.text(at, &self.needle, Role::Text, area.width.saturating_sub(used));
-        let x = at.x.saturating_add(narrow(columns(&self.needle)));
+        canvas.text(at, self.needle.raw(), Role::Text, area.width.saturating_sub(used));
+        let x = at.x.saturating_add(narrow(self.needle.cursor_column()));
         Some(Position { x: x.min(area.right().saturating_sub(1)), ..at })
     }
 }

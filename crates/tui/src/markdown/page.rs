@@ -13,7 +13,6 @@ use crate::link::Link;
 use crate::text::{Leads, Piece, Row, columns, narrow, prose, wrap};
 use crate::theme::{Role, Theme};
 
-/// Lays Markdown out for so many columns.
 pub(super) fn render(markdown: &str, width: usize, theme: &Theme) -> Vec<Row> {
     if markdown.trim().is_empty() {
         return Vec::new();
@@ -52,10 +51,10 @@ pub(super) fn render(markdown: &str, width: usize, theme: &Theme) -> Vec<Row> {
     rows
 }
 
-/// The row above a block of code that names its language; none where it has none.
-pub(super) fn code_head(language: &str, theme: &Theme) -> Option<Row> {
-    let word = language.split_whitespace().next()?;
-    Some(Row::decoration(&[(theme.style(Role::Soft), word.to_owned())]))
+/// The row above a block of code that names its language, behind `lead`; none where it has none.
+pub(super) fn code_head(language: &str, lead: &[Piece], theme: &Theme) -> Option<Row> {
+    let word = (theme.style(Role::Soft), language.split_whitespace().next()?.to_owned());
+    Some(Row::decoration(&[lead, &[word]].concat()))
 }
 
 /// Something that others stand in, and what it draws at their left.
@@ -78,7 +77,6 @@ struct Page<'a> {
     lists: Vec<Option<u64>>,
     code: Option<(String, String)>,
     link: Option<(String, usize)>,
-    /// Where links lead.
     links: Vec<Link>,
     table: Option<Table>,
     heading: Option<HeadingLevel>,
@@ -306,7 +304,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// What stands at the left, for the first row and for the others.
+    /// The pieces at the left of the first row and of the others.
     fn leads(&mut self) -> Leads {
         let mut leads = Leads::default();
         let border = self.theme.style(Role::Border);
@@ -336,7 +334,6 @@ impl<'a> Page<'a> {
         leads
     }
 
-    /// Ends the line.
     fn flush(&mut self) {
         if self.line.is_empty() || self.table.is_some() {
             return;
@@ -367,11 +364,7 @@ impl<'a> Page<'a> {
     fn end_code(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
         let leads = self.leads();
-        if let Some(word) = language.split_whitespace().next() {
-            let mut pieces = leads.first.clone();
-            pieces.push((self.theme.style(Role::Soft), word.to_owned()));
-            self.rows.push(Row::decoration(&pieces));
-        }
+        self.rows.extend(code_head(&language, &leads.first, self.theme));
         let mut lines = CodeRows::new(&language, leads.rest);
         for line in code.lines() {
             self.rows.extend(lines.rows(line, self.width, self.theme));
@@ -474,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_control_character_is_shown_and_does_nothing() {
+    fn escaped_control_characters_stay_visible() {
         let theme = Theme::built_in().swap_remove(0);
         let evil = "&#27;[31m&#x1b;]0;owned&#7;&#x202e;&#x9b;";
         let text = format!(
@@ -514,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_know_where_their_links_lead_and_are_as_wide_as_without() {
+    fn rows_hold_their_links_without_extra_width() {
         let theme = Theme::built_in().swap_remove(0);
         let text = "[one `two`](http://a) and\n\n- https://b.c/d_e\n- [x](ftp://no)\n\n\
                     | t |\n|---|\n| [in](mailto:a@b) |\n";

@@ -1,19 +1,18 @@
 //! Where a paragraph that goes on and on can be split: at the end of a row, outside of emphasis, code
 //! and links, so that both parts come to the rows that the whole would.
 
-use super::{LONG, is_item, page};
+use super::{SPLIT_BYTES, is_item, page};
 use crate::text::Row;
 use crate::theme::Theme;
 
-/// Ends of rows that are tried.
-const TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 
-/// What could be more than the letter it is.
+/// Characters that may be markup.
 const MARKS: [char; 9] = ['*', '_', '`', '[', ']', '<', '&', '\\', '~'];
 
 /// The end of a full row in the middle of a long paragraph, with the rows up to there.
 pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usize, Vec<Row>)> {
-    if text.len() < 2 * LONG || !is_prose(text) {
+    if text.len() < 2 * SPLIT_BYTES || !is_prose(text) {
         return None;
     }
     let ends: Vec<usize> = ends(text).collect();
@@ -21,7 +20,7 @@ pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usi
     let mut rows = page::render(&text[..last], width, theme);
     let is_plain = !text[..last].contains(MARKS);
     let mut end = last;
-    for kept in (1..rows.len()).rev().take(TRIES) {
+    for kept in (1..rows.len()).rev().take(MAX_TRIES) {
         // The words of a row tell where it begins, unless marks that are not seen stand among them.
         let words = rows[kept].line.to_string().split_whitespace().count();
         end = start_of_words(&text[..end], words)?.checked_sub(1)?;
@@ -51,9 +50,10 @@ fn start_of_words(text: &str, count: usize) -> Option<usize> {
     Some(rest.len()).filter(|at| *at > 0)
 }
 
-/// Whether a text begins with a paragraph and has nothing in it that could make more of it.
+/// Returns true if a text begins with a paragraph and has nothing in it that could be markup of a
+/// block.
 fn is_prose(text: &str) -> bool {
-    text[..boundary(text, 2 * LONG)].lines().all(|line| {
+    text[..boundary(text, 2 * SPLIT_BYTES)].lines().all(|line| {
         let first = line.chars().next();
         first.is_some_and(|c| c.is_alphanumeric() || "\"'(*_`[".contains(c))
             && !is_item(line)
@@ -63,7 +63,7 @@ fn is_prose(text: &str) -> bool {
 
 /// Blanks outside of everything that has a beginning and an end.
 fn ends(text: &str) -> impl Iterator<Item = usize> {
-    let limit = boundary(text, 2 * LONG);
+    let limit = boundary(text, 2 * SPLIT_BYTES);
     // Emphasis, code and links: how many marks are open; bold has two on either side.
     let mut open = [0_u32; 4];
     let mut last = ' ';

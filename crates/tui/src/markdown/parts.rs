@@ -9,24 +9,22 @@ use super::{Fence, is_item};
 use crate::text::Joint;
 
 /// A text that is longer than this is told apart at the next paragraph or line of code.
-pub(super) const PART: usize = 32 * 1024;
+pub(super) const PART_BYTES: usize = 32 * 1024;
 
 /// No part is longer: one that has come so far without such a place ends in the middle of its block.
-pub(super) const LONGEST_PART: usize = 2 * PART;
+pub(super) const MAX_PART_BYTES: usize = 2 * PART_BYTES;
 
 /// The end of a part.
 pub(super) struct Cut {
     pub(super) at: usize,
-    /// What the next part goes on with; none where it begins with a block of its own.
-    pub(super) begun: Option<Begun>,
+    /// The block that the next part continues; none if it begins with its own.
+    pub(super) begun: Option<OpenBlock>,
 }
 
-/// What the part before has begun.
+/// A block that the part before has begun.
 #[derive(Clone)]
-pub(super) struct Begun {
-    /// A block of code.
+pub(super) struct OpenBlock {
     pub(super) fence: Option<Fence>,
-    /// A table, by its head.
     pub(super) head: Option<Arc<str>>,
     /// How the first row follows the last one of the part before.
     pub(super) joint: Joint,
@@ -47,12 +45,12 @@ pub(super) struct Scan {
     /// The head of the table that goes on.
     head: Option<Arc<str>>,
     /// The last line at which the middle of a block can be parted.
-    middle: Option<(usize, Begun)>,
+    middle: Option<(usize, OpenBlock)>,
 }
 
 impl Scan {
     /// One for a part that goes on with something.
-    pub(super) fn within(begun: Option<&Begun>) -> Self {
+    pub(super) fn within(begun: Option<&OpenBlock>) -> Self {
         Self {
             fence: begun.and_then(|it| it.fence.clone()),
             head: begun.and_then(|it| it.head.clone()),
@@ -66,7 +64,7 @@ impl Scan {
         loop {
             let from = self.seen.max(self.done);
             let end = text[from..].find('\n').map(|at| from + at + 1);
-            if end.unwrap_or(text.len()) > LONGEST_PART {
+            if end.unwrap_or(text.len()) > MAX_PART_BYTES {
                 return Some(self.in_the_middle(text));
             }
             let Some(end) = end else { break };
@@ -76,11 +74,11 @@ impl Scan {
                 Some(fence) => {
                     if fence.is_ended_by(line) {
                         self.fence = None;
-                    } else if self.done >= PART && fence.indent == 0 {
+                    } else if self.done >= PART_BYTES && fence.indent == 0 {
                         return Some(self.in_code(self.done, Joint::Line));
                     }
                 }
-                None if self.is_after_gap && !is_gap && self.done >= PART && is_own(line) => {
+                None if self.is_after_gap && !is_gap && self.done >= PART_BYTES && is_own(line) => {
                     return Some(Cut { at: self.done, begun: None });
                 }
                 None => {
@@ -106,11 +104,11 @@ impl Scan {
         let before = &text[self.before..self.done];
         if is_below_head(line) && before.contains('|') {
             self.head = Some(text[self.before..self.done + line.len()].into());
-        } else if self.done >= PART && !line.starts_with([' ', '\t']) {
+        } else if self.done >= PART_BYTES && !line.starts_with([' ', '\t']) {
             let is_broken = ["  \n", "\\\n"].iter().any(|end| before.ends_with(end));
             let is_line = is_broken || self.head.is_some() || is_item(line);
             let joint = if is_line { Joint::Line } else { Joint::Space };
-            let begun = Begun { fence: None, head: self.head.clone(), joint };
+            let begun = OpenBlock { fence: None, head: self.head.clone(), joint };
             self.middle = Some((self.done, begun));
         }
     }
@@ -121,11 +119,11 @@ impl Scan {
         if let Some((at, begun)) = self.middle.take() {
             return Cut { at, begun: Some(begun) };
         }
-        if self.done >= PART {
+        if self.done >= PART_BYTES {
             return self.in_code(self.done, Joint::Line);
         }
-        let from = text.floor_char_boundary(PART);
-        let window = contract::text::head(&text[from..], LONGEST_PART - PART);
+        let from = text.floor_char_boundary(PART_BYTES);
+        let window = contract::text::head(&text[from..], MAX_PART_BYTES - PART_BYTES);
         let blank = window.rfind(". ").map(|at| at + 2).or_else(|| Some(window.rfind(' ')? + 1));
         if let Some(at) = blank.filter(|_| self.fence.is_none()) {
             return self.in_code(from + at, Joint::Space);
@@ -137,16 +135,16 @@ impl Scan {
     /// An end in the middle of the block of code that goes on, if one does.
     fn in_code(&self, at: usize, joint: Joint) -> Cut {
         let head = self.head.clone();
-        Cut { at, begun: Some(Begun { fence: self.fence.clone(), head, joint }) }
+        Cut { at, begun: Some(OpenBlock { fence: self.fence.clone(), head, joint }) }
     }
 }
 
-/// Whether a line after a gap is no part of the list above it.
+/// Returns true if a line after a gap is no part of the list above it.
 fn is_own(line: &str) -> bool {
     !line.starts_with([' ', '\t']) && !is_item(line)
 }
 
-/// Whether a line stands between the head of a table and its rows.
+/// Returns true if a line stands between the head of a table and its rows.
 fn is_below_head(line: &str) -> bool {
     line.contains('-') && line.trim().chars().all(|c| "|-: ".contains(c))
 }

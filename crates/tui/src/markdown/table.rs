@@ -6,10 +6,8 @@ use pulldown_cmark::Alignment;
 use crate::text::{BAR, Leads, OF_FRAME, Piece, Row, columns, wrap};
 use crate::theme::{Role, Theme};
 
-/// What stands between two columns.
-const BETWEEN: usize = 3;
-/// A column that would be narrower is no column.
-const NARROWEST: usize = 4;
+const GAP_WIDTH: usize = 3;
+const MIN_COLUMN_WIDTH: usize = 4;
 
 /// A table as it was read; the first row is the head.
 pub(super) struct Table {
@@ -18,22 +16,20 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty one.
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, rows: Vec::new() }
     }
 }
 
-/// Lays a table out.
 pub(super) fn rows(table: &Table, width: usize, theme: &Theme, leads: &Leads) -> Vec<Row> {
     let count = table.rows.iter().map(Vec::len).max().unwrap_or(0);
     let used: usize = leads.rest.iter().map(|(_, text)| columns(text)).sum();
     let room = width.saturating_sub(used);
-    let between = BETWEEN * count.saturating_sub(1);
+    let between = GAP_WIDTH * count.saturating_sub(1);
     if count == 0 {
         return Vec::new();
     }
-    if room < between + NARROWEST * count {
+    if room < between + MIN_COLUMN_WIDTH * count {
         return stacked(table, width, theme, leads);
     }
     let widths = fitted(natural(table, count), room - between);
@@ -116,7 +112,7 @@ fn fitted(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
     let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
     while excess > 0 {
         let Some(widest) = widths.iter_mut().max() else { break };
-        if *widest <= NARROWEST {
+        if *widest <= MIN_COLUMN_WIDTH {
             break;
         }
         *widest -= 1;
@@ -171,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn where_columns_do_not_fit_cells_stand_below_each_other() {
+    fn narrow_tables_stack_their_cells() {
         let text = "| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |\n";
         assert_eq!(shown(text, 12), ["a: 1", "b: 2", "c: 3"]);
     }

@@ -64,7 +64,7 @@ fn pieces_of_any_size_come_to_the_same() {
 }
 
 #[test]
-fn what_has_come_is_shown_before_it_is_complete() {
+fn incomplete_text_is_shown() {
     let mut markdown = Markdown::default();
     markdown.push("one\n\nhalf a **sen");
     markdown.lay_out(40, 0, &theme());
@@ -86,7 +86,7 @@ fn a_long_list_settles_while_it_grows() {
 }
 
 #[test]
-fn a_paragraph_without_end_settles_while_it_grows_and_breaks_where_it_would() {
+fn endless_paragraph_settles_while_it_grows() {
     let words = ["some", "plain", "words", "**and bold ones**", "with `code`,", "Wörter", "and"];
     let text: Vec<&str> =
         (0..1500).map(|number| words[number * 5 % 7 * (number % 3) % 7]).collect();
@@ -109,9 +109,9 @@ fn a_paragraph_without_end_settles_while_it_grows_and_breaks_where_it_would() {
 }
 
 #[test]
-fn a_long_text_is_told_apart_between_paragraphs_and_not_in_a_short_block_of_code() {
-    let paragraphs = "Some words of a paragraph.\n\n".repeat(PART / 10);
-    let code = format!("```\n{}```\n\n", "let x = 1;\n\n".repeat(PART / 20));
+fn long_text_is_split_between_paragraphs() {
+    let paragraphs = "Some words of a paragraph.\n\n".repeat(PART_BYTES / 10);
+    let code = format!("```\n{}```\n\n", "let x = 1;\n\n".repeat(PART_BYTES / 20));
     let text = format!("{code}{paragraphs}the end");
     let mut parts = vec![Markdown::complete(text.clone())];
     while let Some(rest) = parts.last_mut().and_then(Markdown::split) {
@@ -119,13 +119,15 @@ fn a_long_text_is_told_apart_between_paragraphs_and_not_in_a_short_block_of_code
     }
     assert!(parts.len() > 2, "{}", parts.len());
     assert!(parts[0].text().starts_with(&code) && !parts[0].is_continued());
-    assert!(parts[1..].iter().all(|part| part.is_continued() && part.text().len() < 2 * PART));
+    assert!(
+        parts[1..].iter().all(|part| part.is_continued() && part.text().len() < 2 * PART_BYTES)
+    );
     let joined: String = parts.iter().map(Markdown::text).collect();
     assert_eq!(joined, text);
 }
 
 #[test]
-fn what_was_laid_out_of_a_part_is_not_laid_out_again_when_it_ends() {
+fn rows_of_a_part_stay_when_it_ends() {
     let mut parts = vec![Markdown::default()];
     let mut text = String::new();
     for number in 0..3000 {
@@ -156,7 +158,7 @@ fn what_was_laid_out_of_a_part_is_not_laid_out_again_when_it_ends() {
 }
 
 #[test]
-fn a_block_of_code_without_end_is_told_apart_and_looks_as_if_it_were_not() {
+fn endless_code_block_is_split_without_a_seam() {
     let lines: Vec<String> =
         (0..9000).map(|number| format!("let x{number} = 1; /* a\nb */\n")).collect();
     let lines = lines.concat();
@@ -171,7 +173,7 @@ fn a_block_of_code_without_end_is_told_apart_and_looks_as_if_it_were_not() {
     while let Some(rest) = parts.last_mut().and_then(Markdown::split) {
         parts.push(rest);
     }
-    assert!(parts.len() > 3 && parts.iter().all(|it| it.text().len() < 2 * PART));
+    assert!(parts.len() > 3 && parts.iter().all(|it| it.text().len() < 2 * PART_BYTES));
     assert_eq!(parts.iter().map(Markdown::text).collect::<String>(), text);
     let begins = parts.iter().filter(|part| part.begins_within()).count();
     assert!(begins + 1 >= parts.len() - 1, "{begins} of {}", parts.len());
@@ -186,9 +188,9 @@ fn a_block_of_code_without_end_is_told_apart_and_looks_as_if_it_were_not() {
 }
 
 #[test]
-fn a_long_table_is_not_laid_out_for_every_letter_and_caught_up_with() {
+fn long_table_is_laid_out_in_steps() {
     let mut markdown = Markdown::default();
-    markdown.push(&format!("| a |\n|---|\n{}", "| cell |\n".repeat(LONGEST_DRAFT / 4)));
+    markdown.push(&format!("| a |\n|---|\n{}", "| cell |\n".repeat(MAX_DRAFT_BYTES / 4)));
     markdown.lay_out(40, 0, &theme());
     let before = markdown.height();
     markdown.push("| more |\n");
@@ -219,7 +221,7 @@ fn parts(text: &str, width: usize) -> (Vec<Markdown>, Vec<Row>) {
     let mut parts: Vec<Markdown> = std::iter::once(first).chain(rest).collect();
     let mut rows = Vec::new();
     for part in &mut parts {
-        assert!(part.text().len() <= parts::LONGEST_PART, "{}", part.text().len());
+        assert!(part.text().len() <= parts::MAX_PART_BYTES, "{}", part.text().len());
         part.lay_out(width, 0, &theme());
         if !part.begins_within() {
             rows.push(Row::gap());
@@ -245,9 +247,9 @@ fn copied(rows: &[Row]) -> String {
 }
 
 #[test]
-fn one_paragraph_is_told_apart_and_reads_as_one_all_the_same() {
+fn endless_paragraph_is_split_without_a_seam() {
     let sentence = "Words of a sentence that is one of many, and many there are. ";
-    let long = sentence.repeat(8 * PART / sentence.len());
+    let long = sentence.repeat(8 * PART_BYTES / sentence.len());
     for text in [long.trim_end().to_owned(), long.trim_end().replace(". ", ".\n")] {
         let (parts, rows) = parts(&text, 60);
         assert!(parts.len() > 2, "{}", parts.len());
@@ -259,8 +261,8 @@ fn one_paragraph_is_told_apart_and_reads_as_one_all_the_same() {
 }
 
 #[test]
-fn one_word_without_end_is_told_apart_between_letters() {
-    let letters = "añ漢👍".repeat(PART / 2);
+fn endless_word_is_split_between_letters() {
+    let letters = "añ漢👍".repeat(PART_BYTES / 2);
     let (parts, rows) = parts(&letters, 60);
     assert!(parts.len() > 2, "{}", parts.len());
     assert_eq!(copied(&rows), letters);
@@ -271,7 +273,7 @@ fn one_word_without_end_is_told_apart_between_letters() {
 }
 
 #[test]
-fn a_table_and_a_list_without_end_go_on_in_the_next_part() {
+fn endless_tables_and_lists_continue_in_the_next_part() {
     let table: Vec<String> = (0..9000).map(|number| format!("| {number:06} | cell |\n")).collect();
     let table = table.concat();
     let (parts, rows) = parts(&format!("| a | b |\n|---|---|\n{table}"), 60);

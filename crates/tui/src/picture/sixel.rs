@@ -6,33 +6,29 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Cursor;
 
-/// Pixels of a picture that is decoded, at most.
-pub(super) const LARGEST: u64 = 4 << 20;
-/// Bytes that decoding takes, at most.
-const ROOM: usize = 64 << 20;
-/// Colors of a picture, at most.
-const COLORS: usize = 256;
+pub(super) const MAX_PIXELS: u64 = 4 << 20;
+const MAX_DECODED_BYTES: usize = 64 << 20;
+const MAX_COLORS: usize = 256;
 /// Rows that one character of a line stands for.
 const BAND: usize = 6;
 
 /// A color in bytes; none where what is behind it is seen.
 type Pixel = Option<[u8; 3]>;
 
-/// Rows of pixels.
 struct Pixels {
     width: usize,
     height: usize,
     all: Vec<Pixel>,
 }
 
-/// What is written to have a PNG shown that fills at most so many pixels; why not in words.
+/// The sequence that shows a PNG in at most so many pixels; the reason if it cannot be shown.
 pub(super) fn encoded(png: &[u8], (width, height): (u16, u16)) -> Result<String, String> {
     let pixels = decoded(png)?.fitted(usize::from(width), usize::from(height));
     Ok(written(&pixels))
 }
 
 fn decoded(png: &[u8]) -> Result<Pixels, String> {
-    let limits = png::Limits { bytes: ROOM };
+    let limits = png::Limits { bytes: MAX_DECODED_BYTES };
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(png), limits);
     let simple = png::Transformations::normalize_to_color8() | png::Transformations::ALPHA;
     decoder.set_transformations(simple);
@@ -41,10 +37,10 @@ fn decoded(png: &[u8]) -> Result<Pixels, String> {
     let wrong = |error: png::DecodingError| error.to_string();
     let mut reader = decoder.read_info().map_err(wrong)?;
     let (width, height) = reader.info().size();
-    if u64::from(width) * u64::from(height) > LARGEST {
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
         return Err("it is too large".to_owned());
     }
-    let room = reader.output_buffer_size().filter(|room| *room <= ROOM);
+    let room = reader.output_buffer_size().filter(|room| *room <= MAX_DECODED_BYTES);
     let mut bytes = vec![0; room.ok_or("it is too large")?];
     let frame = reader.next_frame(&mut bytes).map_err(wrong)?;
     let seen = |color: [u8; 3], opacity: u8| (opacity >= 128).then_some(color);
@@ -62,7 +58,7 @@ fn decoded(png: &[u8]) -> Result<Pixels, String> {
 }
 
 impl Pixels {
-    /// The same in its shape within another size, each pixel the mean of what it stands for.
+    /// Scales to a size within another, each pixel the mean of those it stands for.
     fn fitted(&self, widest: usize, highest: usize) -> Self {
         let is_wide = self.width * highest > self.height * widest;
         let (width, height) = if is_wide {
@@ -105,7 +101,7 @@ fn rough(color: [u8; 3]) -> [u8; 3] {
 }
 
 /// A color that stands for others, with how many there are.
-type Counted = ([u8; 3], usize);
+type CountedColor = ([u8; 3], usize);
 
 /// Colors that stand for all, and which one stands for which.
 fn palette(pixels: &Pixels) -> (Vec<[u8; 3]>, HashMap<[u8; 3], usize>) {
@@ -118,7 +114,7 @@ fn palette(pixels: &Pixels) -> (Vec<[u8; 3]>, HashMap<[u8; 3], usize>) {
         *count += 1;
     }
     let mean = |sum: usize, count: usize| u8::try_from(sum / count.max(1)).unwrap_or(u8::MAX);
-    let mut counted: Vec<Counted> =
+    let mut counted: Vec<CountedColor> =
         sums.values().map(|(sum, count)| (sum.map(|it| mean(it, *count)), *count)).collect();
     // The same picture is the same every time.
     counted.sort_unstable();
@@ -140,8 +136,8 @@ fn palette(pixels: &Pixels) -> (Vec<[u8; 3]>, HashMap<[u8; 3], usize>) {
 }
 
 /// Colors in groups of like ones: the group with the widest range is parted in its middle.
-fn groups(counted: Vec<Counted>) -> Vec<Vec<Counted>> {
-    let range = |group: &[Counted]| {
+fn groups(counted: Vec<CountedColor>) -> Vec<Vec<CountedColor>> {
+    let range = |group: &[CountedColor]| {
         let of = |at: usize| {
             let values = group.iter().map(|(color, _)| color[at]);
             values.clone().max().unwrap_or(0) - values.min().unwrap_or(0)
@@ -149,7 +145,7 @@ fn groups(counted: Vec<Counted>) -> Vec<Vec<Counted>> {
         (0..3).map(|at| (of(at), at)).max().unwrap_or((0, 0))
     };
     let mut groups = vec![(range(&counted), counted)];
-    while groups.len() < COLORS {
+    while groups.len() < MAX_COLORS {
         let widest = (0..groups.len()).max_by_key(|at| groups[*at].0.0);
         let Some(at) = widest.filter(|at| groups[*at].0.0 > 0) else { break };
         let ((_, by), mut group) = groups.swap_remove(at);
@@ -220,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_six_pixels_are_characters_and_repeats_are_counted() {
+    fn sixel_counts_repeated_characters() {
         let red = Some([255, 0, 0]);
         let blue = Some([0, 0, 255]);
         let mut all = vec![red; 5 * 6];
@@ -232,11 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn many_colors_become_few_and_the_nearest_ones_stay_apart() {
+    fn sixel_reduces_colors_and_keeps_near_ones_apart() {
         let all = (0..64_u8).flat_map(|red| (0..64_u8).map(move |green| (red, green)));
         let all = all.map(|(red, green)| Some([red * 4, green * 4, 99])).collect();
         let (colors, known) = palette(&pixels(64, all));
-        assert_eq!(colors.len(), COLORS);
+        assert_eq!(colors.len(), MAX_COLORS);
         for (rough, number) in known {
             let near = colors[number].iter().zip(rough);
             assert!(near.into_iter().all(|(it, rough)| it.abs_diff(rough << 3) < 48), "{rough:?}");
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_or_too_large_is_said() {
+    fn sixel_reports_invalid_and_large_pictures() {
         assert!(encoded(b"nothing", (10, 10)).is_err());
         let mut bytes = Vec::new();
         let encoder = png::Encoder::new(&mut bytes, 3000, 3000);

@@ -13,40 +13,29 @@ use crossterm::terminal::{
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::{Position, Rect, Size};
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Modifier};
 
 use rustix::event::Timespec;
 
 use super::raw::offer;
+use crate::ansi::sgr_codes;
 use crate::link::Links;
-use crate::text::{columns, narrow, prose};
+use crate::text::{columns, narrow};
 
-/// What letters can look like, and how that is said.
-const LOOKS: &[(Modifier, Attribute)] = &[
-    (Modifier::BOLD, Attribute::Bold),
-    (Modifier::DIM, Attribute::Dim),
-    (Modifier::ITALIC, Attribute::Italic),
-    (Modifier::UNDERLINED, Attribute::Underlined),
-    (Modifier::REVERSED, Attribute::Reverse),
-    (Modifier::CROSSED_OUT, Attribute::CrossedOut),
-];
+/// The time to wait for a terminal that takes nothing, within a frame.
+const FRAME_WRITE_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 8_000_000 };
 
-/// A terminal that takes nothing for so long is left alone for a while.
-const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 8_000_000 };
-
-/// A terminal that understands ANSI sequences.
 pub(crate) struct Ansi {
     tty: File,
     bytes: Vec<u8>,
-    /// What the terminal has not taken yet.
+    /// Bytes that the terminal has not taken yet.
     unsent: Vec<u8>,
-    /// What stands on the screen.
+    /// The cells on the screen.
     shown: Buffer,
     /// Where links lead, by the numbers that cells have.
     links: Arc<Mutex<Links>>,
 }
 
-/// What letters look like: their color, what is behind them, and the rest.
 type Look = (Color, Color, Modifier);
 
 const USUAL: Look = (Color::Reset, Color::Reset, Modifier::empty());
@@ -61,14 +50,13 @@ impl Ansi {
         &mut self.tty
     }
 
-    /// Whether the terminal has not taken all of what was written.
     pub(super) fn is_behind(&self) -> bool {
         !self.unsent.is_empty()
     }
 
     /// Writes as much of what waits as the terminal takes.
     pub(super) fn send(&mut self) -> io::Result<()> {
-        let count = offer(&self.tty, &self.unsent, MOMENT)?;
+        let count = offer(&self.tty, &self.unsent, FRAME_WRITE_TIMEOUT)?;
         self.unsent.drain(..count);
         Ok(())
     }
@@ -100,18 +88,17 @@ impl Ansi {
         let mut next: Option<Position> = None;
         for (at, cell) in cells {
             if next != Some(at) {
-                let from = next.filter(|_| link.is_none());
-                match from.and_then(|from| between(&self.shown, from, at, *look)) {
-                    Some(same) => queue!(bytes, Print(same))?,
-                    None => queue!(bytes, MoveTo(at.x, at.y))?,
-                }
+                queue!(bytes, MoveTo(at.x, at.y))?;
             }
             // Terminals disagree on how wide some are: the cursor is where we put it.
             next = is_sure(cell).then_some(Position { x: at.x + 1, ..at });
             let wanted = (cell.fg, cell.bg, cell.modifier);
             if wanted != *look {
                 queue!(bytes, SetAttribute(Attribute::Reset))?;
-                put_look(bytes, wanted)?;
+                let (front, back, modifier) = wanted;
+                for code in sgr_codes(Some(front), Some(back), modifier) {
+                    write!(bytes, "\x1b[{code}m")?;
+                }
                 *look = wanted;
             }
             let number = &cell.underline_color;
@@ -145,36 +132,19 @@ impl Ansi {
     }
 }
 
-/// The cells of a row.
 fn row(buffer: &Buffer, y: u16) -> &[Cell] {
     let width = usize::from(buffer.area.width);
     let from = usize::from(y) * width;
     buffer.content.get(from..from + width).unwrap_or_default()
 }
 
-/// The letters between two places of a row that look as those before them; none where moving the
-/// cursor costs less than writing them again.
-fn between(shown: &Buffer, from: Position, to: Position, look: Look) -> Option<String> {
-    const NEAR: u16 = 6;
-    if from.y != to.y || from.x >= to.x || to.x - from.x > NEAR {
-        return None;
-    }
-    let same = |x: u16| {
-        let cell = shown.cell(Position { x, y: to.y })?;
-        let is_plain = cell.underline_color == Color::Reset && is_sure(cell);
-        let is_same = (cell.fg, cell.bg, cell.modifier) == look && is_plain;
-        is_same.then(|| cell.symbol())
-    };
-    (from.x..to.x).map(same).collect()
-}
-
-/// Whether all terminals agree that a cell takes one column.
+/// Returns true if all terminals agree that a cell takes one column.
 fn is_sure(cell: &Cell) -> bool {
     !is_cluster(cell) && columns(cell.symbol()) == 1
 }
 
-/// Whether a cell holds several characters that are to be one: a flag, a family, a letter with
-/// signs. Terminals disagree on how wide they are, and what one draws elsewhere stays there.
+/// Returns true if a cell holds several characters that are to be one: a flag, a family, a letter
+/// with signs. Terminals disagree on how wide they are, and what one draws elsewhere stays there.
 fn is_cluster(cell: &Cell) -> bool {
     let symbol = cell.symbol();
     symbol.len() > 1 && symbol.chars().nth(1).is_some()
@@ -238,17 +208,9 @@ impl Backend for Ansi {
         queue!(self.bytes, Clear(Part::All))
     }
 
-    fn clear_region(&mut self, part: ClearType) -> io::Result<()> {
-        // Whoever clears draws everything anew.
-        self.shown.reset();
-        let part = match part {
-            ClearType::All => Part::All,
-            ClearType::AfterCursor => Part::FromCursorDown,
-            ClearType::BeforeCursor => Part::FromCursorUp,
-            ClearType::CurrentLine => Part::CurrentLine,
-            ClearType::UntilNewLine => Part::UntilNewLine,
-        };
-        queue!(self.bytes, Clear(part))
+    /// Clears everything: whoever clears a part draws everything anew.
+    fn clear_region(&mut self, _part: ClearType) -> io::Result<()> {
+        self.clear()
     }
 
     fn size(&self) -> io::Result<Size> {
@@ -270,7 +232,7 @@ impl Backend for Ansi {
     }
 }
 
-/// What follows leads there, or nowhere. Rows of the same link are one by its number.
+/// Begins or ends a link. Rows of the same link are one by its number.
 fn put_link(bytes: &mut impl Write, link: Option<(&Color, &Arc<str>)>) -> io::Result<()> {
     match link {
         Some((Color::Rgb(red, green, blue), address)) => {
@@ -280,68 +242,11 @@ fn put_link(bytes: &mut impl Write, link: Option<(&Color, &Arc<str>)>) -> io::Re
     }
 }
 
-/// What follows looks like this; whatever was set before must be reset.
-fn put_look(bytes: &mut impl Write, (front, back, modifier): Look) -> io::Result<()> {
-    for (_, attribute) in LOOKS.iter().filter(|(it, _)| modifier.contains(*it)) {
-        queue!(bytes, SetAttribute(*attribute))?;
-    }
-    for code in [code(front, 0), code(back, 10)].into_iter().flatten() {
-        write!(bytes, "\x1b[{code}m")?;
-    }
-    Ok(())
-}
-
-/// A text in a style, for a terminal, in the codes that every terminal knows.
-pub(crate) fn styled(style: Style, text: &str) -> String {
-    const LOOKS: [(Modifier, &str); 6] = [
-        (Modifier::BOLD, "1"),
-        (Modifier::DIM, "2"),
-        (Modifier::ITALIC, "3"),
-        (Modifier::UNDERLINED, "4"),
-        (Modifier::REVERSED, "7"),
-        (Modifier::CROSSED_OUT, "9"),
-    ];
-    let looks = LOOKS.iter().filter(|(it, _)| style.add_modifier.contains(*it));
-    let mut codes: Vec<String> = looks.map(|(_, code)| (*code).to_owned()).collect();
-    codes.extend(style.fg.and_then(|color| code(color, 0)));
-    codes.extend(style.bg.and_then(|color| code(color, 10)));
-    // The last gate before the terminal.
-    let text = prose(text);
-    if codes.is_empty() { text } else { format!("\x1b[{}m{text}\x1b[0m", codes.join(";")) }
-}
-
-/// The code of a color; that of a background is so much more.
-fn code(color: Color, more: u8) -> Option<String> {
-    let number = match color {
-        Color::Reset => return None,
-        Color::Black => 30,
-        Color::Red => 31,
-        Color::Green => 32,
-        Color::Yellow => 33,
-        Color::Blue => 34,
-        Color::Magenta => 35,
-        Color::Cyan => 36,
-        Color::Gray => 37,
-        Color::DarkGray => 90,
-        Color::LightRed => 91,
-        Color::LightGreen => 92,
-        Color::LightYellow => 93,
-        Color::LightBlue => 94,
-        Color::LightMagenta => 95,
-        Color::LightCyan => 96,
-        Color::White => 97,
-        Color::Indexed(index) => return Some(format!("{};5;{index}", 38 + more)),
-        Color::Rgb(red, green, blue) => {
-            return Some(format!("{};2;{red};{green};{blue}", 38 + more));
-        }
-    };
-    Some((number + more).to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
 
+    use ratatui_core::style::Style;
     use ratatui_core::terminal::{Terminal, TerminalOptions, Viewport};
 
     use super::*;
@@ -380,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_with_letters_of_doubtful_width_is_written_whole_and_leaves_nothing() {
+    fn rows_with_odd_clusters_are_written_whole() {
         let frames = written(&["🇩🇪 ab", "🇩🇪 ac", "x", "y"]);
         for frame in &frames[..3] {
             assert!(frame.contains("\x1b[2K"), "{frame:?}");
@@ -390,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_wide_letter_covered_does_not_come_back() {
+    fn cells_under_a_wide_letter_do_not_come_back() {
         let frames = written(&["qrstuvwxyzäö", "漢字 🇩🇪 漢", "p 🇩🇪", "p"]);
         for frame in &frames[1..] {
             assert!(!frame.contains(['r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z']), "{frame:?}");
@@ -398,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_opened_and_closed_around_its_letters_and_written_when_it_alone_changes() {
+    fn link_sequences_surround_their_letters() {
         let to = |address: &str| Link::to(address).unwrap();
         let (one, other, unknown) = (to("http://a"), to("http://b"), to("http://c"));
         let links = [&one, &other].map(|link| (link.number, Arc::clone(&link.address)));
@@ -419,16 +324,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_written() {
-        let frames = written(&["hello", "hallo", "xally"]);
+    fn only_changed_cells_are_written() {
+        let frames = written(&["hello", "hallo"]);
         assert!(frames[1].contains("\x1b[1;2Ha") && !frames[1].contains("llo"), "{:?}", frames[1]);
-        assert!(frames[2].contains("\x1b[1;1Hxally"), "a move costs more: {:?}", frames[2]);
-    }
-
-    #[test]
-    fn the_terminal_s_own_colors_have_codes_that_all_terminals_know() {
-        let mut bytes = Vec::new();
-        put_look(&mut bytes, (Color::Red, Color::LightBlue, Modifier::empty())).unwrap();
-        assert_eq!(String::from_utf8_lossy(&bytes), "\x1b[31m\x1b[104m");
     }
 }

@@ -24,15 +24,14 @@ const PASTE_OFF: &str = "\x1b[?2004l";
 pub(super) const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
 pub(super) const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l";
 
-/// How long a terminal that takes nothing is waited for.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+const WRITE_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
-static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
+static SAVED: Mutex<Option<SavedTerminal>> = Mutex::new(None);
 static HOOK: Once = Once::new();
-static IS_QUIET: AtomicBool = AtomicBool::new(false);
+static IS_ECHO_OFF: AtomicBool = AtomicBool::new(false);
 static IS_SIMPLE: AtomicBool = AtomicBool::new(false);
 
-struct Saved {
+struct SavedTerminal {
     termios: Termios,
     tty: File,
     leave: &'static str,
@@ -45,8 +44,18 @@ fn copy(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?)
 }
 
-fn save(saved: Saved) {
+/// Saves the state of the terminal, to be given back with the sequences of `leave`.
+fn save(
+    tty: BorrowedFd<'_>,
+    leave: &'static str,
+    streams: Option<(OwnedFd, OwnedFd)>,
+) -> io::Result<Termios> {
+    restore();
+    let termios = usual(tcgetattr(io::stdin().as_fd())?);
+    let (tty, owner) = (File::from(copy(tty)?), std::thread::current().id());
+    let saved = SavedTerminal { termios: termios.clone(), tty, leave, streams, owner };
     *SAVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
+    Ok(termios)
 }
 
 /// The state of a terminal as shells have it, where it is as only a program leaves it that was
@@ -65,7 +74,7 @@ fn usual(mut termios: Termios) -> Termios {
 
 /// Writes to a terminal as much as it takes, waiting at most so long while it takes nothing. Says
 /// how many bytes those were.
-pub(super) fn offer(mut tty: &File, bytes: &[u8], patience: Timespec) -> io::Result<usize> {
+pub(super) fn offer(mut tty: &File, bytes: &[u8], timeout: Timespec) -> io::Result<usize> {
     let mut at = 0;
     while at < bytes.len() {
         match tty.write(&bytes[at..]) {
@@ -74,7 +83,7 @@ pub(super) fn offer(mut tty: &File, bytes: &[u8], patience: Timespec) -> io::Res
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut watched = [PollFd::from_borrowed_fd(tty.as_fd(), PollFlags::OUT)];
-                match poll(&mut watched, Some(&patience)) {
+                match poll(&mut watched, Some(&timeout)) {
                     Ok(0) => break,
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
@@ -86,29 +95,19 @@ pub(super) fn offer(mut tty: &File, bytes: &[u8], patience: Timespec) -> io::Res
     Ok(at)
 }
 
-/// A terminal that was taken.
-pub(super) struct Taken {
-    /// What is written to standard output and error comes out of this.
+pub(super) struct TakenTerminal {
+    /// The read end of standard output and error.
     pub(super) caught: OwnedFd,
     /// Bytes that were typed before, while the terminal had lines edited.
     pub(super) ahead: usize,
 }
 
-/// Takes the terminal.
-pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<Taken> {
-    restore();
+pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<TakenTerminal> {
+    let streams = (copy(io::stdout().as_fd())?, copy(io::stderr().as_fd())?);
+    let mut raw = save(tty.as_fd(), LEAVE, Some(streams))?;
     let stdin = io::stdin();
-    let termios = usual(tcgetattr(stdin.as_fd())?);
-    save(Saved {
-        termios: termios.clone(),
-        tty: File::from(copy(tty.as_fd())?),
-        leave: LEAVE,
-        streams: Some((copy(io::stdout().as_fd())?, copy(io::stderr().as_fd())?)),
-        owner: std::thread::current().id(),
-    });
     let entered = (|| {
         let (caught, catches) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let mut raw = termios;
         raw.make_raw();
         tcsetattr(stdin.as_fd(), OptionalActions::Now, &raw)?;
         let ahead = usize::try_from(rustix::io::ioctl_fionread(stdin.as_fd())?).unwrap_or(0);
@@ -117,11 +116,11 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<Taken> {
         if rustix::termios::isatty(io::stderr()) {
             rustix::stdio::dup2_stderr(&catches)?;
         }
-        offer(tty, ENTER.as_bytes(), PATIENCE)?;
+        offer(tty, ENTER.as_bytes(), WRITE_TIMEOUT)?;
         if has_mouse {
-            offer(tty, MOUSE_ON.as_bytes(), PATIENCE)?;
+            offer(tty, MOUSE_ON.as_bytes(), WRITE_TIMEOUT)?;
         }
-        Ok(Taken { caught, ahead })
+        Ok(TakenTerminal { caught, ahead })
     })();
     if entered.is_err() {
         restore();
@@ -135,7 +134,7 @@ pub(crate) fn enter_line() -> io::Result<()> {
     enter_marked(&[SpecialCodeIndex::VINTR, SpecialCodeIndex::VSUSP])
 }
 
-/// The same for an answer to a question, while which an interrupt is one.
+/// Takes single keys from the terminal for an answer; an interrupt stays a signal.
 pub(crate) fn enter_answer() -> io::Result<()> {
     enter_marked(&[SpecialCodeIndex::VSUSP])
 }
@@ -145,51 +144,31 @@ pub(crate) fn set_simple() {
     IS_SIMPLE.store(true, Ordering::Relaxed);
 }
 
-/// Whether the terminal knows no sequences.
 pub(crate) fn is_simple() -> bool {
     IS_SIMPLE.load(Ordering::Relaxed)
 }
 
-/// What is pasted is marked as that, so that no key is taken from it.
+/// Takes single keys, these among them. Has pastes marked, so that no key is taken from them.
 fn enter_marked(keys: &[SpecialCodeIndex]) -> io::Result<()> {
-    if is_simple() {
-        return take_keys(keys, "");
+    let (paste_on, paste_off) = if is_simple() { ("", "") } else { (PASTE_ON, PASTE_OFF) };
+    let mut raw = save(io::stderr().as_fd(), paste_off, None)?;
+    raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+    raw.input_modes.remove(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
+    for code in keys {
+        raw.special_codes[*code] = 0;
     }
-    take_keys(keys, PASTE_OFF)?;
-    let entered = io::stderr().write_all(PASTE_ON.as_bytes());
+    let entered = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &raw);
+    let entered =
+        entered.map_err(io::Error::from).and_then(|()| io::stderr().write_all(paste_on.as_bytes()));
     if entered.is_err() {
         restore();
     }
     entered
 }
 
-fn take_keys(also: &[SpecialCodeIndex], leave: &'static str) -> io::Result<()> {
-    restore();
-    let stdin = io::stdin();
-    let termios = usual(tcgetattr(stdin.as_fd())?);
-    save(Saved {
-        termios: termios.clone(),
-        tty: File::from(copy(io::stderr().as_fd())?),
-        leave,
-        streams: None,
-        owner: std::thread::current().id(),
-    });
-    let mut raw = termios;
-    raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
-    raw.input_modes.remove(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
-    for code in also {
-        raw.special_codes[*code] = 0;
-    }
-    let entered = tcsetattr(stdin.as_fd(), OptionalActions::Now, &raw);
-    if entered.is_err() {
-        restore();
-    }
-    Ok(entered?)
-}
-
-/// Has the terminal keep to itself what is typed; lines are edited as before. Fails silently where
-/// there is none.
-pub(crate) fn quiet() {
+/// Switches the echo of the terminal off; lines are edited as before. Fails silently where there is
+/// no terminal.
+pub(crate) fn echo_off() {
     let stdin = io::stdin();
     let Ok(mut termios) = tcgetattr(stdin.as_fd()) else { return };
     if !termios.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON) {
@@ -197,33 +176,31 @@ pub(crate) fn quiet() {
     }
     termios.local_modes.remove(LocalModes::ECHO);
     if tcsetattr(stdin.as_fd(), OptionalActions::Now, &termios).is_ok() {
-        IS_QUIET.store(true, Ordering::SeqCst);
+        IS_ECHO_OFF.store(true, Ordering::SeqCst);
     }
 }
 
-/// Takes that back; says whether it was so.
-pub(crate) fn unquiet() -> bool {
-    let was_quiet = IS_QUIET.swap(false, Ordering::SeqCst);
-    if was_quiet && let Ok(mut termios) = tcgetattr(io::stdin().as_fd()) {
+/// Switches the echo on again. Returns true if it was off.
+pub(crate) fn echo_on() -> bool {
+    let was_off = IS_ECHO_OFF.swap(false, Ordering::SeqCst);
+    if was_off && let Ok(mut termios) = tcgetattr(io::stdin().as_fd()) {
         termios.local_modes.insert(LocalModes::ECHO);
         // A terminal that is gone shows nothing anyway.
         let _ = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &termios);
     }
-    was_quiet
+    was_off
 }
 
-/// Whether the terminal is taken.
 pub(super) fn is_entered() -> bool {
     SAVED.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Gives the terminal back.
 pub(crate) fn restore() {
-    unquiet();
+    echo_on();
     let saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(saved) = saved else { return };
     // Every step is tried: where the terminal is gone or stuck, none of them matters.
-    let _ = offer(&saved.tty, saved.leave.as_bytes(), PATIENCE);
+    let _ = offer(&saved.tty, saved.leave.as_bytes(), WRITE_TIMEOUT);
     let _ = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &saved.termios);
     if let Some((stdout, stderr)) = &saved.streams {
         let _ = rustix::stdio::dup2_stdout(stdout);

@@ -1,4 +1,4 @@
-//! What a terminal can show: how many colors, on what background. Pure: the variables and the
+//! The abilities of a terminal: how many colors, on what background. Pure: the variables and the
 //! terminal's own reports come in as text.
 
 use ratatui_core::style::{Color, Style};
@@ -16,17 +16,15 @@ pub enum Depth {
     True,
 }
 
-/// What the text stands on.
+/// The background of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// Something dark.
     Dark,
-    /// Something light.
     Light,
 }
 
 impl Depth {
-    /// What the variables `TERM` and `COLORTERM` say.
+    /// The depth that `TERM` and `COLORTERM` name.
     pub fn of(term: &str, colorterm: &str) -> Self {
         if matches!(colorterm, "truecolor" | "24bit") || term.ends_with("-direct") {
             Self::True
@@ -39,7 +37,6 @@ impl Depth {
         }
     }
 
-    /// The style with colors that the terminal has.
     pub(crate) fn limit(self, mut style: Style) -> Style {
         style.fg = style.fg.and_then(|color| self.nearest(color));
         style.bg = style.bg.and_then(|color| self.nearest(color));
@@ -130,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_tell_how_many_colors_there_are() {
+    fn depth_is_read_from_environment_variables() {
         assert_eq!(Depth::of("xterm-256color", ""), Depth::Palette);
         assert_eq!(Depth::of("xterm", "truecolor"), Depth::True);
         assert_eq!(Depth::of("linux", ""), Depth::Sixteen);
@@ -138,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_brought_to_what_there_is() {
+    fn colors_are_limited_to_the_depth() {
         let style = Style::new().fg(Color::Rgb(255, 0, 0)).bg(Color::Rgb(128, 128, 128));
         let limited = |depth: Depth| (depth.limit(style).fg, depth.limit(style).bg);
         assert_eq!(limited(Depth::None), (None, None));

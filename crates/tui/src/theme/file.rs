@@ -1,25 +1,20 @@
-//! Themes that people write: YAML with a base and the styles that differ from it.
+//! Themes as YAML files: those that come with the program, and those that users write with a base and
+//! the styles that differ from it.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use files::yaml::typed::Finding;
 use files::yaml::{self, Options};
 use ratatui_core::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
-use super::{ROLES, Theme};
+use super::{ROLES, Role, Theme};
 
-/// Why a theme cannot be used.
-#[derive(Debug)]
+/// The reason why a theme cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct ThemeError(String);
-
-impl std::fmt::Display for ThemeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ThemeError {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,8 +25,32 @@ struct File {
     styles: BTreeMap<String, String>,
 }
 
+/// The themes that come with the program: dark, light, the terminal's own sixteen colors, and none.
+pub(super) static BUILT_IN: LazyLock<[Theme; 4]> = LazyLock::new(|| {
+    let files = [
+        include_str!("dark.yaml"),
+        include_str!("light.yaml"),
+        include_str!("16-color.yaml"),
+        include_str!("none.yaml"),
+    ];
+    files.map(|text| read(text, "", |_| Ok(Theme::unstyled())).expect("built-in themes are valid"))
+});
+
 /// Reads a theme; `name` counts where the file names none.
 pub fn parse(text: &str, name: &str) -> Result<Theme, ThemeError> {
+    read(text, name, |base| {
+        let names: Vec<&str> = BUILT_IN.iter().map(|theme| theme.name.as_str()).collect();
+        let listed = names.join(", ");
+        let found = BUILT_IN.iter().find(|theme| theme.name == base).cloned();
+        found.ok_or_else(|| ThemeError(format!("`{base}` is no base; there are {listed}")))
+    })
+}
+
+fn read(
+    text: &str,
+    name: &str,
+    base: impl FnOnce(&str) -> Result<Theme, ThemeError>,
+) -> Result<Theme, ThemeError> {
     let wrong = |line: usize, message: &str| ThemeError(format!("line {line}: {message}"));
     let tree = yaml::parse(text, Options::default());
     let tree = tree.map_err(|error| wrong(error.line, &error.message))?;
@@ -39,19 +58,11 @@ pub fn parse(text: &str, name: &str) -> Result<Theme, ThemeError> {
         let there = if known.is_empty() { "" } else { "; there are " };
         wrong(line, &format!("{message}{there}{}", known.join(", ")))
     })?;
-    let base = file.base.as_deref().unwrap_or("dark");
-    let known = Theme::built_in();
-    let names: Vec<&str> = known.iter().map(|theme| theme.name.as_str()).collect();
-    let listed = names.join(", ");
-    let Some(at) = names.iter().position(|name| *name == base) else {
-        return Err(ThemeError(format!("`{base}` is no base; there are {listed}")));
-    };
-    let mut theme = known[at].clone();
+    let mut theme = base(file.base.as_deref().unwrap_or("dark"))?;
     theme.name = file.name.unwrap_or_else(|| name.to_owned());
     for (key, words) in &file.styles {
-        let Some((role, _)) = ROLES.iter().find(|(_, name)| name == key) else {
-            let all: Vec<&str> = ROLES.iter().map(|(_, name)| *name).collect();
-            let all = all.join(", ");
+        let Some(role) = ROLES.iter().find(|role| role.name() == *key) else {
+            let all = ROLES.map(Role::name).join(", ");
             return Err(ThemeError(format!("`{key}` is no style; there are {all}")));
         };
         let style = style(words).map_err(|word| {
@@ -91,10 +102,9 @@ fn style(words: &str) -> Result<Style, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theme::Role;
 
     #[test]
-    fn a_theme_says_what_differs_from_its_base() {
+    fn theme_file_overrides_its_base() {
         let yaml = "base: light\nstyles:\n  code: '#ff8800 bold'\n  found: black on yellow\n";
         let theme = parse(yaml, "mine").unwrap();
         assert_eq!(theme.name, "mine");
@@ -107,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn parse_names_mistakes() {
         let message = |yaml: &str| parse(yaml, "x").unwrap_err().to_string();
         assert!(message("base: pink").contains("dark, light, 16-color, none"));
         assert!(message("styles: {codes: red}").contains("`codes` is no style"));

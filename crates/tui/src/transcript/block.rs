@@ -6,79 +6,61 @@ use std::time::Duration;
 
 use contract::event::Level;
 
+use super::parts::{Part, Parts};
 use super::search::seen;
-use super::sheets::{Part, Sheets};
-use super::thinking::Thought;
 use super::tool::Tool;
 use super::{Place, Shape, Transcript};
-use super::{changes, guess, person, shown};
-use crate::host::Changed;
+use super::{changes, output, prompt};
+use crate::host::FileChange;
 use crate::markdown::Markdown;
 use crate::picture::{Picture, Pictures};
 use crate::slice::{Breaks, slices};
-use crate::text::{Leads, Piece, Row, clipped, wrap, wrapped};
+use crate::text::{Leads, Piece, Row, clipped, counted, wrap, wrapped};
 use crate::theme::{Role, Theme};
 
-/// Rows of a closed block of text that are shown.
-const PREVIEW: usize = 4;
+const PREVIEW_ROWS: usize = 4;
 
-/// What a block is.
 pub(crate) enum Kind {
-    /// What the user said.
-    Person(String),
-    /// What the model said.
+    Prompt(String),
     Reply(Box<Markdown>),
-    /// What the model thought.
     Thinking {
-        /// Its words.
         text: String,
-        /// Whether more may come.
+        /// True if more may come.
         is_open: bool,
         /// When it began, in milliseconds.
         since: i64,
         /// How long it took, once it is over.
         took: Option<Duration>,
     },
-    /// A call of a tool.
     Tool(Box<Tool>),
     /// Something people should know.
     Notice {
-        /// How much it matters.
         level: Level,
-        /// What happened.
         text: String,
-        /// What to do about it.
         hint: Option<String>,
     },
     /// A line across: something changed here.
     Mark(String),
-    /// Text that a command shows.
-    Shown(String),
-    /// Changes of files that a command shows.
-    Changes(Vec<Changed>),
-    /// Something the model was told by a part of the program.
-    Told {
-        /// By whom.
+    Output(String),
+    Changes(Vec<FileChange>),
+    /// A text that a part of the program gave the model.
+    Injected {
         origin: String,
-        /// The words.
         text: String,
     },
 }
 
-/// One thing in the conversation.
 pub(crate) struct Block {
     pub(crate) kind: Kind,
     /// Opened or closed by hand.
     is_open: Option<bool>,
     made_for: Option<Shape>,
-    sheets: Sheets,
-    /// How far reasoning is laid out.
-    thought: Thought,
+    parts: Parts,
     /// Rows that it came to or may come to, for a width and a length of its text.
     guess: Cell<Option<(usize, usize, usize)>>,
     /// The part and the row at which its picture begins, where it is shown.
     picture_at: Option<(usize, usize)>,
-    /// What the terminal knows its picture by.
+    /// The number by which the terminal knows its picture.
     pub(crate) picture_id: u8,
     /// The pixels of its picture as they are written, for cells of a size.
     drawn: Option<((u16, u16), Result<String, String>)>,
@@ -90,8 +72,7 @@ impl Block {
             kind,
             is_open: None,
             made_for: None,
-            sheets: Sheets::default(),
-            thought: Thought::default(),
+            parts: Parts::default(),
             guess: Cell::new(None),
             picture_at: None,
             picture_id: 0,
@@ -99,15 +80,14 @@ impl Block {
         }
     }
 
-    /// Whether it can be opened and closed.
     pub(crate) fn can_fold(&self) -> bool {
         match &self.kind {
-            Kind::Thinking { .. } | Kind::Tool(_) | Kind::Told { .. } => true,
-            Kind::Person(text) => person::is_long(text),
+            Kind::Thinking { .. } | Kind::Tool(_) | Kind::Injected { .. } => true,
+            Kind::Prompt(text) => prompt::is_long(text),
             Kind::Reply(_)
             | Kind::Notice { .. }
             | Kind::Mark(_)
-            | Kind::Shown(_)
+            | Kind::Output(_)
             | Kind::Changes(_) => false,
         }
     }
@@ -125,7 +105,6 @@ impl Block {
         }
     }
 
-    /// Takes note that it has changed.
     pub(super) fn touch(&mut self) {
         self.made_for = None;
     }
@@ -139,8 +118,7 @@ impl Block {
             self.guess.set(Some((shape.width, text.len(), self.height(0))));
         }
         self.made_for = None;
-        self.sheets = Sheets::default();
-        self.thought = Thought::default();
+        self.parts = Parts::default();
         self.drawn = None;
         if let Kind::Reply(markdown) = &mut self.kind {
             markdown.forget();
@@ -149,42 +127,40 @@ impl Block {
 
     /// Forgets the rows of parts that are far from some.
     pub(super) fn keep(&mut self, near: &RangeInclusive<usize>) {
-        self.sheets.keep(near);
+        self.parts.keep(near);
     }
 
-    /// Forgets the rows of a part.
     pub(super) fn forget_at(&mut self, part: usize) {
-        self.sheets.forget(part);
+        self.parts.forget(part);
     }
 
-    /// Whether the rows of a part are there.
     pub(super) fn is_laid_out_at(&self, part: usize) -> bool {
-        self.sheets.rows(part).is_some()
+        self.parts.rows(part).is_some()
     }
 
     /// How many parts are laid out.
     #[cfg(test)]
     pub(crate) fn laid_out(&self) -> usize {
-        self.sheets.laid_out()
+        self.parts.laid_out()
     }
 
     /// Its parts, of which it has one at least.
     pub(super) fn parts(&self) -> usize {
-        self.sheets.len().max(1)
+        self.parts.len().max(1)
     }
 
     /// Rows of a part that is laid out, the gap above the first included.
     pub(super) fn height(&self, part: usize) -> usize {
         let rows = match &self.kind {
             Kind::Reply(markdown) if part == 0 => markdown.height(),
-            _ => self.sheets.rows(part).map_or(0, <[Row]>::len),
+            _ => self.parts.rows(part).map_or(0, <[Row]>::len),
         };
         rows + self.gap_at(part)
     }
 
     /// Rows of the parts before one, about.
     pub(super) fn rows_before(&self, part: usize) -> usize {
-        if part == 0 { 0 } else { self.sheets.rows_before(part) + self.gap() }
+        if part == 0 { 0 } else { self.parts.rows_before(part) + self.gap() }
     }
 
     fn gap_at(&self, part: usize) -> usize {
@@ -201,7 +177,7 @@ impl Block {
     fn long_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Reply(markdown) => Some(markdown.text()),
-            Kind::Person(text) | Kind::Shown(text) => Some(text),
+            Kind::Prompt(text) | Kind::Output(text) => Some(text),
             _ => None,
         }
     }
@@ -221,9 +197,10 @@ impl Block {
             return rows;
         }
         let rows = match &self.kind {
-            Kind::Reply(_) => guess::of_prose(text, shape.width),
-            Kind::Person(text) if person::is_long(text) && !self.is_open(shape) => person::CLOSED,
-            _ => guess::of_lines(text, shape.width),
+            Kind::Prompt(text) if prompt::is_long(text) && !self.is_open(shape) => {
+                prompt::CLOSED_ROWS
+            }
+            _ => text.lines().map(|line| line.len().div_ceil(shape.width.max(1)).max(1)).sum(),
         };
         let rows = rows + self.gap();
         self.guess.set(Some((shape.width, text.len(), rows)));
@@ -235,7 +212,7 @@ impl Block {
         let at = place.row.checked_sub(self.gap_at(place.part))?;
         match &self.kind {
             Kind::Reply(markdown) => markdown.row(at),
-            _ => self.sheets.rows(place.part)?.get(at),
+            _ => self.parts.rows(place.part)?.get(at),
         }
     }
 
@@ -250,7 +227,7 @@ impl Block {
     }
 
     /// Finds out which parts it has, where that is not known.
-    pub(super) fn tell_apart(&mut self, shape: Shape, theme: &Theme) {
+    pub(super) fn split_parts(&mut self, shape: Shape, theme: &Theme) {
         if let Kind::Reply(markdown) = &mut self.kind {
             markdown.lay_out(shape.width, shape.edition, theme);
             self.made_for = Some(shape);
@@ -261,20 +238,15 @@ impl Block {
         }
         let is_open = self.is_open(shape);
         self.made_for = Some(shape);
-        if let Kind::Thinking { text, took, .. } = &self.kind {
-            let rows = self.sheets.only();
-            self.thought.lay_out((text, *took), (shape, is_open), theme, rows);
-            return;
-        }
         self.picture_at = None;
-        self.sheets = Sheets::new(match &self.kind {
+        self.parts = Parts::new(match &self.kind {
             Kind::Tool(tool) if is_open => tool.parts(shape.width, theme),
             Kind::Changes(changes) => changes::parts(changes, shape.width, theme),
-            Kind::Shown(text) => shown::parts(text, shape.width),
-            Kind::Person(text) if is_open => {
+            Kind::Output(text) => output::parts(text, shape.width),
+            Kind::Prompt(text) if is_open => {
                 slices(text.trim_end(), Breaks::Blanks).into_iter().map(Part::Text).collect()
             }
-            Kind::Told { text, .. } if is_open => {
+            Kind::Injected { text, .. } | Kind::Thinking { text, .. } if is_open => {
                 let text = slices(text, Breaks::Blanks).into_iter().map(Part::Text);
                 std::iter::once(Part::Head).chain(text).collect()
             }
@@ -284,13 +256,13 @@ impl Block {
 
     /// Lays out a part of it, where it is not.
     pub(super) fn lay_out(&mut self, at: usize, shape: Shape, theme: &Theme) {
-        self.tell_apart(shape, theme);
-        if let Some(part) = self.sheets.part(at).filter(|_| !self.is_laid_out_at(at)) {
+        self.split_parts(shape, theme);
+        if let Some(part) = self.parts.part(at).filter(|_| !self.is_laid_out_at(at)) {
             let mut rows = self.made(part, shape.width, theme);
-            if at + 1 == self.sheets.len() {
+            if at + 1 == self.parts.len() {
                 self.add_picture(&mut rows, at, (shape, theme));
             }
-            self.sheets.set(at, rows);
+            self.parts.set(at, rows);
         }
     }
 
@@ -328,7 +300,7 @@ impl Block {
         tool.picture.as_ref().zip(self.picture_at)
     }
 
-    /// What is written to have its picture shown, in cells of so many pixels.
+    /// The sequences that show its picture, in cells of so many pixels.
     pub(crate) fn picture_written(
         &mut self,
         by: Pictures,
@@ -350,40 +322,43 @@ impl Block {
     fn made(&self, part: Part, width: usize, theme: &Theme) -> Vec<Row> {
         match (&self.kind, part) {
             (Kind::Reply(_), _) => Vec::new(),
-            (Kind::Person(text), Part::Text(slice)) => person::rows(text, slice, width, theme),
-            (Kind::Person(text), _) => person::closed(text, width, theme),
-            (Kind::Thinking { text, took, .. }, _) => {
-                let shape = Shape { width, ..Shape::default() };
-                let mut rows = Vec::new();
-                Thought::default().lay_out((text, *took), (shape, false), theme, &mut rows);
-                rows
-            }
+            (Kind::Prompt(text), Part::Text(slice)) => prompt::rows(text, slice, width, theme),
+            (Kind::Prompt(text), _) => prompt::closed(text, width, theme),
             (Kind::Tool(tool), part) => tool.part_rows(part, width, theme),
             (Kind::Notice { level, text, hint }, _) => {
                 notice(*level, text, hint.as_deref(), width, theme)
             }
             (Kind::Mark(text), _) => vec![mark(text, width, theme)],
-            (Kind::Shown(text), part) => shown::rows(text, part, width, theme),
+            (Kind::Output(text), part) => output::rows(text, part, width, theme),
             (Kind::Changes(changes), part) => changes::rows(changes, part, width, theme),
-            (Kind::Told { origin, .. }, Part::Head) => vec![told("▾", origin, theme)],
-            (Kind::Told { text, .. }, Part::Text(slice)) => {
+            (Kind::Injected { text, .. } | Kind::Thinking { text, .. }, Part::Text(slice)) => {
                 let lead = (theme.style(Role::Border), "│ ".to_owned());
                 let soft = theme.style(Role::Soft);
                 wrapped(slice.of(text), slice.joint, soft, (width, &lead))
             }
-            (Kind::Told { origin, .. }, _) => vec![told("▸", origin, theme)],
+            (Kind::Injected { origin, .. }, part) => {
+                vec![fold_head(part, &format!("{origin} told the model"), theme)]
+            }
+            (Kind::Thinking { text, took, .. }, part) => {
+                vec![fold_head(part, &thinking_title(text, *took), theme)]
+            }
         }
     }
 
-    /// What is searched of a part for a text, which may end beyond it; none where that is little.
+    /// The text of a part to be searched, with enough more for a match that begins in it; none if it is
+    /// little.
     pub(super) fn text_at(&self, part: usize, needle: &str) -> Option<&str> {
         let more = needle.len().saturating_sub(1);
-        match (&self.kind, self.sheets.part(part)?) {
+        match (&self.kind, self.parts.part(part)?) {
             (Kind::Tool(tool), part) => tool.part_text(part, more),
             (Kind::Changes(changes), part) => changes::part_text(changes, part, more),
-            (Kind::Person(text) | Kind::Shown(text) | Kind::Told { text, .. }, Part::Text(it)) => {
-                Some(it.and_on(text, more))
-            }
+            (
+                Kind::Prompt(text)
+                | Kind::Output(text)
+                | Kind::Injected { text, .. }
+                | Kind::Thinking { text, .. },
+                Part::Text(it),
+            ) => Some(it.and_on(text, more)),
             _ => None,
         }
     }
@@ -395,11 +370,11 @@ impl Block {
 
     /// Which block of that conversation a part shows.
     pub(super) fn inner_at(&self, part: usize) -> Option<&Self> {
-        let Part::Inner(at) = self.sheets.part(part)? else { return None };
+        let Part::Inner(at) = self.parts.part(part)? else { return None };
         self.inner()?.block(at)
     }
 
-    /// Whether a part may contain a text in small letters.
+    /// Returns true if a part may contain a text in lower case.
     pub(super) fn may_contain_at(&self, part: usize, needle: &str) -> bool {
         match (self.text_at(part, needle), self.inner_at(part)) {
             (Some(text), _) => contains(text, needle),
@@ -408,14 +383,13 @@ impl Block {
         }
     }
 
-    /// What somebody who copies it wants.
     pub(crate) fn text(&self) -> String {
         match &self.kind {
-            Kind::Person(text)
-            | Kind::Shown(text)
+            Kind::Prompt(text)
+            | Kind::Output(text)
             | Kind::Mark(text)
             | Kind::Thinking { text, .. }
-            | Kind::Told { text, .. } => text.clone(),
+            | Kind::Injected { text, .. } => text.clone(),
             Kind::Reply(markdown) => markdown.text().to_owned(),
             Kind::Tool(tool) => tool.text(),
             Kind::Changes(changes) => changes::text(changes),
@@ -426,11 +400,11 @@ impl Block {
         }
     }
 
-    /// Whether any of its text may contain a text in small letters.
+    /// Returns true if any of its text may contain a text in lower case.
     pub(super) fn may_contain(&self, needle: &str) -> bool {
         match &self.kind {
             Kind::Reply(markdown) => contains(markdown.text(), needle),
-            Kind::Person(text) => contains(text, needle),
+            Kind::Prompt(text) => contains(text, needle),
             _ => {
                 let inner = self.inner().into_iter().flat_map(|inner| &inner.blocks);
                 // What stands in them is shown closed.
@@ -440,7 +414,7 @@ impl Block {
     }
 }
 
-/// Whether a text contains another, which is in small letters, in any case.
+/// Returns true if a text contains another, which is in lower case, in any case.
 pub(super) fn contains(text: &str, needle: &str) -> bool {
     if needle.is_ascii() && text.is_ascii() {
         let (text, needle) = (text.as_bytes(), needle.as_bytes());
@@ -497,16 +471,25 @@ fn mark(text: &str, width: usize, theme: &Theme) -> Row {
     ])
 }
 
-fn told(mark: &str, origin: &str, theme: &Theme) -> Row {
-    Row::decoration(&[(theme.style(Role::Soft), format!("{mark} {origin} told the model"))])
+fn fold_head(part: Part, title: &str, theme: &Theme) -> Row {
+    let mark = if part == Part::Head { "▾" } else { "▸" };
+    Row::decoration(&[(theme.style(Role::Soft), format!("{mark} {title}"))])
+}
+
+fn thinking_title(text: &str, took: Option<Duration>) -> String {
+    let words = counted(text.split_whitespace().count(), "word", "words");
+    match took.map(|took| took.as_secs()) {
+        Some(0) => format!("Thought, {words}"),
+        Some(seconds) => format!("Thought for {seconds} s, {words}"),
+        None => format!("Thinking, {words}"),
+    }
 }
 
 /// Which end of a long text matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// What it begins with.
     First,
-    /// What it comes to: why something failed.
+    /// The end, which says why something failed.
     Last,
 }
 
@@ -538,7 +521,7 @@ pub(super) fn shortened(
     theme: &Theme,
     (lead, end): (&[Piece], End),
 ) -> Vec<Row> {
-    let hidden = rows.len().saturating_sub(PREVIEW);
+    let hidden = rows.len().saturating_sub(PREVIEW_ROWS);
     if is_open || hidden + left_out < 2 {
         return rows;
     }
@@ -547,7 +530,7 @@ pub(super) fn shortened(
     let more = Row::decoration(&more);
     match end {
         End::First => {
-            rows.truncate(PREVIEW);
+            rows.truncate(PREVIEW_ROWS);
             rows.push(more);
         }
         End::Last => {

@@ -1,13 +1,12 @@
 //! Changes of files that a command shows: whose they are, and line by line what an edit would show.
 
-use super::sheets::Part;
+use super::parts::Part;
 use crate::diff;
-use crate::host::Changed;
+use crate::host::FileChange;
 use crate::text::{Leads, Piece, Row, wrap};
 use crate::theme::{Role, Theme};
 
-/// The parts that they are laid out by.
-pub(super) fn parts(changes: &[Changed], width: usize, theme: &Theme) -> Vec<Part> {
+pub(super) fn parts(changes: &[FileChange], width: usize, theme: &Theme) -> Vec<Part> {
     let lead = bar(theme);
     let mut parts = Vec::new();
     for (at, change) in changes.iter().enumerate() {
@@ -18,12 +17,11 @@ pub(super) fn parts(changes: &[Changed], width: usize, theme: &Theme) -> Vec<Par
     parts
 }
 
-/// The rows of one of those parts.
-pub(super) fn rows(changes: &[Changed], part: Part, width: usize, theme: &Theme) -> Vec<Row> {
+pub(super) fn rows(changes: &[FileChange], part: Part, width: usize, theme: &Theme) -> Vec<Row> {
     let lead = bar(theme);
     match part {
         Part::Words(at) => {
-            changes.get(at).map_or_else(Vec::new, |it| words_rows(&it.words, width, theme))
+            changes.get(at).map_or_else(Vec::new, |it| words_rows(&it.description, width, theme))
         }
         Part::Change(at, span) => changes.get(at).map_or_else(Vec::new, |it| {
             span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
@@ -51,8 +49,8 @@ fn words_rows(words: &str, width: usize, theme: &Theme) -> Vec<Row> {
     rows
 }
 
-/// What is searched of one of the parts; none where it is little.
-pub(super) fn part_text(changes: &[Changed], part: Part, more: usize) -> Option<&str> {
+/// The text of a part to be searched; none if it is little.
+pub(super) fn part_text(changes: &[FileChange], part: Part, more: usize) -> Option<&str> {
     let Part::Change(at, span) = part else { return None };
     changes.get(at).map(|it| span.slice.and_on(diff::body(&it.unified), more))
 }
@@ -73,7 +71,6 @@ fn words_of(line: &str, role: Role, theme: &Theme) -> Vec<Piece> {
     }
 }
 
-/// What somebody who copies them wants.
-pub(super) fn text(changes: &[Changed]) -> String {
-    changes.iter().flat_map(|it| [it.words.trim_end(), "\n", &it.unified]).collect()
+pub(super) fn text(changes: &[FileChange]) -> String {
+    changes.iter().flat_map(|it| [it.description.trim_end(), "\n", &it.unified]).collect()
 }

@@ -10,8 +10,7 @@ use contract::snapshots::Direction;
 use super::tool::Tool;
 use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
-use crate::prose::words;
-use crate::text::{clean, one_line, prose};
+use crate::text::{clean, one_line, prose, without_prompt_tag};
 
 impl Transcript {
     /// Folds an event in: here, or in the conversation that a call of this one holds.
@@ -25,14 +24,14 @@ impl Transcript {
         }
     }
 
-    /// Folds in what happened in a conversation that a call holds. Says whether the call is known.
+    /// Folds in an event of a conversation that a call holds. Returns true if the call is known.
     fn take_within(&mut self, within: &Subconversation, what: &EventKind) -> bool {
         if let Some(at) = self.running.get(&within.call).copied() {
             let now = self.at;
             if let Some(block) = self.blocks.get_mut(at)
                 && let Kind::Tool(tool) = &mut block.kind
             {
-                let inner = tool.held(&one_line(&within.agent));
+                let inner = tool.inner_with_agent(&one_line(&within.agent));
                 inner.at = now;
                 inner.take_own(what);
                 block.touch();
@@ -57,7 +56,7 @@ impl Transcript {
         match what {
             EventKind::TurnStarted { prompt } => {
                 self.reply = None;
-                self.push(Kind::Person(prose(words(prompt))));
+                self.push(Kind::Prompt(prose(without_prompt_tag(prompt))));
             }
             EventKind::Injected { origin, text } => self.injected(origin, text),
             EventKind::RequestSent { .. } => self.reply = Some(self.blocks.len()),
@@ -78,7 +77,7 @@ impl Transcript {
                 self.push(Kind::Mark(text));
                 if let Some(summary) = summary {
                     let origin = "the summary".to_owned();
-                    self.push(Kind::Told { origin, text: clean(summary) });
+                    self.push(Kind::Injected { origin, text: clean(summary) });
                 }
             }
             EventKind::FilesRestored { direction, count, .. } => {
@@ -94,7 +93,6 @@ impl Transcript {
         }
     }
 
-    /// Folds in what happened to a call.
     fn take_call(&mut self, what: &EventKind) {
         match what {
             EventKind::ToolCalled { call } => {
@@ -127,7 +125,6 @@ impl Transcript {
         }
     }
 
-    /// Tells the user something.
     pub(crate) fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) {
         let (text, hint) = (clean(text), hint.map(clean));
         // One attempt after another is one thing that goes on.
@@ -145,9 +142,9 @@ impl Transcript {
     fn injected(&mut self, origin: &str, text: &str) {
         let text = prose(text);
         if origin == PERSON {
-            self.push(Kind::Person(text));
+            self.push(Kind::Prompt(text));
         } else {
-            self.push(Kind::Told { origin: one_line(origin), text });
+            self.push(Kind::Injected { origin: one_line(origin), text });
         }
     }
 
@@ -204,8 +201,8 @@ impl Transcript {
         }
     }
 
-    /// Takes away what has arrived of a reply. What was told meanwhile is given back: why it broke
-    /// off, and when it is asked for again.
+    /// Takes away the blocks that have arrived of a reply. Gives back the notices among them: why
+    /// it broke off, and when it is requested again.
     fn void(&mut self, start: usize) -> Vec<Block> {
         let is_void = |block: &Block| matches!(block.kind, Kind::Reply(_) | Kind::Thinking { .. });
         let mut told = self.blocks.split_off(start.min(self.blocks.len()));
@@ -323,8 +320,7 @@ impl Transcript {
     }
 }
 
-/// Whether a notice tells of the attempt after the one that another told of: all but numbers is the
-/// same.
+/// Returns true if a notice is about the attempt after that of another: all but numbers is equal.
 fn is_next_attempt(before: &str, text: &str) -> bool {
     const AGAIN: &str = "; trying again in ";
     let words = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };

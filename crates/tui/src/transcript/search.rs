@@ -5,30 +5,24 @@ use super::{Place, Transcript};
 use crate::text::{Joint, Row, skip_columns};
 use crate::theme::Theme;
 
-/// Which way to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Towards the beginning.
     Up,
-    /// Towards the end.
     Down,
 }
 
 impl Transcript {
-    /// How many times `needle` is there, and which of them begins in a row, counted from 1.
+    /// The number of the match that begins in a row, counted from 1, and the number of all matches.
     pub(crate) fn matches(&self, needle: &str, place: Place) -> (usize, usize) {
-        let mut number = 0;
-        let mut count = 0;
-        for (at, block) in self.blocks.iter().enumerate() {
-            if at == place.block {
-                let (before, all) = matches_at(block, needle, place);
-                number = count + before + 1;
-                count += all;
-            } else if block.may_contain(needle) {
-                count += occurrences(&block.text(), needle) + within(block, needle);
-            }
-        }
-        (number, count)
+        let count = |block: &Block| {
+            let text = block.may_contain(needle).then(|| block.text());
+            text.map_or(0, |text| occurrences(&text, needle) + within(block, needle))
+        };
+        let counts: Vec<usize> = self.blocks.iter().map(count).collect();
+        let above: usize = counts.iter().take(place.block).sum();
+        let own = self.blocks.get(place.block).map_or(0, |it| matches_before(it, needle, place));
+        let number = above + own + 1;
+        (number, counts.into_iter().sum::<usize>().max(number))
     }
 
     /// The next row with `needle`, which is in small letters, beyond `from`; goes round.
@@ -109,36 +103,25 @@ impl Transcript {
     }
 }
 
-/// How many times `needle` is in a block before one of its rows, and in all of it.
-fn matches_at(block: &Block, needle: &str, place: Place) -> (usize, usize) {
-    let in_row = |place: Place| {
-        let text = block.row(place).map_or_else(String::new, |it| it.line.to_string());
-        let begins = usize::from(begins_in(block, place, needle));
-        occurrences(&text, needle).max(begins)
+/// How many times `needle` is in a block before one of its rows.
+fn matches_before(block: &Block, needle: &str, place: Place) -> usize {
+    let in_rows = |part: usize, rows: std::ops::Range<usize>| -> usize {
+        let in_row = |row: usize| {
+            let place = Place { part, row, ..place };
+            let text = block.row(place).map_or_else(String::new, |it| it.line.to_string());
+            occurrences(&text, needle).max(usize::from(begins_in(block, place, needle)))
+        };
+        rows.map(in_row).sum()
     };
-    let (mut before, mut all) = (0, 0);
-    for part in 0..block.parts() {
-        let text = block.text_at(part, needle).filter(|_| part != place.part);
-        let count = |rows: std::ops::Range<usize>| -> usize {
-            rows.map(|row| in_row(Place { part, row, ..place })).sum()
-        };
-        let above = if part < place.part { usize::MAX } else { place.row };
-        let height = block.height(part);
+    let in_part = |part: usize| {
         let inner = block.inner_at(part).filter(|_| !block.is_laid_out_at(part));
-        let (above, below) = match text {
-            None if inner.is_some() => {
-                let count = inner.map_or(0, |inner| seen(inner, needle));
-                if part < place.part { (count, 0) } else { (0, count) }
-            }
-            Some(text) if part < place.part => (occurrences(text, needle), 0),
-            Some(text) => (0, occurrences(text, needle)),
-            None if part > place.part => (0, count(0..height)),
-            None => (count(0..height.min(above)), count(height.min(above)..height)),
-        };
-        before += above;
-        all += above + below;
-    }
-    (before, all)
+        match (block.text_at(part, needle), inner) {
+            (Some(text), _) => occurrences(text, needle),
+            (None, Some(inner)) => seen(inner, needle),
+            (None, None) => in_rows(part, 0..block.height(part)),
+        }
+    };
+    (0..place.part).map(in_part).sum::<usize>() + in_rows(place.part, 0..place.row)
 }
 
 /// How many times a text is in the conversation that a block holds.
@@ -158,7 +141,6 @@ pub(super) fn seen(block: &Block, needle: &str) -> usize {
     rows.iter().map(|row| occurrences(&row.line.to_string(), needle)).sum()
 }
 
-/// How many times a text is in another, in any case.
 fn occurrences(text: &str, needle: &str) -> usize {
     text.to_lowercase().matches(needle).count()
 }
@@ -172,7 +154,7 @@ fn below(block: &Block, place: Place) -> impl Iterator<Item = &Row> {
     rows(place.part, place.row + 1).chain(next.into_iter().flatten())
 }
 
-/// Whether a text begins in a row, be it that it goes on in the next ones.
+/// Returns true if a text begins in a row, even if it continues in the next ones.
 fn begins_in(block: &Block, place: Place, needle: &str) -> bool {
     const ROWS: usize = 3;
     let Some(first) = block.row(place) else { return false };

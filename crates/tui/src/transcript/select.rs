@@ -14,9 +14,7 @@ use crate::theme::{Role, Theme};
 pub(crate) struct Selection {
     /// Where it began, with the column.
     pub(crate) from: (Place, u16),
-    /// Where it is.
     pub(crate) to: (Place, u16),
-    /// How it was begun.
     pub(crate) by: By,
 }
 
@@ -37,7 +35,6 @@ impl Selection {
         Self { from: (place, column), to: (place, column), by }
     }
 
-    /// Whether nothing is selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.by == By::Mouse && self.from == self.to
     }
@@ -51,7 +48,6 @@ impl Selection {
         }
     }
 
-    /// The columns of a row that are selected.
     fn columns_of(&self, place: Place, width: u16) -> Option<(u16, u16)> {
         let (first, last) = self.ordered();
         if place < first.0 || place > last.0 {
@@ -78,7 +74,6 @@ impl Selection {
 }
 
 impl Transcript {
-    /// The text that is selected.
     pub(crate) fn selected(&mut self, selection: &Selection, theme: &Theme) -> String {
         let (first, last) = selection.ordered();
         let mut text = String::new();
@@ -101,7 +96,6 @@ impl Transcript {
         text
     }
 
-    /// Adds what is selected of a row.
     fn add_selected(&self, selection: &Selection, place: Place, text: &mut String) {
         let Some((from, to)) = selection.columns_of(place, u16::MAX) else { return };
         let Some(row) = self.blocks[place.block].row(place) else {

@@ -13,61 +13,49 @@ use serde_json::Value;
 
 use super::Transcript;
 use super::block::{End, excerpt, shortened};
-use super::sheets::Part;
+use super::parts::Part;
 use crate::diff;
 use crate::picture::Picture;
 use crate::slice::{Breaks, Slice, slices};
 use crate::text::{
-    Leads, OF_FRAME, Piece, Row, clean, clipped, columns, counted, fold, one_line, printed, wrap,
+    Leads, OF_FRAME, Piece, Row, clean, clipped, columns, counted, fold, line_rows, one_line,
+    printed, wrap,
 };
 use crate::theme::{Role, Theme};
 
 /// Lines of a running tool that are shown, and that are kept.
-const PROGRESS_SHOWN: usize = 5;
-const PROGRESS_KEPT: usize = 500;
+const MAX_PROGRESS_ROWS: usize = 5;
+const MAX_PROGRESS_LINES: usize = 500;
 
-/// A call, folded.
 pub(crate) struct Tool {
-    /// The tool's name.
     pub(crate) name: String,
     /// Where it comes from, unless it is built in.
     pub(crate) source: Option<String>,
-    /// The arguments in one line.
     summary: String,
     /// Those that may name a file.
     names: Vec<String>,
-    /// The arguments in full.
     arguments: String,
-    /// What it would do, in words.
     actions: Vec<String>,
-    /// Where the decision came from.
     decided: Option<String>,
     progress: VecDeque<String>,
     state: State,
-    /// Whether what it returned is how something stands, which the user wants to see whole.
+    /// True if its result is a state that the user wants to see whole.
     is_state: bool,
-    /// What it returned beside the text.
     pub(super) picture: Option<Picture>,
     /// The conversation that it holds, with the agent that answers there.
     inner: Option<(String, Box<Transcript>)>,
 }
 
-/// How far a call is.
 enum State {
-    /// It was called.
     Called,
-    /// A user is asked about it.
     Asking,
-    /// It runs.
     Running,
-    /// It has ended.
-    Ended { outcome: CallOutcome, result: Box<Returned>, duration_ms: u64 },
+    Ended { outcome: CallOutcome, result: Box<CallResult>, duration_ms: u64 },
 }
 
-/// What a call came to.
-struct Returned {
+struct CallResult {
     success: bool,
-    /// What the model reads, safe to draw.
+    /// The text that the model reads, safe to draw.
     text: String,
     change: Option<Change>,
 }
@@ -76,7 +64,6 @@ struct Returned {
 struct Change {
     path: String,
     unified: String,
-    /// Lines that were added and removed.
     counts: (usize, usize),
 }
 
@@ -107,7 +94,7 @@ impl Tool {
     }
 
     /// The conversation that it holds with an agent.
-    pub(super) fn held(&mut self, agent: &str) -> &mut Transcript {
+    pub(super) fn inner_with_agent(&mut self, agent: &str) -> &mut Transcript {
         if self.inner.is_none() {
             // What the agent was told stands in the conversation; its task says enough.
             self.summary = self.task();
@@ -121,12 +108,10 @@ impl Tool {
         self.inner.as_ref().map(|(_, inner)| inner.as_ref())
     }
 
-    /// The conversation that it holds, if it holds one.
     pub(super) fn inner_mut(&mut self) -> Option<&mut Transcript> {
         self.inner.as_mut().map(|(_, inner)| inner.as_mut())
     }
 
-    /// The policy ruled on it.
     pub(super) fn judged(&mut self, args: &Value, actions: &[Action], ruling: &Ruling) {
         self.summary = summary(args);
         self.names = names(args);
@@ -136,7 +121,7 @@ impl Tool {
                 self.changes(path);
             }
         }
-        self.actions = actions.iter().map(words).collect();
+        self.actions = actions.iter().map(action_text).collect();
         self.decided = ruling.deciding().map(|reason| {
             let word = match ruling.decision {
                 Decision::Allow => "allowed",
@@ -157,12 +142,10 @@ impl Tool {
         }
     }
 
-    /// A user is asked about it.
     pub(super) fn asked(&mut self) {
         self.state = State::Asking;
     }
 
-    /// A user answered.
     pub(super) fn answered(&mut self, answer: &Answer, rules: &[String]) {
         let word = match answer {
             Answer::Once => "you allowed it once".to_owned(),
@@ -183,17 +166,15 @@ impl Tool {
         self.state = State::Running;
     }
 
-    /// It said something while it runs.
     pub(super) fn progressed(&mut self, text: &str) {
         for line in printed(text).lines() {
             self.progress.push_back(line.to_owned());
         }
-        while self.progress.len() > PROGRESS_KEPT {
+        while self.progress.len() > MAX_PROGRESS_LINES {
             self.progress.pop_front();
         }
     }
 
-    /// It ended.
     pub(super) fn ended(&mut self, outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) {
         self.progress = VecDeque::new();
         self.is_state = output.success && output.facts.contains_key(SUBJECT);
@@ -216,23 +197,16 @@ impl Tool {
             error: output.error.as_deref().map(printed),
             ..ToolOutput::default()
         };
-        let result = Returned { success: output.success, text: said.for_model(), change };
+        let result = CallResult { success: output.success, text: said.for_model(), change };
         self.state = State::Ended { outcome, result: Box::new(result), duration_ms };
     }
 
-    /// What somebody who copies it wants.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{} {}\n", self.name, self.arguments);
-        match &self.state {
-            State::Ended { result, .. } => match &result.change {
-                Some(change) => text.push_str(&change.unified),
-                None => text.push_str(&result.text),
-            },
-            State::Called | State::Asking | State::Running => {
-                for line in &self.progress {
-                    let _ = writeln!(text, "{line}");
-                }
-            }
+        match self.result() {
+            Some(CallResult { change: Some(change), .. }) => text.push_str(&change.unified),
+            Some(result) => text.push_str(&result.text),
+            None => text.extend(self.progress.iter().flat_map(|line| [line.as_str(), "\n"])),
         }
         text
     }
@@ -248,20 +222,17 @@ impl Tool {
         if let Some((_, inner)) = &self.inner {
             parts.extend((0..inner.len()).map(Part::Inner));
         }
-        match &self.state {
-            State::Ended { result, .. } => match &result.change {
-                Some(change) => {
-                    let spans = diff::spans(diff::body(&change.unified), width, &lead);
-                    parts.extend(spans.into_iter().map(|span| Part::Change(0, span)));
-                }
-                None => parts.extend(cut(&result.text).into_iter().map(Part::Text)),
-            },
-            State::Called | State::Asking | State::Running => parts.push(Part::Progress),
+        match self.result() {
+            Some(CallResult { change: Some(change), .. }) => {
+                let spans = diff::spans(diff::body(&change.unified), width, &lead);
+                parts.extend(spans.into_iter().map(|span| Part::Change(0, span)));
+            }
+            Some(result) => parts.extend(cut(&result.text).into_iter().map(Part::Text)),
+            None => parts.push(Part::Progress),
         }
         parts
     }
 
-    /// The rows of one of those parts.
     pub(super) fn part_rows(&self, part: Part, width: usize, theme: &Theme) -> Vec<Row> {
         let lead = bar(theme);
         match part {
@@ -280,41 +251,42 @@ impl Tool {
             Part::Text(slice) => {
                 verbatim(self.result_text(), slice, theme.style(Role::Soft), width, &lead)
             }
-            Part::Change(_, span) => match &self.state {
-                State::Ended { result: it, .. } => it.change.as_ref().map_or_else(Vec::new, |it| {
-                    span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
-                }),
-                State::Called | State::Asking | State::Running => Vec::new(),
-            },
+            Part::Change(_, span) => self.change().map_or_else(Vec::new, |it| {
+                span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
+            }),
             Part::Words(_) => Vec::new(),
         }
     }
 
-    /// What is searched of one of those parts; none where it is little.
+    /// The text of a part to be searched; none if it is little.
     pub(super) fn part_text(&self, part: Part, more: usize) -> Option<&str> {
-        match (part, &self.state) {
-            (Part::Arguments(slice), _) => Some(slice.and_on(&self.arguments, more)),
-            (Part::Text(slice), _) => Some(slice.and_on(self.result_text(), more)),
-            (Part::Change(_, span), State::Ended { result, .. }) => {
-                result.change.as_ref().map(|it| span.slice.and_on(diff::body(&it.unified), more))
+        match part {
+            Part::Arguments(slice) => Some(slice.and_on(&self.arguments, more)),
+            Part::Text(slice) => Some(slice.and_on(self.result_text(), more)),
+            Part::Change(_, span) => {
+                self.change().map(|it| span.slice.and_on(diff::body(&it.unified), more))
             }
             _ => None,
         }
     }
 
-    fn result_text(&self) -> &str {
-        match &self.state {
-            State::Ended { result, .. } => &result.text,
-            State::Called | State::Asking | State::Running => "",
-        }
+    fn result(&self) -> Option<&CallResult> {
+        if let State::Ended { result, .. } = &self.state { Some(result) } else { None }
     }
 
-    /// Its rows where it is closed.
+    fn change(&self) -> Option<&Change> {
+        self.result()?.change.as_ref()
+    }
+
+    fn result_text(&self) -> &str {
+        self.result().map_or("", |result| &result.text)
+    }
+
     fn rows(&self, width: usize, theme: &Theme) -> Vec<Row> {
         let mut rows = vec![self.head(Fold::Closed, width, theme)];
         rows.extend(self.inner_head(theme));
-        let State::Ended { result, .. } = &self.state else {
-            rows.extend(self.progress_rows(PROGRESS_SHOWN, width, theme));
+        let Some(result) = self.result() else {
+            rows.extend(self.progress_rows(MAX_PROGRESS_ROWS, width, theme));
             return rows;
         };
         let lead = bar(theme);
@@ -335,7 +307,6 @@ impl Tool {
         rows
     }
 
-    /// The last lines that it said while it runs.
     fn progress_rows(&self, count: usize, width: usize, theme: &Theme) -> Vec<Row> {
         let leads = Leads::same(bar(theme));
         let soft = theme.style(Role::Soft);
@@ -378,7 +349,7 @@ impl Tool {
         Row::new(&mark, pieces, crate::text::Joint::Line)
     }
 
-    /// What it would do, where the decision came from, and a rule below all that.
+    /// Its actions, the origin of the decision, and a rule below.
     fn decision(&self, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
         let mut rows = Vec::new();
         let leads = Leads::same(lead.to_vec());
@@ -392,34 +363,26 @@ impl Tool {
     }
 }
 
-/// Whether all of a call is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fold {
     Open,
     Closed,
 }
 
-/// What stands before the rows of a conversation that a call holds.
+/// The lead of the rows of an inner conversation.
 const INNER: &str = "  ┆ ";
 
-/// What stands before the rows of a call.
 fn bar(theme: &Theme) -> Vec<Piece> {
     vec![(theme.style(Role::Border), "  │ ".to_owned())]
 }
 
 fn verbatim(text: &str, slice: Slice, style: Style, width: usize, lead: &[Piece]) -> Vec<Row> {
     let leads = Leads::same(lead.to_vec());
-    let lines = slice.of(text).lines();
-    let mut rows: Vec<Row> =
-        lines.flat_map(|line| fold(&[(style, line.to_owned())], width, &leads)).collect();
-    if let Some(first) = rows.first_mut() {
-        first.joint = slice.joint;
-    }
-    rows
+    let fold_line = |line: &str| fold(&[(style, line.to_owned())], width, &leads);
+    line_rows(slice.of(text), slice.joint, fold_line)
 }
 
-/// How a call ended, in a word or two.
-fn ending(outcome: CallOutcome, result: &Returned, duration_ms: u64) -> String {
+fn ending(outcome: CallOutcome, result: &CallResult, duration_ms: u64) -> String {
     match outcome {
         CallOutcome::Ran => {
             let time = took(duration_ms);
@@ -438,7 +401,6 @@ fn ending(outcome: CallOutcome, result: &Returned, duration_ms: u64) -> String {
     }
 }
 
-/// A time in a few letters.
 pub(crate) fn took(milliseconds: u64) -> String {
     match milliseconds {
         0..1000 => format!("{milliseconds} ms"),
@@ -475,7 +437,6 @@ fn summary(args: &Value) -> String {
     one_line(&text)
 }
 
-/// The arguments that may name a file.
 fn names(args: &Value) -> Vec<String> {
     let values = args.as_object().into_iter().flat_map(serde_json::Map::values);
     let texts = values.filter_map(Value::as_str);
@@ -497,8 +458,7 @@ fn arguments(args: &Value) -> String {
     text
 }
 
-/// An action in words.
-pub(crate) fn words(action: &Action) -> String {
+pub(crate) fn action_text(action: &Action) -> String {
     let shown = |path: &std::path::Path| one_line(&path.display().to_string());
     match action {
         Action::Read { path } => format!("reads {}", shown(path)),

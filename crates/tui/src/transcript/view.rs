@@ -11,30 +11,25 @@ use crate::link::Links;
 use crate::text::{columns, narrow};
 use crate::theme::{Role, Theme};
 
-/// A row of the conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    /// The block.
     pub(crate) block: usize,
-    /// The part of it.
     pub(crate) part: usize,
     /// The row in that; 0 of the first part is the gap above the block.
     pub(crate) row: usize,
 }
 
 impl Place {
-    /// The first row of a block.
     pub(crate) fn head(block: usize) -> Self {
         Self { block, part: 0, row: 1 }
     }
 
-    /// Whether it is at or above the first row of its block.
     pub(crate) fn is_head(self) -> bool {
         (self.part, self.row) <= (0, 1)
     }
 }
 
-/// What is seen of the conversation.
+/// The visible part of the conversation.
 #[derive(Default)]
 pub(crate) struct View {
     /// The row at the top; none while it follows the end.
@@ -44,11 +39,10 @@ pub(crate) struct View {
     height: usize,
     /// The row, and its block, that the keys are about.
     pub(crate) cursor: Option<Place>,
-    /// What is selected.
     pub(crate) selection: Option<Selection>,
     /// Where the search is.
     pub(crate) found: Option<Place>,
-    /// What is searched for, in small letters.
+    /// The text that is searched for, in lower case.
     pub(crate) needle: String,
 }
 
@@ -70,7 +64,6 @@ impl View {
         }
     }
 
-    /// Shows the beginning.
     pub(crate) fn rewind(&mut self) {
         self.top = Some(Place::default());
     }
@@ -80,17 +73,14 @@ impl View {
         self.shown.get(row).copied()
     }
 
-    /// The last row that is shown.
     pub(crate) fn last_place(&self) -> Option<Place> {
         self.shown.last().copied()
     }
 
-    /// Rows that one page has.
     pub(crate) fn page(&self) -> usize {
         self.height.saturating_sub(2).max(1)
     }
 
-    /// Goes up by so many rows.
     pub(crate) fn up(&mut self, count: usize, transcript: &mut Transcript, theme: &Theme) {
         let Some(top) = self.top.or_else(|| self.shown.first().copied()) else { return };
         self.top = Some(before(top, count, transcript, theme));
@@ -108,7 +98,6 @@ impl View {
         self.top = Some(top);
     }
 
-    /// Brings a row into view.
     pub(crate) fn show(&mut self, place: Place, transcript: &mut Transcript, theme: &Theme) {
         if !self.shown.contains(&place) {
             let above = self.height / 3;
@@ -219,7 +208,6 @@ impl View {
         Some((above * 100 / all.saturating_sub(seen).max(1)).min(99))
     }
 
-    /// The links that are in view.
     pub(crate) fn links(&self, transcript: &Transcript) -> Links {
         let rows = self
             .shown
@@ -229,7 +217,6 @@ impl View {
         links.map(|link| (link.number, Arc::clone(&link.address))).collect()
     }
 
-    /// Draws what was prepared.
     pub(crate) fn draw(
         &self,
         transcript: &Transcript,
@@ -321,7 +308,6 @@ fn away(place: Place, rows: isize, transcript: &mut Transcript, theme: &Theme) -
     place
 }
 
-/// The next row.
 fn after(place: Place, transcript: &mut Transcript, theme: &Theme) -> Option<Place> {
     let mut next = Place { row: place.row + 1, ..place };
     // Some parts have no rows.

@@ -5,23 +5,20 @@ use crate::environment::Environment;
 use crate::world::World;
 
 /// Puts a text there. Nobody is told where there is none: the terminal has been given it too.
-pub(super) async fn put(world: &World, text: String) {
+pub(super) fn put(world: &World, text: &str) {
     let environment = &world.environment;
     let ways = ways(environment);
-    let cwd = environment.cwd.clone();
-    let feed = move || {
-        let takes = |(program, args): &Way| {
-            sandbox::feed(program, args, &cwd, text.as_bytes()).is_ok_and(|is_taken| is_taken)
-        };
-        ways.iter().any(takes)
+    let takes = |(program, args): &Way| {
+        let fed = sandbox::feed(program, args, &environment.cwd, text.as_bytes());
+        fed.is_ok_and(|is_taken| is_taken)
     };
-    let _ = tokio::task::spawn_blocking(feed).await;
+    ways.iter().any(takes);
 }
 
 /// A program that takes a text, with its arguments.
 type Way = (&'static str, &'static [&'static str]);
 
-/// What may take a text, the best first.
+/// The programs that may take a text, the best first.
 fn ways(environment: &Environment) -> &'static [Way] {
     let has = |name: &str| environment.variable(name).is_some_and(|value| !value.is_empty());
     if has("TMUX") {

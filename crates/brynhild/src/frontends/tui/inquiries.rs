@@ -1,4 +1,4 @@
-//! What servers ask the user while the whole screen is taken: passed on to the interface, and the
+//! Questions of servers while the whole screen is taken: passed on to the interface, and the
 //! answers back. Whoever waits for one that nobody can give any more is told so.
 
 use std::cell::{Cell, RefCell};

@@ -27,13 +27,13 @@ const FILES: usize = 100_000;
 /// Messages of a session that are shown before it is chosen.
 const PREVIEW: usize = 12;
 
-/// The files and directories of a project that ignore files leave, relative to it.
-pub(super) async fn files(root: PathBuf) -> Answer {
-    let files = tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default();
+/// The files of a project for the interface.
+pub(super) fn files(root: &Path) -> Answer {
+    let files = walk(root);
     Answer::Files { is_cut: files.len() == FILES, files }
 }
 
-/// The same, for whoever may wait.
+/// The files and directories of a project that ignore files leave, relative to it.
 pub(super) fn walk(root: &Path) -> Vec<String> {
     let sources = Sources {
         names: vec![".ignore", ".gitignore"],
@@ -58,7 +58,7 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
     files
 }
 
-/// What can be typed after `/`.
+/// The commands that can be typed after `/`.
 pub(super) fn commands(world: &World) -> Vec<Item> {
     let builtin = slash::BUILTIN.iter().map(|builtin| Item {
         value: builtin.name.to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn commands(world: &World) -> Vec<Item> {
     builtin.chain(own).chain(prompts).collect()
 }
 
-/// What a command takes after its name, where that can be listed.
+/// The arguments of a command, if they can be listed.
 pub(super) async fn arguments(
     world: &World,
     command: String,
@@ -95,9 +95,7 @@ pub(super) async fn arguments(
             let directory = |file: &String| file.ends_with('/');
             let usual =
                 Item { value: format!("{id}.md"), label: "here".to_owned(), ..Item::default() };
-            let root = world.place().to_owned();
-            let files = tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default();
-            let directories = files.into_iter().filter(directory).map(named);
+            let directories = walk(world.place()).into_iter().filter(directory).map(named);
             [usual].into_iter().chain(directories).collect()
         }
         "theme" => {
@@ -113,7 +111,7 @@ pub(super) async fn arguments(
     Answer::Arguments { command, items }
 }
 
-/// What a command takes that is known without a question.
+/// The arguments of a command that are known without a request.
 pub(super) fn known_arguments(world: &World, command: &str) -> Vec<Item> {
     match command {
         "model" => favorites(world),
@@ -212,7 +210,7 @@ pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
     let skipped = messages.len().saturating_sub(PREVIEW);
     let words = |message: &&Message| {
         let mark = if message.role == Role::User { "┃ " } else { "" };
-        let said = ::tui::prose::words(&message.content);
+        let said = ::tui::text::without_prompt_tag(&message.content);
         let lines = head(said, 600).lines().take(6);
         lines.map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
     };
@@ -256,7 +254,7 @@ pub(super) fn switch(world: &World, plugin: &str, on: bool) -> Result<Answer, Pr
     Ok(Answer::Done)
 }
 
-/// What is allowed, asked about and denied; what was remembered can be taken back.
+/// The permission rules; those that were remembered can be revoked.
 pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, Problem> {
     let rules = &world.config().permissions;
     let mut items = Vec::new();

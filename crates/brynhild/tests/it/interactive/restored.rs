@@ -244,7 +244,8 @@ fn an_end_in_order_gives_the_terminal_back() {
 fn panics_on_the_screen() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
-    let Ok(mut screen) = tui::Screen::take(tui::Wishes { mouse: true, ..tui::Wishes::default() })
+    let Ok(mut screen) =
+        tui::Screen::take(tui::ScreenOptions { mouse: true, ..tui::ScreenOptions::default() })
     else {
         return;
     };

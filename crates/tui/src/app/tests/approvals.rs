@@ -3,7 +3,7 @@
 use contract::event::Answer as Given;
 
 use super::*;
-use crate::host::{Inquiry, Wanted};
+use crate::host::{Inquiry, ReplyKind};
 
 fn given(stage: &mut Stage) -> Vec<(String, Given)> {
     let answer = |input| match input {
@@ -312,7 +312,7 @@ fn keys_that_come_with_a_paste_do_not_answer() {
     stage.wait(400).keys("n");
     stage.send(Message::Terminal(Input::Paste("no\nreason".into()), stage.now));
     stage.wait(400).keys("enter");
-    assert_eq!(given(&mut stage), [("1".to_owned(), deny(Some("noreason")))]);
+    assert_eq!(given(&mut stage), [("1".to_owned(), deny(Some("no reason")))]);
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn rules_are_offered_in_plain_words() {
 }
 
 #[test]
-fn a_question_that_was_answered_elsewhere_goes_away() {
+fn dialog_closes_when_answered_elsewhere() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "first")).event(asks("2", "second"));
     stage.event(EventKind::Answered {
@@ -345,7 +345,7 @@ fn a_question_that_was_answered_elsewhere_goes_away() {
 }
 
 #[test]
-fn hidden_characters_are_shown_and_pointed_out() {
+fn dialog_points_out_hidden_characters() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "ls\r\u{202e}evil")).wait(400);
     stage.shows("\\u{d}\\u{202e}evil");
@@ -353,7 +353,7 @@ fn hidden_characters_are_shown_and_pointed_out() {
 }
 
 #[test]
-fn letters_that_only_look_like_others_are_shown_and_pointed_out() {
+fn dialog_points_out_lookalike_letters() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "s\u{3bf}rt x; echo привет")).wait(400);
     stage.shows("s\\u{3bf}rt x; echo привет");
@@ -361,7 +361,7 @@ fn letters_that_only_look_like_others_are_shown_and_pointed_out() {
 }
 
 #[test]
-fn a_question_leaves_the_end_of_the_conversation_in_sight() {
+fn dialog_leaves_the_end_of_the_conversation_visible() {
     let mut stage = Stage::new(76, 30);
     for number in 0..40 {
         stage.event(prompt(&format!("filler {number}")));
@@ -380,23 +380,23 @@ fn blanks_that_are_none_are_shown() {
     stage.shows("2 hidden characters or odd blanks");
 }
 
-fn inquiry(wanted: Wanted) -> Message {
+fn inquiry(wanted: ReplyKind) -> Message {
     let (title, body) = ("MCP server `db` asks".to_owned(), "Which one?\u{202e}".to_owned());
     Message::Inquired(Inquiry { id: 7, title, body, wanted })
 }
 
 fn replies(stage: &mut Stage) -> Vec<Option<String>> {
     let reply = |request| match request {
-        Request::Reply { id: 7, words } => Some(words),
+        Request::Reply { id: 7, text } => Some(text),
         _ => None,
     };
     stage.asked().into_iter().filter_map(reply).collect()
 }
 
 #[test]
-fn a_server_s_question_is_a_dialog_that_early_keys_do_not_answer() {
+fn inquiry_dialog_drops_early_keys() {
     let mut stage = Stage::new(76, 24);
-    stage.send(inquiry(Wanted::Agreement("Answer it".into())));
+    stage.send(inquiry(ReplyKind::Agreement("Answer it".into())));
     stage.shows("MCP server `db` asks");
     stage.shows("Which one?\\u{202e}");
     stage.keys("y");
@@ -408,20 +408,20 @@ fn a_server_s_question_is_a_dialog_that_early_keys_do_not_answer() {
     stage.keys("ctrl+u");
 
     let few = vec![("a".into(), "Apple".into()), ("b".into(), "Berry".into())];
-    let one = Wanted::One { choices: few, usual: Some(1) };
+    let one = ReplyKind::One { choices: few, usual: Some(1) };
     stage.send(inquiry(one.clone())).wait(400).shows("1  Apple");
     stage.keys("enter");
     stage.send(inquiry(one)).wait(400).keys("1");
     assert_eq!(replies(&mut stage), [Some("b".to_owned()), Some("a".to_owned())]);
 
-    stage.send(inquiry(Wanted::Words("name".into()))).wait(400).shows("name:");
+    stage.send(inquiry(ReplyKind::Text("name".into()))).wait(400).shows("name:");
     stage.type_in("you and I").shows("name: you and I");
     stage.keys("enter");
-    stage.send(inquiry(Wanted::Words("name".into()))).wait(400).keys("esc");
+    stage.send(inquiry(ReplyKind::Text("name".into()))).wait(400).keys("esc");
     assert_eq!(replies(&mut stage), [Some("you and I".to_owned()), None]);
     stage.hides("asks");
 
-    stage.event(prompt("go")).send(inquiry(Wanted::Words("name".into()))).event(ended());
+    stage.event(prompt("go")).send(inquiry(ReplyKind::Text("name".into()))).event(ended());
     assert_eq!(replies(&mut stage), [None], "nobody waits for it any more");
     stage.hides("asks");
 }
@@ -441,7 +441,7 @@ fn dialogs_and_lists_follow_the_keys_that_were_set() {
 }
 
 #[test]
-fn small_screens_say_what_each_letter_does_and_that_there_is_more() {
+fn dialog_on_small_screens_names_keys_and_hidden_rows() {
     let long: Vec<String> = (0..30).map(|number| format!("echo {number}")).collect();
     let asked = asks("1", &long.join("\n"));
     let mut stage = Stage::new(40, 12);
@@ -451,7 +451,7 @@ fn small_screens_say_what_each_letter_does_and_that_there_is_more() {
 }
 
 #[test]
-fn what_enter_does_is_told_in_full_on_narrow_screens_too() {
+fn picker_names_the_effect_of_enter_on_narrow_screens() {
     for width in [40, 50, 60, 80] {
         let mut stage = Stage::new(width, 16);
         stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "x"})));

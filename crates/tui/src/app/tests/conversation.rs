@@ -24,12 +24,12 @@ pub(super) fn turn(stage: &mut Stage) {
 }
 
 #[test]
-fn the_first_screen_says_what_to_do() {
+fn welcome_screen_names_the_first_keys() {
     insta::assert_snapshot!(Stage::new(70, 16).screen());
 }
 
 #[test]
-fn a_turn_is_shown_with_its_tools_changes_and_words() {
+fn transcript_shows_prompt_tools_changes_and_reply() {
     let mut stage = Stage::new(70, 44);
     turn(&mut stage);
     insta::assert_snapshot!(stage.screen());
@@ -54,7 +54,7 @@ fn blocks_open_and_close_by_keys() {
 }
 
 #[test]
-fn the_status_line_tells_what_runs_and_what_was_used() {
+fn status_line_shows_activity_and_usage() {
     let mut stage = Stage::new(120, 12);
     let facts = crate::host::Facts {
         confinement: crate::host::Confinement::Sandboxed(contract::sandbox::Network::None),
@@ -156,7 +156,7 @@ fn scrolling_up_holds_still_while_more_arrives() {
 }
 
 #[test]
-fn a_hundred_thousand_lines_lay_out_only_what_is_seen() {
+fn transcript_lays_out_only_visible_lines() {
     let mut stage = Stage::new(100, 40);
     let history: Vec<Event> = (0..5000)
         .flat_map(|turn| {
@@ -176,7 +176,7 @@ fn a_hundred_thousand_lines_lay_out_only_what_is_seen() {
 }
 
 #[test]
-fn words_are_found_wherever_they_are() {
+fn search_finds_words_in_every_block() {
     let mut stage = Stage::new(60, 12);
     stage.event(prompt("start")).event(replied("The needle is here."));
     for number in 0..50 {
@@ -190,7 +190,7 @@ fn words_are_found_wherever_they_are() {
 }
 
 #[test]
-fn a_selection_gives_the_text_without_decoration() {
+fn selection_copies_text_without_decoration() {
     let mut stage = Stage::new(40, 14);
     let long =
         "> quoted words that are long enough to be wrapped once or twice\n\n```rs\nlet x;\n```\n";
@@ -248,7 +248,7 @@ fn output_of_a_plugin_names_the_plugin() {
 }
 
 #[test]
-fn a_reply_that_broke_off_is_replaced() {
+fn restarted_reply_is_replaced() {
     let mut stage = Stage::new(60, 20);
     stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     stage.event(text("half of"));
@@ -259,7 +259,7 @@ fn a_reply_that_broke_off_is_replaced() {
 }
 
 #[test]
-fn how_a_turn_ended_is_told() {
+fn transcript_shows_how_a_turn_ended() {
     let mut stage = Stage::new(60, 30);
     let finish = |outcome: Outcome| EventKind::TurnFinished { outcome, usage: Usage::default() };
     stage.event(finish(Outcome::Cancelled)).shows("interrupted");
@@ -280,7 +280,7 @@ fn how_a_turn_ended_is_told() {
 }
 
 #[test]
-fn the_person_is_called_when_a_long_run_ends_unless_they_look() {
+fn notification_is_sent_after_a_long_run_without_focus() {
     let notified = |is_focused: Option<bool>, milliseconds: u64| {
         let mut stage = Stage::new(60, 12);
         if let Some(is_focused) = is_focused {
@@ -317,7 +317,7 @@ fn keys_select_characters_and_rows_and_copy_the_text() {
 }
 
 #[test]
-fn a_copy_has_neither_the_bars_of_a_table_nor_the_time_of_a_call() {
+fn copy_leaves_out_table_bars_and_call_times() {
     let mut stage = Stage::new(60, 24);
     let table = "| a | bb |\n|---|--:|\n| ccc | d |\n";
     stage.event(prompt("q")).event(replied(table));
@@ -339,7 +339,7 @@ fn a_copy_has_neither_the_bars_of_a_table_nor_the_time_of_a_call() {
 }
 
 #[test]
-fn what_a_program_printed_is_read_without_its_colors_and_a_failure_from_its_end() {
+fn tool_output_loses_colors_and_shows_the_end_of_a_failure() {
     let mut stage = Stage::new(70, 30);
     let lines: Vec<String> = (0..20).map(|number| format!("line {number}")).collect();
     let output = format!(
@@ -360,7 +360,7 @@ fn what_a_program_printed_is_read_without_its_colors_and_a_failure_from_its_end(
 }
 
 #[test]
-fn a_reply_that_broke_off_is_void_and_what_was_told_of_it_stays() {
+fn restarted_reply_is_removed_and_its_notices_stay() {
     let mut stage = Stage::new(90, 20);
     stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     for attempt in 2..4 {
@@ -380,7 +380,7 @@ fn a_reply_that_broke_off_is_void_and_what_was_told_of_it_stays() {
 }
 
 #[test]
-fn the_panel_after_the_leader_shows_everything_on_a_usual_screen() {
+fn leader_panel_shows_all_actions_on_a_usual_screen() {
     let mut stage = Stage::new(80, 24);
     stage.keys("ctrl+t");
     insta::assert_snapshot!(stage.screen());
@@ -389,7 +389,7 @@ fn the_panel_after_the_leader_shows_everything_on_a_usual_screen() {
 }
 
 #[test]
-fn a_search_counts_what_it_finds() {
+fn search_counts_its_matches() {
     let mut stage = Stage::new(60, 12);
     for number in 0..5 {
         stage.event(prompt(&format!("word {number}")));
@@ -399,7 +399,7 @@ fn a_search_counts_what_it_finds() {
 }
 
 #[test]
-fn a_cleared_history_leaves_an_empty_screen_and_sub_agents_are_paid_for() {
+fn clear_empties_the_screen_and_agent_usage_is_counted() {
     let mut stage = Stage::new(90, 14);
     stage.event(prompt("go")).event(called("1", "Task", json!({})));
     let inner = within("1", replied("inner words"));
@@ -419,7 +419,7 @@ fn a_cleared_history_leaves_an_empty_screen_and_sub_agents_are_paid_for() {
 }
 
 #[test]
-fn of_a_very_long_result_no_more_is_laid_out_than_is_shown_and_all_of_it_is_counted() {
+fn long_result_lays_out_visible_rows_and_counts_all() {
     let lines: Vec<String> = (0..100_000).map(|number| format!("line {number}\n")).collect();
     for (output, shown) in [
         (ToolOutput::success(lines.concat()), "line 3\n"),

@@ -1,11 +1,11 @@
 //! What the screen says of keys and names: those that are in force, and each once.
 
 use super::*;
-use crate::keymap::{ACTIONS, Remapped};
+use crate::keymap::{ACTIONS, KeyOverrides};
 
 fn remapped(keys: &[(&str, &str)]) -> Settings {
     let word = |(name, key): &(&str, &str)| ((*name).to_owned(), vec![(*key).to_owned()]);
-    let keys: Remapped = keys.iter().map(word).collect();
+    let keys: KeyOverrides = keys.iter().map(word).collect();
     Settings { keys, ..Settings::default() }
 }
 
@@ -22,7 +22,7 @@ fn hints_name_the_keys_that_are_in_force() {
     let settings = remapped(&keys);
     let mut stage = Stage::with(settings.clone(), 100, 30);
     // Without what is told about these keys.
-    stage.app = App::new(Settings { keys: Remapped::new(), ..settings.clone() }, stage.now);
+    stage.app = App::new(Settings { keys: KeyOverrides::new(), ..settings.clone() }, stage.now);
     stage.app.connect("test-model", Mode::Normal);
     stage.app.keymap = crate::keymap::Keymap::new(&settings.keys).0;
     stage.draw();
@@ -46,7 +46,7 @@ fn hints_name_the_keys_that_are_in_force() {
 }
 
 #[test]
-fn another_key_that_interrupts_ends_when_it_comes_twice() {
+fn remapped_interrupt_key_ends_when_pressed_twice() {
     for (key, is_end) in [("alt+c", true), ("ctrl+t i", true), ("ctrl+t i x", false)] {
         let keys = key.strip_suffix(" x").unwrap_or(key);
         let mut stage = Stage::with(remapped(&[("interrupt", keys)]), 80, 24);
@@ -57,7 +57,7 @@ fn another_key_that_interrupts_ends_when_it_comes_twice() {
 }
 
 #[test]
-fn what_can_follow_a_key_is_looked_through_on_the_smallest_screen() {
+fn leader_panel_turns_pages_on_the_smallest_screen() {
     let mut stage = Stage::new(20, 5);
     stage.keys("ctrl+t").shows("more: Down");
     let mut seen = stage.screen();
@@ -81,7 +81,7 @@ fn what_can_follow_a_key_is_looked_through_on_the_smallest_screen() {
 }
 
 #[test]
-fn a_theme_with_the_name_of_a_built_in_one_takes_its_place() {
+fn user_theme_replaces_a_built_in_one_of_its_name() {
     let mut stage = Stage::with(Settings::default(), 80, 24);
     let mut own = Theme::unstyled();
     "dark".clone_into(&mut own.name);

@@ -76,7 +76,7 @@ fn a_long_result_is_walked_through_without_a_seam() {
 }
 
 #[test]
-fn a_change_of_many_lines_keeps_its_numbers_wherever_one_looks() {
+fn long_diff_keeps_its_line_numbers_everywhere() {
     let mut stage = returned(changed(&added()));
     stage.keys("f7").shows("200000 +line 199999");
     stage.keys("f9").type_in("line 123455").shows("123456 +line 123455");
@@ -98,7 +98,7 @@ fn a_search_in_a_long_result_counts_and_goes_on() {
 }
 
 #[test]
-fn what_is_copied_of_a_long_result_has_no_seams() {
+fn copy_of_a_long_result_has_no_seams() {
     let copied = |stage: &mut Stage| {
         let mut effects = std::mem::take(&mut stage.effects).into_iter();
         effects.find_map(|effect| match effect {
@@ -137,7 +137,7 @@ fn opening_and_closing_keeps_the_head_in_view() {
 }
 
 #[test]
-fn what_the_person_and_commands_show_is_not_laid_out_whole() {
+fn long_prompts_and_outputs_are_laid_out_in_parts() {
     let mut stage = Stage::new(80, 24);
     stage.event(prompt(&lines())).keys("f7").shows("line 199999");
     is_little(&stage);
@@ -147,7 +147,7 @@ fn what_the_person_and_commands_show_is_not_laid_out_whole() {
 }
 
 #[test]
-fn what_lies_across_two_parts_of_a_line_is_found() {
+fn search_finds_text_across_two_parts() {
     let line = (0..3600).map(|number| format!("k{number:05}_")).collect::<Vec<_>>().concat();
     let mut stage = returned(ToolOutput::success(line));
     for number in 2325..2345 {
@@ -157,7 +157,7 @@ fn what_lies_across_two_parts_of_a_line_is_found() {
 }
 
 #[test]
-fn whatever_closes_a_block_leads_back_to_its_head() {
+fn closing_a_block_shows_its_head() {
     let mut stage = returned(ToolOutput::success(lines()));
     stage.event(replied("That was it.")).event(ended());
     stage.keys("f7 pageup pageup pageup").hides("✓ Bash");
@@ -165,7 +165,7 @@ fn whatever_closes_a_block_leads_back_to_its_head() {
 }
 
 #[test]
-fn a_search_opens_no_call_of_an_agent_for_what_stays_hidden_in_it() {
+fn search_leaves_agent_calls_closed_for_hidden_text() {
     let mut stage = Stage::new(60, 24);
     stage.event(prompt("go")).event(called("1", "Task", json!({"prompt": "look"})));
     let lines = format!("{0}zebra\n{0}", "one of them\n".repeat(150));

@@ -1,7 +1,7 @@
 //! What is proposed, asked about and shown on behalf of commands.
 
 use super::*;
-use crate::host::{Changed, Item, Leave, Picks};
+use crate::host::{FileChange, Item, Leave, Picks};
 
 fn item(value: &str, label: &str, detail: &str) -> Item {
     Item { value: value.into(), label: label.into(), detail: detail.into(), ..Item::default() }
@@ -18,7 +18,7 @@ fn with_commands() -> Stage {
 }
 
 #[test]
-fn what_a_command_takes_is_asked_for_once_and_found_by_what_it_is_called() {
+fn arguments_are_requested_once_and_found_by_label() {
     let mut stage = with_commands();
     stage.type_in("/res").keys("tab");
     assert_eq!(stage.asked(), [Request::Arguments("resume".into())]);
@@ -35,7 +35,7 @@ fn what_a_command_takes_is_asked_for_once_and_found_by_what_it_is_called() {
 }
 
 #[test]
-fn enter_sends_a_command_that_needs_nothing_and_takes_what_was_gone_to() {
+fn enter_sends_optional_commands_and_accepts_a_selection() {
     let items = || vec![item("first", "", ""), item("second", "", "")];
     let mut stage = with_commands();
     stage.type_in("/resume ");
@@ -51,7 +51,7 @@ fn enter_sends_a_command_that_needs_nothing_and_takes_what_was_gone_to() {
 }
 
 #[test]
-fn titles_show_what_is_hidden_in_them() {
+fn picker_shows_hidden_characters_of_titles() {
     let mut stage = Stage::new(80, 16);
     stage.keys("f6");
     let title = "a\u{1b}[2Jb\u{2028}c\u{e0041}";
@@ -60,7 +60,7 @@ fn titles_show_what_is_hidden_in_them() {
 }
 
 #[test]
-fn a_list_of_files_that_was_cut_says_so() {
+fn completion_notes_a_cut_list_of_files() {
     let mut stage = Stage::new(80, 16);
     stage.type_in("see @");
     stage.answer(Answer::Files { files: vec!["a.rs".into()], is_cut: true });
@@ -87,11 +87,11 @@ fn leaving_while_the_model_works_asks_first() {
 #[test]
 fn changes_of_files_look_like_edits() {
     let mut stage = Stage::new(60, 16);
-    let head = |words: &str| Changed { words: words.into(), ..Changed::default() };
+    let head = |words: &str| FileChange { description: words.into(), ..FileChange::default() };
     stage.answer(Answer::Changes(vec![
         head("turn 1  make it\n"),
-        Changed {
-            words: "  modified  a.rs (+1 -1)\n".into(),
+        FileChange {
+            description: "  modified  a.rs (+1 -1)\n".into(),
             path: "a.rs".into(),
             unified: "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n fn a() {}\n-old\n+new\u{1b}[2J\n"
                 .into(),
@@ -104,7 +104,7 @@ fn changes_of_files_look_like_edits() {
 }
 
 #[test]
-fn a_paste_that_does_not_end_is_told() {
+fn stalled_paste_is_noted() {
     let mut stage = Stage::new(80, 16);
     stage.send(Message::Terminal(Input::Stalled, stage.now));
     stage.shows("a paste has not ended yet; Esc ends it");
@@ -123,7 +123,7 @@ fn esc_ends_marking_and_not_the_turn() {
 }
 
 #[test]
-fn a_question_of_an_agent_names_its_task() {
+fn dialog_for_an_agent_names_its_task() {
     let mut stage = Stage::new(80, 20);
     let args = json!({"description": "look into the sea", "prompt": "a lot of words"});
     stage.event(prompt("go")).event(called("t", "Task", args));
@@ -132,7 +132,7 @@ fn a_question_of_an_agent_names_its_task() {
 }
 
 #[test]
-fn a_list_goes_to_its_end_however_long_it_is() {
+fn picker_scrolls_to_the_end_of_long_lists() {
     let mut stage = Stage::new(80, 16);
     stage.keys("f6");
     let items = (1..=700).map(|number| item(&format!("s{number}"), &format!("talk {number}"), ""));

@@ -10,7 +10,7 @@ fn item(value: &str) -> Item {
 }
 
 #[test]
-fn the_preview_is_that_of_the_session_that_is_selected() {
+fn session_preview_follows_the_selection() {
     let mut stage = Stage::new(100, 24);
     stage.keys("ctrl+t s");
     stage.answer(Answer::Items(Picks::Sessions, vec![item("sails"), item("slow")]));
@@ -22,7 +22,7 @@ fn the_preview_is_that_of_the_session_that_is_selected() {
 }
 
 #[test]
-fn an_open_question_is_what_the_last_line_says_whatever_goes_on() {
+fn status_line_shows_an_open_question_first() {
     let mut stage = Stage::new(90, 30);
     stage.event(prompt("go")).event(called("1", "Task", json!({}))).event(called(
         "2",
@@ -41,7 +41,7 @@ fn an_open_question_is_what_the_last_line_says_whatever_goes_on() {
 }
 
 #[test]
-fn attempts_are_told_in_one_place() {
+fn retry_notices_replace_each_other() {
     let warning = |text: &str| EventKind::Notice {
         level: contract::event::Level::Warning,
         text: text.into(),
@@ -58,7 +58,7 @@ fn attempts_are_told_in_one_place() {
 }
 
 #[test]
-fn a_conversation_that_opens_slowly_says_so() {
+fn status_line_shows_a_slow_start() {
     let mut stage = Stage::new(80, 14);
     stage.app.reset();
     stage.wait(200).hides("starting plugins");
@@ -68,7 +68,7 @@ fn a_conversation_that_opens_slowly_says_so() {
 }
 
 #[test]
-fn how_far_one_has_scrolled_covers_no_text() {
+fn scroll_position_covers_no_text() {
     let mut stage = Stage::new(60, 14);
     let long: Vec<String> = (0..60).map(|number| format!("{number} {}", "x".repeat(54))).collect();
     stage.event(prompt("go")).event(replied(&long.join("\n\n"))).keys("pageup");
@@ -82,7 +82,7 @@ fn how_far_one_has_scrolled_covers_no_text() {
 }
 
 #[test]
-fn how_something_stands_is_shown_whole_and_its_parts_are_counted() {
+fn state_result_is_shown_whole_with_its_items_counted() {
     let mut stage = Stage::new(80, 30);
     let todos: Vec<Value> = (0..10).map(|number| json!({"content": number})).collect();
     let lines: Vec<String> = (0..10).map(|number| format!("[ ] task number {number}")).collect();
@@ -96,7 +96,7 @@ fn how_something_stands_is_shown_whole_and_its_parts_are_counted() {
 }
 
 #[test]
-fn what_a_command_is_for_is_said_when_its_name_is_complete() {
+fn completion_describes_a_complete_command() {
     let mut stage = Stage::new(80, 14);
     let cost = Item { label: "What it has cost".into(), ..item("cost") };
     stage.answer(Answer::Commands(vec![cost, item("model")]));
@@ -104,7 +104,7 @@ fn what_a_command_is_for_is_said_when_its_name_is_complete() {
 }
 
 #[test]
-fn columns_stay_below_their_headings_where_a_table_does_not_fit() {
+fn output_columns_stay_below_their_headings() {
     let mut stage = Stage::new(60, 14);
     let head = "MODEL            IN    CACHE READ  CACHE WRITE  OUT     COST  MORE";
     let row = "a-model          1234  0           0            56      0.01  what";

@@ -152,7 +152,7 @@ fn press(stage: &mut Stage, dice: &mut Dice) {
 }
 
 #[test]
-fn nothing_breaks_in_a_storm() {
+fn app_survives_random_messages() {
     for seed in 0..4 {
         let mut dice = Dice(seed);
         let mut stage = Stage::new(80, 24);

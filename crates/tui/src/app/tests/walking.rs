@@ -21,7 +21,7 @@ fn copied(stage: &mut Stage) -> Vec<String> {
 }
 
 #[test]
-fn walking_begins_with_what_is_in_view_and_goes_by_rows() {
+fn browsing_begins_in_view_and_moves_by_rows() {
     let mut stage = long(200);
     stage.keys("pageup pageup");
     let before = stage.screen().lines().next().unwrap_or_default().to_owned();
@@ -42,7 +42,7 @@ fn both_ends_of_a_selection_can_be_moved() {
 }
 
 #[test]
-fn how_far_the_view_is_follows_its_rows() {
+fn scroll_position_follows_rows() {
     let mut stage = long(300);
     stage.keys("ctrl+home");
     stage.shows(" 0% ");
@@ -56,7 +56,7 @@ fn how_far_the_view_is_follows_its_rows() {
 }
 
 #[test]
-fn how_far_the_view_is_is_about_right_in_what_was_not_looked_at() {
+fn scroll_position_is_estimated_for_unseen_blocks() {
     let number = |screen: &str, before: &str, end: char| -> usize {
         let at = screen.find(before).unwrap_or_else(|| panic!("{before}: {screen}"));
         let word = screen[at + before.len()..].split(end).next().unwrap();
@@ -88,7 +88,7 @@ fn how_far_the_view_is_is_about_right_in_what_was_not_looked_at() {
 }
 
 #[test]
-fn how_far_the_view_is_is_about_right_where_some_was_seen_as_it_came() {
+fn scroll_position_is_estimated_for_streamed_blocks() {
     let words: Vec<String> =
         (0..12_000).map(|number| format!("word{number} considerably interesting. ")).collect();
     let mut stage = Stage::new(60, 30);
@@ -106,7 +106,7 @@ fn how_far_the_view_is_is_about_right_where_some_was_seen_as_it_came() {
 }
 
 #[test]
-fn what_is_told_while_a_reply_arrives_does_not_break_it() {
+fn notices_do_not_split_a_streamed_reply() {
     let mut stage = Stage::new(60, 24);
     let reply = "Look:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\n\nDone.\n";
     let (first, second) = reply.split_at(reply.find("let b").unwrap_or(0) + 3);
@@ -129,7 +129,7 @@ fn what_is_told_while_a_reply_arrives_does_not_break_it() {
 }
 
 #[test]
-fn what_is_selected_keeps_its_tabs_and_numbers() {
+fn selection_keeps_tabs_and_numbers() {
     let mut stage = Stage::new(60, 24);
     stage.event(prompt("go")).event(replied("1. first\n2. second\n\n```\n\tindented\ta\n```\n"));
     stage.keys("ctrl+t b V j j j j j y");
@@ -155,7 +155,7 @@ fn a_change_is_named_by_its_file_alone() {
 }
 
 #[test]
-fn what_is_closed_or_broken_over_rows_is_found() {
+fn search_finds_closed_and_wrapped_text() {
     let mut stage = Stage::new(40, 14);
     let numbers: Vec<String> = (1..=200).map(|number| format!("number {number}")).collect();
     let output = numbers.join("\n");
@@ -170,7 +170,7 @@ fn what_is_closed_or_broken_over_rows_is_found() {
 }
 
 #[test]
-fn a_search_leads_into_walking_where_n_goes_on() {
+fn search_continues_with_n_while_browsing() {
     let mut stage = long(200);
     stage.keys("f9").type_in("line 15").keys("enter").shows("walking");
     stage.keys("N N N N N N N N N N").shows("line 15.");
@@ -180,7 +180,7 @@ fn a_search_leads_into_walking_where_n_goes_on() {
 }
 
 #[test]
-fn a_view_that_shows_the_end_follows_however_it_came_there() {
+fn view_at_the_end_follows_new_rows() {
     let mut stage = long(200);
     for rows in 1..=8 {
         stage.keys("pageup pageup").shows("goes to the end");
@@ -199,7 +199,7 @@ fn a_view_that_shows_the_end_follows_however_it_came_there() {
 }
 
 #[test]
-fn what_agents_said_is_found_within_their_call() {
+fn search_finds_agent_text_within_its_call() {
     let mut stage = Stage::new(60, 24);
     stage.event(prompt("go")).event(called("1", "Task", json!({"prompt": "look"})));
     for text in ["Nothing here.", "The needle is here.", "And a needle there."] {

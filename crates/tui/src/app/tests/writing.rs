@@ -12,7 +12,7 @@ fn prompts(stage: &mut Stage) -> Vec<String> {
 }
 
 #[test]
-fn enter_sends_and_keeps_it_in_the_history() {
+fn enter_sends_and_adds_to_the_history() {
     let mut stage = Stage::new(60, 14);
     stage.type_in("hello").keys("enter");
     let effects = std::mem::take(&mut stage.effects);
@@ -27,7 +27,7 @@ fn enter_sends_and_keeps_it_in_the_history() {
 }
 
 #[test]
-fn what_is_sent_while_the_model_works_waits_and_can_be_edited() {
+fn queued_message_can_be_edited() {
     let mut stage = Stage::new(70, 20);
     stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
     stage.type_in("also this").keys("enter");
@@ -41,7 +41,7 @@ fn what_is_sent_while_the_model_works_waits_and_can_be_edited() {
 }
 
 #[test]
-fn a_command_that_ends_turns_waits_for_the_end_and_words_behind_it_wait_longer() {
+fn turn_ending_command_waits_and_holds_later_messages() {
     let mut stage = Stage::new(70, 20);
     stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
     stage.type_in("/model other").keys("enter").shows("waits: /model other");
@@ -59,14 +59,14 @@ fn a_command_that_ends_turns_waits_for_the_end_and_words_behind_it_wait_longer()
 }
 
 #[test]
-fn what_waits_is_sent_when_the_turn_ends() {
+fn queue_is_sent_when_the_turn_ends() {
     let mut stage = Stage::new(70, 20);
     stage.event(prompt("go")).type_in("next").keys("enter").event(ended());
     assert_eq!(prompts(&mut stage), ["next"]);
 }
 
 #[test]
-fn what_is_written_before_the_conversation_is_open_is_sent_then() {
+fn message_before_connection_is_sent_on_connect() {
     let mut app = App::new(Settings::default(), Instant::now());
     let type_key = |app: &mut App, words: &str| {
         let key = Key::parse(words).unwrap();
@@ -81,7 +81,7 @@ fn what_is_written_before_the_conversation_is_open_is_sent_then() {
 }
 
 #[test]
-fn escape_stops_the_model_and_control_c_ends_in_steps() {
+fn escape_stops_the_turn_and_ctrl_c_ends_in_steps() {
     let mut stage = Stage::new(60, 14);
     stage.event(prompt("go")).keys("esc");
     assert!(matches!(stage.sent()[..], [ToConversation::Interrupt]));
@@ -107,7 +107,7 @@ fn escape_stops_the_model_and_control_c_ends_in_steps() {
 }
 
 #[test]
-fn the_leader_shows_what_can_follow() {
+fn leader_panel_shows_following_keys() {
     let mut stage = Stage::new(100, 24);
     stage.keys("ctrl+t");
     insta::assert_snapshot!(stage.screen());
@@ -141,7 +141,7 @@ fn files_are_completed_after_at() {
 }
 
 #[test]
-fn commands_are_completed_with_their_help_and_done_by_the_host() {
+fn commands_are_completed_and_run_by_the_host() {
     let mut stage = Stage::new(70, 16);
     let item = |name: &str, args: &str, about: &str| Item {
         value: name.into(),
@@ -173,7 +173,7 @@ fn a_long_paste_is_a_chip_and_is_sent_whole() {
 }
 
 #[test]
-fn drafts_are_kept_after_a_pause_and_come_back() {
+fn draft_is_saved_after_a_pause_and_restored() {
     let mut stage = Stage::new(60, 14);
     stage.type_in("half a thou");
     assert_eq!(stage.asked(), []);
@@ -188,7 +188,7 @@ fn drafts_are_kept_after_a_pause_and_come_back() {
 }
 
 #[test]
-fn a_draft_is_kept_while_somebody_writes_without_a_pause() {
+fn draft_is_saved_while_typing_without_a_pause() {
     let mut stage = Stage::new(60, 14);
     for _ in 0..9 {
         stage.type_in("x").wait(100);
@@ -198,7 +198,7 @@ fn a_draft_is_kept_while_somebody_writes_without_a_pause() {
 }
 
 #[test]
-fn a_draft_keeps_what_was_pasted_as_a_chip() {
+fn draft_keeps_pasted_chips() {
     let pasted = "a line\n".repeat(40);
     let mut stage = Stage::new(60, 14);
     stage.type_in("see ");
@@ -214,7 +214,7 @@ fn a_draft_keeps_what_was_pasted_as_a_chip() {
 }
 
 #[test]
-fn what_was_sent_can_be_searched() {
+fn history_picker_finds_sent_messages() {
     let mut stage = Stage::new(80, 20);
     stage.answer(Answer::History(vec!["fix the tests".into(), "write docs".into()]));
     stage.keys("ctrl+r").type_in("tests").keys("enter");
@@ -256,11 +256,11 @@ fn a_theme_is_seen_before_it_is_chosen() {
     stage.keys("esc");
     assert_eq!(stage.app.theme.name, "dark");
     stage.keys("ctrl+t d down enter");
-    assert!(stage.asked().contains(&Request::Keep { theme: "light".into() }));
+    assert!(stage.asked().contains(&Request::SaveTheme { theme: "light".into() }));
 }
 
 #[test]
-fn the_background_decides_on_the_theme_unless_somebody_did() {
+fn background_report_selects_the_theme_unless_set() {
     let report = || Input::Report("11;rgb:ffff/ffff/ffff".into());
     let mut stage = Stage::with(Settings::default(), 80, 20);
     stage.send(Message::Terminal(report(), stage.now));
@@ -272,7 +272,7 @@ fn the_background_decides_on_the_theme_unless_somebody_did() {
 }
 
 #[test]
-fn vi_keys_edit_where_they_are_wanted() {
+fn vi_keys_edit_when_enabled() {
     let mut stage = Stage::with(Settings { is_vim: true, ..Settings::default() }, 60, 14);
     stage.type_in("one two").keys("esc").type_in("0dw");
     assert_eq!(stage.app.composer.buffer.raw(), "two");
@@ -281,14 +281,14 @@ fn vi_keys_edit_where_they_are_wanted() {
 }
 
 #[test]
-fn what_others_print_is_told() {
+fn printed_lines_become_notices() {
     let mut stage = Stage::new(60, 14);
     stage.send(Message::Printed("warning: the disk is nearly full".into()));
     stage.shows("warning: the disk is nearly full");
 }
 
 #[test]
-fn nothing_moves_while_nothing_happens() {
+fn idle_app_draws_nothing() {
     let mut stage = Stage::new(60, 14);
     assert_eq!(stage.app.deadline(), None);
     stage.event(prompt("go"));
@@ -299,7 +299,7 @@ fn nothing_moves_while_nothing_happens() {
 }
 
 #[test]
-fn sending_and_another_line_can_have_other_keys() {
+fn send_and_newline_can_be_remapped() {
     let keys = [("newline", "enter"), ("send", "ctrl+s")];
     let keys = keys.map(|(name, key)| (name.to_owned(), vec![key.to_owned()])).into();
     let mut stage = Stage::with(Settings { keys, ..Settings::default() }, 60, 12);
@@ -311,7 +311,7 @@ fn sending_and_another_line_can_have_other_keys() {
 }
 
 #[test]
-fn proposals_say_that_there_are_more_and_what_waits_is_one_line() {
+fn proposals_count_hidden_ones_and_queue_shows_one_line() {
     let mut stage = Stage::new(50, 20);
     let item = |number: u8| crate::host::Item {
         value: format!("command{number}"),
@@ -327,7 +327,7 @@ fn proposals_say_that_there_are_more_and_what_waits_is_one_line() {
 }
 
 #[test]
-fn what_waits_goes_to_no_other_conversation_and_to_nobody_who_stops() {
+fn queue_returns_to_the_text_on_stop_and_reset() {
     let mut stage = Stage::new(70, 16);
     stage.event(prompt("go")).type_in("for this one").keys("enter").shows("waits: for this one");
     stage.app.reset();
@@ -342,7 +342,7 @@ fn what_waits_goes_to_no_other_conversation_and_to_nobody_who_stops() {
 }
 
 #[test]
-fn the_palette_finds_by_name_first() {
+fn palette_ranks_names_first() {
     let mut stage = Stage::new(80, 30);
     let command = |name: &str, about: &str| crate::host::Item {
         value: name.into(),

@@ -69,7 +69,7 @@ fn a_pasted_text_is_one_character_and_comes_out_whole() {
 }
 
 #[test]
-fn a_text_that_comes_back_has_its_chips_again() {
+fn buffer_restores_chips_of_a_returned_text() {
     let mut it = buffer("see |.");
     it.insert_chip("a\nb\nc");
     let sent = it.take();
@@ -81,7 +81,7 @@ fn a_text_that_comes_back_has_its_chips_again() {
 }
 
 #[test]
-fn what_is_kept_comes_back_with_its_chips_into_another_buffer() {
+fn draft_restores_chips_in_another_buffer() {
     let mut it = buffer("see |.");
     it.insert_chip("a\nb\nc");
     it.insert(" and ");
@@ -137,9 +137,9 @@ fn no_control_character_gets_in() {
 }
 
 #[test]
-fn a_change_of_many_is_undone_at_once_however_many_were_made_before() {
+fn grouped_change_is_undone_at_once() {
     let mut it = buffer("|one two");
-    for letter in 0..UNDO {
+    for letter in 0..MAX_UNDO {
         it.replace(0..1, if letter % 2 == 0 { "a" } else { "o" });
     }
     assert_eq!(it.text, "one two");

@@ -1,18 +1,16 @@
 //! The grammar of vi's normal mode: letters in, a command out, or the word that more must come.
 
-/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Command {
-    /// How many times.
     pub(super) count: usize,
-    /// What is done over the motion: `d`, `c`, `y`, or `U`, `u`, `~` for capital and small letters.
+    /// The operator over the motion: `d`, `c`, `y`, or `U`, `u`, `~` for capital and small letters.
     pub(super) operator: Option<char>,
-    pub(super) what: EventKind,
+    pub(super) verb: Verb,
 }
 
-/// What a command does, or where its motion leads.
+/// A command without an operator, or the motion of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventKind {
+pub(super) enum Verb {
     /// A command or a motion of one letter.
     Letter(char),
     /// Whole lines: the operator's letter twice.
@@ -21,66 +19,61 @@ pub(super) enum EventKind {
     Begin,
     /// To a letter on the line: `f`, `F`, `t` or `T`; `;` and `,` again.
     Find(char, char),
-    /// What is within a pair, or with it.
-    Object { is_around: bool, name: char },
-    /// Another letter in place of the one at the cursor.
+    /// The inside of a pair, or all of it.
+    Object {
+        is_around: bool,
+        name: char,
+    },
     Replace(char),
-    /// The last change once more.
     Again,
 }
 
 impl Command {
-    /// Whether it changes the text.
     pub(super) fn changes(self) -> bool {
-        match (self.operator, self.what) {
+        match (self.operator, self.verb) {
             (Some(operator), _) => operator != 'y',
-            (None, EventKind::Letter(letter)) => "xXDCsSpPJ~aAiIoO".contains(letter),
-            (None, EventKind::Replace(_)) => true,
+            (None, Verb::Letter(letter)) => "xXDCsSpPJ~aAiIoO".contains(letter),
+            (None, Verb::Replace(_)) => true,
             (None, _) => false,
         }
     }
 }
 
-/// What letters come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parsed {
-    /// This.
+pub(super) enum ParseResult {
     Command(Command),
-    /// More must follow.
     More,
-    /// Nothing that is known.
     Nothing,
 }
 
-/// Reads letters.
-pub(super) fn parse(letters: &str) -> Parsed {
+pub(super) fn parse(letters: &str) -> ParseResult {
     let (first, rest) = number(letters);
     let (operator, after) = operator(rest);
     let (second, rest) = if operator.is_some() { number(after) } else { (None, rest) };
     let count = (first.unwrap_or(1) * second.unwrap_or(1)).clamp(1, 999);
     let mut rest = rest.chars();
-    let Some(letter) = rest.next() else { return Parsed::More };
+    let Some(letter) = rest.next() else { return ParseResult::More };
     let argument = rest.next();
-    let what = match (letter, argument) {
-        (':', _) if operator.is_none() => return Parsed::More,
-        (letter, _) if Some(letter) == operator => EventKind::Lines,
-        ('g' | 'f' | 'F' | 't' | 'T', None) => return Parsed::More,
-        ('r', None) if operator.is_none() => return Parsed::More,
-        ('i' | 'a', None) if operator.is_some() => return Parsed::More,
-        ('g', Some(again)) if Some(again) == operator => EventKind::Lines,
-        ('g', Some('g')) => EventKind::Begin,
-        ('f' | 'F' | 't' | 'T', Some(wanted)) => EventKind::Find(letter, wanted),
-        (';' | ',', _) => EventKind::Find(letter, letter),
-        ('r', Some(put)) => EventKind::Replace(put),
-        ('i' | 'a', Some(name)) => EventKind::Object { is_around: letter == 'a', name },
-        ('.', _) if operator.is_none() => EventKind::Again,
-        (letter, _) if "hl wWeEbB0^$Gjk".contains(letter) => EventKind::Letter(letter),
+    let verb = match (letter, argument) {
+        (':', _) if operator.is_none() => return ParseResult::More,
+        (letter, _) if Some(letter) == operator => Verb::Lines,
+        ('g' | 'f' | 'F' | 't' | 'T', None) => return ParseResult::More,
+        ('r', None) if operator.is_none() => return ParseResult::More,
+        ('i' | 'a', None) if operator.is_some() => return ParseResult::More,
+        ('g', Some(again)) if Some(again) == operator => Verb::Lines,
+        ('g', Some('g')) => Verb::Begin,
+        ('f' | 'F' | 't' | 'T', Some(wanted)) => Verb::Find(letter, wanted),
+        (';' | ',', _) => Verb::Find(letter, letter),
+        ('r', Some(put)) => Verb::Replace(put),
+        ('i' | 'a', Some(name)) => Verb::Object { is_around: letter == 'a', name },
+        ('.', _) if operator.is_none() => Verb::Again,
+        (letter, _) if "hl wWeEbB0^$Gjk".contains(letter) => Verb::Letter(letter),
         (letter, _) if operator.is_none() && "iaIAoOxXDCsSYpPuJ~".contains(letter) => {
-            EventKind::Letter(letter)
+            Verb::Letter(letter)
         }
-        _ => return Parsed::Nothing,
+        _ => return ParseResult::Nothing,
     };
-    Parsed::Command(Command { count, operator, what })
+    ParseResult::Command(Command { count, operator, verb })
 }
 
 /// The operator that letters begin with, and the rest. Those for capital and small letters have a

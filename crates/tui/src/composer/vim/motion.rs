@@ -1,16 +1,15 @@
-//! Where vi's motions lead in a text, and what its objects are. Changes nothing.
+//! Where vi's motions lead in a text, and its text objects. Changes nothing.
 
 use super::super::Buffer;
-use super::command::EventKind;
+use super::command::Verb;
 
-/// Where a motion leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
     pub(super) at: usize,
     kind: Kind,
 }
 
-/// What of a motion an operator takes.
+/// The part of a motion that an operator takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Up to the letter it leads to.
@@ -21,7 +20,7 @@ enum Kind {
     Lines,
 }
 
-/// What an operator works on.
+/// The text that an operator works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) from: usize,
@@ -29,42 +28,42 @@ pub(super) struct Span {
     pub(super) is_lines: bool,
 }
 
-/// What an operator works on with a motion; `find` is what was looked for last.
+/// The text that an operator works on with a motion; `find` is the last letter searched for.
 pub(super) fn span(
-    what: EventKind,
+    verb: Verb,
     count: usize,
     operator: char,
     (buffer, find): (&Buffer, Option<(char, char)>),
 ) -> Option<Span> {
     let (text, cursor) = (buffer.raw(), buffer.cursor());
-    if let EventKind::Object { is_around, name } = what {
+    if let Verb::Object { is_around, name } = verb {
         let (from, to) = object(text, cursor, name, is_around)?;
         return Some(Span { from, to, is_lines: false });
     }
-    if what == EventKind::Lines {
+    if verb == Verb::Lines {
         let last = (1..count).fold(cursor, |at, _| below(text, at).unwrap_or(at));
         return Some(lines(text, cursor, last));
     }
     let is_blank = text[cursor..].chars().next().is_none_or(char::is_whitespace);
-    let what = match what {
+    let verb = match verb {
         // To change a word leaves the blanks behind it.
-        EventKind::Letter('w') if operator == 'c' && !is_blank => EventKind::Letter('e'),
-        EventKind::Letter('W') if operator == 'c' && !is_blank => EventKind::Letter('E'),
-        what => what,
+        Verb::Letter('w') if operator == 'c' && !is_blank => Verb::Letter('e'),
+        Verb::Letter('W') if operator == 'c' && !is_blank => Verb::Letter('E'),
+        verb => verb,
     };
-    let Reach { at, kind } = reach(what, count, buffer, find)?;
+    let Reach { at, kind } = reach(verb, count, buffer, find)?;
     if kind == Kind::Lines {
         return Some(lines(text, cursor.min(at), cursor.max(at)));
     }
     let to = if kind == Kind::With { next(text, cursor.max(at)) } else { cursor.max(at) };
     // The last word of a line does not take the end of the line with it.
-    let is_word = matches!(what, EventKind::Letter('w' | 'W'));
+    let is_word = matches!(verb, Verb::Letter('w' | 'W'));
     let end = end_of_line(text, cursor);
     let to = if is_word && count == 1 { to.min(end) } else { to };
     Some(Span { from: cursor.min(at), to, is_lines: false })
 }
 
-/// What lies between the cursor and another place, both letters included, or their lines.
+/// The text between the cursor and another place, both letters included, or their lines.
 pub(super) fn between(buffer: &Buffer, other: usize, is_lines: bool) -> Span {
     let (text, cursor) = (buffer.raw(), buffer.cursor());
     let (from, to) = (cursor.min(other).min(text.len()), cursor.max(other).min(text.len()));
@@ -74,9 +73,8 @@ pub(super) fn between(buffer: &Buffer, other: usize, is_lines: bool) -> Span {
     Span { from, to: next(text, to), is_lines: false }
 }
 
-/// Where a motion leads.
 pub(super) fn reach(
-    what: EventKind,
+    verb: Verb,
     count: usize,
     buffer: &Buffer,
     find: Option<(char, char)>,
@@ -87,8 +85,8 @@ pub(super) fn reach(
     let before = |at| Some(Reach { at, kind: Kind::Before });
     let with = |at| Some(Reach { at, kind: Kind::With });
     let by_lines = |at| Some(Reach { at, kind: Kind::Lines });
-    match what {
-        EventKind::Letter(letter) => match letter {
+    match verb {
+        Verb::Letter(letter) => match letter {
             'h' => before(times(&|at| previous(text, at)).max(start)),
             'l' | ' ' => before(times(&|at| next(text, at)).min(end)),
             'w' | 'W' => before(times(&|at| next_word(text, at, letter == 'W'))),
@@ -111,8 +109,8 @@ pub(super) fn reach(
             }
             _ => None,
         },
-        EventKind::Begin => by_lines(0),
-        EventKind::Find(how, letter) => {
+        Verb::Begin => by_lines(0),
+        Verb::Find(how, letter) => {
             let (way, letter) = match (how, find) {
                 (';', Some(find)) => find,
                 (',', Some((way, letter))) => (turned(way), letter),
@@ -125,13 +123,10 @@ pub(super) fn reach(
             })?;
             if way.is_lowercase() { with(at) } else { before(at) }
         }
-        EventKind::Lines | EventKind::Object { .. } | EventKind::Replace(_) | EventKind::Again => {
-            None
-        }
+        Verb::Lines | Verb::Object { .. } | Verb::Replace(_) | Verb::Again => None,
     }
 }
 
-/// The same way of looking, the other way round.
 fn turned(how: char) -> char {
     if how.is_lowercase() { how.to_ascii_uppercase() } else { how.to_ascii_lowercase() }
 }
@@ -156,12 +151,10 @@ fn find_on_line(
     }
 }
 
-/// The next letter's place.
 pub(super) fn next(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(at, |letter| at + letter.len_utf8())
 }
 
-/// The place of the letter before.
 pub(super) fn previous(text: &str, at: usize) -> usize {
     text[..at].chars().next_back().map_or(at, |letter| at - letter.len_utf8())
 }
@@ -174,7 +167,6 @@ fn end_of_line(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |length| at + length)
 }
 
-/// Bytes of blanks that a line begins with.
 pub(super) fn indent(text: &str, start: usize) -> usize {
     let line = &text[start..end_of_line(text, start)];
     line.len() - line.trim_start().len()
@@ -232,7 +224,7 @@ fn word_before(text: &str, at: usize, is_big: bool) -> usize {
     rest.map_or(0, |(place, letter)| place + letter.len_utf8())
 }
 
-/// A word, or what stands within quotes or brackets, with them where they are wanted.
+/// A word, or the text within quotes or brackets, with them if `is_around`.
 fn object(text: &str, cursor: usize, name: char, is_around: bool) -> Option<(usize, usize)> {
     let inner = |open: usize, close: usize| {
         if is_around { (open, next(text, close)) } else { (next(text, open), close) }
@@ -280,7 +272,6 @@ fn with_blanks(text: &str, from: usize, to: usize) -> (usize, usize) {
     (if before == start { from } else { before }, to)
 }
 
-/// The pair of brackets around a place.
 fn bracket(text: &str, cursor: usize, (open, close): (char, char)) -> Option<(usize, usize)> {
     let mut depth = 0_usize;
     let is_on_close = text[cursor..].starts_with(close);

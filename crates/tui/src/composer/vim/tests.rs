@@ -22,7 +22,7 @@ fn after(text: &str, keys: &str) -> String {
 }
 
 #[test]
-fn what_is_written_in_one_go_is_undone_in_one() {
+fn insertion_is_undone_as_one_change() {
     for (text, keys, wanted) in [
         ("hello brave world", "0ciwa b, c\x1bu", "|hello brave world"),
         ("hello brave world", "0ciwNEW\x1bwcwOLD\x1bu", "NEW |brave world"),
@@ -104,14 +104,14 @@ fn letters_on_the_line_and_objects_are_found() {
 }
 
 #[test]
-fn the_last_change_is_made_again() {
+fn dot_repeats_the_last_change() {
     assert_eq!(after("one two three", "0cwX\x1bw."), "X |X three");
     assert_eq!(after("one two three", "0dw.."), "|");
     assert_eq!(after("abcd", "0xl."), "b|d");
 }
 
 #[test]
-fn what_is_not_known_writes_nothing_and_a_line_of_commands_sends_nothing() {
+fn unknown_commands_and_colon_lines_do_nothing() {
     assert_eq!(after("hello", "0ciz"), "|hello");
     assert_eq!(after("hello", "0dzqQ"), "|hello");
     assert_eq!(after("hello", "0:wq\n"), "|hello");
@@ -131,7 +131,7 @@ fn no_key_breaks_anything() {
 }
 
 #[test]
-fn what_is_marked_is_deleted_copied_or_changed() {
+fn visual_mode_operates_on_the_marked_text() {
     for (text, keys, wanted) in [
         ("one two three", "0vey$p", "one two threeon|e"),
         ("one two three", "0vwd", "|wo three"),
@@ -149,7 +149,7 @@ fn what_is_marked_is_deleted_copied_or_changed() {
 }
 
 #[test]
-fn what_was_undone_can_be_made_again() {
+fn ctrl_r_redoes_an_undone_change() {
     let mut buffer = Buffer::default();
     buffer.set("abc");
     let mut vim = Vim::default();

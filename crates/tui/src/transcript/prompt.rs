@@ -1,22 +1,17 @@
-//! What the user said, as rows: a bar at the left, a long text closed to its beginning.
+//! A prompt of the user as rows: a bar at the left, a long text closed to its beginning.
 
 use crate::slice::Slice;
 use crate::text::{Piece, Row, counted, wrapped};
 use crate::theme::{Role, Theme};
 
-/// Lines that are shown of a long text.
-const SHOWN: usize = 12;
-/// Bytes of them at most.
-const SHOWN_BYTES: usize = 4 * 1024;
-/// Rows that it comes to, about.
-pub(super) const CLOSED: usize = SHOWN + 2;
+const MAX_LINES: usize = 12;
+const MAX_BYTES: usize = 4 * 1024;
+pub(super) const CLOSED_ROWS: usize = MAX_LINES + 2;
 
-/// Whether a text is so long that it is closed at first.
 pub(super) fn is_long(text: &str) -> bool {
-    text.len() > 2 * SHOWN_BYTES || text.lines().nth(SHOWN + 2).is_some()
+    text.len() > 2 * MAX_BYTES || text.lines().nth(MAX_LINES + 2).is_some()
 }
 
-/// The rows of a part of a text.
 pub(super) fn rows(text: &str, slice: Slice, width: usize, theme: &Theme) -> Vec<Row> {
     wrapped(slice.of(text.trim_end()), slice.joint, theme.style(Role::Text), (width, &bar(theme)))
 }
@@ -43,8 +38,8 @@ fn bar(theme: &Theme) -> Piece {
     (theme.style(Role::Person), "┃ ".to_owned())
 }
 
-/// What is shown of a long text: a few lines, and of them no more than a few rows.
+/// The beginning of a long text: a few lines, and of them no more than a few rows.
 fn beginning(text: &str) -> &str {
-    let lines = text.match_indices('\n').nth(SHOWN - 1).map_or(text.len(), |(at, _)| at);
-    contract::text::head(&text[..lines], SHOWN_BYTES)
+    let lines = text.match_indices('\n').nth(MAX_LINES - 1).map_or(text.len(), |(at, _)| at);
+    contract::text::head(&text[..lines], MAX_BYTES)
 }

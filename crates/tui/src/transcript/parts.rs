@@ -8,22 +8,21 @@ use crate::slice::Slice;
 use crate::text::Row;
 
 /// Parts that stay laid out beside those on the screen.
-const KEPT: usize = 8;
+const NEARBY_PARTS: usize = 8;
 
-/// What one part of a block shows.
+/// The content of one part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// All of it.
     Whole,
     /// The line that says what it is.
     Head,
-    /// Arguments of a call.
     Arguments(Slice),
-    /// What a call would do, and where the decision came from.
+    /// The actions of a call, and the origin of the decision.
     Decision,
     /// A block of the conversation that a call holds.
     Inner(usize),
-    /// What a call says while it runs.
+    /// Output of a call that runs.
     Progress,
     /// Lines of its text.
     Text(Slice),
@@ -34,7 +33,6 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Bytes that it shows, where they are many.
     fn len(self) -> usize {
         match self {
             Self::Arguments(slice) | Self::Text(slice) => slice.len(),
@@ -51,9 +49,9 @@ impl Part {
 
 /// The parts of a block, with the rows of those that were looked at.
 #[derive(Default)]
-pub(super) struct Sheets(Vec<(Part, Option<Vec<Row>>)>);
+pub(super) struct Parts(Vec<(Part, Option<Vec<Row>>)>);
 
-impl Sheets {
+impl Parts {
     /// Parts of which nothing is laid out.
     pub(super) fn new(parts: Vec<Part>) -> Self {
         Self(parts.into_iter().map(|part| (part, None)).collect())
@@ -63,22 +61,12 @@ impl Sheets {
         self.0.len()
     }
 
-    /// What a part shows.
     pub(super) fn part(&self, at: usize) -> Option<Part> {
         self.0.get(at).map(|(part, _)| *part)
     }
 
-    /// The rows of a part; none where it is not laid out.
     pub(super) fn rows(&self, at: usize) -> Option<&[Row]> {
         self.0.get(at)?.1.as_deref()
-    }
-
-    /// The rows of the one part of a block, to be changed.
-    pub(super) fn only(&mut self) -> &mut Vec<Row> {
-        if self.0.is_empty() {
-            self.0.push((Part::Whole, None));
-        }
-        self.0[0].1.get_or_insert_default()
     }
 
     pub(super) fn set(&mut self, at: usize, rows: Vec<Row>) {
@@ -87,7 +75,6 @@ impl Sheets {
         }
     }
 
-    /// Forgets the rows of a part.
     pub(super) fn forget(&mut self, at: usize) {
         if let Some((_, rows)) = self.0.get_mut(at) {
             *rows = None;
@@ -96,8 +83,8 @@ impl Sheets {
 
     /// Forgets the rows of parts that are far from some.
     pub(super) fn keep(&mut self, near: &RangeInclusive<usize>) {
-        let first = near.start().saturating_sub(KEPT);
-        let last = near.end().saturating_add(KEPT);
+        let first = near.start().saturating_sub(NEARBY_PARTS);
+        let last = near.end().saturating_add(NEARBY_PARTS);
         for (at, (_, rows)) in self.0.iter_mut().enumerate() {
             if at < first || at > last {
                 *rows = None;

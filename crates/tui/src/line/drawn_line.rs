@@ -3,17 +3,17 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::screen::raw;
 use crate::text::columns;
 
 /// A line as it stands on the terminal: its mark, what is written, and where the cursor is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Painted {
+pub(super) struct DrawnLine {
     pub(super) text: String,
     /// In bytes.
     pub(super) cursor: usize,
 }
 
-/// How large the terminal is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) columns: usize,
@@ -23,9 +23,18 @@ pub(super) struct Size {
 /// A row of the line, and a column in it.
 type Place = (usize, usize);
 
-impl Painted {
-    /// What to write so that it becomes another.
+impl DrawnLine {
+    /// The bytes that turn it into another.
     pub(super) fn becomes(&self, next: &Self, size: Size) -> String {
+        let at_end = |line: &Self| line.cursor == line.text.len();
+        let erased = self.text.strip_prefix(&next.text).filter(|_| at_end(self) && at_end(next));
+        if let Some(erased) = erased.filter(|_| self.ends_in_row_of(next, size)) {
+            // Within a row single cells are erased, so that this works on every terminal.
+            return "\x08 \x08".repeat(columns(erased));
+        }
+        if raw::is_simple() && !next.text.starts_with(&self.text) {
+            return format!("\r\n{}", next.text);
+        }
         let same = common(&self.text, &next.text);
         // A wide character may have stood, or may come to stand, in the next row.
         let (was, will_be) = (self.place(same, size), next.place(same, size));
@@ -55,13 +64,13 @@ impl Painted {
         out
     }
 
-    /// What to write so that the cursor is at the end.
+    /// The bytes that move the cursor to its end.
     pub(super) fn leave(&self, size: Size) -> String {
         moves(self.cursor_place(size), self.place(self.text.len(), size))
     }
 
-    /// Whether its end stands in the same row as that of another.
-    pub(super) fn ends_in_row_of(&self, other: &Self, size: Size) -> bool {
+    /// Returns true if it ends in the same row as another.
+    fn ends_in_row_of(&self, other: &Self, size: Size) -> bool {
         let row = |it: &Self| it.place(it.text.len(), size).0;
         row(self) == row(other)
     }
@@ -101,7 +110,7 @@ fn common(one: &str, other: &str) -> usize {
     both.take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum()
 }
 
-/// What moves the cursor.
+/// The bytes that move the cursor.
 fn moves(from: Place, to: Place) -> String {
     let by = |count: usize, letter: char| match count {
         0 => String::new(),
@@ -123,8 +132,8 @@ mod tests {
 
     const SIZE: Size = Size { columns: 10, rows: 6 };
 
-    fn line(text: &str, cursor: usize) -> Painted {
-        Painted { text: text.to_owned(), cursor }
+    fn line(text: &str, cursor: usize) -> DrawnLine {
+        DrawnLine { text: text.to_owned(), cursor }
     }
 
     fn terminal() -> vt100::Parser {
@@ -132,12 +141,12 @@ mod tests {
         vt100::Parser::new(narrow(SIZE.rows), narrow(SIZE.columns), 0)
     }
 
-    fn end(text: &str) -> Painted {
+    fn end(text: &str) -> DrawnLine {
         line(text, text.len())
     }
 
     #[test]
-    fn what_comes_at_the_end_is_all_that_is_written_also_over_rows() {
+    fn drawn_line_appends_across_rows() {
         assert_eq!(end("> a").becomes(&end("> ab"), SIZE), "b");
         let text = "> words that go on and on";
         let mut written = String::new();
@@ -149,17 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_the_middle_is_written_from_there() {
+    fn drawn_line_rewrites_from_the_change() {
         let written = line("> abcd", 4).becomes(&line("> abxcd", 5), SIZE);
         assert_eq!(written, "\x1b[Jxcd\x1b[2D");
-        assert_eq!(end("> ab").becomes(&end("> a"), SIZE), "\x1b[1D\x1b[J");
+        assert_eq!(end("> ab").becomes(&end("> a"), SIZE), "\x08 \x08");
         assert_eq!(end("> ab").becomes(&line("> ab", 2), SIZE), "\x1b[2D");
     }
 
     /// One line after the other on a terminal: at last it shows what it would if the last one had
     /// been written at once.
     #[test]
-    fn whatever_changes_the_terminal_shows_the_line_as_it_is() {
+    fn drawn_line_matches_the_terminal_after_any_change() {
         let texts = [
             "> ",
             "> a",
@@ -172,7 +181,7 @@ mod tests {
             "> 👍👍👍👍👍 é",
         ];
         let mut seed = 7_usize;
-        let mut before = Painted::default();
+        let mut before = DrawnLine::default();
         let mut terminal = terminal();
         for step in 0..400 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -182,7 +191,7 @@ mod tests {
             let next = line(text, places[(seed >> 40) % places.len()]);
             terminal.process(before.becomes(&next, SIZE).as_bytes());
             let mut fresh = self::terminal();
-            fresh.process(Painted::default().becomes(&next, SIZE).as_bytes());
+            fresh.process(DrawnLine::default().becomes(&next, SIZE).as_bytes());
             let (shown, expected) = (terminal.screen(), fresh.screen());
             let (lines, wanted) = (shown.contents(), expected.contents());
             assert_eq!(lines.trim_end(), wanted.trim_end(), "{step}: {before:?} {next:?}");
@@ -192,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_higher_than_the_screen_is_written_anew_where_it_changed_above() {
+    fn drawn_line_above_the_screen_is_written_anew() {
         let long = format!("> {}", "abcde fghi".repeat(9));
         let (whole, front) = (end(&long), line(&long, 2));
         assert_eq!(whole.becomes(&front, SIZE), "\x1b[5A", "as far as the screen goes");

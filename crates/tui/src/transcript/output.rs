@@ -1,32 +1,24 @@
-//! Text that a command shows, as rows: line by line behind a bar.
+//! The output of a command as rows: line by line behind a bar.
 
-use super::sheets::Part;
+use super::parts::Part;
 use crate::slice::{Breaks, Slice, slices};
-use crate::text::{Leads, Piece, Row, columns, fold, narrow, wrap};
+use crate::text::{Leads, Piece, Row, columns, fold, line_rows, narrow, wrap};
 use crate::theme::{Role, Theme};
 
-/// What stands before each row.
 const BAR: &str = "┊ ";
 
-/// The parts that a text is laid out by.
 pub(super) fn parts(text: &str, width: usize) -> Vec<Part> {
     let room = width.saturating_sub(columns(BAR)).max(1);
     slices(text.trim_end(), Breaks::Columns(room)).into_iter().map(Part::Text).collect()
 }
 
-/// The rows of one of those parts, or of all of it.
 pub(super) fn rows(text: &str, part: Part, width: usize, theme: &Theme) -> Vec<Row> {
     let text = text.trim_end();
     let slice = if let Part::Text(slice) = part { slice } else { Slice::whole(text) };
-    let mut rows: Vec<Row> =
-        slice.of(text).lines().flat_map(|line| line_rows(line, width, theme)).collect();
-    if let Some(first) = rows.first_mut() {
-        first.joint = slice.joint;
-    }
-    rows
+    line_rows(slice.of(text), slice.joint, |line| break_line(line, width, theme))
 }
 
-fn line_rows(line: &str, width: usize, theme: &Theme) -> Vec<Row> {
+fn break_line(line: &str, width: usize, theme: &Theme) -> Vec<Row> {
     let style = theme.style(Role::Text);
     let bar: Piece = (theme.style(Role::Border), BAR.to_owned());
     let room = width.saturating_sub(columns(BAR));
