@@ -8,12 +8,19 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags};
 
+use crate::exact_path;
+
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Opens a regular file. Follows symlinks.
 pub fn open(path: &Path) -> io::Result<File> {
     checked(File::from(rustix::fs::openat(CWD, path, READ, Mode::empty())?))
+}
+
+/// Opens a regular file by its absolute path, of which no part may be a symlink.
+pub fn open_exactly(path: &Path) -> io::Result<File> {
+    checked(File::from(exact_path::open(path, READ)?))
 }
 
 /// Reads a regular file; none if it is longer than `max` bytes. Follows symlinks.
@@ -56,6 +63,9 @@ mod tests {
         assert!(read(&path("file"), 3).unwrap().is_none());
         assert!(read(&path("pipe"), 4).is_err());
         assert!(read(base.path(), 4).is_err());
+        let exactly = |name: &str| open_exactly(&base.path().canonicalize().unwrap().join(name));
+        assert!(exactly("file").is_ok());
+        assert!(exactly("symlink").is_err() && exactly("pipe").is_err());
         let directory = File::open(base.path()).unwrap();
         assert!(read_in(&directory, "file".as_ref(), 4).is_ok());
         assert!(read_in(&directory, "symlink".as_ref(), 4).is_err());

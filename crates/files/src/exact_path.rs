@@ -29,29 +29,69 @@ pub struct ExactPath {
     name: OsString,
 }
 
-/// Opens a directory by its absolute path. A symlink on the way is an error of the kind
-/// `NotADirectory`.
-pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+/// Opens an absolute path. A symlink on the way is an error.
+pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{ResolveFlags, openat2};
-        match openat2(CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             // Old kernels lack the call, and some containers forbid it.
             Err(Errno::NOSYS | Errno::PERM) => {}
-            Err(Errno::LOOP) => return Err(Errno::NOTDIR.into()),
             opened => return Ok(opened?),
         }
     }
-    open_stepwise(path)
+    open_stepwise(path, flags)
 }
 
-fn open_stepwise(path: &Path) -> io::Result<OwnedFd> {
-    let mut directory = rustix::fs::openat(CWD, "/", PASS, Mode::empty())?;
-    let mut parts = path.components().peekable();
-    while let Some(part) = parts.next() {
+fn open_stepwise(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(rustix::fs::open(path, flags, Mode::empty())?);
+    };
+    let directory = walk(parent, Missing::Fail)?;
+    Ok(rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, Mode::empty())?)
+}
+
+/// Opens a directory by its absolute path. A symlink on the way is an error of the kind
+/// `NotADirectory`.
+pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    open(path, DIRECTORY).map_err(|error| {
+        let is_symlink = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+        if is_symlink { Errno::NOTDIR.into() } else { error }
+    })
+}
+
+/// Opens a directory by its absolute path, to work with names in it. Creates it and its parents if
+/// they are missing.
+pub fn make_directories(path: &Path) -> io::Result<OwnedFd> {
+    walk(path, Missing::Create)
+}
+
+/// Says if missing directories are created.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Create,
+    Fail,
+}
+
+/// Opens a directory one step at a time, so that no step can be a symlink.
+fn walk(path: &Path, missing: Missing) -> io::Result<OwnedFd> {
+    let step = |directory: &OwnedFd, name: &OsStr| {
+        rustix::fs::openat(directory, name, PASS, Mode::empty())
+    };
+    let mut directory = rustix::fs::open("/", PASS, Mode::empty())?;
+    for part in path.components() {
         let Component::Normal(name) = part else { continue };
-        let flags = if parts.peek().is_some() { PASS } else { DIRECTORY };
-        directory = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
+        directory = match step(&directory, name) {
+            Err(Errno::NOENT) if missing == Missing::Create => {
+                match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) => sync_directory(&directory)?,
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                step(&directory, name)?
+            }
+            opened => opened?,
+        };
     }
     Ok(directory)
 }
@@ -79,6 +119,14 @@ impl ExactPath {
         Ok(Self { directory: open_directory(parent)?, name: name.to_owned() })
     }
 
+    /// Opens the directory of an absolute path. Creates it if it is missing.
+    pub fn open_or_create(path: &Path) -> io::Result<Self> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Ok(Self { directory: make_directories(parent)?, name: name.to_owned() })
+    }
+
     /// The open directory.
     pub fn directory(&self) -> &OwnedFd {
         &self.directory
@@ -96,14 +144,25 @@ impl ExactPath {
 
     /// Replaces whatever has this name, except a directory, by a file.
     pub fn write(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
+        self.write_file(bytes, Some(mode))
+    }
+
+    /// Replaces whatever has this name, except a directory, by a file with the mode of new files.
+    pub fn write_new(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write_file(bytes, None)
+    }
+
+    fn write_file(&self, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A file that gets a mode of its own may be private.
+        let first = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
         self.replace(|name| {
-            let file = rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
-            let mut file = File::from(file);
+            let mut file = File::from(rustix::fs::openat(&self.directory, name, flags, first)?);
+            let permissions = mode.map(Permissions::from_mode);
             let filled = file
                 .write_all(bytes)
-                .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
+                .and_then(|()| permissions.map_or(Ok(()), |it| file.set_permissions(it)))
                 .and_then(|()| file.sync_all());
             if filled.is_err() {
                 let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
@@ -182,11 +241,21 @@ impl ExactPath {
     }
 
     fn sync(&self) -> io::Result<()> {
-        match rustix::fs::fsync(&self.directory) {
+        sync_directory(&self.directory)
+    }
+}
+
+/// Waits until changes of names in a directory are on disk.
+pub fn sync_directory(directory: &OwnedFd) -> io::Result<()> {
+    match rustix::fs::openat(directory, ".", DIRECTORY, Mode::empty()) {
+        Ok(readable) => match rustix::fs::fsync(&readable) {
             // Some file systems cannot sync a directory, and say so.
             Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
             Err(error) => Err(error.into()),
-        }
+        },
+        // A directory that may be written but not listed cannot be synced.
+        Err(Errno::ACCESS) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -208,15 +277,33 @@ mod tests {
         let base = base.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("real/inner")).unwrap();
         symlink("real", base.join("symlink")).unwrap();
-        for open in [open_directory, open_stepwise] {
-            assert!(open(&base.join("real/inner")).is_ok());
-            for path in ["symlink", "symlink/inner"] {
-                let error = open(&base.join(path)).unwrap_err();
-                assert_eq!(error.kind(), io::ErrorKind::NotADirectory, "{path}");
+        for path in ["symlink", "symlink/inner"] {
+            let error = open_directory(&base.join(path)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotADirectory, "{path}");
+        }
+        fs::write(base.join("real/file"), "x").unwrap();
+        symlink("file", base.join("real/symlink")).unwrap();
+        for open in [open, open_stepwise] {
+            assert!(open(&base.join("real/inner"), DIRECTORY).is_ok());
+            assert!(open(&base.join("real/file"), OFlags::RDONLY).is_ok());
+            for path in ["symlink/file", "real/symlink", "symlink/inner"] {
+                assert!(open(&base.join(path), OFlags::RDONLY).is_err(), "{path}");
             }
-            let error = open(&base.join("absent")).unwrap_err();
+            let error = open(&base.join("absent"), DIRECTORY).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }
+    }
+
+    #[test]
+    fn missing_directories_are_made_and_none_through_a_symlink() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        ExactPath::open_or_create(&base.join("a/b/file")).unwrap().write_new(b"new").unwrap();
+        assert_eq!(fs::read(base.join("a/b/file")).unwrap(), b"new");
+        symlink("a", base.join("symlink")).unwrap();
+        let error = ExactPath::open_or_create(&base.join("symlink/c/file")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
+        assert!(!base.join("a/c").exists());
     }
 
     #[test]

@@ -138,7 +138,8 @@ impl FileTool {
         Arc::new(Self { spec: about.spec(ground).into(), work, directory: Arc::clone(directory) })
     }
 
-    fn relative(&self, args: &Value) -> Result<PathBuf, ToolError> {
+    /// The absolute path that a call names.
+    fn path(&self, args: &Value) -> Result<PathBuf, ToolError> {
         let given = match (self.work, text(args, "path")) {
             (Work::List, "") => ".",
             (_, given) => given,
@@ -147,7 +148,8 @@ impl FileTool {
         if self.work != Work::List {
             self.directory.check_extension(&path, given).map_err(ToolError::Input)?;
         }
-        Ok(path)
+        // Without the dot that an empty path would end in.
+        Ok(self.directory.root.components().chain(path.components()).collect())
     }
 }
 
@@ -158,9 +160,7 @@ impl Tool for FileTool {
     }
 
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
-        // Without the dot that an empty path would end in.
-        let path =
-            self.directory.root.components().chain(self.relative(args)?.components()).collect();
+        let path = self.path(args)?;
         Ok(Plan::from(vec![match self.work {
             Work::Read | Work::List => Action::Read { path },
             Work::Write => Action::Write { path, diff: None },
@@ -168,13 +168,13 @@ impl Tool for FileTool {
     }
 
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = self.relative(&call.args)?;
+        let path = self.path(&call.args)?;
         let given = text(&call.args, "path").to_owned();
         let content = text(&call.args, "content").to_owned();
         let (work, directory) = (self.work, Arc::clone(&self.directory));
         let done = tokio::task::spawn_blocking(move || match work {
-            Work::Read => beneath::read(&directory.root, &path),
-            Work::List => beneath::list(&directory.root, &path),
+            Work::Read => beneath::read(&path),
+            Work::List => beneath::list(&path),
             Work::Write => beneath::write(&directory.root, &path, content.as_bytes())
                 .map(|()| format!("Written {} bytes to {given}", content.len())),
         });
