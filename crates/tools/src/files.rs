@@ -6,10 +6,11 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::Path;
 
+use ::files::exact_path;
 use rustix::fs::{self as system, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -67,7 +68,7 @@ pub(crate) fn open(path: &Path, given: &str) -> Result<File, String> {
         return Err(format!("Not a file: {given}"));
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(open_exactly(path, flags).map_err(explain)?);
+    let file = File::from(exact_path::open(path, flags).map_err(explain)?);
     if file.metadata().map_err(explain)?.is_file() {
         Ok(file)
     } else {
@@ -106,7 +107,7 @@ pub(crate) fn replace(
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(format!("Not a file: {given}"));
     };
-    let directory = open_directory(parent, Missing::Make).map_err(explain)?;
+    let directory = exact_path::make_directories(parent).map_err(explain)?;
     if before.is_some() {
         let writable = system::Access::WRITE_OK;
         system::accessat(&directory, name, writable, AtFlags::empty())
@@ -125,7 +126,7 @@ pub(crate) fn replace(
     // What has the temporary name has no other; one that stays does no harm.
     let _ = system::unlinkat(&directory, &temporary, AtFlags::empty());
     taken?;
-    sync_directory(&directory).map_err(explain)
+    exact_path::sync_directory(&directory).map_err(explain)
 }
 
 /// What an error means for the path the caller gave.
@@ -235,104 +236,12 @@ fn fill(mut file: File, before: Option<&Snapshot>, content: &[u8]) -> io::Result
     file.sync_all()
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Missing {
-    Make,
-    Fail,
-}
-
-/// Opens a directory one step at a time from `/`, so that no step can be a symbolic link.
-fn open_directory(path: &Path, missing: Missing) -> io::Result<OwnedFd> {
-    let flags = STEP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let step =
-        |directory: &OwnedFd, name: &OsStr| system::openat(directory, name, flags, Mode::empty());
-    let mut directory = system::open("/", flags, Mode::empty())?;
-    for component in path.components() {
-        let Component::Normal(name) = component else {
-            continue;
-        };
-        directory = match step(&directory, name) {
-            Err(Errno::NOENT) if missing == Missing::Make => {
-                match system::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) => sync_directory(&directory)?,
-                    Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                step(&directory, name)?
-            }
-            other => other?,
-        };
-    }
-    Ok(directory)
-}
-
-/// A step needs the right to pass through a directory, not to list it, where the system can say so.
-#[cfg(target_os = "linux")]
-const STEP: OFlags = OFlags::PATH;
-#[cfg(not(target_os = "linux"))]
-const STEP: OFlags = OFlags::RDONLY;
-
-fn sync_directory(directory: &OwnedFd) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match system::openat(directory, ".", flags, Mode::empty()) {
-        Ok(readable) => match system::fsync(&readable) {
-            // Some file systems cannot sync a directory, and say so.
-            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-            Err(error) => Err(error.into()),
-        },
-        // A directory that may be written but not listed cannot be synced.
-        Err(Errno::ACCESS) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Opens what stands at an absolute path if no part of the path is a symbolic link.
-pub(crate) fn open_exactly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    #[cfg(target_os = "linux")]
-    {
-        use system::ResolveFlags;
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match system::openat2(system::CWD, path, flags, Mode::empty(), resolve) {
-            // Old kernels lack the call, and some containers forbid it.
-            Err(Errno::NOSYS | Errno::PERM) => {}
-            other => return Ok(other?),
-        }
-    }
-    open_stepwise(path, flags)
-}
-
-fn open_stepwise(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Ok(system::open(path, flags, Mode::empty())?);
-    };
-    let directory = open_directory(parent, Missing::Fail)?;
-    let flags = flags | OFlags::NOFOLLOW;
-    Ok(system::openat(directory.as_fd(), name, flags, Mode::empty())?)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
     use crate::fixture;
-
-    const READ: OFlags = OFlags::RDONLY;
-
-    #[test]
-    fn no_part_of_a_path_may_be_a_symbolic_link() {
-        let directory = fixture::directory();
-        let root = directory.path();
-        std::fs::create_dir(root.join("real")).unwrap();
-        std::fs::write(root.join("real/file"), "x").unwrap();
-        symlink(root.join("real"), root.join("directory_link")).unwrap();
-        symlink(root.join("real/file"), root.join("file_link")).unwrap();
-        for open in [open_exactly, open_stepwise] {
-            assert!(open(&root.join("real/file"), READ).is_ok());
-            assert!(open(&root.join("directory_link/file"), READ).is_err());
-            assert!(open(&root.join("file_link"), READ).is_err());
-        }
-    }
 
     #[test]
     fn a_link_swapped_in_after_the_check_is_not_written_through() {

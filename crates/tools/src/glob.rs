@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use ::files::exact_path;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::{Hidden, View};
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
 use crate::walk::Filter;
-use crate::{arguments, describe, files, walk};
+use crate::{arguments, describe, walk};
 
 const DEFAULT_LIMIT: usize = 1_000;
 
@@ -217,7 +218,7 @@ impl Search {
 /// has shown names of another place.
 fn without_links(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    paths.retain(|path| files::open_exactly(path, flags).is_ok());
+    paths.retain(|path| exact_path::open(path, flags).is_ok());
     paths
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ::files::exact_path;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::View;
@@ -274,7 +275,7 @@ impl Search {
         matcher: &RegexMatcher,
     ) -> io::Result<Hits> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(files::open_exactly(path, flags)?);
+        let file = File::from(exact_path::open(path, flags)?);
         let source = Interruptible { file, cancel: &self.cancel };
         let mut hits = Hits::new(path, self.mode, self.collector.limit());
         searcher.search_reader(matcher, source, &mut hits)?;
