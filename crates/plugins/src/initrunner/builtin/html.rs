@@ -28,46 +28,17 @@ const HIDDEN: [&str; 12] = [
 ];
 
 /// Elements that begin and end a paragraph.
+#[rustfmt::skip]
 const PARAGRAPHS: [&str; 18] = [
-    "p",
-    "ul",
-    "ol",
-    "dl",
-    "pre",
-    "table",
-    "blockquote",
-    "figure",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "article",
-    "section",
-    "form",
-    "fieldset",
+    "p", "ul", "ol", "dl", "pre", "table", "blockquote", "figure", "h1", "h2", "h3", "h4", "h5",
+    "h6", "article", "section", "form", "fieldset",
 ];
 
 /// Elements that begin and end a line.
+#[rustfmt::skip]
 const LINES: [&str; 17] = [
-    "div",
-    "li",
-    "tr",
-    "dt",
-    "dd",
-    "header",
-    "footer",
-    "main",
-    "nav",
-    "aside",
-    "address",
-    "caption",
-    "figcaption",
-    "summary",
-    "details",
-    "option",
-    "body",
+    "div", "li", "tr", "dt", "dd", "header", "footer", "main", "nav", "aside", "address", "caption",
+    "figcaption", "summary", "details", "option", "body",
 ];
 
 /// How deep lists and quotations are shown one within the other.
