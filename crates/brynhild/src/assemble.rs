@@ -344,13 +344,10 @@ pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     Ok(Arc::clone(world.made.sandbox.get_or_init(|| Arc::new(checked))))
 }
 
-/// The helper that raises the sandbox's walls, see `build.rs`.
-const HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/confine-helper"));
-
 /// What the sandbox is told.
 pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Problem> {
     Ok(sandbox::Settings {
-        helper: sandbox::Helper::carried(HELPER, &world.environment.executable),
+        helper: world.environment.executable.clone(),
         state: world.state_dir()?,
         home: world.environment.home.clone(),
         rung: None,

@@ -16,7 +16,7 @@ pub(crate) struct Environment {
     pub(crate) cwd: PathBuf,
     /// Where temporary files go.
     pub(crate) temp: PathBuf,
-    /// This program.
+    /// This program, also after an upgrade has replaced its file.
     pub(crate) executable: PathBuf,
     /// What its streams are.
     pub(crate) terminal: Terminal,
@@ -47,7 +47,7 @@ impl Environment {
             home,
             cwd: here(std::env::current_dir()?)?,
             temp: std::env::temp_dir(),
-            executable: std::env::current_exe()?,
+            executable: own_executable()?,
             terminal: Terminal {
                 stdin: io::stdin().is_terminal(),
                 stdout: io::stdout().is_terminal(),
@@ -97,6 +97,10 @@ fn account(number: &str) -> Option<String> {
         let name = fields.next()?;
         (fields.nth(1)? == number).then(|| name.to_owned())
     })
+}
+
+fn own_executable() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
 #[cfg(test)]

@@ -196,9 +196,9 @@ impl Waiting {
         settings: &Settings,
         launcher: &Launcher,
     ) -> Result<Self, Failure> {
-        let helper = open(settings.helper.path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let helper = open(&settings.helper, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let helper = helper.map_err(|error| {
-            let path = settings.helper.path().display();
+            let path = settings.helper.display();
             SandboxError::Refused(format!("the helper {path} cannot be used: {error}"))
         })?;
         Self::begin(program, helper, request, launcher)

@@ -50,7 +50,7 @@ pub(crate) const WATCH: &str = "watch";
 /// Understands `become` and `watch`, each followed by descriptors (see [`Handed`]).
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
     let words: Vec<&str> = args.iter().filter_map(|word| word.to_str()).collect();
-    // A program in memory is called by the number of its descriptor otherwise.
+    // Otherwise it is named after the link by which it was started.
     let _ = rustix::thread::set_name(c"brynhild");
     let result = match words.split_first() {
         Some((&BECOME, handed)) => Handed::parse(handed).map(|handed| run(&handed)),

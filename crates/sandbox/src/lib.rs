@@ -42,7 +42,6 @@ mod pinned_path;
 mod plan;
 #[cfg(target_os = "linux")]
 mod process_limit;
-mod program;
 mod proxy;
 mod quarantine;
 mod request;
@@ -81,7 +80,6 @@ pub use git_global::{GitGlobal, git_global};
 pub use hide::hide_process;
 pub use led::{Astray, file_at, granted_paths, project_at, strayed_from};
 pub use pinned_path::directory_metadata;
-pub use program::Helper;
 pub use view::secrets_around;
 
 /// The first argument with which the program starts itself as the helper.
@@ -90,8 +88,8 @@ pub const HELPER_COMMAND: &str = "__confine";
 /// What the sandbox needs to know about its surroundings.
 #[derive(Clone)]
 pub struct Settings {
-    /// What raises the walls.
-    pub helper: Helper,
+    /// The program whose `main` hands `PROGRAM __confine ARGS` to [`helper_main`].
+    pub helper: PathBuf,
     /// A directory of the user, outside of any workspace, for stubs and scratch space.
     pub state: PathBuf,
     /// The home directory of the user, which confined processes must not see.

@@ -51,10 +51,10 @@ impl Warden {
         handed.add(helper::READY, awaited.into());
         let (channel, theirs) = Line::split(Line::open(request.channel)?);
         handed.add_channel(theirs);
-        let mut command = launch::command(settings.helper.path(), request.stdin);
+        let mut command = launch::command(&settings.helper, request.stdin);
         command.arg0("brynhild").args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
         let started = launcher.begin(command, handed.inherited)?;
-        let path = settings.helper.path().display();
+        let path = settings.helper.display();
         let words = format!("the helper {path} did not start the command");
         let launcher = Arc::clone(launcher);
         Ok(Self { started, plan, status, lifeline, ready, channel, words, launcher })

@@ -25,6 +25,7 @@ mod workspaces;
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use report::Report;
@@ -50,10 +51,9 @@ const PARTS: [(&str, Measure); 15] = [
     ("keys", keys::measure),
 ];
 
-/// The helper of the sandbox, as the program carries it.
-fn helper() -> sandbox::Helper {
-    let carried = include_bytes!(concat!(env!("OUT_DIR"), "/confine-helper"));
-    sandbox::Helper::carried(carried, env!("CARGO_BIN_EXE_brynhild"))
+/// The helper of the sandbox: the program itself.
+fn helper() -> PathBuf {
+    env!("CARGO_BIN_EXE_brynhild").into()
 }
 
 fn main() -> io::Result<ExitCode> {

@@ -337,7 +337,7 @@ pub(crate) fn context() -> ToolContext {
         limits: Limits::default(),
     };
     let settings = sandbox::Settings {
-        helper: sandbox::Helper::file("/nowhere"),
+        helper: "/nowhere".into(),
         state: "/nowhere".into(),
         home: None,
         rung: None,

@@ -92,7 +92,7 @@ impl World {
             home: None,
         };
         let settings = Settings {
-            helper: crate::Helper::file("/bin/true"),
+            helper: "/bin/true".into(),
             state: self.root.clone(),
             home: None,
             rung: None,

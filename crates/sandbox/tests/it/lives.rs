@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use contract::sandbox::{Exit, SandboxError, Spawn, Stdin};
-use sandbox::{Helper, Rung, Settings};
+use sandbox::{Rung, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{HELPER, Mode, World, collect, has_bubblewrap, plain, rungs, skip};
@@ -338,27 +338,12 @@ async fn many_starts_leak_no_descriptors() {
 async fn without_a_helper_nothing_runs() {
     for rung in rungs() {
         let world = World::new();
-        let helper = Helper::file("/no/such/helper");
+        let helper = "/no/such/helper".into();
         let sandbox = sandbox::ladder(Settings { helper, ..world.settings(Some(rung)) });
         assert!(sandbox.start(&world.spawn("touch made"), &world.profile).is_err(), "{rung}");
         assert!(!world.work.join("made").exists());
     }
     assert!(Path::new(HELPER).exists());
-}
-
-#[tokio::test]
-async fn a_helper_that_is_carried_needs_no_file() {
-    let bytes: &'static [u8] = std::fs::read(HELPER).unwrap().leak();
-    for rung in rungs() {
-        let world = World::new();
-        let helper = Helper::carried(bytes, "/no/such/helper");
-        let sandbox = sandbox::ladder(Settings { helper, ..world.settings(Some(rung)) });
-        for name in ["first", "second"] {
-            let child = sandbox.start(&world.spawn(&format!("touch {name}")), &world.profile);
-            assert!(child.unwrap().process.wait().await.unwrap().is_success(), "{rung}");
-            assert!(world.work.join(name).exists(), "{rung}");
-        }
-    }
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use contract::policy::Access;
 use contract::sandbox::{
     Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
-use sandbox::{Helper, Rung, Settings};
+use sandbox::{Rung, Settings};
 use tokio::io::AsyncReadExt;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_confine-helper");
@@ -170,7 +170,7 @@ impl World {
     pub(crate) fn settings(&self, rung: Option<Rung>) -> Settings {
         let ear = Arc::clone(&self.notices);
         Settings {
-            helper: Helper::file(HELPER),
+            helper: HELPER.into(),
             state: self.state(),
             home: Some(self.home.clone()),
             rung,

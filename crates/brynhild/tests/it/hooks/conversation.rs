@@ -435,7 +435,6 @@ fn a_script_in_the_directory_for_hooks_is_found_by_the_home() {
     }
 }
 
-/// What starts its commands is carried along, and not looked for where the program was.
 #[test]
 fn an_upgrade_during_a_conversation_disarms_no_guard() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
