@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         return sandbox::helper_main(&words[2..]);
     }
     sandbox::hide_process();
-    panics::tell();
+    panics::install_hook();
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(error) => {

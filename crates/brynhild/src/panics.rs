@@ -15,8 +15,13 @@ static SESSION: Mutex<Option<SessionId>> = Mutex::new(None);
 /// A run of letters and digits that is longer may be a key.
 const LONGEST_WORD: usize = 20;
 
-/// Has every panic told in our words.
-pub(crate) fn tell() {
+/// The exit code after a panic, which is Rust's own.
+const EXIT_CODE: i32 = 101;
+
+/// Reports every panic in our words and ends the program, on whichever thread it happens. Release
+/// builds abort on a panic, so that no build may rely on unwinding.
+#[expect(clippy::exit, reason = "nothing can go on after a panic")]
+pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|panic| {
         output::error(&words(panic));
         let backtrace = Backtrace::capture();
@@ -26,6 +31,7 @@ pub(crate) fn tell() {
         // Not waited for: whoever panics may hold it.
         let session = SESSION.try_lock().ok().and_then(|session| session.clone());
         output::hint(&hint(session.as_ref()));
+        std::process::exit(EXIT_CODE)
     }));
 }
 

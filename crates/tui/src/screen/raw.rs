@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
-use std::thread::ThreadId;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
@@ -37,7 +36,6 @@ struct SavedTerminal {
     leave: &'static str,
     /// Standard output and error, where they are caught.
     streams: Option<(OwnedFd, OwnedFd)>,
-    owner: ThreadId,
 }
 
 fn copy(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
@@ -52,8 +50,8 @@ fn save(
 ) -> io::Result<Termios> {
     restore();
     let termios = usual(tcgetattr(io::stdin().as_fd())?);
-    let (tty, owner) = (File::from(copy(tty)?), std::thread::current().id());
-    let saved = SavedTerminal { termios: termios.clone(), tty, leave, streams, owner };
+    let tty = File::from(copy(tty)?);
+    let saved = SavedTerminal { termios: termios.clone(), tty, leave, streams };
     *SAVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
     Ok(termios)
 }
@@ -208,19 +206,15 @@ pub(crate) fn restore() {
     }
 }
 
-/// Has a panic of the thread that took the terminal give it back before it is told. A panic
-/// elsewhere is caught like anything that is written.
+/// Installs a panic hook that restores the terminal before the panic is reported and ends the
+/// program.
 pub(super) fn restore_in_panic() {
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let here = std::thread::current().id();
-            // Not while the state is being changed: the panic would never be told.
-            let is_owner = match SAVED.try_lock() {
-                Ok(saved) => saved.as_ref().is_some_and(|saved| saved.owner == here),
-                Err(_) => false,
-            };
-            if is_owner {
+            // Not while the state is being changed: the panic would never be reported.
+            let is_free = SAVED.try_lock().is_ok();
+            if is_free {
                 restore();
             }
             usual(panic);
