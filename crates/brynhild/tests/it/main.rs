@@ -12,6 +12,7 @@ mod command_line;
 mod configuration;
 mod crashes;
 mod demonstration;
+mod dist;
 mod faults;
 mod file_rules;
 mod friction;

@@ -1,0 +1,104 @@
+//! The packages of `dist/build`: each is installed into an empty directory and runs the demo.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testkit::Project;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+#[test]
+fn every_package_installs_a_program_that_runs_the_demo() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let packages = directory.path().join("packages");
+    let arguments = ["--level", "1", "--binary", env!("CARGO_BIN_EXE_brynhild"), "--output"];
+    let built = Command::new(format!("{ROOT}/dist/build")).args(arguments).arg(&packages).output();
+    let built = built.unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    for (suffix, install) in INSTALLERS {
+        let package = package_ending_in(&packages, suffix);
+        let empty = directory.path().join(suffix);
+        std::fs::create_dir(&empty).unwrap();
+        let Some(program) = install(&package, &empty) else {
+            let words =
+                format!("SKIPPED: {}, which this machine cannot install\n", package.display());
+            std::io::stderr().write_all(words.as_bytes()).unwrap();
+            continue;
+        };
+        let run = Project::with_binary(program).brynhild(&["demo"]);
+        assert!(run.success().stdout.starts_with("The tests pass."), "{suffix}: {run}");
+        std::fs::remove_dir_all(&empty).unwrap();
+    }
+}
+
+/// Installs a package into an empty directory and returns the path of the program; none if this
+/// machine lacks the installer.
+type Install = fn(&Path, &Path) -> Option<PathBuf>;
+
+const INSTALLERS: [(&str, Install); 4] =
+    [(".tar.gz", unpack), (".deb", unpack_deb), (".whl", install_wheel), (".tgz", install_npm)];
+
+fn unpack(package: &Path, directory: &Path) -> Option<PathBuf> {
+    let mut tar = Command::new("tar");
+    run(tar.arg("-xzf").arg(package).arg("-C").arg(directory).args(["--strip-components", "1"]));
+    for path in ["man/man1/brynhild.1", "bash-completion/completions/brynhild"] {
+        assert!(directory.join("share").join(path).exists(), "{path}");
+    }
+    Some(directory.join("bin/brynhild"))
+}
+
+fn unpack_deb(package: &Path, directory: &Path) -> Option<PathBuf> {
+    is_installed("dpkg-deb").then(|| {
+        run(Command::new("dpkg-deb").arg("-x").arg(package).arg(directory));
+        let fields = output(Command::new("dpkg-deb").arg("-f").arg(package));
+        assert!(fields.contains("Recommends: bubblewrap, python3"), "{fields}");
+        directory.join("usr/bin/brynhild")
+    })
+}
+
+fn install_wheel(package: &Path, directory: &Path) -> Option<PathBuf> {
+    let made = Command::new("python3").args(["-m", "venv"]).arg(directory).output().unwrap();
+    made.status.success().then(|| {
+        let mut pip = Command::new(directory.join("bin/pip"));
+        run(pip.args(["install", "--no-index", "--quiet"]).arg(package));
+        directory.join("bin/brynhild")
+    })
+}
+
+fn install_npm(package: &Path, directory: &Path) -> Option<PathBuf> {
+    is_installed("npm").then(|| {
+        let mut npm = Command::new("npm");
+        npm.args([
+            "install",
+            "--global",
+            "--offline",
+            "--no-audit",
+            "--no-update-notifier",
+            "--prefix",
+        ]);
+        run(npm.arg(directory).arg(package).env("HOME", directory));
+        directory.join("bin/brynhild")
+    })
+}
+
+fn package_ending_in(packages: &Path, suffix: &str) -> PathBuf {
+    let entries = std::fs::read_dir(packages).unwrap().map(|entry| entry.unwrap().path());
+    let mut found = entries.filter(|path| path.to_str().unwrap().ends_with(suffix));
+    found.next().unwrap_or_else(|| panic!("no package ends in {suffix}"))
+}
+
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn run(command: &mut Command) {
+    output(command);
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
