@@ -2,6 +2,7 @@
 //! helper inside it.
 
 mod options;
+mod probe;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,22 +20,22 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::channel::Line;
-use crate::choose::{Failure, start_error};
 use crate::cleanup::Cleanup;
-use crate::doctor::{self, Cause};
 use crate::expected::{EXCHANGED, Expected};
-use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
+use crate::failure::{Cause, Failure, start_error};
+use crate::launch::{self, Descriptors, Launcher, Outcome, Started, Unsettled};
 use crate::mirror::Mirror;
 use crate::plan::{Plan, Walls};
 use crate::proxy::{self, Proxy};
 use crate::request::Request;
-use crate::running::{End, Running, Unsettled};
+use crate::running::{End, Running};
 use crate::seals::Mounts;
 use crate::system_program::trusted;
 use crate::tree;
 use crate::walls;
 use crate::{HELPER_COMMAND, Settings, helper};
 use options::Options;
+pub(crate) use probe::probe;
 
 /// The only places where bubblewrap is looked for.
 const PLACES: [&str; 4] =
@@ -110,13 +111,13 @@ impl Bubblewrap {
                 Attempt::Exchanged(words) => return Ok(Err(words)),
                 Attempt::Broke(words) if words.contains("--disable-userns") => {
                     if !self.has_disable.swap(false, Ordering::Relaxed) {
-                        return Err(Failure::Setup(doctor::explain(&words)));
+                        return Err(Failure::Setup(probe::explain(&words)));
                     }
                     waiting = call()?;
                 }
                 // Files of a project must not lead to a weaker sandbox.
-                Attempt::Broke(words) if doctor::probe().is_ok() => return Ok(Err(words)),
-                Attempt::Broke(words) => return Err(Failure::Setup(doctor::explain(&words))),
+                Attempt::Broke(words) if probe().is_ok() => return Ok(Err(words)),
+                Attempt::Broke(words) => return Err(Failure::Setup(probe::explain(&words))),
             }
         }
     }

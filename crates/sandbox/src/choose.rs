@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::policy::Access;
 use contract::sandbox::{Child, Enforcement, Profile, Sandbox, SandboxError, Spawn};
 
-use crate::doctor::{self, Cause};
+use crate::doctor;
+use crate::failure::{Cause, Failure, start_error};
 use crate::grants::Data;
 use crate::launch::Launcher;
 use crate::led::Writable;
@@ -32,26 +32,6 @@ pub(crate) struct Ladder {
 enum Kind {
     Confined,
     Open,
-}
-
-/// Why a rung did not start a process.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The rung does not work on this machine; another might.
-    Setup(Cause),
-    /// No rung would do better.
-    Fatal(SandboxError),
-}
-
-impl From<SandboxError> for Failure {
-    fn from(error: SandboxError) -> Self {
-        Self::Fatal(error)
-    }
-}
-
-/// The error of a program that did not start.
-pub(crate) fn start_error(program: &Path, source: io::Error) -> SandboxError {
-    SandboxError::Start { program: program.display().to_string(), source }
 }
 
 impl Ladder {
@@ -85,7 +65,7 @@ impl Ladder {
         let launcher = Launcher::new()?;
         #[cfg(target_os = "linux")]
         if self.kind == Kind::Confined {
-            crate::landlock::sweep(&self.settings.state);
+            crate::scratch::sweep(&self.settings.state);
         }
         Ok(self.launcher.get_or_init(|| launcher))
     }

@@ -1,41 +1,21 @@
 //! Work after a process has ended: checks the writable roots, brings back what a hook wrote, and
 //! removes scratch space.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::sandbox::{Blocked, SandboxError};
 use contract::text::escaped;
 
+use crate::blocked::BlockedLog;
 use crate::tree::{Outcome, ProtectedMounts, Tree};
 use crate::{Notice, Settings};
-
-/// Refused requests of a process, each once.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BlockedLog(Arc<Mutex<BTreeSet<Blocked>>>);
 
 const UNSIGNED: &str = "commits made in the sandbox are not signed; sign the last one with \
                         `git commit --amend --no-edit -S`";
 static TOLD: AtomicBool = AtomicBool::new(false);
-
-/// Entries of one process.
-const BLOCKED: usize = 100;
-
-impl BlockedLog {
-    pub(crate) fn add(&self, blocked: Blocked) {
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if log.len() < BLOCKED {
-            log.insert(blocked);
-        }
-    }
-
-    pub(crate) fn list(&self) -> Vec<Blocked> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
-}
 
 /// The work after a process; dropping it does it.
 #[derive(Default)]
@@ -47,7 +27,7 @@ pub(crate) struct Cleanup {
     /// Directories whose disks must not be filled.
     pub(crate) disks: Vec<PathBuf>,
     #[cfg(target_os = "linux")]
-    pub(crate) scratch: Option<crate::landlock::Scratch>,
+    pub(crate) scratch: Option<crate::scratch::Scratch>,
     /// The proxy of the process.
     #[cfg(target_os = "linux")]
     pub(crate) proxy: Option<crate::proxy::Proxy>,

@@ -13,10 +13,9 @@ use std::time::Duration;
 use contract::sandbox::Stdin;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
-
-use crate::running::Unsettled;
 
 /// Held while a descriptor is inheritable, so that no other child of this program gets it.
 static INHERITING: Mutex<()> = Mutex::new(());
@@ -131,6 +130,37 @@ impl Started {
 
 fn gone() -> io::Error {
     io::Error::other("the thread that starts processes has ended")
+}
+
+/// A child of which nobody has said yet that it runs. Its group ends with this: what it started may wait
+/// for it, and would do so for good.
+#[derive(Debug)]
+pub(crate) struct Unsettled(Option<u32>);
+
+impl Unsettled {
+    pub(crate) fn of(child: &tokio::process::Child) -> Self {
+        Self(child.id())
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn settle(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            kill_group(id);
+        }
+    }
+}
+
+/// Kills all processes of a group.
+pub(crate) fn kill_group(id: u32) {
+    if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(id, Signal::KILL);
+    }
 }
 
 /// A command with piped streams, no variables, and a process group of its own.

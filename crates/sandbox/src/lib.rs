@@ -10,6 +10,7 @@
 
 mod alive;
 mod barred;
+mod blocked;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 mod channel;
@@ -19,6 +20,7 @@ mod contents;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod expected;
+mod failure;
 mod foreground;
 mod git_directory;
 mod git_global;
@@ -48,6 +50,8 @@ mod request;
 mod running;
 mod saved;
 #[cfg(target_os = "linux")]
+mod scratch;
+#[cfg(target_os = "linux")]
 mod seals;
 mod seatbelt;
 #[cfg(target_os = "linux")]
@@ -73,7 +77,8 @@ use files::changes::ChangeTracker;
 
 pub use alive::running;
 pub use barred::{FileRules, is_hidden};
-pub use doctor::{Cause, RungReport};
+pub use doctor::RungReport;
+pub use failure::Cause;
 pub use foreground::{feed, foreground};
 pub use git_directory::linked_git_directories;
 pub use git_global::{GitGlobal, git_global};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::cleanup::Cleanup;
+use crate::Notice;
 
 /// What stays free, where there was as much.
 const KEPT: u64 = 1 << 30;
@@ -26,13 +26,16 @@ impl Drop for Watch {
 impl Watch {
     /// Watches the disks that a process can write to, and calls `kill` once when one is nearly full.
     /// Needs a runtime.
-    pub(crate) fn new(after: &Cleanup, kill: impl FnOnce() + Send + 'static) -> Option<Self> {
+    pub(crate) fn new(
+        disks: &[PathBuf],
+        notice: Option<Notice>,
+        kill: impl FnOnce() + Send + 'static,
+    ) -> Option<Self> {
         let watch = |path: &PathBuf| Some((path.clone(), floor(free(path)?)));
-        let watched: Vec<(PathBuf, u64)> = after.disks.iter().filter_map(watch).collect();
+        let watched: Vec<(PathBuf, u64)> = disks.iter().filter_map(watch).collect();
         if watched.is_empty() {
             return None;
         }
-        let notice = after.notice.clone();
         let task = tokio::spawn(async move {
             let why = loop {
                 tokio::time::sleep(INTERVAL).await;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use contract::sandbox::Child;
 
 use crate::Settings;
-use crate::choose::Failure;
 use crate::cleanup::Cleanup;
+use crate::failure::Failure;
 use crate::launch::Launcher;
 use crate::request::Request;
 
@@ -43,7 +43,7 @@ pub(crate) fn start(
     _settings: &Settings,
     launcher: &Arc<Launcher>,
 ) -> Result<Child, Failure> {
-    use crate::choose::start_error;
+    use crate::failure::start_error;
     use crate::running::{End, Running};
     let fault = |error| Failure::from(start_error(&request.program, error));
     if request.channel == contract::sandbox::Channel::Private {

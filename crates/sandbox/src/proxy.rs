@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::cleanup::BlockedLog;
+use crate::blocked::BlockedLog;
 use crate::{Egress, HostRules, Notice, Rung};
 use gate::Gate;
 use request::{Form, Request};

@@ -10,11 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::sandbox::{Blocked, ChannelEnds, Child, Exit, Process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal};
 
 use crate::alive::Alive;
-use crate::cleanup::{BlockedLog, Cleanup};
-use crate::launch::Launcher;
+use crate::blocked::BlockedLog;
+use crate::cleanup::Cleanup;
+use crate::launch::{Launcher, kill_group};
 use crate::low_disk::Watch;
 
 /// Ends that only a signal gives: what a shell makes of them is not taken for anything else.
@@ -85,7 +86,7 @@ impl Running {
         let process = Self {
             id,
             child,
-            watch: Watch::new(&after, kill),
+            watch: Watch::new(&after.disks, after.notice.clone(), kill),
             exit: None,
             blocked: after.blocked.clone(),
             after: Some(after),
@@ -115,36 +116,6 @@ impl Running {
         }
         drop(self.after.take());
         exit
-    }
-}
-
-/// A child of which nobody has said yet that it runs. Its group ends with this: what it started may wait
-/// for it, and would do so for good.
-#[derive(Debug)]
-pub(crate) struct Unsettled(Option<u32>);
-
-impl Unsettled {
-    pub(crate) fn of(child: &tokio::process::Child) -> Self {
-        Self(child.id())
-    }
-
-    #[cfg(target_os = "linux")]
-    pub(crate) fn settle(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Unsettled {
-    fn drop(&mut self) {
-        if let Some(id) = self.0 {
-            kill_group(id);
-        }
-    }
-}
-
-fn kill_group(id: u32) {
-    if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(id, Signal::KILL);
     }
 }
 

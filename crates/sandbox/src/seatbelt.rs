@@ -9,9 +9,8 @@ use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 
 use crate::barred::Barred;
 use crate::channel::Line;
-use crate::choose::{Failure, start_error};
 use crate::cleanup::Cleanup;
-use crate::doctor::Cause;
+use crate::failure::{Cause, Failure, start_error};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};

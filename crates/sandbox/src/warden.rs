@@ -9,8 +9,8 @@ use std::sync::Arc;
 use contract::sandbox::{ChannelEnds, Child, SandboxError};
 
 use crate::channel::Line;
-use crate::choose::{Failure, start_error};
 use crate::cleanup::Cleanup;
+use crate::failure::{Failure, start_error};
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
 use crate::plan::Plan;
 use crate::request::Request;

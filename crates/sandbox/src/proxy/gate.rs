@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::address::is_private;
 use super::request::authority;
-use crate::cleanup::BlockedLog;
+use crate::blocked::BlockedLog;
 use crate::{Egress, HostRules, Notice, Passage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(30);

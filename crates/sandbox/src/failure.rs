@@ -1,0 +1,48 @@
+//! Reasons why a process was not started.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use contract::sandbox::SandboxError;
+
+/// Why a rung does not work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What is in the way.
+    pub what: String,
+    /// What to do about it; empty where nothing helps.
+    pub remedy: String,
+}
+
+impl Cause {
+    pub(crate) fn new(what: &str, remedy: &str) -> Self {
+        Self { what: what.to_owned(), remedy: remedy.to_owned() }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.what)
+    }
+}
+
+/// Why a rung did not start a process.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The rung does not work on this machine; another might.
+    Setup(Cause),
+    /// No rung would do better.
+    Fatal(SandboxError),
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// The error of a program that did not start.
+pub(crate) fn start_error(program: &Path, source: io::Error) -> SandboxError {
+    SandboxError::Start { program: program.display().to_string(), source }
+}
