@@ -352,7 +352,7 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
         home: world.environment.home.clone(),
         rung: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
-        egress: audit::egress(world),
+        on_proxy_request: audit::proxy_observer(world),
         rules: permissions::file_rules(world)?,
         hosts: permissions::host_rules(world)?.map(|rules| -> sandbox::HostRules {
             Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))

@@ -176,15 +176,15 @@ fn hash_of(line: &[u8]) -> String {
 }
 
 /// Writes down which hosts a process asked for that was granted single ones.
-pub(crate) fn egress(world: &World) -> Option<sandbox::Egress> {
+pub(crate) fn proxy_observer(world: &World) -> Option<sandbox::ProxyObserver> {
     let audit = Audit::new(world.loaded.config_dir.as_ref()?);
     let project = world.root().ok().map(Path::to_owned);
-    Some(Arc::new(move |way: &sandbox::Way<'_>| {
-        let what = match way.passage {
-            sandbox::Passage::Allowed => "reached",
-            sandbox::Passage::Denied => "not reached",
+    Some(Arc::new(move |request: &sandbox::ProxyRequest<'_>| {
+        let what = match request.verdict {
+            sandbox::Verdict::Allowed => "reached",
+            sandbox::Verdict::Denied => "not reached",
         };
-        let sandbox::Way { host, port, key, is_last, .. } = way;
+        let sandbox::ProxyRequest { host, port, key, is_last, .. } = request;
         let more = if *is_last { "; further ones of this process are not listed" } else { "" };
         audit.note_or_tell(what, &format!("{host}:{port} ({key}){more}"), project.as_deref());
     }))

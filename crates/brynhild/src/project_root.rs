@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use config::expansion::Expansion;
 use config::origin::shown;
 use config::schema::switch;
-use sandbox::Astray;
+use sandbox::EscapingSymlink;
 
 const REPOSITORY: &str = ".git";
 const OWN: &str = ".brynhild";
@@ -54,7 +54,7 @@ pub(crate) enum NoProject {
         place = shown(&astray.real),
         link = shown(&astray.link)
     )]
-    Symlink { named: PathBuf, astray: Astray },
+    Symlink { named: PathBuf, astray: EscapingSymlink },
     /// The path to it had a symlink that is gone.
     #[error(
         "PWD is {pwd}, but this is {place}: a command that may write {around} could have led here by a link that is \
@@ -136,7 +136,7 @@ fn check_shell_path(start: &Path, expansion: &Expansion) -> Result<(), NoProject
         Ok(_) if is_same(pwd, start) => return Ok(()),
         Ok(_) | Err(_) => {}
     }
-    match sandbox::strayed_from(pwd, start, &sandbox_state(expansion)) {
+    match sandbox::cwd_moved_out(pwd, start, &sandbox_state(expansion)) {
         None => Ok(()),
         Some(within) => {
             Err(NoProject::GoneSymlink { named: pwd.to_owned(), root: start.to_owned(), within })

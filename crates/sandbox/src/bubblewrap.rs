@@ -21,18 +21,18 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::channel::Line;
 use crate::cleanup::Cleanup;
-use crate::expected::{EXCHANGED, Expected};
+use crate::deny_mounts::Mounts;
 use crate::failure::{Cause, Failure, start_error};
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started, Unsettled};
-use crate::mirror::Mirror;
-use crate::plan::{Plan, Walls};
+use crate::mount_check::{EXCHANGED, ExpectedMounts};
+use crate::plan::{Plan, Restrictions};
 use crate::proxy::{self, Proxy};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::seals::Mounts;
+use crate::self_restrict;
 use crate::system_program::trusted;
 use crate::tree;
-use crate::walls;
+use crate::trusted_copies::TrustedCopies;
 use crate::{HELPER_COMMAND, Settings, helper};
 use options::Options;
 pub(crate) use probe::probe;
@@ -132,7 +132,9 @@ fn start_proxy(
 ) -> io::Result<()> {
     let none = Hosts::default();
     let (hosts, told) = match &request.network {
-        Network::Hosts(hosts) => (hosts, (settings.notice.clone(), settings.egress.clone())),
+        Network::Hosts(hosts) => {
+            (hosts, (settings.notice.clone(), settings.on_proxy_request.clone()))
+        }
         Network::None | Network::Host => (&none, (None, None)),
     };
     let rules = settings.hosts.clone();
@@ -147,7 +149,7 @@ fn prepare(request: &Request, settings: &Settings) -> Result<(Cleanup, Mounts), 
     let mut after = Cleanup::begin(trees, request.private(), settings)?;
     let mut held: BTreeSet<PathBuf> = barred.found.kept.clone();
     held.extend(after.mounts().flat_map(|it| it.read_only.iter().chain(&it.pinned)).cloned());
-    after.mirror = Mirror::of(request, &settings.state, held)?;
+    after.mirror = TrustedCopies::of(request, &settings.state, held)?;
     Ok((after, barred))
 }
 
@@ -295,7 +297,7 @@ fn last_words(child: &mut tokio::process::Child) -> String {
     words.trim().to_owned()
 }
 
-fn plan(request: &Request, expected: Expected) -> Result<Plan, String> {
+fn plan(request: &Request, expected: ExpectedMounts) -> Result<Plan, String> {
     let mut env = request.env.clone();
     let home = request.home.as_deref().unwrap_or(Path::new("/tmp"));
     let home = home.to_string_lossy().into_owned();
@@ -317,12 +319,12 @@ fn plan(request: &Request, expected: Expected) -> Result<Plan, String> {
         cwd: request.cwd.clone(),
         env,
         home: request.own_home.clone(),
-        walls: Walls::Inner,
+        walls: Restrictions::Inner,
         limits: request.limits,
         read: vec![PathBuf::from("/")],
         write,
         devices: Vec::new(),
         expected,
-        filter: walls::filter(Walls::Inner, &request.network, request.access)?,
+        filter: self_restrict::filter(Restrictions::Inner, &request.network, request.access)?,
     })
 }

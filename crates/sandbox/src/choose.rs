@@ -12,8 +12,8 @@ use crate::doctor;
 use crate::failure::{Cause, Failure, start_error};
 use crate::grants::Data;
 use crate::launch::Launcher;
-use crate::led::Writable;
 use crate::request::Request;
+use crate::symlinks::Writable;
 use crate::{Rung, Settings, none, seatbelt};
 
 /// Starts processes by the strongest rung that works, or without walls.

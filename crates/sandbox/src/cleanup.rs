@@ -33,7 +33,7 @@ pub(crate) struct Cleanup {
     pub(crate) proxy: Option<crate::proxy::Proxy>,
     /// Directories that stand in for some of the workspace.
     #[cfg(target_os = "linux")]
-    pub(crate) mirror: Option<crate::mirror::Mirror>,
+    pub(crate) mirror: Option<crate::trusted_copies::TrustedCopies>,
     /// Another directory to remove.
     pub(crate) directory: Option<tempfile::TempDir>,
     pub(crate) blocked: BlockedLog,

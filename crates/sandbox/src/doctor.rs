@@ -67,7 +67,7 @@ const UNCOUNTED: &str = "memory that processes share (shared mappings, memory fi
 
 #[cfg(target_os = "linux")]
 fn lacks(rung: Rung) -> Vec<String> {
-    use crate::walls::{Strength, strength};
+    use crate::self_restrict::{Strength, strength};
     let mut lacks: Vec<String> = match rung {
         Rung::Bubblewrap => vec![
             "sockets that appear in the workspace while a command runs are not hidden, nor deep ones \

@@ -8,7 +8,7 @@ use contract::policy::Access;
 use contract::protected::protected;
 use contract::sandbox::SandboxError;
 
-use crate::barred::{FileRules, is_hidden, is_kept, nowhere_to_work};
+use crate::denied_paths::{FileRules, is_hidden, is_kept, nowhere_to_work};
 use crate::request::{Request, tidy};
 
 /// The directories among ours that hold one for each plugin or server.

@@ -22,7 +22,7 @@ use rustix::process::{
 };
 
 use crate::plan::Plan;
-use crate::{home, proxy, walls};
+use crate::{home, proxy, self_restrict};
 
 /// The code with which the helper ends when it could not do its work.
 const FAILED: u8 = 125;
@@ -138,7 +138,7 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     }
     std::env::set_current_dir(&plan.cwd)
         .map_err(|error| format!("cannot enter {}: {error}", plan.cwd.display()))?;
-    walls::raise(&plan)?;
+    self_restrict::raise(&plan)?;
     if let Some(directory) = &plan.home {
         home::settle(directory, &mut plan.env);
     }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use contract::sandbox::{Child, SandboxError};
 
 use crate::cleanup::Cleanup;
-use crate::expected::{EXCHANGED, Expected};
 use crate::failure::{Cause, Failure};
 use crate::launch::Launcher;
-use crate::plan::{Plan, Walls};
+use crate::mount_check::{EXCHANGED, ExpectedMounts};
+use crate::plan::{Plan, Restrictions};
 use crate::request::Request;
 use crate::scratch::Scratch;
+use crate::self_restrict::{self, Strength};
+use crate::supervisor::Supervisor;
 use crate::tree::{self, ProtectedMounts};
-use crate::view::{self, System};
-use crate::walls::{self, Strength};
-use crate::warden::Warden;
+use crate::visible_paths::{self, System};
 use crate::{Rung, Settings, proxy, tokens};
 
 /// What this rung cannot do, for people.
@@ -46,7 +46,7 @@ const DEVICES: [&str; 8] = [
 
 /// Whether the kernel can do it.
 pub(crate) fn usable() -> Result<Strength, Cause> {
-    match walls::strength() {
+    match self_restrict::strength() {
         Strength::Missing => Err(Cause::new(
             "the kernel has no Landlock, or it is switched off",
             "use Linux 5.13 or later and add `landlock` to the kernel parameter `lsm=`",
@@ -62,8 +62,8 @@ pub(crate) fn start(
     launcher: &Arc<Launcher>,
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
-    let warden = Warden::call(request, settings, launcher)?;
-    let home = request.home.as_deref().map(|home| (home, view::toolchains(home)));
+    let warden = Supervisor::call(request, settings, launcher)?;
+    let home = request.home.as_deref().map(|home| (home, visible_paths::toolchains(home)));
     let scratch = Scratch::new(&settings.state, home.as_ref())
         .and_then(|scratch| {
             let places = request.read.iter().map(|path| (path, path));
@@ -100,8 +100,8 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     let mut read: Vec<PathBuf> = PROC.map(PathBuf::from).into();
     // Only root could read secrets among them.
     let is_root = rustix::process::geteuid().is_root();
-    let secrets: Vec<PathBuf> = view::secrets().filter(|_| is_root).collect();
-    for entry in view::system() {
+    let secrets: Vec<PathBuf> = visible_paths::secrets().filter(|_| is_root).collect();
+    for entry in visible_paths::system() {
         if let System::Directory(path) = entry {
             read.extend(tokens::without(path.clone(), &secrets));
         }
@@ -113,7 +113,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     write.extend(request.private());
     write.extend(outermost(&request.writable()));
     // Another confined process could put a link to anything there before the rights are given.
-    let mut expected = Expected::default();
+    let mut expected = ExpectedMounts::default();
     for path in request.roots.iter().chain(&request.own).chain(&request.read) {
         let noted = expected.add_directory(path);
         noted.map_err(|error| format!("{EXCHANGED} {}: {error}", path.display()))?;
@@ -124,13 +124,13 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
         cwd: request.cwd.clone(),
         env,
         home: request.own_home.clone(),
-        walls: Walls::Alone,
+        walls: Restrictions::Alone,
         limits: request.limits,
         read,
         write,
         devices: DEVICES.map(PathBuf::from).into(),
         expected,
-        filter: walls::filter(Walls::Alone, &request.network, request.access)?,
+        filter: self_restrict::filter(Restrictions::Alone, &request.network, request.access)?,
     })
 }
 

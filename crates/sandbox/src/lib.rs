@@ -9,7 +9,6 @@
 )]
 
 mod alive;
-mod barred;
 mod blocked;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
@@ -17,9 +16,10 @@ mod channel;
 mod choose;
 mod cleanup;
 mod contents;
-mod doctor;
+mod denied_paths;
 #[cfg(target_os = "linux")]
-mod expected;
+mod deny_mounts;
+mod doctor;
 mod failure;
 mod foreground;
 mod git_directory;
@@ -28,16 +28,15 @@ mod git_settings;
 mod grants;
 #[cfg(target_os = "linux")]
 mod helper;
-mod hide;
+mod hide_process;
 #[cfg(target_os = "linux")]
 mod home;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod launch;
-mod led;
 mod low_disk;
 #[cfg(target_os = "linux")]
-mod mirror;
+mod mount_check;
 mod none;
 mod pinned_path;
 #[cfg(target_os = "linux")]
@@ -51,19 +50,20 @@ mod running;
 mod saved;
 #[cfg(target_os = "linux")]
 mod scratch;
-#[cfg(target_os = "linux")]
-mod seals;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+mod self_restrict;
+#[cfg(target_os = "linux")]
+mod supervisor;
+mod symlinks;
 mod system_program;
 mod tokens;
 mod tree;
-mod view;
 #[cfg(target_os = "linux")]
-mod walls;
-#[cfg(target_os = "linux")]
-mod warden;
+mod trusted_copies;
+mod visible_paths;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -76,16 +76,16 @@ use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
 
 pub use alive::running;
-pub use barred::{FileRules, is_hidden};
+pub use denied_paths::{FileRules, is_hidden};
 pub use doctor::RungReport;
 pub use failure::Cause;
 pub use foreground::{feed, foreground};
 pub use git_directory::linked_git_directories;
 pub use git_global::{GitGlobal, git_global};
-pub use hide::hide_process;
-pub use led::{Astray, file_at, granted_paths, project_at, strayed_from};
+pub use hide_process::hide_process;
 pub use pinned_path::directory_metadata;
-pub use view::secrets_around;
+pub use symlinks::{EscapingSymlink, cwd_moved_out, file_at, granted_paths, project_at};
+pub use visible_paths::secrets_around;
 
 /// The first argument with which the program starts itself as the helper.
 pub const HELPER_COMMAND: &str = "__confine";
@@ -105,7 +105,7 @@ pub struct Settings {
     pub notice: Option<Notice>,
     /// Told of each host that a process which was granted single hosts asks for, before it is
     /// reached; of too many refused ones only the first. May block.
-    pub egress: Option<Egress>,
+    pub on_proxy_request: Option<ProxyObserver>,
     /// What no process may read or write, beyond what its profile says.
     pub rules: Option<Arc<dyn FileRules>>,
     /// What no process may reach that was granted single hosts.
@@ -124,11 +124,11 @@ pub struct Settings {
 pub type HostRules = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Hears about ways out.
-pub type Egress = Arc<dyn Fn(&Way<'_>) + Send + Sync>;
+pub type ProxyObserver = Arc<dyn Fn(&ProxyRequest<'_>) + Send + Sync>;
 
 /// A way out that a process has asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
+pub struct ProxyRequest<'a> {
     /// The host, as it was named.
     pub host: &'a str,
     /// Its port.
@@ -136,14 +136,14 @@ pub struct Way<'a> {
     /// The key of the configuration that lists what the process may reach.
     pub key: &'a str,
     /// What came of it.
-    pub passage: Passage,
+    pub verdict: Verdict,
     /// Whether there are too many of these: further ones of this process are not told of.
     pub is_last: bool,
 }
 
 /// Whether a way out was open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Passage {
+pub enum Verdict {
     /// It was.
     Allowed,
     /// It was not.

@@ -24,15 +24,15 @@ pub(crate) fn start(
         cwd: request.cwd.clone(),
         env: request.env.clone(),
         home: None,
-        walls: crate::plan::Walls::Open,
+        walls: crate::plan::Restrictions::Open,
         limits: request.limits,
         read: Vec::new(),
         write: Vec::new(),
         devices: Vec::new(),
-        expected: crate::expected::Expected::default(),
+        expected: crate::mount_check::ExpectedMounts::default(),
         filter: String::new(),
     };
-    let warden = crate::warden::Warden::call(request, settings, launcher)?;
+    let warden = crate::supervisor::Supervisor::call(request, settings, launcher)?;
     warden.watch(request, &plan, Cleanup::default())
 }
 

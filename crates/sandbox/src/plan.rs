@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use contract::sandbox::Limits;
 
-use crate::expected::Expected;
+use crate::mount_check::ExpectedMounts;
 
 /// A program with everything the helper does before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) env: BTreeMap<String, String>,
     /// A directory in which its home is made.
     pub(crate) home: Option<PathBuf>,
-    pub(crate) walls: Walls,
+    pub(crate) walls: Restrictions,
     pub(crate) limits: Limits,
     /// Readable and executable hierarchies.
     pub(crate) read: Vec<PathBuf>,
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     /// Files and device nodes that can be read and written, not created or removed.
     pub(crate) devices: Vec<PathBuf>,
     /// What must lie where the program finds it.
-    pub(crate) expected: Expected,
+    pub(crate) expected: ExpectedMounts,
     /// The filter of system calls, as text. It is the last of all that is written: a plan that was cut
     /// off has none.
     pub(crate) filter: String,
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
 
 /// Which walls the helper raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Walls {
+pub(crate) enum Restrictions {
     /// Inside namespaces: seccomp and limits, Landlock as far as the kernel has it.
     Inner,
     /// Without namespaces: Landlock must hold, and seccomp also closes what namespaces would.
@@ -47,7 +47,7 @@ pub(crate) enum Walls {
     Open,
 }
 
-impl Walls {
+impl Restrictions {
     fn name(self) -> &'static str {
         match self {
             Self::Inner => "inner",
@@ -104,12 +104,12 @@ impl Plan {
             cwd: PathBuf::new(),
             env: BTreeMap::new(),
             home: None,
-            walls: Walls::Alone,
+            walls: Restrictions::Alone,
             limits: Limits::default(),
             read: Vec::new(),
             write: Vec::new(),
             devices: Vec::new(),
-            expected: Expected::default(),
+            expected: ExpectedMounts::default(),
             filter: String::new(),
         };
         let mut fields = bytes.split(|&byte| byte == 0);
@@ -135,7 +135,7 @@ impl Plan {
             }
             "home" => self.home = Some(text().into()),
             "walls" => {
-                self.walls = [Walls::Inner, Walls::Alone, Walls::Open]
+                self.walls = [Restrictions::Inner, Restrictions::Alone, Restrictions::Open]
                     .into_iter()
                     .find(|walls| walls.name().as_bytes() == value)?;
             }
@@ -166,18 +166,21 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::expected::Meant;
+    use crate::mount_check::ExpectedMount;
 
     fn plan() -> Plan {
-        let mut expected = Expected::default();
-        expected.add(Path::new("/work dir"), Meant::Mounted { file: (7, 8), is_read_only: false });
+        let mut expected = ExpectedMounts::default();
+        expected.add(
+            Path::new("/work dir"),
+            ExpectedMount::Mounted { file: (7, 8), is_read_only: false },
+        );
         Plan {
             program: OsString::from("sh"),
             args: vec![OsString::new(), OsString::from_vec(vec![0xff, b'a'])],
             cwd: PathBuf::from("/work dir"),
             env: BTreeMap::from([("A".to_owned(), "x=y\nz".to_owned())]),
             home: Some(PathBuf::from("/data/home")),
-            walls: Walls::Inner,
+            walls: Restrictions::Inner,
             limits: Limits { processes: 7, ..Limits::default() },
             read: vec![PathBuf::from("/usr")],
             write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::blocked::BlockedLog;
-use crate::{Egress, HostRules, Notice, Rung};
+use crate::{HostRules, Notice, ProxyObserver, Rung};
 use gate::Gate;
 use request::{Form, Request};
 #[cfg(target_os = "linux")]
@@ -49,17 +49,17 @@ impl Drop for Proxy {
 
 impl Proxy {
     /// Serves `hosts` on `listener`, except those that `rules` deny. `notice` is called for
-    /// each refused host, once; `egress` is called for each connection. Needs a runtime.
+    /// each refused host, once; `on_proxy_request` is called for each connection. Needs a runtime.
     pub(crate) fn start(
         listener: TcpListener,
         hosts: &Hosts,
         rules: Option<HostRules>,
-        (notice, egress): (Option<Notice>, Option<Egress>),
+        (notice, on_proxy_request): (Option<Notice>, Option<ProxyObserver>),
         blocked: BlockedLog,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let gate = Arc::new(Gate::new(hosts, rules, notice, egress).with_log(blocked));
+        let gate = Arc::new(Gate::new(hosts, rules, notice, on_proxy_request).with_log(blocked));
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {

@@ -10,8 +10,8 @@ use contract::policy::Access;
 use contract::protected::protected;
 use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
 
-use crate::led::{Writable, followed};
-use crate::{Rung, contents, git_directory, view};
+use crate::symlinks::{Writable, followed};
+use crate::{Rung, contents, git_directory, visible_paths};
 
 /// What to start, and what it may touch.
 #[derive(Clone, Debug)]
@@ -102,7 +102,7 @@ impl Request {
             )));
         }
         let path = profile.env.get("PATH").map(String::as_str).unwrap_or_default();
-        read.extend(view::toolchains_on(path, home.as_deref(), &known));
+        read.extend(visible_paths::toolchains_on(path, home.as_deref(), &known));
         // What lies in a root is seen there, whatever is put in its place.
         read.retain(|path| !roots.iter().any(|root| path.starts_with(root)));
         tidy(&mut read);
@@ -198,7 +198,7 @@ impl Request {
 fn links_to_home(given: &Path, taken: &[PathBuf]) -> impl Iterator<Item = (PathBuf, PathBuf)> {
     let is_shown = |link: &Path| {
         link.parent() == Some(Path::new("/"))
-            || view::is_of_system(link)
+            || visible_paths::is_of_system(link)
             || taken.iter().any(|path| link.starts_with(path))
     };
     let links = followed(given).map(|(_, links)| links).unwrap_or_default();

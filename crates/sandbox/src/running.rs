@@ -44,7 +44,7 @@ pub(crate) enum End {
     /// A kill of the outermost process takes its namespace with it, whose first process this is.
     Namespace(Option<OwnedFd>),
     /// Cutting this tells the warden to kill everything below it.
-    Warden(Lifeline),
+    Supervisor(Lifeline),
     /// A kill of the process group.
     Group,
 }
@@ -111,7 +111,7 @@ impl Running {
         if matches!(self.end, End::Group) {
             kill_group(self.id);
         }
-        if let End::Warden(lifeline) = &self.end {
+        if let End::Supervisor(lifeline) = &self.end {
             lifeline.cut();
         }
         drop(self.after.take());
@@ -134,7 +134,7 @@ fn killer(id: u32, end: &End) -> io::Result<Box<dyn FnOnce() + Send>> {
         }
         #[cfg(not(target_os = "linux"))]
         End::Namespace(_) => Box::new(move || kill_group(id)),
-        End::Warden(lifeline) => {
+        End::Supervisor(lifeline) => {
             let lifeline = lifeline.clone();
             Box::new(move || lifeline.cut())
         }
@@ -169,7 +169,7 @@ impl Process for Running {
             End::Namespace(_) => {
                 let _ = self.child.start_kill();
             }
-            End::Warden(lifeline) => lifeline.cut(),
+            End::Supervisor(lifeline) => lifeline.cut(),
             End::Group => kill_group(self.id),
         }
     }

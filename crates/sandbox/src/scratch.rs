@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::contents::private_directory;
-use crate::mirror;
+use crate::trusted_copies;
 
 /// A directory for one process alone.
 #[derive(Debug)]
@@ -65,7 +65,8 @@ impl Scratch {
 
 /// Removes scratch space and views that a killed program left.
 pub(crate) fn sweep(state: &Path) {
-    let entries = ["scratch", mirror::VIEWS].map(|name| std::fs::read_dir(state.join(name)));
+    let entries =
+        ["scratch", trusted_copies::VIEWS].map(|name| std::fs::read_dir(state.join(name)));
     for entry in entries.into_iter().flatten().flatten().flatten() {
         let path = entry.path();
         let is_abandoned = File::open(&path)

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 
-use crate::barred::Barred;
 use crate::channel::Line;
 use crate::cleanup::Cleanup;
+use crate::denied_paths::DeniedPaths;
 use crate::failure::{Cause, Failure, start_error};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::{Rung, Settings, git_directory, proxy, tokens, tree, view};
+use crate::{Rung, Settings, git_directory, proxy, tokens, tree, visible_paths};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -71,7 +71,7 @@ pub(crate) fn start(
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
     let fault = |error| Failure::from(start_error(&request.program, error));
-    let barred = Barred::find(request, settings)?;
+    let barred = DeniedPaths::find(request, settings)?;
     let trees = tree::all(&request.writable(), settings)?;
     let mut after = Cleanup::begin(trees, request.private(), settings)?;
     let mut kept: Vec<PathBuf> = after.mounts().flat_map(|it| it.read_only.clone()).collect();
@@ -113,7 +113,11 @@ fn placed(heard: RawFd, told: RawFd) -> String {
 }
 
 /// The profile of `request` with the protected paths `kept`; a later rule overrides an earlier one.
-fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &Path) -> String {
+fn profile(
+    request: &Request,
+    (kept, barred): (&[PathBuf], &DeniedPaths),
+    scratch: &Path,
+) -> String {
     let mut text = String::from(
         "(version 1)\n(deny default)\n(allow process-fork)\n(allow process-exec)\n\
          (allow signal (target same-sandbox))\n(allow process-info* (target same-sandbox))\n\
@@ -124,7 +128,7 @@ fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &P
     );
     let mut read: Vec<PathBuf> = SYSTEM.map(PathBuf::from).into();
     if let Some(home) = &request.home {
-        read.extend(view::toolchains(home).into_iter().map(|name| home.join(name)));
+        read.extend(visible_paths::toolchains(home).into_iter().map(|name| home.join(name)));
     }
     read.extend(request.read.clone());
     read.extend(request.roots.clone());
@@ -223,7 +227,7 @@ mod tests {
         let names = contract::protected::names();
         let mut kept: Vec<PathBuf> = names.map(|name| Path::new("/srv/app").join(name)).collect();
         kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
-        let barred = Barred {
+        let barred = DeniedPaths {
             hidden: [PathBuf::from("/srv/app/lib/.env")].into(),
             kept: [PathBuf::from("/srv/app/tests")].into(),
             way: [PathBuf::from("/srv/app/lib")].into(),

@@ -56,7 +56,7 @@ impl Rig {
             home: Some(self.directory.path().join("home")),
             rung: None,
             notice: None,
-            egress: None,
+            on_proxy_request: None,
             rules: None,
             hosts: None,
             host_env: std::collections::BTreeMap::new(),

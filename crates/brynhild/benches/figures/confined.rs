@@ -34,7 +34,7 @@ async fn all(report: &mut Report) {
         home: Some(home.clone()),
         rung: Some(rung),
         notice: None,
-        egress: None,
+        on_proxy_request: None,
         rules: None,
         hosts: None,
         host_env: std::collections::BTreeMap::new(),

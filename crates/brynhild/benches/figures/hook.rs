@@ -96,7 +96,7 @@ impl Rig {
             home: Some(self.path("home")),
             rung: None,
             notice: None,
-            egress: None,
+            on_proxy_request: None,
             rules: None,
             hosts: None,
             host_env: std::collections::BTreeMap::new(),

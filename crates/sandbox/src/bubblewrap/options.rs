@@ -12,13 +12,13 @@ use contract::sandbox::Network;
 
 use super::INSIDE;
 use crate::cleanup::Cleanup;
-use crate::expected::{Expected, Meant, Number, look};
-use crate::mirror::Mirror;
+use crate::deny_mounts::Mounts;
+use crate::mount_check::{ExpectedMount, ExpectedMounts, Number, look};
 use crate::request::Request;
-use crate::seals::Mounts;
+use crate::self_restrict::{self, Strength};
 use crate::tokens;
-use crate::view::{self, System};
-use crate::walls::{self, Strength};
+use crate::trusted_copies::TrustedCopies;
+use crate::visible_paths::{self, System};
 
 const SMALL: u64 = 16 << 20;
 
@@ -27,7 +27,7 @@ const SMALL: u64 = 16 << 20;
 pub(super) struct Options {
     pub(super) bytes: Vec<u8>,
     /// The mounts that other confined processes could exchange.
-    pub(super) expected: Expected,
+    pub(super) expected: ExpectedMounts,
 }
 
 /// How something is mounted.
@@ -113,7 +113,7 @@ impl Options {
         for directory in request.private() {
             self.bind(Bind::Free, &directory)?;
         }
-        for socket in view::sockets_listed(&request.roots) {
+        for socket in visible_paths::sockets_listed(&request.roots) {
             self.expect_in(&socket)?;
             self.put_over(Bind::ReadOnly, Path::new("/dev/null"), &socket)?;
         }
@@ -133,7 +133,7 @@ impl Options {
         let file = look(path).map_err(|error| named(path, &error))?;
         let is_read_only = bind == Bind::ReadOnly;
         self.add(if is_read_only { "--ro-bind" } else { "--bind" }, [path, path]);
-        self.expected.add(path, Meant::Mounted { file, is_read_only });
+        self.expected.add(path, ExpectedMount::Mounted { file, is_read_only });
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Options {
     fn cover(&mut self, path: &Path, mode: &str) -> io::Result<()> {
         self.expect_in(path)?;
         self.scratch(path, 0, mode);
-        self.expected.add(path, Meant::Memory);
+        self.expected.add(path, ExpectedMount::Memory);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Options {
     fn mount(&mut self, bind: Bind, from: &Path, to: &Path, file: Number) {
         let is_read_only = bind == Bind::ReadOnly;
         self.add(if is_read_only { "--ro-bind" } else { "--bind" }, [from, to]);
-        self.expected.add(to, Meant::Mounted { file, is_read_only });
+        self.expected.add(to, ExpectedMount::Mounted { file, is_read_only });
     }
 
     fn flags(&mut self, flags: &[&str]) {
@@ -205,14 +205,14 @@ impl Options {
 
     /// Programs, devices and scratch space; the shares of the latter add up to the limit.
     fn system(&mut self, request: &Request) {
-        for entry in view::system() {
+        for entry in visible_paths::system() {
             match entry {
                 System::Directory(path) => self.add("--ro-bind", [path, path]),
                 System::Link { path, target } => self.add("--symlink", [target, path]),
             }
         }
         if rustix::process::geteuid().is_root() {
-            for secret in view::secrets().filter_map(|it| fs::canonicalize(it).ok()) {
+            for secret in visible_paths::secrets().filter_map(|it| fs::canonicalize(it).ok()) {
                 if secret.is_dir() {
                     // As with stubs, to make it read-only would cost more than it is worth.
                     self.scratch(&secret, 0, "0555");
@@ -222,12 +222,13 @@ impl Options {
             }
         }
         self.add("--proc", ["/proc"]);
-        for path in view::KEYRINGS.map(Path::new).into_iter().filter(|path| path.exists()) {
+        for path in visible_paths::KEYRINGS.map(Path::new).into_iter().filter(|path| path.exists())
+        {
             self.add("--ro-bind", [Path::new("/dev/null"), path]);
         }
-        if rustix::process::geteuid().is_root() && walls::strength() == Strength::Missing {
+        if rustix::process::geteuid().is_root() && self_restrict::strength() == Strength::Missing {
             // The kernel lets root change these without any capability; Landlock does not.
-            for path in view::KERNEL_SETTINGS {
+            for path in visible_paths::KERNEL_SETTINGS {
                 self.put_if_there(Path::new(path));
             }
         }
@@ -253,7 +254,7 @@ impl Options {
     }
 
     /// A workspace in which trusted files lie where nobody can exchange them.
-    fn mirror(&mut self, mirror: &Mirror, bind: Bind) -> io::Result<()> {
+    fn mirror(&mut self, mirror: &TrustedCopies, bind: Bind) -> io::Result<()> {
         self.put_over(bind, &mirror.view, &mirror.root)?;
         for (directory, place, is_free) in mirror.directories() {
             self.put_over(if is_free { bind } else { Bind::ReadOnly }, &directory, &place)?;
@@ -273,7 +274,7 @@ impl Options {
             return;
         };
         self.scratch(home, request.limits.scratch / 4, "0700");
-        for name in view::toolchains(home) {
+        for name in visible_paths::toolchains(home) {
             self.put_if_there(&home.join(name));
         }
         for token in tokens::tokens(home) {

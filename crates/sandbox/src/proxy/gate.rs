@@ -14,7 +14,7 @@ use tokio::net::{TcpStream, lookup_host};
 use super::address::is_private;
 use super::request::authority;
 use crate::blocked::BlockedLog;
-use crate::{Egress, HostRules, Notice, Passage, Way};
+use crate::{HostRules, Notice, ProxyObserver, ProxyRequest, Verdict};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many refused hosts are told of, and written down.
@@ -29,7 +29,7 @@ pub(super) struct Gate {
     rules: Option<HostRules>,
     told: Mutex<BTreeSet<String>>,
     notice: Option<Notice>,
-    egress: Option<Egress>,
+    on_proxy_request: Option<ProxyObserver>,
     seen: Mutex<Seen>,
     blocked: BlockedLog,
     /// Held by whoever has something written down.
@@ -44,10 +44,10 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(&mut self, passage: Passage) -> (&mut BTreeSet<(String, u16)>, usize) {
-        match passage {
-            Passage::Allowed => (&mut self.open, OPENED),
-            Passage::Denied => (&mut self.shut, TOLD),
+    fn of(&mut self, verdict: Verdict) -> (&mut BTreeSet<(String, u16)>, usize) {
+        match verdict {
+            Verdict::Allowed => (&mut self.open, OPENED),
+            Verdict::Denied => (&mut self.shut, TOLD),
         }
     }
 }
@@ -136,12 +136,12 @@ impl Grant {
 
 impl Gate {
     /// A gate for `hosts` without those that `rules` deny, which tells `notice` of what it refuses, and
-    /// `egress` of what it opens too.
+    /// `on_proxy_request` of what it opens too.
     pub(super) fn new(
         hosts: &Hosts,
         rules: Option<HostRules>,
         notice: Option<Notice>,
-        egress: Option<Egress>,
+        on_proxy_request: Option<ProxyObserver>,
     ) -> Self {
         let mut grants = Vec::new();
         for text in &hosts.names {
@@ -158,7 +158,7 @@ impl Gate {
         }
         let key = hosts.key.clone();
         let (told, seen, blocked, writing) = Default::default();
-        Self { grants, key, rules, told, notice, egress, seen, blocked, writing }
+        Self { grants, key, rules, told, notice, on_proxy_request, seen, blocked, writing }
     }
 
     /// The same gate, which records refused hosts in `blocked`.
@@ -185,7 +185,7 @@ impl Gate {
             return Err(self.refuse(host, port, why).await);
         }
         // To look up a name is a way out too.
-        self.witness(host, port, Passage::Allowed).await?;
+        self.witness(host, port, Verdict::Allowed).await?;
         let broken = |error: io::Error| Refusal {
             status: "502 Bad Gateway",
             why: format!("cannot reach {host}:{port}: {error}"),
@@ -249,7 +249,7 @@ impl Gate {
 
     async fn refuse(&self, host: &str, port: u16, why: String) -> Refusal {
         self.blocked.add(Blocked::Host(host.to_owned(), port));
-        if let Err(refusal) = self.witness(host, port, Passage::Denied).await {
+        if let Err(refusal) = self.witness(host, port, Verdict::Denied).await {
             return refusal;
         }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -264,12 +264,12 @@ impl Gate {
 
     /// Has a way out written down, once for each, before anybody takes it. Whoever writes may wait
     /// for a file, so that happens beside the other tasks.
-    async fn witness(&self, host: &str, port: u16, passage: Passage) -> Result<(), Refusal> {
-        let Some(egress) = self.egress.clone() else { return Ok(()) };
+    async fn witness(&self, host: &str, port: u16, verdict: Verdict) -> Result<(), Refusal> {
+        let Some(on_proxy_request) = self.on_proxy_request.clone() else { return Ok(()) };
         let way = (host.to_owned(), port);
         let is_settled = || {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let (seen, most) = seen.of(passage);
+            let (seen, most) = seen.of(verdict);
             (seen.contains(&way) || seen.len() > most, seen.len() == most)
         };
         if is_settled().0 {
@@ -282,14 +282,14 @@ impl Gate {
         }
         let (host, key) = (host.to_owned(), self.key.clone());
         let written = tokio::task::spawn_blocking(move || {
-            egress(&Way { host: &host, port, key: &key, passage, is_last });
+            on_proxy_request(&ProxyRequest { host: &host, port, key: &key, verdict, is_last });
         });
         written.await.map_err(|error| Refusal {
             status: "500 Internal Server Error",
             why: format!("that it was asked for cannot be written down: {error}"),
         })?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.of(passage).0.insert(way);
+        seen.of(verdict).0.insert(way);
         Ok(())
     }
 }
@@ -356,14 +356,14 @@ mod tests {
     fn watched(names: &[&str]) -> (Gate, Arc<Mutex<Vec<String>>>) {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&seen);
-        let egress: Egress = Arc::new(move |way: &Way<'_>| {
+        let on_proxy_request: ProxyObserver = Arc::new(move |way: &ProxyRequest<'_>| {
             let last = if way.is_last { " last" } else { "" };
-            let line = format!("{}:{} {:?}{last}", way.host, way.port, way.passage);
+            let line = format!("{}:{} {:?}{last}", way.host, way.port, way.verdict);
             ear.lock().unwrap().push(line);
         });
         let names = names.iter().map(|&name| name.to_owned()).collect();
         let teller = None;
-        (Gate::new(&Hosts { names, key: "k".into() }, None, teller, Some(egress)), seen)
+        (Gate::new(&Hosts { names, key: "k".into() }, None, teller, Some(on_proxy_request)), seen)
     }
 
     #[tokio::test]
@@ -405,14 +405,14 @@ mod tests {
         let (release, wait) = std::sync::mpsc::channel::<()>();
         let (begun, mut beginning) = mpsc::channel(1);
         let wait = Mutex::new(wait);
-        let egress: Egress = Arc::new(move |way: &Way<'_>| {
+        let on_proxy_request: ProxyObserver = Arc::new(move |way: &ProxyRequest<'_>| {
             if way.host == "slow.test" {
                 begun.blocking_send(()).unwrap();
                 wait.lock().unwrap().recv().unwrap();
             }
         });
         let teller = None;
-        let gate = Gate::new(&Hosts::default(), None, teller, Some(egress));
+        let gate = Gate::new(&Hosts::default(), None, teller, Some(on_proxy_request));
         gate.dial("known.test", 443).await.unwrap_err();
         let slow = async { gate.dial("slow.test", 443).await.unwrap_err() };
         let other = async {

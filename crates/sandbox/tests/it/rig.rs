@@ -175,7 +175,7 @@ impl World {
             home: Some(self.home.clone()),
             rung,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
-            egress: None,
+            on_proxy_request: None,
             rules: None,
             hosts: None,
             host_env: BTreeMap::from([("OUTSIDE".to_owned(), "yes".to_owned())]),

@@ -18,7 +18,7 @@ use crate::running::{End, Lifeline, Running};
 use crate::{HELPER_COMMAND, Settings, helper};
 
 /// A helper that waits for its plan. Dropping it sends it away.
-pub(crate) struct Warden {
+pub(crate) struct Supervisor {
     started: Started,
     plan: File,
     status: PipeReader,
@@ -29,7 +29,7 @@ pub(crate) struct Warden {
     launcher: Arc<Launcher>,
 }
 
-impl Warden {
+impl Supervisor {
     /// Calls one for `request`.
     pub(crate) fn call(
         request: &Request,
@@ -72,7 +72,7 @@ impl Warden {
         let child = self.started.child().map_err(fault)?;
         // A helper that has ended already says why, or that it is silent.
         let _ = self.ready.write_all(&helper::GO);
-        let end = End::Warden(Lifeline::new(OwnedFd::from(self.lifeline)));
+        let end = End::Supervisor(Lifeline::new(OwnedFd::from(self.lifeline)));
         let child = Running::adopt(child, self.channel, end, after, self.launcher);
         let child = child.map_err(fault)?;
         match launch::outcome(self.status) {

@@ -81,7 +81,7 @@ impl World {
         Plain { root: self.root.clone(), hidden: vec![], kept: vec![], names: vec![] }
     }
 
-    fn find(&self, rules: &Arc<dyn FileRules>, cwd: &str) -> Result<Barred, SandboxError> {
+    fn find(&self, rules: &Arc<dyn FileRules>, cwd: &str) -> Result<DeniedPaths, SandboxError> {
         let spawn = Spawn {
             program: PathBuf::from("true"),
             args: Vec::new(),
@@ -97,20 +97,20 @@ impl World {
             home: None,
             rung: None,
             notice: None,
-            egress: None,
+            on_proxy_request: None,
             rules: Some(Arc::clone(rules)),
             hosts: None,
             host_env: BTreeMap::new(),
             tracker: None,
             signs_commits: false,
         };
-        Barred::find(
-            &Request::check(&spawn, &self.profile, None, &crate::led::Writable::default())?,
+        DeniedPaths::find(
+            &Request::check(&spawn, &self.profile, None, &crate::symlinks::Writable::default())?,
             &settings,
         )
     }
 
-    fn found(&self, rules: Plain) -> Barred {
+    fn found(&self, rules: Plain) -> DeniedPaths {
         self.find(&(Arc::new(rules) as Arc<dyn FileRules>), ".").unwrap()
     }
 
@@ -161,14 +161,14 @@ fn links_lead_to_what_is_meant() {
     let world = World::new(&["a"]);
     symlink(".", world.root.join(".env")).unwrap();
     let found = world.found(Plain { names: vec![".env"], ..world.rules() });
-    assert_eq!(found, Barred::default());
+    assert_eq!(found, DeniedPaths::default());
 }
 
 #[test]
 fn what_tools_fetched_is_looked_through_only_where_a_rule_spells_it_out() {
     let world = World::new(&["node_modules/a/.env", "node_modules/b/key"]);
     let found = world.found(Plain { names: vec![".env"], ..world.rules() });
-    assert_eq!(found, Barred::default());
+    assert_eq!(found, DeniedPaths::default());
     let found = world.found(Plain { hidden: vec!["node_modules/b/key"], ..world.rules() });
     assert_eq!(found.hidden, world.paths(&["node_modules/b/key"]));
 }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use contract::sandbox::SandboxError;
 
 use crate::Settings;
-use crate::barred::Barred;
 use crate::contents::private_directory;
+use crate::denied_paths::DeniedPaths;
 use crate::request::Request;
 
 /// What is mounted for rules.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
-    pub(crate) found: Barred,
+    pub(crate) found: DeniedPaths,
     /// The file that lies in the place of others which may not be read, and these.
     pub(crate) seal: PathBuf,
     pub(crate) files: Vec<PathBuf>,
@@ -27,7 +27,7 @@ pub(crate) struct Mounts {
 impl Mounts {
     /// Looks for what the rules keep from `request`.
     pub(crate) fn find(request: &Request, settings: &Settings) -> Result<Self, SandboxError> {
-        let found = Barred::find(request, settings)?;
+        let found = DeniedPaths::find(request, settings)?;
         let mut mounts = Self { found, ..Self::default() };
         for path in &mounts.found.hidden {
             match fs::symlink_metadata(path) {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use files::path::normalize;
 
-use crate::led::Writable;
+use crate::symlinks::Writable;
 use crate::tokens;
 
 /// Directories at the root of the file system that hold programs and their configuration.

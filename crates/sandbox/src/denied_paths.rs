@@ -15,7 +15,7 @@ use files::changes::{Changes, Cursor};
 
 use crate::Settings;
 use crate::request::Request;
-use crate::{tree, view};
+use crate::{tree, visible_paths};
 
 /// So many entries are looked at.
 const ENTRIES: usize = 2_000_000;
@@ -67,7 +67,7 @@ pub(crate) fn nowhere_to_work(path: &Path) -> SandboxError {
 
 /// What a process must not reach, parents before children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Barred {
+pub(crate) struct DeniedPaths {
     /// What it may not read.
     pub(crate) hidden: BTreeSet<PathBuf>,
     /// What it may not write.
@@ -76,7 +76,7 @@ pub(crate) struct Barred {
     pub(crate) way: BTreeSet<PathBuf>,
 }
 
-impl Barred {
+impl DeniedPaths {
     /// Looks for what the rules keep from `request`.
     pub(crate) fn find(request: &Request, settings: &Settings) -> Result<Self, SandboxError> {
         let Some(rules) = &settings.rules else { return Ok(Self::default()) };
@@ -142,7 +142,7 @@ struct Known {
     roots: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     cursors: Vec<Cursor>,
-    found: (Barred, bool),
+    found: (DeniedPaths, bool),
 }
 
 /// Searches with the last few sets of roots.
@@ -150,7 +150,11 @@ static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 const KNOWN_SETS: usize = 8;
 
 /// Searches the roots of a request, unless nothing changed that the rules mean.
-fn searched(request: &Request, rules: &Arc<dyn FileRules>, settings: &Settings) -> (Barred, bool) {
+fn searched(
+    request: &Request,
+    rules: &Arc<dyn FileRules>,
+    settings: &Settings,
+) -> (DeniedPaths, bool) {
     let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let writable = request.writable();
     let is_same = |it: &Known| {
@@ -182,7 +186,7 @@ fn searched(request: &Request, rules: &Arc<dyn FileRules>, settings: &Settings) 
     found
 }
 
-fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (Barred, bool) {
+fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (DeniedPaths, bool) {
     let mut search = Search::new(request, rules);
     for root in &request.roots {
         if rules.hides(root) {
@@ -221,12 +225,12 @@ struct Search<'a> {
     writable: Vec<PathBuf>,
     left: usize,
     is_cut: bool,
-    barred: Barred,
+    barred: DeniedPaths,
 }
 
 impl<'a> Search<'a> {
     fn new(request: &'a Request, rules: &'a Arc<dyn FileRules>) -> Self {
-        let (starts, barred) = (rules.starts(), Barred::default());
+        let (starts, barred) = (rules.starts(), DeniedPaths::default());
         let writable = request.writable();
         Self { request, rules, starts, writable, left: ENTRIES, is_cut: false, barred }
     }
@@ -234,7 +238,7 @@ impl<'a> Search<'a> {
     /// Looks at a path that rules spell out, which a walk from the roots may not come to.
     fn begin(&mut self, start: &Path) {
         let Ok(real) = fs::canonicalize(start) else { return };
-        if view::is_of_system(&real) {
+        if visible_paths::is_of_system(&real) {
             // Of the system's own only files that are spelled out: programs need the rest.
             if real.is_file() && self.rules.hides(start) {
                 self.barred.hidden.insert(real);
@@ -309,7 +313,7 @@ impl<'a> Search<'a> {
         }
         if let Ok(target) = fs::canonicalize(real)
             && is_shown(self.request, &target)
-            && !view::is_of_system(&target)
+            && !visible_paths::is_of_system(&target)
             && !self.request.roots.iter().any(|root| root.starts_with(&target))
         {
             self.take(named, &target);
@@ -354,8 +358,8 @@ impl<'a> Search<'a> {
 /// Whether a process is shown what lies at a path, apart from the system's own.
 fn is_shown(request: &Request, path: &Path) -> bool {
     let home = request.home.iter();
-    let toolchains =
-        home.flat_map(|home| view::toolchains(home).into_iter().map(|name| home.join(name)));
+    let toolchains = home
+        .flat_map(|home| visible_paths::toolchains(home).into_iter().map(|name| home.join(name)));
     let is_in = |directory: &PathBuf| path.starts_with(directory);
     request.roots.iter().chain(&request.read).any(is_in)
         || toolchains.into_iter().any(|it| is_in(&it))

@@ -12,8 +12,8 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use crate::expected::Expected;
-use crate::plan::{Plan, Walls};
+use crate::mount_check::ExpectedMounts;
+use crate::plan::{Plan, Restrictions};
 use crate::process_limit;
 use crate::seccomp::{self, Openings};
 
@@ -33,19 +33,19 @@ pub(crate) enum Strength {
 
 /// Raises the walls of `plan`. The caller must be the only thread.
 pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
-    if plan.walls == Walls::Open {
+    if plan.walls == Restrictions::Open {
         return Ok(());
     }
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| format!("cannot give up privileges: {error}"))?;
     drop_capabilities().map_err(|error| format!("cannot give up capabilities: {error}"))?;
-    if plan.walls == Walls::Inner {
+    if plan.walls == Restrictions::Inner {
         process_limit::bound_numbers(&plan.limits);
     }
     limit(&plan.limits, plan.walls).map_err(|error| format!("cannot set a limit: {error}"))?;
     let filter = seccomp::read(&plan.filter).ok_or("has no system call filter")?;
     let strength = strength();
-    if plan.walls == Walls::Alone && strength == Strength::Missing {
+    if plan.walls == Restrictions::Alone && strength == Strength::Missing {
         return Err("finds no Landlock in this kernel".to_owned());
     }
     if strength > Strength::Missing {
@@ -81,25 +81,29 @@ fn ask() -> Strength {
 }
 
 /// The filter for `walls` with this network.
-pub(crate) fn filter(walls: Walls, network: &Network, access: Access) -> Result<String, String> {
+pub(crate) fn filter(
+    walls: Restrictions,
+    network: &Network,
+    access: Access,
+) -> Result<String, String> {
     let openings = openings(walls, network, strength());
     // Mounts keep what is read-only so; without them only the calls themselves can be refused.
-    let attributes = walls == Walls::Inner || access == Access::Workspace;
+    let attributes = walls == Restrictions::Inner || access == Access::Workspace;
     seccomp::written(Openings { attributes, ..openings })
 }
 
-fn openings(walls: Walls, network: &Network, strength: Strength) -> Openings {
+fn openings(walls: Restrictions, network: &Network, strength: Strength) -> Openings {
     match walls {
         // The mount view hides the host's sockets with a path; an abstract one is out of reach
         // in a network namespace of its own, or by a scope.
-        Walls::Inner => Openings {
+        Restrictions::Inner => Openings {
             internet: true,
             local: *network != Network::Host || strength == Strength::Scoped,
             ipc: true,
             attributes: true,
             hidden: true,
         },
-        Walls::Alone | Walls::Open => {
+        Restrictions::Alone | Restrictions::Open => {
             let internet = *network == Network::Host;
             Openings { internet, local: false, ipc: false, attributes: true, hidden: false }
         }
@@ -112,12 +116,12 @@ fn drop_capabilities() -> Result<(), rustix::io::Errno> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
-fn limit(limits: &Limits, walls: Walls) -> Result<(), rustix::io::Errno> {
+fn limit(limits: &Limits, walls: Restrictions) -> Result<(), rustix::io::Errno> {
     // Without a user namespace the kernel counts all processes of the user, so those that run
     // already are added.
     let others = match walls {
-        Walls::Alone => running_tasks(),
-        Walls::Inner | Walls::Open => 0,
+        Restrictions::Alone => running_tasks(),
+        Restrictions::Inner | Restrictions::Open => 0,
     };
     for (resource, wanted) in [
         (Resource::Core, 0),
@@ -153,7 +157,7 @@ fn restrict(plan: &Plan) -> Result<(), landlock::RulesetError> {
 fn enforce(
     ruleset: Ruleset,
     [readable, writable, devices]: [&[PathBuf]; 3],
-    expected: &Expected,
+    expected: &ExpectedMounts,
 ) -> Result<(), landlock::RulesetError> {
     let all = AccessFs::from_all(KNOWN);
     let read = AccessFs::from_read(KNOWN);
@@ -174,7 +178,7 @@ fn allow(
     mut ruleset: RulesetCreated,
     paths: &[PathBuf],
     rights: BitFlags<AccessFs>,
-    expected: &Expected,
+    expected: &ExpectedMounts,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
     for path in paths {
         // A path that is missing needs no right, and what another process put there gets none. Of a file
@@ -201,10 +205,10 @@ mod tests {
 
     #[test]
     fn local_sockets_close_where_nothing_hides_those_of_the_host() {
-        assert!(!openings(Walls::Inner, &Network::Host, Strength::Files).local);
-        assert!(openings(Walls::Inner, &Network::Host, Strength::Scoped).local);
-        assert!(!openings(Walls::Alone, &Network::Host, Strength::Scoped).local);
-        assert!(openings(Walls::Alone, &Network::Host, Strength::Scoped).internet);
-        assert!(!openings(Walls::Alone, &Network::None, Strength::Scoped).internet);
+        assert!(!openings(Restrictions::Inner, &Network::Host, Strength::Files).local);
+        assert!(openings(Restrictions::Inner, &Network::Host, Strength::Scoped).local);
+        assert!(!openings(Restrictions::Alone, &Network::Host, Strength::Scoped).local);
+        assert!(openings(Restrictions::Alone, &Network::Host, Strength::Scoped).internet);
+        assert!(!openings(Restrictions::Alone, &Network::None, Strength::Scoped).internet);
     }
 }

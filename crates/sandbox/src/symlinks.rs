@@ -59,7 +59,7 @@ impl Writable {
         path: &Path,
         open: &[PathBuf],
     ) -> Result<Option<PathBuf>, SandboxError> {
-        self.lead(path, open).map_err(|Astray { link, real }| {
+        self.lead(path, open).map_err(|EscapingSymlink { link, real }| {
             SandboxError::Refused(format!(
                 "{0} is granted, but {1} is a link by which it leads to {2}: a command could have \
                  made it; if it is yours, name {2} instead",
@@ -70,7 +70,7 @@ impl Writable {
         })
     }
 
-    fn lead(&self, path: &Path, open: &[PathBuf]) -> Result<Option<PathBuf>, Astray> {
+    fn lead(&self, path: &Path, open: &[PathBuf]) -> Result<Option<PathBuf>, EscapingSymlink> {
         let Some((real, links)) = followed(path) else { return Ok(None) };
         let is_below = |link: &Path, root: &Path| link != root && link.starts_with(root);
         let is_astray = |link: &PathBuf| {
@@ -79,14 +79,14 @@ impl Writable {
         let is_open = open.iter().any(|root| real.starts_with(root));
         match links.into_iter().find(|link| !is_open && is_astray(link)) {
             None => Ok(Some(real)),
-            Some(link) => Err(Astray { link, real }),
+            Some(link) => Err(EscapingSymlink { link, real }),
         }
     }
 }
 
 /// A link that a confined process could have made, and where a path leads by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Astray {
+pub struct EscapingSymlink {
     /// The link.
     pub link: PathBuf,
     /// Where the path ends.
@@ -95,20 +95,24 @@ pub struct Astray {
 
 /// Where a path leads by which the user enters or names a project, if it is there: a link on the way that
 /// a confined process could have made must not choose the project.
-pub fn project_at(path: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
+pub fn project_at(path: &Path, state: &Path) -> Result<Option<PathBuf>, EscapingSymlink> {
     Writable::known(state).lead(path, &[])
 }
 
 /// Where a path leads that the user names for a file, if it is there: a link that a confined process could have
 /// made, or that stands in `workspace`, must not lead it out.
-pub fn file_at(path: &Path, workspace: &Path, state: &Path) -> Result<Option<PathBuf>, Astray> {
+pub fn file_at(
+    path: &Path,
+    workspace: &Path,
+    state: &Path,
+) -> Result<Option<PathBuf>, EscapingSymlink> {
     let workspace = workspace.to_owned();
     Writable::known(state).with([workspace.clone()]).lead(path, &[workspace])
 }
 
 /// The directory that confined processes may write, or once could, in which a shell says it is though it stands
 /// outside of it: they could have led it there by a link and taken that away again.
-pub fn strayed_from(way: &Path, stands: &Path, state: &Path) -> Option<PathBuf> {
+pub fn cwd_moved_out(way: &Path, stands: &Path, state: &Path) -> Option<PathBuf> {
     let Writable(roots) = Writable::known(state);
     // Of the path itself nothing may be left.
     let above: Vec<PathBuf> =

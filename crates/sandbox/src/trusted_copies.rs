@@ -29,7 +29,7 @@ const MOST: usize = 1_000;
 
 /// The directories of ours, which go away with this.
 #[derive(Debug)]
-pub(crate) struct Mirror {
+pub(crate) struct TrustedCopies {
     /// The workspace.
     pub(crate) root: PathBuf,
     /// What lies in its place.
@@ -47,7 +47,7 @@ pub(crate) struct Mirror {
     _lock: File,
 }
 
-impl Mirror {
+impl TrustedCopies {
     /// Makes one in `state`, where the process needs it; the `held` paths are mounted separately.
     pub(crate) fn of(
         request: &Request,
@@ -298,7 +298,8 @@ mod tests {
         }
         symlink("kept", root.join("link")).unwrap();
         let files = [fixed(root.join("h.sh"), "before"), fixed(root.join("tools/x.sh"), "before")];
-        let mirror = Mirror::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
+        let mirror =
+            TrustedCopies::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
         assert_eq!(mirror.mounted, [root.join("tools/deep")]);
         let view = &mirror.view;
         fs::write(view.join("kept"), "written").unwrap();
@@ -351,7 +352,7 @@ mod tests {
         fs::write(root.join("h.sh"), "x").unwrap();
         symlink("h.sh", root.join("link")).unwrap();
         let file = fixed(root.join("h.sh"), "x");
-        let mirror = Mirror::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
+        let mirror = TrustedCopies::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
         for name in ["out", "made"] {
             fs::write(mirror.view.join(name), "theirs").unwrap();
         }
@@ -374,7 +375,8 @@ mod tests {
         fs::create_dir(root.join("tools")).unwrap();
         fs::write(root.join("tools/x.sh"), "x").unwrap();
         let files = [fixed(root.join("tools/x.sh"), "x")];
-        let mirror = Mirror::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
+        let mirror =
+            TrustedCopies::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
         fs::write(mirror.view.join("tools/made"), "made").unwrap();
         fs::rename(root.join("tools"), root.join("aside")).unwrap();
         symlink(outside.path(), root.join("tools")).unwrap();
@@ -392,7 +394,7 @@ mod tests {
         }
         symlink(home.path(), directory.path().join("tools")).unwrap();
         let file = fixed(directory.path().join("tools/x.sh"), "x");
-        let made = Mirror::make(directory.path(), &[&file], BTreeSet::new(), state.path());
+        let made = TrustedCopies::make(directory.path(), &[&file], BTreeSet::new(), state.path());
         assert!(made.unwrap_err().to_string().contains("is a symlink or no directory"));
         assert_eq!(fs::metadata(home.path().join("secret")).unwrap().nlink(), 1);
     }

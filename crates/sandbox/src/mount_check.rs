@@ -26,7 +26,7 @@ pub(crate) type Number = (u64, u64);
 
 /// What lies at one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum ExpectedMount {
     /// This is mounted there.
     Mounted { file: Number, is_read_only: bool },
     /// An empty directory in memory is.
@@ -37,13 +37,13 @@ pub(crate) enum Meant {
 
 /// What lies at paths, as it is seen in the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Expected {
-    places: BTreeMap<PathBuf, Meant>,
+pub(crate) struct ExpectedMounts {
+    places: BTreeMap<PathBuf, ExpectedMount>,
 }
 
-impl Expected {
+impl ExpectedMounts {
     /// Adds what is mounted, which covers what was mounted there and below.
-    pub(crate) fn add(&mut self, path: &Path, meant: Meant) {
+    pub(crate) fn add(&mut self, path: &Path, meant: ExpectedMount) {
         let from = (Bound::Included(path), Bound::Unbounded);
         let below = self.places.range::<Path, _>(from).take_while(|(it, _)| it.starts_with(path));
         for covered in below.map(|(it, _)| it.clone()).collect::<Vec<_>>() {
@@ -55,14 +55,16 @@ impl Expected {
     /// Adds a directory in which something is put over what lies there, as it is now, unless it is known.
     pub(crate) fn add_directory(&mut self, path: &Path) -> io::Result<()> {
         if !self.places.contains_key(path) {
-            self.places.insert(path.to_owned(), Meant::Directory(look(path)?));
+            self.places.insert(path.to_owned(), ExpectedMount::Directory(look(path)?));
         }
         Ok(())
     }
 
     /// What lies at a path, if it is what was meant; nothing is known of other paths.
     pub(crate) fn open(&self, path: &Path) -> Option<io::Result<OwnedFd>> {
-        let (Meant::Mounted { file, .. } | Meant::Directory(file)) = *self.places.get(path)? else {
+        let (ExpectedMount::Mounted { file, .. } | ExpectedMount::Directory(file)) =
+            *self.places.get(path)?
+        else {
             return None;
         };
         let opened = open(path);
@@ -78,14 +80,14 @@ impl Expected {
             |words: &str, path: &Path| [words.as_bytes(), path.as_os_str().as_bytes()].concat();
         self.places.iter().map(move |(path, meant)| {
             let words = match meant {
-                Meant::Mounted { file: (disk, number), is_read_only: false } => {
+                ExpectedMount::Mounted { file: (disk, number), is_read_only: false } => {
                     format!("free {disk} {number} ")
                 }
-                Meant::Mounted { file: (disk, number), is_read_only: true } => {
+                ExpectedMount::Mounted { file: (disk, number), is_read_only: true } => {
                     format!("fixed {disk} {number} ")
                 }
-                Meant::Memory => "memory 0 0 ".to_owned(),
-                Meant::Directory((disk, number)) => format!("directory {disk} {number} "),
+                ExpectedMount::Memory => "memory 0 0 ".to_owned(),
+                ExpectedMount::Directory((disk, number)) => format!("directory {disk} {number} "),
             };
             line(&words, path)
         })
@@ -99,10 +101,10 @@ impl Expected {
         let file = (number()?, number()?);
         let path = PathBuf::from(OsStr::from_bytes(words.next()?));
         let meant = match kind {
-            b"free" => Meant::Mounted { file, is_read_only: false },
-            b"fixed" => Meant::Mounted { file, is_read_only: true },
-            b"memory" => Meant::Memory,
-            b"directory" => Meant::Directory(file),
+            b"free" => ExpectedMount::Mounted { file, is_read_only: false },
+            b"fixed" => ExpectedMount::Mounted { file, is_read_only: true },
+            b"memory" => ExpectedMount::Memory,
+            b"directory" => ExpectedMount::Directory(file),
             _ => return None,
         };
         self.places.insert(path, meant);
@@ -123,20 +125,20 @@ pub(crate) fn look(path: &Path) -> io::Result<Number> {
     number(open(path)?)
 }
 
-fn sees(path: &Path, meant: Meant) -> io::Result<bool> {
+fn sees(path: &Path, meant: ExpectedMount) -> io::Result<bool> {
     let opened = open(path)?;
     let found = number(&opened)?;
     Ok(match meant {
-        Meant::Mounted { file, is_read_only } => {
+        ExpectedMount::Mounted { file, is_read_only } => {
             let is_fixed =
                 || fstatvfs(&opened).map(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
             found == file && is_top(&opened)? && (!is_read_only || is_fixed()?)
         }
-        Meant::Memory => {
+        ExpectedMount::Memory => {
             let parent = pinned_path::directory(path.parent().unwrap_or(path))?;
             number(parent)?.0 != found.0 && is_top(&opened)?
         }
-        Meant::Directory(file) => found == file,
+        ExpectedMount::Directory(file) => found == file,
     })
 }
 
@@ -179,8 +181,8 @@ mod tests {
 
     #[test]
     fn what_is_covered_is_not_looked_for() {
-        let mut expected = Expected::default();
-        let meant = Meant::Mounted { file: (1, 2), is_read_only: true };
+        let mut expected = ExpectedMounts::default();
+        let meant = ExpectedMount::Mounted { file: (1, 2), is_read_only: true };
         for path in ["/p/x/.git", "/p/x y", "/p/x", "/p/x/deep/a"] {
             expected.add(Path::new(path), meant);
         }
@@ -192,12 +194,13 @@ mod tests {
 
     #[test]
     fn they_survive_their_journey() {
-        let mut expected = Expected::default();
-        expected.add(Path::new("/a b/ c"), Meant::Mounted { file: (1, 2), is_read_only: true });
-        expected.add(Path::new("/b"), Meant::Mounted { file: (1, 2), is_read_only: false });
-        expected.add(Path::new("/d"), Meant::Memory);
-        expected.add(Path::new("/e"), Meant::Directory((3, 4)));
-        let mut read = Expected::default();
+        let mut expected = ExpectedMounts::default();
+        expected
+            .add(Path::new("/a b/ c"), ExpectedMount::Mounted { file: (1, 2), is_read_only: true });
+        expected.add(Path::new("/b"), ExpectedMount::Mounted { file: (1, 2), is_read_only: false });
+        expected.add(Path::new("/d"), ExpectedMount::Memory);
+        expected.add(Path::new("/e"), ExpectedMount::Directory((3, 4)));
+        let mut read = ExpectedMounts::default();
         for bytes in expected.encode() {
             read.decode(&bytes).unwrap();
         }
@@ -215,7 +218,7 @@ mod tests {
         assert!(look(&base.join("y/deep")).is_err());
         assert_ne!(look(&base.join("y")).unwrap(), file(&base.join("x")));
         // Nor does what was meant lie behind one that came later.
-        let (meant, mut expected) = (base.join("x/deep"), Expected::default());
+        let (meant, mut expected) = (base.join("x/deep"), ExpectedMounts::default());
         expected.add_directory(&meant).unwrap();
         assert!(expected.open(&meant).unwrap().is_ok() && expected.open(&base).is_none());
         fs::rename(&meant, base.join("moved")).unwrap();
@@ -226,25 +229,26 @@ mod tests {
     #[test]
     fn what_is_no_mount_or_another_one_is_told() {
         let check = |path: &Path, meant| {
-            let mut expected = Expected::default();
+            let mut expected = ExpectedMounts::default();
             expected.add(path, meant);
             expected.check()
         };
-        let mounted = |path: &Path, is_read_only| Meant::Mounted { file: file(path), is_read_only };
+        let mounted =
+            |path: &Path, is_read_only| ExpectedMount::Mounted { file: file(path), is_read_only };
         let (proc, memory, base) =
             (Path::new("/proc"), Path::new("/dev/shm"), tempfile::tempdir().unwrap());
         let base = fs::canonicalize(base.path()).unwrap();
         assert_eq!(check(proc, mounted(proc, false)), Ok(()));
-        assert_eq!(check(proc, Meant::Memory), Ok(()));
-        assert_eq!(check(&base, Meant::Directory(file(&base))), Ok(()));
+        assert_eq!(check(proc, ExpectedMount::Memory), Ok(()));
+        assert_eq!(check(&base, ExpectedMount::Directory(file(&base))), Ok(()));
         let others = [
             (proc, mounted(&base, false)),
             // It can be written, as far as the mount says.
             (memory, mounted(memory, true)),
             (&base, mounted(&base, false)),
-            (&base, Meant::Memory),
-            (&base, Meant::Directory(file(proc))),
-            (&base.join("absent"), Meant::Memory),
+            (&base, ExpectedMount::Memory),
+            (&base, ExpectedMount::Directory(file(proc))),
+            (&base.join("absent"), ExpectedMount::Memory),
         ];
         for (path, meant) in others {
             assert!(check(path, meant).unwrap_err().starts_with(EXCHANGED), "{path:?} {meant:?}");
