@@ -90,10 +90,10 @@ impl Bubblewrap {
     ) -> Result<Result<Child, String>, Failure> {
         let call = || Waiting::call(program, request, settings, launcher);
         let mut waiting = call()?;
-        let (mut after, barred) = prepare(request, settings)?;
+        let (mut after, denied) = prepare(request, settings)?;
         loop {
             let can_disable = self.has_disable.load(Ordering::Relaxed);
-            let options = match Options::of(request, (&after, &barred), waiting.helper, can_disable)
+            let options = match Options::of(request, (&after, &denied), waiting.helper, can_disable)
             {
                 Ok(options) => options,
                 Err(error) => return Ok(Err(error.to_string())),
@@ -144,13 +144,13 @@ fn start_proxy(
 
 /// Finds what the command must not touch.
 fn prepare(request: &Request, settings: &Settings) -> Result<(Cleanup, Mounts), Failure> {
-    let barred = Mounts::find(request, settings)?;
+    let denied = Mounts::find(request, settings)?;
     let trees = tree::all(&request.writable(), settings)?;
     let mut after = Cleanup::begin(trees, request.private(), settings)?;
-    let mut held: BTreeSet<PathBuf> = barred.found.kept.clone();
+    let mut held: BTreeSet<PathBuf> = denied.found.kept.clone();
     held.extend(after.mounts().flat_map(|it| it.read_only.iter().chain(&it.pinned)).cloned());
-    after.mirror = TrustedCopies::of(request, &settings.state, held)?;
-    Ok((after, barred))
+    after.trusted = TrustedCopies::of(request, &settings.state, held)?;
+    Ok((after, denied))
 }
 
 /// Finds bubblewrap at a place that only root can change.
@@ -319,7 +319,7 @@ fn plan(request: &Request, expected: ExpectedMounts) -> Result<Plan, String> {
         cwd: request.cwd.clone(),
         env,
         home: request.own_home.clone(),
-        walls: Restrictions::Inner,
+        restrictions: Restrictions::Inner,
         limits: request.limits,
         read: vec![PathBuf::from("/")],
         write,

@@ -16,7 +16,7 @@ use crate::request::Request;
 use crate::symlinks::Writable;
 use crate::{Rung, Settings, none, seatbelt};
 
-/// Starts processes by the strongest rung that works, or without walls.
+/// Starts processes by the strongest rung that works, or unconfined.
 pub(crate) struct Ladder {
     settings: Settings,
     kind: Kind,

@@ -33,7 +33,7 @@ pub(crate) struct Cleanup {
     pub(crate) proxy: Option<crate::proxy::Proxy>,
     /// Directories that stand in for some of the workspace.
     #[cfg(target_os = "linux")]
-    pub(crate) mirror: Option<crate::trusted_copies::TrustedCopies>,
+    pub(crate) trusted: Option<crate::trusted_copies::TrustedCopies>,
     /// Another directory to remove.
     pub(crate) directory: Option<tempfile::TempDir>,
     pub(crate) blocked: BlockedLog,
@@ -80,7 +80,7 @@ impl Drop for Cleanup {
             }
         };
         #[cfg(target_os = "linux")]
-        if let Some(Err(error)) = self.mirror.take().map(|mirror| mirror.settle()) {
+        if let Some(Err(error)) = self.trusted.take().map(|trusted| trusted.settle()) {
             say(format!("cannot copy the files that a hook wrote to the project: {error}"));
         }
         for (tree, mounts) in std::mem::take(&mut self.trees) {

@@ -81,15 +81,15 @@ impl DeniedPaths {
     pub(crate) fn find(request: &Request, settings: &Settings) -> Result<Self, SandboxError> {
         let Some(rules) = &settings.rules else { return Ok(Self::default()) };
         let (found, is_cut) = searched(request, rules, settings);
-        let mut search = Search { barred: found, is_cut, ..Search::new(request, rules) };
+        let mut search = Search { denied: found, is_cut, ..Search::new(request, rules) };
         for start in search.starts.clone() {
             if !request.roots.iter().any(|root| start.starts_with(root)) {
                 search.begin(&start);
             }
         }
-        let (mut barred, is_cut) = (search.barred, search.is_cut);
-        barred.tidy();
-        let count = barred.hidden.len() + barred.kept.len() + barred.way.len();
+        let (mut denied, is_cut) = (search.denied, search.is_cut);
+        denied.tidy();
+        let count = denied.hidden.len() + denied.kept.len() + denied.way.len();
         if is_cut || count > MOUNTS {
             return Err(SandboxError::Refused(format!(
                 "the deny rules match more than {MOUNTS} files, or there are too many files to \
@@ -98,10 +98,10 @@ impl DeniedPaths {
         }
         // The user has looked at these and wants them to run: they are shown as they were.
         let fixed: BTreeSet<&Path> = request.fixed.iter().map(|it| it.place.as_path()).collect();
-        barred.hidden = barred.hidden.iter().flat_map(|path| without(path, &fixed)).collect();
-        barred.kept.retain(|path| !fixed.contains(path.as_path()));
-        match barred.hidden.iter().find(|path| request.cwd.starts_with(path)) {
-            None => Ok(barred),
+        denied.hidden = denied.hidden.iter().flat_map(|path| without(path, &fixed)).collect();
+        denied.kept.retain(|path| !fixed.contains(path.as_path()));
+        match denied.hidden.iter().find(|path| request.cwd.starts_with(path)) {
+            None => Ok(denied),
             Some(path) => Err(nowhere_to_work(path)),
         }
     }
@@ -190,11 +190,11 @@ fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (DeniedPaths, bool) 
     let mut search = Search::new(request, rules);
     for root in &request.roots {
         if rules.hides(root) {
-            search.barred.hidden.insert(root.clone());
+            search.denied.hidden.insert(root.clone());
             continue;
         }
         if rules.keeps(root) && search.writable.contains(root) {
-            search.barred.kept.insert(root.clone());
+            search.denied.kept.insert(root.clone());
         }
         search.walk(root, root);
     }
@@ -203,7 +203,7 @@ fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (DeniedPaths, bool) 
             search.begin(&start);
         }
     }
-    (search.barred, search.is_cut)
+    (search.denied, search.is_cut)
 }
 
 /// What rules mean in one directory.
@@ -225,14 +225,14 @@ struct Search<'a> {
     writable: Vec<PathBuf>,
     left: usize,
     is_cut: bool,
-    barred: DeniedPaths,
+    denied: DeniedPaths,
 }
 
 impl<'a> Search<'a> {
     fn new(request: &'a Request, rules: &'a Arc<dyn FileRules>) -> Self {
-        let (starts, barred) = (rules.starts(), DeniedPaths::default());
+        let (starts, denied) = (rules.starts(), DeniedPaths::default());
         let writable = request.writable();
-        Self { request, rules, starts, writable, left: ENTRIES, is_cut: false, barred }
+        Self { request, rules, starts, writable, left: ENTRIES, is_cut: false, denied }
     }
 
     /// Looks at a path that rules spell out, which a walk from the roots may not come to.
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
         if visible_paths::is_of_system(&real) {
             // Of the system's own only files that are spelled out: programs need the rest.
             if real.is_file() && self.rules.hides(start) {
-                self.barred.hidden.insert(real);
+                self.denied.hidden.insert(real);
             }
         } else if is_shown(self.request, &real) {
             self.take(start, &real);
@@ -254,9 +254,9 @@ impl<'a> Search<'a> {
     /// Takes what rules say of a path, and of where it really lies.
     fn take(&mut self, named: &Path, real: &Path) {
         if self.rules.hides(named) {
-            self.barred.hidden.insert(real.to_owned());
+            self.denied.hidden.insert(real.to_owned());
         } else if self.rules.keeps(named) && self.is_writable(real) {
-            self.barred.kept.insert(real.to_owned());
+            self.denied.kept.insert(real.to_owned());
         } else {
             return;
         }
@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
             // A root itself has no way within it.
             let is_within = |directory: &&Path| *directory != root && directory.starts_with(root);
             let above = real.ancestors().skip(1).take_while(is_within);
-            self.barred.way.extend(above.map(Path::to_owned));
+            self.denied.way.extend(above.map(Path::to_owned));
         }
     }
 
@@ -281,15 +281,15 @@ impl<'a> Search<'a> {
         let mut level = vec![(named.to_owned(), real.to_owned())];
         for _ in 0..DEPTH {
             for (named, real) in std::mem::take(&mut level) {
-                if self.barred.hidden.contains(&real) || !self.rules.may_mean_below(&named) {
+                if self.denied.hidden.contains(&real) || !self.rules.may_mean_below(&named) {
                     continue;
                 }
                 let Some(found) = self.look(&named, &real) else {
                     // What we cannot list no process can, until it changes that.
-                    self.barred.hidden.insert(real);
+                    self.denied.hidden.insert(real);
                     continue;
                 };
-                let is_kept = real.ancestors().any(|above| self.barred.kept.contains(above));
+                let is_kept = real.ancestors().any(|above| self.denied.kept.contains(above));
                 for name in found.hidden.iter().chain(found.kept.iter().filter(|_| !is_kept)) {
                     self.take_entry(&named.join(name), &real.join(name));
                 }

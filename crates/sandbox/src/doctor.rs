@@ -84,7 +84,9 @@ fn lacks(rung: Rung) -> Vec<String> {
             "the kernel's Landlock is older than 6.12: other processes of the user can be signaled"
                 .to_owned(),
         ),
-        (_, _) => lacks.push("the second wall, Landlock, is missing or incomplete".to_owned()),
+        (_, _) => {
+            lacks.push("the second restriction, Landlock, is missing or incomplete".to_owned())
+        }
     }
     lacks
 }

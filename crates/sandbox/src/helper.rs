@@ -1,5 +1,5 @@
-//! The program's other life: it raises the walls around itself and becomes the command, or watches
-//! over the command as its warden. Runs with one thread, no variables, and nothing but a plan.
+//! The program as the helper: it restricts itself and becomes the command, or watches
+//! over the command as its supervisor. Runs with one thread, no variables, and nothing but a plan.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ pub(crate) const HEARD: &str = "in";
 pub(crate) const TOLD: &str = "out";
 pub(crate) const PROXY: &str = "proxy";
 
-/// What the warden is told once its plan is there: a byte for itself and one for its charge.
+/// What the supervisor is told once its plan is there: a byte for itself and one for its command.
 pub(crate) const GO: [u8; 2] = *b"go";
 
 /// Becomes the command.
@@ -142,7 +142,7 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     if let Some(directory) = &plan.home {
         home::settle(directory, &mut plan.env);
     }
-    // A warden's mask is not its charge's.
+    // The signal mask of the supervisor is not that of its command.
     SigSet::empty().thread_set_mask().map_err(|error| format!("cannot hear signals: {error}"))?;
     let mut command = command(Path::new(&plan.program));
     command.args(&plan.args).envs(&plan.env);
@@ -184,7 +184,7 @@ fn reopen(descriptor: RawFd, options: &OpenOptions) -> io::Result<OwnedFd> {
     Ok(fcntl_dupfd_cloexec(options.open(path_of(descriptor))?, ABOVE)?)
 }
 
-/// Stays outside of the walls, ends when the command ends or the lifeline is cut, and takes
+/// Stays unrestricted, ends when the command ends or the lifeline is cut, and takes
 /// everything below it along.
 fn watch(handed: &Handed) -> io::Result<ExitCode> {
     let open =
@@ -198,7 +198,7 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
     set_child_subreaper(Some(getpid()))?;
     let mut signals = SigSet::empty();
     signals.add(nix::sys::signal::SIGCHLD);
-    // Nothing but the end of its charge or of its master ends a warden.
+    // Only the end of its command or of the program ends a supervisor.
     SigSet::all().thread_block()?;
     let ends = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK)?;
     // This process has one thread, so that its copy can do all that it can itself; to start the

@@ -1,5 +1,5 @@
 //! A home that lasts, for processes that start anew each time: a directory of their own, in which links
-//! lead to what the confinement shows of the user's. It is made inside of the walls, so that
+//! lead to what the confinement shows of the user's. It is made inside of the sandbox, so that
 //! nothing that a process leaves there can lead out of them.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! The rung without namespaces: Landlock, the system call filter and limits, raised by a helper
-//! whose warden ends all that the command started.
+//! whose supervisor ends all that the command started.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) fn start(
     launcher: &Arc<Launcher>,
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
-    let warden = Supervisor::call(request, settings, launcher)?;
+    let supervisor = Supervisor::call(request, settings, launcher)?;
     let home = request.home.as_deref().map(|home| (home, visible_paths::toolchains(home)));
     let scratch = Scratch::new(&settings.state, home.as_ref())
         .and_then(|scratch| {
@@ -85,7 +85,7 @@ pub(crate) fn start(
     after.disks.push(scratch.directory.path().to_owned());
     after.scratch = Some(scratch);
     proxy::tell_refused(&request.network, Rung::Landlock, settings.notice.as_ref());
-    warden.watch(request, &plan, after)
+    supervisor.watch(request, &plan, after)
 }
 
 fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<Plan, String> {
@@ -124,7 +124,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
         cwd: request.cwd.clone(),
         env,
         home: request.own_home.clone(),
-        walls: Restrictions::Alone,
+        restrictions: Restrictions::Alone,
         limits: request.limits,
         read,
         write,

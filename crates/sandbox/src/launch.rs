@@ -76,7 +76,7 @@ pub(crate) enum Outcome {
     Running,
     /// The program could not be executed.
     NotExecuted(io::Error),
-    /// The helper could not raise a wall.
+    /// The helper could not restrict itself.
     Failed(String),
     /// The helper never ran.
     Silent,

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::launch::Launcher;
 use crate::request::Request;
 
-/// Starts `request` below a warden.
+/// Starts `request` below a supervisor.
 #[cfg(target_os = "linux")]
 pub(crate) fn start(
     request: &Request,
@@ -24,7 +24,7 @@ pub(crate) fn start(
         cwd: request.cwd.clone(),
         env: request.env.clone(),
         home: None,
-        walls: crate::plan::Restrictions::Open,
+        restrictions: crate::plan::Restrictions::Open,
         limits: request.limits,
         read: Vec::new(),
         write: Vec::new(),
@@ -32,8 +32,8 @@ pub(crate) fn start(
         expected: crate::mount_check::ExpectedMounts::default(),
         filter: String::new(),
     };
-    let warden = crate::supervisor::Supervisor::call(request, settings, launcher)?;
-    warden.watch(request, &plan, Cleanup::default())
+    let supervisor = crate::supervisor::Supervisor::call(request, settings, launcher)?;
+    supervisor.watch(request, &plan, Cleanup::default())
 }
 
 /// Starts `request` in a process group of its own.

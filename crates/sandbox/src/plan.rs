@@ -1,4 +1,4 @@
-//! What the helper is told: the program, its variables, and the walls to raise around it.
+//! What the helper is told: the program, its variables, and the restrictions to apply.
 //!
 //! A plan travels through an inherited descriptor, never through arguments or the environment,
 //! because other users can read the former and the dynamic linker obeys the latter.
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) env: BTreeMap<String, String>,
     /// A directory in which its home is made.
     pub(crate) home: Option<PathBuf>,
-    pub(crate) walls: Restrictions,
+    pub(crate) restrictions: Restrictions,
     pub(crate) limits: Limits,
     /// Readable and executable hierarchies.
     pub(crate) read: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     pub(crate) filter: String,
 }
 
-/// Which walls the helper raises.
+/// The restrictions that the helper applies to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Restrictions {
     /// Inside namespaces: seccomp and limits, Landlock as far as the kernel has it.
@@ -78,7 +78,7 @@ impl Plan {
         if let Some(home) = &self.home {
             put("home", home.as_os_str().as_bytes());
         }
-        put("walls", self.walls.name().as_bytes());
+        put("restrictions", self.restrictions.name().as_bytes());
         let Limits { processes, memory, file_size, open_files, scratch } = self.limits;
         let limits = format!("{processes} {memory} {file_size} {open_files} {scratch}");
         put("limits", limits.as_bytes());
@@ -104,7 +104,7 @@ impl Plan {
             cwd: PathBuf::new(),
             env: BTreeMap::new(),
             home: None,
-            walls: Restrictions::Alone,
+            restrictions: Restrictions::Alone,
             limits: Limits::default(),
             read: Vec::new(),
             write: Vec::new(),
@@ -134,10 +134,10 @@ impl Plan {
                 self.env.insert(name.to_owned(), value.to_owned());
             }
             "home" => self.home = Some(text().into()),
-            "walls" => {
-                self.walls = [Restrictions::Inner, Restrictions::Alone, Restrictions::Open]
+            "restrictions" => {
+                self.restrictions = [Restrictions::Inner, Restrictions::Alone, Restrictions::Open]
                     .into_iter()
-                    .find(|walls| walls.name().as_bytes() == value)?;
+                    .find(|restrictions| restrictions.name().as_bytes() == value)?;
             }
             "read" => self.read.push(text().into()),
             "write" => self.write.push(text().into()),
@@ -180,7 +180,7 @@ mod tests {
             cwd: PathBuf::from("/work dir"),
             env: BTreeMap::from([("A".to_owned(), "x=y\nz".to_owned())]),
             home: Some(PathBuf::from("/data/home")),
-            walls: Restrictions::Inner,
+            restrictions: Restrictions::Inner,
             limits: Limits { processes: 7, ..Limits::default() },
             read: vec![PathBuf::from("/usr")],
             write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],

@@ -143,7 +143,7 @@ impl Request {
         Ok(checked)
     }
 
-    /// Takes `spawn` as it is, for a start without walls.
+    /// Takes `spawn` as it is, for an unconfined start.
     pub(crate) fn unchecked(spawn: &Spawn, profile: &Profile) -> Self {
         let mut env = profile.env.clone();
         env.extend(spawn.env.clone());

@@ -43,13 +43,13 @@ pub(crate) struct Running {
 pub(crate) enum End {
     /// A kill of the outermost process takes its namespace with it, whose first process this is.
     Namespace(Option<OwnedFd>),
-    /// Cutting this tells the warden to kill everything below it.
+    /// Cutting this tells the supervisor to kill everything below it.
     Supervisor(Lifeline),
     /// A kill of the process group.
     Group,
 }
 
-/// Tells a warden, by its end, to end everything.
+/// Tells a supervisor, by its end, to end everything.
 #[derive(Clone, Debug)]
 pub(crate) struct Lifeline(Arc<Mutex<Option<OwnedFd>>>);
 
@@ -62,7 +62,7 @@ impl Lifeline {
     fn cut(&self) {
         let end = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(end) = end {
-            // The word tells the warden that somebody is left to tidy up.
+            // The word tells the supervisor that somebody is left to tidy up.
             let _ = std::fs::File::from(end).write_all(b"end");
         }
     }

@@ -71,7 +71,7 @@ pub(crate) fn start(
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
     let fault = |error| Failure::from(start_error(&request.program, error));
-    let barred = DeniedPaths::find(request, settings)?;
+    let denied = DeniedPaths::find(request, settings)?;
     let trees = tree::all(&request.writable(), settings)?;
     let mut after = Cleanup::begin(trees, request.private(), settings)?;
     let mut kept: Vec<PathBuf> = after.mounts().flat_map(|it| it.read_only.clone()).collect();
@@ -87,7 +87,7 @@ pub(crate) fn start(
     let path = std::fs::canonicalize(scratch.path()).map_err(fault)?;
     let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
     let mut command = launch::command(Path::new(PROGRAM), request.stdin);
-    command.arg("-p").arg(profile(request, (&kept, &barred), &path));
+    command.arg("-p").arg(profile(request, (&kept, &denied), &path));
     if let Some([heard, told]) = &theirs {
         command.args(["/bin/sh", "-c", &placed(heard.as_raw_fd(), told.as_raw_fd()), "sh"]);
     }
@@ -115,7 +115,7 @@ fn placed(heard: RawFd, told: RawFd) -> String {
 /// The profile of `request` with the protected paths `kept`; a later rule overrides an earlier one.
 fn profile(
     request: &Request,
-    (kept, barred): (&[PathBuf], &DeniedPaths),
+    (kept, denied): (&[PathBuf], &DeniedPaths),
     scratch: &Path,
 ) -> String {
     let mut text = String::from(
@@ -143,10 +143,10 @@ fn profile(
         rule(&mut text, "deny file-write-unlink", "literal", &writable);
         rule(&mut text, "deny file-write*", "subpath", kept);
         rule(&mut text, "deny file-write-unlink", "literal", &directories_above(kept, &writable));
-        rule(&mut text, "deny file-write*", "subpath", &barred.kept);
-        rule(&mut text, "deny file-write-unlink", "literal", &barred.way);
+        rule(&mut text, "deny file-write*", "subpath", &denied.kept);
+        rule(&mut text, "deny file-write-unlink", "literal", &denied.way);
     }
-    rule(&mut text, "deny file-read* file-write*", "subpath", &barred.hidden);
+    rule(&mut text, "deny file-read* file-write*", "subpath", &denied.hidden);
     text.push_str("(deny file-write-setugid)\n");
     services(&mut text, &SERVICES);
     if request.network == Network::Host {
@@ -227,13 +227,13 @@ mod tests {
         let names = contract::protected::names();
         let mut kept: Vec<PathBuf> = names.map(|name| Path::new("/srv/app").join(name)).collect();
         kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
-        let barred = DeniedPaths {
+        let denied = DeniedPaths {
             hidden: [PathBuf::from("/srv/app/lib/.env")].into(),
             kept: [PathBuf::from("/srv/app/tests")].into(),
             way: [PathBuf::from("/srv/app/lib")].into(),
         };
         let scratch = Path::new("/private/tmp/scratch");
-        profile(&request(access, network), (&kept, &barred), scratch)
+        profile(&request(access, network), (&kept, &denied), scratch)
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The system calls a confined process may not make: a filter for the kernel, built once by the
-//! program and handed to its helpers as text. What is not named here is allowed; walls around
+//! program and handed to its helpers as text. What is not named here is allowed; restrictions around
 //! files are built elsewhere.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The walls that the helper raises around itself: limits, Landlock, the system call filter.
+//! Restrictions that the helper applies to itself: limits, Landlock, the system call filter.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -31,21 +31,22 @@ pub(crate) enum Strength {
     Scoped,
 }
 
-/// Raises the walls of `plan`. The caller must be the only thread.
+/// Applies the restrictions of `plan`. The caller must be the only thread.
 pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
-    if plan.walls == Restrictions::Open {
+    if plan.restrictions == Restrictions::Open {
         return Ok(());
     }
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| format!("cannot give up privileges: {error}"))?;
     drop_capabilities().map_err(|error| format!("cannot give up capabilities: {error}"))?;
-    if plan.walls == Restrictions::Inner {
+    if plan.restrictions == Restrictions::Inner {
         process_limit::bound_numbers(&plan.limits);
     }
-    limit(&plan.limits, plan.walls).map_err(|error| format!("cannot set a limit: {error}"))?;
+    limit(&plan.limits, plan.restrictions)
+        .map_err(|error| format!("cannot set a limit: {error}"))?;
     let filter = seccomp::read(&plan.filter).ok_or("has no system call filter")?;
     let strength = strength();
-    if plan.walls == Restrictions::Alone && strength == Strength::Missing {
+    if plan.restrictions == Restrictions::Alone && strength == Strength::Missing {
         return Err("finds no Landlock in this kernel".to_owned());
     }
     if strength > Strength::Missing {
@@ -80,20 +81,20 @@ fn ask() -> Strength {
     }
 }
 
-/// The filter for `walls` with this network.
+/// The filter for `restrictions` with this network.
 pub(crate) fn filter(
-    walls: Restrictions,
+    restrictions: Restrictions,
     network: &Network,
     access: Access,
 ) -> Result<String, String> {
-    let openings = openings(walls, network, strength());
+    let openings = openings(restrictions, network, strength());
     // Mounts keep what is read-only so; without them only the calls themselves can be refused.
-    let attributes = walls == Restrictions::Inner || access == Access::Workspace;
+    let attributes = restrictions == Restrictions::Inner || access == Access::Workspace;
     seccomp::written(Openings { attributes, ..openings })
 }
 
-fn openings(walls: Restrictions, network: &Network, strength: Strength) -> Openings {
-    match walls {
+fn openings(restrictions: Restrictions, network: &Network, strength: Strength) -> Openings {
+    match restrictions {
         // The mount view hides the host's sockets with a path; an abstract one is out of reach
         // in a network namespace of its own, or by a scope.
         Restrictions::Inner => Openings {
@@ -116,10 +117,10 @@ fn drop_capabilities() -> Result<(), rustix::io::Errno> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
-fn limit(limits: &Limits, walls: Restrictions) -> Result<(), rustix::io::Errno> {
+fn limit(limits: &Limits, restrictions: Restrictions) -> Result<(), rustix::io::Errno> {
     // Without a user namespace the kernel counts all processes of the user, so those that run
     // already are added.
-    let others = match walls {
+    let others = match restrictions {
         Restrictions::Alone => running_tasks(),
         Restrictions::Inner | Restrictions::Open => 0,
     };

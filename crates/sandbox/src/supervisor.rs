@@ -1,4 +1,4 @@
-//! Starts the helper as the warden of a command. The helper takes its time to load, so it is called
+//! Starts the helper as the supervisor of a command. The helper takes its time to load, so it is called
 //! before it is known what the command may touch, and waits to be told.
 
 use std::fs::File;

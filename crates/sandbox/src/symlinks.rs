@@ -73,11 +73,11 @@ impl Writable {
     fn lead(&self, path: &Path, open: &[PathBuf]) -> Result<Option<PathBuf>, EscapingSymlink> {
         let Some((real, links)) = followed(path) else { return Ok(None) };
         let is_below = |link: &Path, root: &Path| link != root && link.starts_with(root);
-        let is_astray = |link: &PathBuf| {
+        let escapes = |link: &PathBuf| {
             self.0.iter().any(|root| is_below(link, root) && !real.starts_with(root))
         };
         let is_open = open.iter().any(|root| real.starts_with(root));
-        match links.into_iter().find(|link| !is_open && is_astray(link)) {
+        match links.into_iter().find(|link| !is_open && escapes(link)) {
             None => Ok(Some(real)),
             Some(link) => Err(EscapingSymlink { link, real }),
         }

@@ -78,7 +78,7 @@ impl TrustedCopies {
         flock(&lock, FlockOperation::LockShared)?;
         let (view, store) = (directory.path().join("view"), directory.path().join("copies"));
         private_directory(&store)?;
-        let mut mirror = Self {
+        let mut trusted = Self {
             root: root.to_owned(),
             view,
             mounted: Vec::new(),
@@ -93,15 +93,15 @@ impl TrustedCopies {
         let ways = places.iter().flat_map(|place| place.ancestors().skip(1).map(Path::to_owned));
         let ways: BTreeSet<PathBuf> = ways.collect();
         for way in &ways {
-            mirror.take_over(way, &ways, &places)?;
+            trusted.take_over(way, &ways, &places)?;
         }
         for (number, fixed) in fixed.iter().enumerate() {
             let copy = store.join(number.to_string());
             fs::write(&copy, &fixed.bytes)?;
             fs::set_permissions(&copy, fs::Permissions::from_mode(fixed.mode & 0o555))?;
-            mirror.copies.push((copy, fixed.place.clone()));
+            trusted.copies.push((copy, fixed.place.clone()));
         }
-        Ok(mirror)
+        Ok(trusted)
     }
 
     /// Makes a directory of ours, parents before children, with all that the one in the workspace holds.
@@ -298,17 +298,17 @@ mod tests {
         }
         symlink("kept", root.join("link")).unwrap();
         let files = [fixed(root.join("h.sh"), "before"), fixed(root.join("tools/x.sh"), "before")];
-        let mirror =
+        let trusted =
             TrustedCopies::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
-        assert_eq!(mirror.mounted, [root.join("tools/deep")]);
-        let view = &mirror.view;
+        assert_eq!(trusted.mounted, [root.join("tools/deep")]);
+        let view = &trusted.view;
         fs::write(view.join("kept"), "written").unwrap();
         fs::write(view.join("tools/made"), "made").unwrap();
         fs::create_dir(view.join("directory")).unwrap();
         fs::write(view.join("other"), "after").unwrap();
         fs::rename(view.join("other"), view.join("replaced")).unwrap();
         fs::remove_file(view.join("removed")).unwrap();
-        mirror.settle().unwrap();
+        trusted.settle().unwrap();
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
         assert_eq!((read("kept"), read("replaced")), ("written".to_owned(), "after".to_owned()));
         assert_eq!((read("tools/made"), read("h.sh")), ("made".to_owned(), "before".to_owned()));
@@ -352,14 +352,14 @@ mod tests {
         fs::write(root.join("h.sh"), "x").unwrap();
         symlink("h.sh", root.join("link")).unwrap();
         let file = fixed(root.join("h.sh"), "x");
-        let mirror = TrustedCopies::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
+        let trusted = TrustedCopies::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
         for name in ["out", "made"] {
-            fs::write(mirror.view.join(name), "theirs").unwrap();
+            fs::write(trusted.view.join(name), "theirs").unwrap();
         }
-        symlink("made", mirror.view.join("new")).unwrap();
-        fs::rename(mirror.view.join("new"), mirror.view.join("link")).unwrap();
+        symlink("made", trusted.view.join("new")).unwrap();
+        fs::rename(trusted.view.join("new"), trusted.view.join("link")).unwrap();
         fs::write(root.join("out"), "mine").unwrap();
-        let error = mirror.settle().unwrap_err().to_string();
+        let error = trusted.settle().unwrap_err().to_string();
         assert!(error.starts_with("out came there meanwhile"), "{error}");
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
         assert_eq!((read("out"), read("made")), ("mine".to_owned(), "theirs".to_owned()));
@@ -375,12 +375,12 @@ mod tests {
         fs::create_dir(root.join("tools")).unwrap();
         fs::write(root.join("tools/x.sh"), "x").unwrap();
         let files = [fixed(root.join("tools/x.sh"), "x")];
-        let mirror =
+        let trusted =
             TrustedCopies::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
-        fs::write(mirror.view.join("tools/made"), "made").unwrap();
+        fs::write(trusted.view.join("tools/made"), "made").unwrap();
         fs::rename(root.join("tools"), root.join("aside")).unwrap();
         symlink(outside.path(), root.join("tools")).unwrap();
-        let error = mirror.settle().unwrap_err().to_string();
+        let error = trusted.settle().unwrap_err().to_string();
         assert!(error.starts_with("tools came there meanwhile"), "{error}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }

@@ -41,7 +41,7 @@ impl Options {
     /// The options for `request`. Fails if something that is to be mounted has gone.
     pub(super) fn of(
         request: &Request,
-        (after, barred): (&Cleanup, &Mounts),
+        (after, denied): (&Cleanup, &Mounts),
         helper: RawFd,
         can_disable: bool,
     ) -> io::Result<Self> {
@@ -70,16 +70,16 @@ impl Options {
         for (name, real) in &request.names {
             options.add("--symlink", [real, name]);
         }
-        options.workspace(request, (after, barred))?;
+        options.workspace(request, (after, denied))?;
         options.add("--remount-ro", ["/dev"]);
         options.add("--remount-ro", ["/"]);
         // Late, because bubblewrap goes through all mounts whenever it binds or changes one.
-        for path in &barred.directories {
+        for path in &denied.directories {
             options.cover(path, "0000")?;
         }
-        for path in &barred.files {
+        for path in &denied.files {
             options.expect_in(path)?;
-            options.put_over(Bind::ReadOnly, &barred.seal, path)?;
+            options.put_over(Bind::ReadOnly, &denied.seal, path)?;
         }
         // Last, because nothing can run without it: neither where options are missing at the end.
         options.add("--symlink", [&format!("/proc/self/fd/{helper}"), INSIDE]);
@@ -90,7 +90,7 @@ impl Options {
     fn workspace(
         &mut self,
         request: &Request,
-        (after, barred): (&Cleanup, &Mounts),
+        (after, denied): (&Cleanup, &Mounts),
     ) -> io::Result<()> {
         let writable = request.writable();
         for root in &request.roots {
@@ -98,16 +98,16 @@ impl Options {
             self.root(bind, root, after)?;
         }
         // What is covered later or is a directory of ours needs no mount.
-        let is_covered = |path: &Path| barred.directories.iter().any(|it| path.starts_with(it));
+        let is_covered = |path: &Path| denied.directories.iter().any(|it| path.starts_with(it));
         let is_mirrored =
-            |path: &Path| after.mirror.as_ref().is_some_and(|mirror| mirror.is_directory(path));
+            |path: &Path| after.trusted.as_ref().is_some_and(|trusted| trusted.is_directory(path));
         let is_ours = |path: &Path| is_covered(path) || is_mirrored(path);
-        let pinned = after.mounts().flat_map(|mounts| &mounts.pinned).chain(&barred.found.way);
+        let pinned = after.mounts().flat_map(|mounts| &mounts.pinned).chain(&denied.found.way);
         for path in pinned.filter(|path| !is_ours(path) && !request.roots.contains(path)) {
             self.bind(Bind::Free, path)?;
         }
         let read_only = after.mounts().flat_map(|mounts| &mounts.read_only);
-        for path in read_only.chain(&barred.found.kept).filter(|path| !is_ours(path)) {
+        for path in read_only.chain(&denied.found.kept).filter(|path| !is_ours(path)) {
             self.bind(Bind::ReadOnly, path)?;
         }
         for directory in request.private() {
@@ -122,8 +122,8 @@ impl Options {
 
     /// A directory that may be written as a whole.
     fn root(&mut self, bind: Bind, root: &Path, after: &Cleanup) -> io::Result<()> {
-        match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
-            Some(mirror) => self.mirror(mirror, bind),
+        match after.trusted.as_ref().filter(|trusted| trusted.root == *root) {
+            Some(trusted) => self.trusted(trusted, bind),
             None => self.bind(bind, root),
         }
     }
@@ -254,16 +254,16 @@ impl Options {
     }
 
     /// A workspace in which trusted files lie where nobody can exchange them.
-    fn mirror(&mut self, mirror: &TrustedCopies, bind: Bind) -> io::Result<()> {
-        self.put_over(bind, &mirror.view, &mirror.root)?;
-        for (directory, place, is_free) in mirror.directories() {
+    fn trusted(&mut self, trusted: &TrustedCopies, bind: Bind) -> io::Result<()> {
+        self.put_over(bind, &trusted.view, &trusted.root)?;
+        for (directory, place, is_free) in trusted.directories() {
             self.put_over(if is_free { bind } else { Bind::ReadOnly }, &directory, &place)?;
         }
-        for path in &mirror.mounted {
-            let bind = if mirror.is_held(path) { Bind::ReadOnly } else { bind };
+        for path in &trusted.mounted {
+            let bind = if trusted.is_held(path) { Bind::ReadOnly } else { bind };
             self.bind_if_there(bind, path);
         }
-        for (copy, place) in &mirror.copies {
+        for (copy, place) in &trusted.copies {
             self.put_over(Bind::ReadOnly, copy, place)?;
         }
         Ok(())

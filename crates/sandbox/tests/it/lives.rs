@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{HELPER, Mode, World, collect, has_bubblewrap, plain, rungs, skip};
 
-/// Without walls, and with each kind that this machine has.
+/// Unconfined, and with each sandbox that this machine has.
 pub(crate) fn modes() -> Vec<Mode> {
     [Mode::Open].into_iter().chain(rungs().into_iter().map(Mode::Confined)).collect()
 }

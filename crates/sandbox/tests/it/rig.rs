@@ -1,5 +1,5 @@
 //! A world to attack: a home with secrets, a workspace, a host beside it; and the means to run a
-//! script in it with and without walls.
+//! script in it, confined and unconfined.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -60,7 +60,7 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// With which walls a script runs.
+/// The sandbox that a script runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Open,

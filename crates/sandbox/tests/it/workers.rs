@@ -109,7 +109,7 @@ async fn protected_names_are_kept_in_granted_directories_as_in_the_workspace() {
             world.profile.access = access;
             world.profile.own = vec![notes.clone(), sub.clone()];
             for name in ["deep/.vscode/mine", ".git/hooks/pre-commit", ".envrc", "new/.claude"] {
-                // A warden may end it as soon as it touches a name.
+                // A supervisor may end it as soon as it touches a name.
                 let script = format!(
                     "for it in {0} sub; do touch $it/free; mkdir $it/new; done; \
                      for it in {0} sub; do echo x > $it/{name}; done",
