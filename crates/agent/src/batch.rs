@@ -7,10 +7,12 @@ use contract::message::ToolCall;
 use contract::tool::{Finish, ToolOutput};
 use futures::{StreamExt, stream};
 
+use crate::hooks::Doubt;
 use crate::journal::Journal;
+use crate::loop_detector::{HookReply, LoopDetector};
 use crate::snapshots::{self, Kept};
-use crate::stuck::{HookReply, LoopDetector};
-use crate::tool_call::{self, Doubt, EarlierChanges, Extras, Prepared, Settled, TurnContext};
+use crate::tool_call::{self, EarlierChanges, Extras, Prepared, Settled};
+use crate::turn_context::TurnContext;
 
 /// Calls that run at once, at most.
 const CONCURRENT_CALLS: usize = 8;
@@ -42,31 +44,31 @@ pub(crate) struct Asked {
 
 /// Runs the calls of a reply.
 pub(crate) async fn run(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     circles: &mut LoopDetector,
     mut calls: Vec<Asked>,
 ) -> Result<Reported, LogError> {
-    let limit = bench.settings.max_calls.unwrap_or(usize::MAX);
+    let limit = context.settings.max_calls.unwrap_or(usize::MAX);
     let beyond = calls.split_off(calls.len().min(limit));
     let is_parallel = |asked: &Asked| {
-        bench.parts.registry.get(&asked.call.name).is_none_or(|tool| tool.spec().parallel)
+        context.parts.registry.get(&asked.call.name).is_none_or(|tool| tool.spec().parallel)
     };
     let mut reported = Reported::default();
     circles.next_reply();
     let is_together =
-        bench.settings.parallel_tools && calls.len() > 1 && calls.iter().all(is_parallel);
-    let prepared = prepare(bench, journal, (circles, &mut reported), calls).await?;
+        context.settings.parallel_tools && calls.len() > 1 && calls.iter().all(is_parallel);
+    let prepared = prepare(context, journal, (circles, &mut reported), calls).await?;
     if is_together {
-        batch(bench, journal, (circles, &mut reported), prepared).await?;
+        batch(context, journal, (circles, &mut reported), prepared).await?;
     } else {
         let mut has_changed = false;
         for mut call in prepared {
             if has_changed {
-                call = tool_call::judge_again(bench, journal, call).await?;
+                call = tool_call::judge_again(context, journal, call).await?;
             }
             has_changed |= call.has_effect();
-            batch(bench, journal, (circles, &mut reported), vec![call]).await?;
+            batch(context, journal, (circles, &mut reported), vec![call]).await?;
         }
     }
     for Asked { call, .. } in beyond {
@@ -74,14 +76,14 @@ pub(crate) async fn run(
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
         reported.results.push(settled.output.for_model());
         reported.outputs.push((settled.outcome(), settled.output.clone()));
-        journal.note(vec![settled.into_event(bench.settings, journal.teller().keys()).0]).await?;
+        journal.note(vec![settled.into_event(context.settings, journal.teller().keys()).0]).await?;
     }
     Ok(reported)
 }
 
 /// Judges all calls in the model's order, then puts all questions at once and waits for all answers.
 async fn prepare(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     (circles, reported): (&LoopDetector, &mut Reported),
     calls: Vec<Asked>,
@@ -95,19 +97,19 @@ async fn prepare(
         let doubt = doubt.or_else(|| circle.as_ref().map(repeated));
         // A doubt is for the user, whether the call can succeed or not.
         let own = if doubt.is_some() { &unknown } else { &earlier };
-        let next = tool_call::prepare(bench, journal, (call, doubt), own).await?;
+        let next = tool_call::prepare(context, journal, (call, doubt), own).await?;
         earlier.add(&next);
         prepared.push(next);
         circling.push((circle, extras));
     }
-    let mut prepared = tool_call::ask_all(bench, journal, prepared).await?;
+    let mut prepared = tool_call::ask_all(context, journal, prepared).await?;
     for (call, (circle, extras)) in prepared.iter_mut().zip(circling) {
         call.extend(extras);
         if call.is_unanswered() {
             // Nobody can say whether it should go on.
             reported.stuck = reported.stuck.take().or(circle);
         }
-        if bench.cancel.is_cancelled() {
+        if context.cancel.is_cancelled() {
             call.interrupt();
         }
     }
@@ -115,7 +117,7 @@ async fn prepare(
 }
 
 async fn batch(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
@@ -123,17 +125,17 @@ async fn batch(
     if prepared.iter().any(Prepared::has_effect) {
         journal.sync()?;
     }
-    let kept = snapshots::before(bench, journal, &prepared).await?;
-    let ran = run_all(bench, journal, (circles, reported), prepared).await;
+    let kept = snapshots::before(context, journal, &prepared).await?;
+    let ran = run_all(context, journal, (circles, reported), prepared).await;
     if kept == Kept::Yes {
-        snapshots::after(bench, journal).await?;
+        snapshots::after(context, journal).await?;
     }
     ran
 }
 
 /// Runs what was approved and reports all of it.
 async fn run_all(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
@@ -144,7 +146,9 @@ async fn run_all(
             let teller = teller.clone();
             async move {
                 match prepared {
-                    Prepared::Approved(approved) => tool_call::run(bench, *approved, teller).await,
+                    Prepared::Approved(approved) => {
+                        tool_call::run(context, *approved, teller).await
+                    }
                     Prepared::Settled(settled) => *settled,
                     Prepared::Question(question) => question.unanswered(),
                 }
@@ -152,7 +156,7 @@ async fn run_all(
         })
         .buffered(CONCURRENT_CALLS);
     while let Some(mut settled) = settled.next().await {
-        settled.revise(bench, journal).await?;
+        settled.revise(context, journal).await?;
         reported.finish = reported.finish.take().or_else(|| settled.output.finish.clone());
         let content = settled.output.for_model();
         match circles.observe(settled.call(), &content, !settled.output.success) {
@@ -163,14 +167,14 @@ async fn run_all(
         reported.results.push(content);
         reported.outputs.push((settled.outcome(), settled.output.clone()));
         let has_effect = settled.has_effect;
-        let (finished, stored) = settled.into_event(bench.settings, journal.teller().keys());
+        let (finished, stored) = settled.into_event(context.settings, journal.teller().keys());
         if has_effect {
             journal.commit(vec![finished]).await?;
         } else {
             journal.note(vec![finished]).await?;
         }
         if let Some(stored) = stored {
-            bench.hooks.occasion(journal, &stored).await?;
+            context.hooks.occasion(journal, &stored).await?;
         }
     }
     Ok(())
@@ -178,14 +182,14 @@ async fn run_all(
 
 /// Runs one call that no model made.
 pub(crate) async fn run_single(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     call: ToolCall,
 ) -> Result<Outcome, LogError> {
     journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
     let asked = Asked { call, doubt: None, extras: Extras::default() };
-    run(bench, journal, &mut LoopDetector::new(None), vec![asked]).await?;
-    if bench.cancel.is_cancelled() {
+    run(context, journal, &mut LoopDetector::new(None), vec![asked]).await?;
+    if context.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
     }
     Ok(Outcome::Answered { stop_reason: "tool_use".to_owned() })

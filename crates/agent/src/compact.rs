@@ -10,15 +10,14 @@ use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::{Entry, Message, Part, Usage};
 use contract::provider::Failure;
-use contract::tool::ToolSpec;
 use serde_json::json;
 
 use crate::journal::Journal;
 use crate::reply::{Asked, Audience, Draft};
 use crate::round;
 use crate::settings::RequestSettings;
-use crate::tool_call::TurnContext;
-use crate::transcript::{self, length};
+use crate::transcript::length;
+use crate::turn_context::TurnContext;
 
 /// A summary by the model takes the place of what is dropped.
 const SUMMARIZE: &str = "summarize";
@@ -54,11 +53,11 @@ pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Result<(),
 
 /// Shortens the history because a user asked for it.
 pub(crate) async fn run(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     instructions: Option<&str>,
 ) -> Result<Outcome, LogError> {
-    match shorten(bench, journal, CompactCause::Person { instructions }).await? {
+    match shorten(context, journal, CompactCause::Person { instructions }).await? {
         Shortened::Failed(outcome) => return Ok(outcome),
         Shortened::Done => {}
         Shortened::Refused(why) => tell_refusal(journal, &why).await?,
@@ -72,71 +71,54 @@ pub(crate) async fn run(
 
 /// Forgets the whole history.
 pub(crate) async fn clear(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
 ) -> Result<Outcome, LogError> {
     let dropped = journal.transcript.entries().len() as u64;
-    bench.hooks.occasion(journal, &Notification::Clearing { messages: dropped }).await?;
+    context.hooks.occasion(journal, &Notification::Clearing { messages: dropped }).await?;
     let strategy = "clear".to_owned();
     let usage = Usage::default();
     let range = journal.transcript.range(usize::MAX);
     let cleared = EventKind::Compacted { summary: None, strategy, dropped, range, kept: 0, usage };
     journal.commit(vec![cleared]).await?;
-    bench.hooks.occasion(journal, &Notification::Cleared).await?;
+    context.hooks.occasion(journal, &Notification::Cleared).await?;
     Ok(Outcome::Answered { stop_reason: "cleared".to_owned() })
 }
 
 /// Whether the next request would fill too much of the context.
-pub(crate) fn is_due(bench: TurnContext<'_>, journal: &Journal) -> bool {
-    let RequestSettings { known, model, .. } = &bench.settings.request;
+pub(crate) fn is_due(context: TurnContext<'_>, journal: &Journal) -> bool {
+    let RequestSettings { known, model, .. } = &context.settings.request;
     let Some(window) = known.context_window_of(model) else { return false };
     let mut tokens = journal.transcript.tokens();
     if !journal.transcript.is_measured() {
         // No provider has counted the rest of the request. Where that alone fills the context,
         // shortening the history would not help.
-        let frame = frame(bench, journal);
+        let frame = round::frame(context, journal);
         tokens += if frame < window / 2 { frame } else { 0 };
     }
     // Providers count the room for the reply too. Where that is nearly all there is, no history
     // would be short enough.
-    let reply = bench.settings.request.max_tokens;
+    let reply = context.settings.request.max_tokens;
     let room = if reply < window / 4 * 3 { window - reply } else { window };
     tokens > room.min(window / 100 * FULL)
 }
 
-/// Tokens that the next request takes, about.
-pub(crate) fn size(bench: TurnContext<'_>, journal: &Journal) -> u64 {
-    let history = journal.transcript.tokens();
-    if journal.transcript.is_measured() { history } else { history + frame(bench, journal) }
-}
-
-/// Tokens that every request takes beside the history, about.
-fn frame(bench: TurnContext<'_>, journal: &Journal) -> u64 {
-    let specs = bench.parts.registry.specs();
-    let size = |spec: &Arc<ToolSpec>| {
-        spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
-    };
-    let tools: usize = specs.iter().map(size).sum();
-    let tools = if bench.settings.request.sends_tools { tools } else { 0 };
-    transcript::estimate(journal.transcript.system().len() + tools)
-}
-
 /// Shortens the history.
 pub(crate) async fn shorten(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     cause: CompactCause<'_>,
 ) -> Result<Shortened, LogError> {
     let entries = journal.transcript.entries();
     let kept = kept(&entries);
     let dropped = entries.len() - kept;
-    let share = share(bench);
+    let share = share(context);
     let is_short = |entry: &Arc<Entry>| length(&entry.message) <= share;
     if dropped == 0 || (dropped == 1 && entries.first().is_none_or(is_short)) {
         return Ok(Shortened::Nothing);
     }
     let view = CompactView { strategy: SUMMARIZE, messages: entries.len() as u64, cause };
-    let advised = bench.hooks.before_compact(journal, view).await?;
+    let advised = context.hooks.before_compact(journal, view).await?;
     if let Some(why) = advised.refusal {
         return Ok(Shortened::Refused(why));
     }
@@ -144,7 +126,7 @@ pub(crate) async fn shorten(
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
         None if strategy == TRUNCATE => (unsummarized(), Usage::default()),
-        None => match summarize(bench, journal, (&entries[..dropped], cause)).await? {
+        None => match summarize(context, journal, (&entries[..dropped], cause)).await? {
             Summary::Text(summary, usage) => (summary, usage),
             Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
             Summary::TooLong => {
@@ -165,7 +147,7 @@ pub(crate) async fn shorten(
     journal.commit(vec![compacted]).await?;
     let is_asked_for = matches!(cause, CompactCause::Person { .. });
     let compacted = Notification::Compacted { is_asked_for, summary, dropped, kept };
-    bench.hooks.occasion(journal, &compacted).await?;
+    context.hooks.occasion(journal, &compacted).await?;
     Ok(Shortened::Done)
 }
 
@@ -220,8 +202,8 @@ fn with_last_results(
 }
 
 /// Bytes of a prompt that stay: what about a quarter of the context holds.
-fn share(bench: TurnContext<'_>) -> usize {
-    let RequestSettings { known, model, .. } = &bench.settings.request;
+fn share(context: TurnContext<'_>) -> usize {
+    let RequestSettings { known, model, .. } = &context.settings.request;
     let window = known.context_window_of(model).and_then(|window| usize::try_from(window).ok());
     window.map_or(TASK, |window| window.max(LEAST_TASK))
 }
@@ -283,7 +265,7 @@ const CUTS: [usize; 2] = [2_000, 300];
 /// provider has cached still counts; where that is too long, it is only about what will be dropped,
 /// each message cut.
 async fn summarize(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     (dropped, cause): (&[Arc<Entry>], CompactCause<'_>),
 ) -> Result<Summary, LogError> {
@@ -297,13 +279,13 @@ async fn summarize(
         text.push_str(instructions);
     }
     let wish = Arc::new(Entry::new(Message::User { text }));
-    let system = round::system(bench, journal).await?;
-    let mut request = round::request(bench, journal, system);
+    let system = round::system(context, journal).await?;
+    let mut request = round::request(context, journal, system);
     for cut in CUTS.map(Some).into_iter().chain([None]) {
         let mut asked = request.clone();
         Arc::make_mut(&mut asked.history).push(Arc::clone(&wish));
-        let summary = match round::ask(bench, journal, asked, Audience::Nobody).await? {
-            Asked::Whole(draft) => summary_of(bench, journal, draft),
+        let summary = match round::ask(context, journal, asked, Audience::Nobody).await? {
+            Asked::Whole(draft) => summary_of(context, journal, draft),
             Asked::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
             Asked::Failed(_, error) if error.kind == Failure::TooLong => Summary::TooLong,
             Asked::Failed(_, error) => Summary::Failed(failed(&format!("no summary: {error}"))),
@@ -314,12 +296,12 @@ async fn summarize(
     Ok(Summary::TooLong)
 }
 
-fn summary_of(bench: TurnContext<'_>, journal: &Journal, draft: Draft) -> Summary {
+fn summary_of(context: TurnContext<'_>, journal: &Journal, draft: Draft) -> Summary {
     let summary = draft.reply.text();
     if summary.trim().is_empty() {
         return Summary::Failed(failed("the model gave no summary"));
     }
-    Summary::Text(summary, round::counted(bench, journal, &draft.reply, draft.usage))
+    Summary::Text(summary, round::counted(context, journal, &draft.reply, draft.usage))
 }
 
 /// A message of which no part has more than `most` bytes.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use contract::event::{Event, EventKind, Input, Level, Outcome};
-use contract::hook::{HookContext, Notification};
+use contract::event::{Event, EventKind, Input, Outcome};
+use contract::hook::HookContext;
 use contract::id::SessionId;
 use contract::log::{FORMAT, LogError};
 use contract::message::ToolCall;
@@ -14,16 +14,18 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::answers::Answers;
 use crate::batch;
 use crate::compact;
 use crate::hooks::Hooks;
 use crate::journal::Journal;
-use crate::person::Answers;
+use crate::nested::Parent;
 use crate::recover::Recoveries;
-use crate::settings::{Parts, Renewed, RequestSettings, Settings, Span};
+use crate::settings::{Parts, Renewed, Settings, Span};
 use crate::snapshots;
-use crate::tool_call::TurnContext;
 use crate::turn;
+use crate::turn_context::TurnContext;
+use crate::turn_end::{conclude, overdue, until};
 use crate::waiting::Waiting;
 
 /// Events that wait to be shown at most. A burst of pieces must not keep whoever shows them, who may
@@ -108,52 +110,6 @@ impl Conversation {
             std::panic::resume_unwind(error.into_panic());
         }
         last
-    }
-}
-
-/// How a turn ended whose time was up.
-pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
-    match outcome {
-        Outcome::Cancelled => settings.budget.overdue().unwrap_or(Outcome::Cancelled),
-        outcome => outcome,
-    }
-}
-
-/// Ends a turn: tells hooks of a failure, and people of what a hook stopped. What it took before its
-/// price was known is priced.
-pub(crate) async fn conclude(
-    hooks: &Hooks,
-    journal: &mut Journal,
-    request: &RequestSettings,
-    outcome: Outcome,
-) -> Result<(), LogError> {
-    match &outcome {
-        Outcome::Failed { error, .. } => {
-            let failed =
-                Notification::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
-            hooks.occasion(journal, &failed).await?;
-        }
-        Outcome::Blocked { hook, reason } => {
-            let what = if hooks.has_halted() { "the turn ends" } else { "the prompt was not sent" };
-            let text = format!("{what}, because of hook {hook}: {reason}");
-            journal.notice(Level::Warning, text, None).await?;
-        }
-        _ => {}
-    }
-    let RequestSettings { known, model, .. } = request;
-    if let Some(prices) = known.prices_of(model) {
-        journal.price(prices);
-    }
-    let mut usage = journal.usage();
-    usage.unpriced &= !known.is_free;
-    journal.commit(vec![EventKind::TurnFinished { outcome, usage }]).await
-}
-
-/// Waits for a moment that may never come.
-pub(crate) async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 
@@ -354,7 +310,7 @@ impl Actor {
         if self.settings.budget.span == Span::Turn {
             self.deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         }
-        let bench = TurnContext {
+        let context = TurnContext {
             parts: &self.parts,
             settings: &self.settings,
             hooks: &self.hooks,
@@ -363,6 +319,7 @@ impl Actor {
             waiting: &self.waiting,
             cancel: &cancel,
             stop: &cancel,
+            parent_of: Parent::of_call,
         };
         let journal = &mut self.journal;
         let deadline = self.deadline;
@@ -370,12 +327,12 @@ impl Actor {
         let outcome = {
             let work = async move {
                 match work {
-                    Work::Turn(prompt) => turn::run(bench, journal, prompt).await,
-                    Work::Single(call) => batch::run_single(bench, journal, call).await,
+                    Work::Turn(prompt) => turn::run(context, journal, prompt).await,
+                    Work::Single(call) => batch::run_single(context, journal, call).await,
                     Work::Compact(instructions) => {
-                        compact::run(bench, journal, instructions.as_deref()).await
+                        compact::run(context, journal, instructions.as_deref()).await
                     }
-                    Work::Clear => compact::clear(bench, journal).await,
+                    Work::Clear => compact::clear(context, journal).await,
                 }
             };
             tokio::pin!(work);

@@ -20,13 +20,21 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
-use crate::packed::Packed;
-use crate::tool_call::Doubt;
+use crate::wrapped_prompt::WrappedPrompt;
 
 /// How long hooks may keep the end of a session waiting, all together.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How long a user waits for a hook at the beginning before they are told what for.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why a user should decide on a call, whatever the rules say.
+#[derive(Clone, Debug)]
+pub(crate) struct Doubt {
+    /// Who doubts.
+    pub(crate) origin: String,
+    /// Why.
+    pub(crate) why: String,
+}
 
 /// The hooks of a conversation, and what they want the model to read.
 pub(crate) struct Hooks {
@@ -248,7 +256,7 @@ impl Hooks {
         if !self.wants(Moment::BeforePrompt) && !self.wants(Moment::BeforeMessage) {
             return Ok(Words::Sent(whole));
         }
-        let packed = Packed::parse(&whole);
+        let packed = WrappedPrompt::parse(&whole);
         let mut text = packed.words.to_owned();
         for moment in [Moment::BeforePrompt, Moment::BeforeMessage] {
             for hook in self.asked(moment) {
@@ -328,7 +336,7 @@ impl Hooks {
         text: &str,
     ) -> Result<Option<String>, LogError> {
         let mut changed: Option<String> = None;
-        let prompt = Packed::parse(prompt).words;
+        let prompt = WrappedPrompt::parse(prompt).words;
         for hook in self.asked(Moment::AfterReply) {
             let seen = changed.as_deref().unwrap_or(text);
             let answer = self.answer(hook.after_reply(&self.scene, prompt, seen)).await;

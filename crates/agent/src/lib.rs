@@ -7,7 +7,8 @@
 //! a call of another.
 
 mod account;
-mod announced;
+mod announced_action;
+mod answers;
 mod batch;
 mod blocking;
 mod compact;
@@ -15,11 +16,10 @@ pub mod conversation;
 mod hooks;
 mod journal;
 pub mod keys;
+mod loop_detector;
 pub mod nested;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
-mod packed;
-mod person;
 pub mod prompt;
 mod prompt_fill;
 mod recover;
@@ -30,10 +30,11 @@ mod round;
 pub mod session;
 pub mod settings;
 mod snapshots;
-mod stuck;
 mod tool_call;
 pub mod transcript;
 mod truncate;
 mod turn;
+mod turn_context;
+mod turn_end;
 mod waiting;
-mod writing;
+mod wrapped_prompt;

@@ -2,9 +2,11 @@
 //! outer model sees of it. Hooks, policy, sandbox, log and the user are the same; history, model,
 //! tools and limits are its own. What it may do is never more than what the outer one may.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use contract::event::{EventKind, Outcome, Subconversation};
 use contract::hook::{Hook, HookContext, Notification};
 use contract::id::CallId;
@@ -16,14 +18,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::conversation::{conclude, overdue, until};
+use crate::answers::Answers;
 use crate::hooks::Hooks;
 use crate::journal::{Journal, Teller};
-use crate::person::Answers;
 use crate::registry::{IsHidden, Registry};
 use crate::settings::{Execution, Parts, Settings};
-use crate::tool_call::TurnContext;
 use crate::turn;
+use crate::turn_context::{Subconversations, TurnContext};
+use crate::turn_end::{conclude, overdue, until};
 use crate::waiting::Waiting;
 
 /// How long a conversation that was cancelled may take to close what it opened.
@@ -44,7 +46,7 @@ pub struct Parent {
 }
 
 /// Work for a conversation of its own.
-pub struct Errand {
+pub struct NestedTask {
     /// The name of who does it.
     pub agent: String,
     /// What is to be done.
@@ -63,7 +65,7 @@ pub struct Errand {
     pub notices: Vec<EventKind>,
 }
 
-/// What became of an errand.
+/// What became of an task.
 pub struct Ended {
     /// How the conversation ended.
     pub outcome: Outcome,
@@ -76,18 +78,22 @@ pub struct Ended {
 }
 
 impl Parent {
-    pub(crate) fn new(bench: TurnContext<'_>, call: &CallId, teller: &Teller) -> Self {
-        Self {
-            parts: Arc::clone(bench.parts),
-            settings: Arc::clone(bench.settings),
-            hooks: bench.hooks.list(),
-            answers: Arc::clone(bench.answers),
+    pub(crate) fn of_call(
+        context: TurnContext<'_>,
+        call: &CallId,
+        teller: &Teller,
+    ) -> Arc<dyn Subconversations> {
+        Arc::new(Self {
+            parts: Arc::clone(context.parts),
+            settings: Arc::clone(context.settings),
+            hooks: context.hooks.list(),
+            answers: Arc::clone(context.answers),
             teller: teller.clone(),
             call: call.clone(),
-            cancel: bench.cancel.clone(),
-            stop: bench.stop.clone(),
+            cancel: context.cancel.clone(),
+            stop: context.stop.clone(),
             held: watch::Sender::new(0),
-        }
+        })
     }
 
     /// The conversation in which a tool was called; none where no loop called it.
@@ -112,10 +118,10 @@ impl Parent {
 
     /// Holds a conversation within this one, to its end. Whoever drops this before breaks it off;
     /// what it opened is closed then.
-    pub async fn converse(&self, errand: Errand) -> Result<Ended, LogError> {
+    pub async fn converse(&self, task: NestedTask) -> Result<Ended, LogError> {
         let _held = Held::new(&self.held);
-        let Errand { agent, prompt, provider, tools, is_hidden, hooks, mut settings, notices } =
-            errand;
+        let NestedTask { agent, prompt, provider, tools, is_hidden, hooks, mut settings, notices } =
+            task;
         self.tighten(&mut settings);
         // Of two tools of one name the first counts, as it does in any conversation.
         let (registry, _) = Registry::new(tools, is_hidden);
@@ -153,12 +159,18 @@ impl Parent {
             settings.execution = Execution::Dry;
         }
     }
+}
 
-    /// Waits until no conversation is held, but not for ever.
-    pub(crate) async fn closed(&self) {
+#[async_trait]
+impl Subconversations for Parent {
+    async fn closed(&self) {
         let mut held = self.held.subscribe();
         // Who waits longer has waited long enough.
         let _ = tokio::time::timeout(CLOSING, held.wait_for(|count| *count == 0)).await;
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }
 
@@ -220,7 +232,7 @@ impl Inner {
         let recoveries = std::sync::Mutex::default();
         // Nobody speaks to an inner model while it is at work.
         let waiting = Waiting::default();
-        let bench = TurnContext {
+        let context = TurnContext {
             parts: &self.parts,
             settings: &self.settings,
             hooks: &self.hooks,
@@ -229,8 +241,9 @@ impl Inner {
             waiting: &waiting,
             cancel: &self.cancel,
             stop: &parent.stop,
+            parent_of: Parent::of_call,
         };
-        let work = turn::run(bench, &mut self.journal, prompt);
+        let work = turn::run(context, &mut self.journal, prompt);
         tokio::pin!(work);
         let outcome = tokio::select! {
             outcome = &mut work => return outcome,

@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::batch::{self, Asked};
 use crate::journal::Journal;
-use crate::stuck::LoopDetector;
-use crate::tool_call::TurnContext;
+use crate::loop_detector::LoopDetector;
+use crate::turn_context::TurnContext;
 
 /// The tool that runs a line.
 const SHELL: &str = "Bash";
 
 /// The prompt with the output of its lines; the same prompt if it has none.
 pub(crate) async fn fill(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     prompt: String,
 ) -> Result<String, LogError> {
     let teller = journal.teller();
-    let known = bench.parts.lines.as_ref().filter(|_| teller.depth() == 0);
+    let known = context.parts.lines.as_ref().filter(|_| teller.depth() == 0);
     let lines = known.map(|lines| lines.take(&prompt, teller.session())).unwrap_or_default();
     if lines.is_empty() {
         return Ok(prompt);
@@ -38,7 +38,7 @@ pub(crate) async fn fill(
         let extras = (line.env.clone(), line.read.clone());
         calls.push(Asked { call, doubt: None, extras: extras.into() });
     }
-    let reported = batch::run(bench, journal, &mut LoopDetector::new(None), calls).await?;
+    let reported = batch::run(context, journal, &mut LoopDetector::new(None), calls).await?;
     Ok(replaced(&prompt, &lines, &reported.outputs))
 }
 

@@ -7,35 +7,35 @@ use contract::hook::Moment;
 use contract::log::LogError;
 use contract::message::{Reply, ToolCall, Usage};
 use contract::provider::{Failure, ProviderError, Request};
+use contract::tool::ToolSpec;
 
-use crate::compact;
 use crate::journal::Journal;
 use crate::reply::{self, Asked, Audience, Draft, Manner};
 use crate::settings::RequestSettings;
-use crate::tool_call::TurnContext;
 use crate::transcript;
+use crate::turn_context::TurnContext;
 
 /// The system prompt of this turn, with what hooks add. One that differs from the last is told.
 pub(crate) async fn system(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
 ) -> Result<Arc<str>, LogError> {
-    let system = bench.hooks.system(journal, &bench.settings.system).await?;
+    let system = context.hooks.system(journal, &context.settings.system).await?;
     if system != journal.transcript.system() {
-        let configured = bench.parts.configured(bench.settings, &system);
+        let configured = context.parts.configured(context.settings, &system);
         journal.note(configured.into_iter().collect()).await?;
     }
     Ok(system.into())
 }
 
 /// What the model is asked.
-pub(crate) fn request(bench: TurnContext<'_>, journal: &Journal, system: Arc<str>) -> Request {
-    let settings = &bench.settings.request;
+pub(crate) fn request(context: TurnContext<'_>, journal: &Journal, system: Arc<str>) -> Request {
+    let settings = &context.settings.request;
     Request {
         model: settings.model.clone(),
         system,
         history: journal.transcript.entries(),
-        tools: if settings.sends_tools { bench.parts.registry.specs() } else { Arc::new([]) },
+        tools: if settings.sends_tools { context.parts.registry.specs() } else { Arc::new([]) },
         max_tokens: settings.max_tokens,
         temperature: settings.temperature,
         reasoning_level: settings.reasoning_level.clone(),
@@ -46,24 +46,28 @@ pub(crate) fn request(bench: TurnContext<'_>, journal: &Journal, system: Arc<str
 }
 
 /// Who hears a reply to a user: where hooks may change its words, nobody does before that.
-pub(crate) fn audience(bench: TurnContext<'_>) -> Audience {
-    if bench.hooks.wants(Moment::AfterReply) { Audience::WithoutText } else { Audience::Everybody }
+pub(crate) fn audience(context: TurnContext<'_>) -> Audience {
+    if context.hooks.wants(Moment::AfterReply) {
+        Audience::WithoutText
+    } else {
+        Audience::Everybody
+    }
 }
 
 /// Asks the model.
 pub(crate) async fn ask(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     request: Request,
     audience: Audience,
 ) -> Result<Asked, LogError> {
-    let Some(provider) = &bench.parts.provider else {
+    let Some(provider) = &context.parts.provider else {
         return Ok(Asked::Failed(Draft::default(), no_provider()));
     };
-    let request = bench.hooks.request(journal, request).await?;
+    let request = context.hooks.request(journal, request).await?;
     journal.sync()?;
-    let manner = Manner { retry: bench.settings.retry, audience };
-    reply::ask(provider.as_ref(), request, manner, journal, bench.cancel).await
+    let manner = Manner { retry: context.settings.retry, audience };
+    reply::ask(provider.as_ref(), request, manner, journal, context.cancel).await
 }
 
 fn no_provider() -> ProviderError {
@@ -76,16 +80,16 @@ fn no_provider() -> ProviderError {
 
 /// The reply as hooks leave it.
 pub(crate) async fn revise(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     prompt: &str,
     mut draft: Draft,
 ) -> Result<Draft, LogError> {
-    if !bench.hooks.wants(Moment::AfterReply) {
+    if !context.hooks.wants(Moment::AfterReply) {
         return Ok(draft);
     }
     let mut text = draft.reply.text();
-    if let Some(changed) = bench.hooks.reply(journal, prompt, &text).await? {
+    if let Some(changed) = context.hooks.reply(journal, prompt, &text).await? {
         text.clone_from(&changed);
         draft.say(changed);
     }
@@ -98,14 +102,14 @@ pub(crate) async fn revise(
 
 /// Keeps a whole reply and announces its calls, in one write.
 pub(crate) async fn keep(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     draft: Draft,
 ) -> Result<Vec<ToolCall>, LogError> {
     let Draft { mut reply, usage, .. } = draft;
     journal.make_ids_unique(&mut reply);
     let calls: Vec<ToolCall> = reply.calls().cloned().collect();
-    let usage = counted(bench, journal, &reply, usage);
+    let usage = counted(context, journal, &reply, usage);
     let mut whats = vec![EventKind::ReplyFinished { reply, usage }];
     whats.extend(calls.iter().cloned().map(|call| EventKind::ToolCalled { call }));
     journal.note(whats).await?;
@@ -114,7 +118,7 @@ pub(crate) async fn keep(
 
 /// Keeps what arrived of a reply that broke off.
 pub(crate) async fn keep_partial(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     draft: Draft,
 ) -> Result<(), LogError> {
@@ -122,7 +126,7 @@ pub(crate) async fn keep_partial(
     if reply.parts.is_empty() {
         return Ok(());
     }
-    let usage = counted(bench, journal, &reply, usage);
+    let usage = counted(context, journal, &reply, usage);
     journal.commit(vec![EventKind::ReplyFinished { reply, usage }]).await
 }
 
@@ -130,21 +134,38 @@ pub(crate) async fn keep_partial(
 /// nothing would be none; with its price, where the configuration tells it and the provider does
 /// not.
 pub(crate) fn counted(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &Journal,
     reply: &Reply,
     mut usage: Usage,
 ) -> Usage {
     if usage.input_tokens == 0 {
-        usage.input_tokens = compact::size(bench, journal);
+        usage.input_tokens = request_size(context, journal);
         if usage.output_tokens == 0 {
             usage.output_tokens = transcript::size(reply);
         }
         usage.estimated = true;
     }
-    let RequestSettings { known, model, .. } = &bench.settings.request;
+    let RequestSettings { known, model, .. } = &context.settings.request;
     if let (None, Some(prices)) = (usage.cost_usd, known.prices_of(model)) {
         usage.cost_usd = Some(prices.of(&usage));
     }
     usage
+}
+
+/// Tokens that the next request takes, about.
+pub(crate) fn request_size(context: TurnContext<'_>, journal: &Journal) -> u64 {
+    let history = journal.transcript.tokens();
+    if journal.transcript.is_measured() { history } else { history + frame(context, journal) }
+}
+
+/// Tokens that every request takes beside the history, about.
+pub(crate) fn frame(context: TurnContext<'_>, journal: &Journal) -> u64 {
+    let specs = context.parts.registry.specs();
+    let size = |spec: &Arc<ToolSpec>| {
+        spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+    };
+    let tools: usize = specs.iter().map(size).sum();
+    let tools = if context.settings.request.sends_tools { tools } else { 0 };
+    transcript::estimate(journal.transcript.system().len() + tools)
 }

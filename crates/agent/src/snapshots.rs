@@ -9,7 +9,8 @@ use contract::snapshots::{Effect, Snapshots};
 use crate::blocking;
 use crate::journal::Journal;
 use crate::settings::Parts;
-use crate::tool_call::{Prepared, TurnContext};
+use crate::tool_call::Prepared;
+use crate::turn_context::TurnContext;
 
 /// Whether files were kept, so that what changed has to be told.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,23 +21,23 @@ pub(crate) enum Kept {
 
 /// Keeps what these calls could change.
 pub(crate) async fn before(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     calls: &[Prepared],
 ) -> Result<Kept, LogError> {
     let effects: Vec<Effect> = calls.iter().filter_map(Prepared::effect).collect();
-    let Some(snapshots) = bench.parts.snapshots.as_ref().filter(|_| !effects.is_empty()) else {
+    let Some(snapshots) = context.parts.snapshots.as_ref().filter(|_| !effects.is_empty()) else {
         return Ok(Kept::No);
     };
-    let cancel = bench.cancel.clone();
+    let cancel = context.cancel.clone();
     let whats = blocking(snapshots, move |snapshots| snapshots.before(&effects, &cancel)).await;
     journal.note(whats).await?;
     Ok(Kept::Yes)
 }
 
 /// Tells what has changed.
-pub(crate) async fn after(bench: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
-    let Some(snapshots) = &bench.parts.snapshots else { return Ok(()) };
+pub(crate) async fn after(context: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
+    let Some(snapshots) = &context.parts.snapshots else { return Ok(()) };
     let whats = blocking(snapshots, |snapshots| snapshots.after()).await;
     journal.note(whats).await
 }

@@ -6,101 +6,33 @@
 mod asking;
 mod reasons;
 mod running;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::event::{CallOutcome, EventKind, Level};
 use contract::hook::{CallView, Notification};
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
+use contract::policy::{Access, Action, Decision, Reason, Ruling};
 use contract::snapshots::Effect;
 use contract::tool::{BUILTIN, Obstacle, Plan, Risk, Tool, ToolOutput};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
-use crate::hooks::{Advised, Hooks};
+use crate::hooks::{Advised, Doubt};
 use crate::journal::Journal;
 use crate::keys::Keys;
-use crate::person::Answers;
-use crate::recover::Recoveries;
-use crate::settings::{Execution, Parts, Questions, Settings};
+use crate::settings::{Execution, Questions, Settings};
 use crate::truncate::{Shown, truncate};
-use crate::waiting::Waiting;
+use crate::turn_context::TurnContext;
 
 pub(crate) use asking::{Question, ask, ask_all};
 pub(crate) use reasons::why;
 pub(crate) use running::run;
-
-/// What every call of a turn shares.
-#[derive(Clone, Copy)]
-pub(crate) struct TurnContext<'a> {
-    pub(crate) parts: &'a Arc<Parts>,
-    pub(crate) settings: &'a Arc<Settings>,
-    pub(crate) hooks: &'a Hooks,
-    pub(crate) answers: &'a Arc<Answers>,
-    pub(crate) recoveries: &'a Mutex<Recoveries>,
-    pub(crate) waiting: &'a Waiting,
-    /// Stops this turn.
-    pub(crate) cancel: &'a CancellationToken,
-    /// Stops the turn of the session, which this one may be within.
-    pub(crate) stop: &'a CancellationToken,
-}
-
-impl TurnContext<'_> {
-    /// The mode in force: the configured one, a stricter one that the user chose meanwhile, or
-    /// `ask` where `normal` would rely on a sandbox or on undo that does not work.
-    pub(crate) fn mode(&self) -> Mode {
-        match self.chosen_mode() {
-            Mode::Normal if self.fallback().is_some() => Mode::Ask,
-            mode => mode,
-        }
-    }
-
-    fn chosen_mode(&self) -> Mode {
-        self.settings.mode.min(self.answers.ceiling())
-    }
-
-    /// Why `normal` works like `ask`.
-    fn fallback(&self) -> Option<String> {
-        self.parts.fallback.as_ref().and_then(|fallback| fallback())
-    }
-
-    /// Tells once in a session that `normal` works like `ask`.
-    async fn tell_fallback(&self, journal: &mut Journal) -> Result<(), LogError> {
-        if self.chosen_mode() != Mode::Normal || self.answers.has_told_fallback() {
-            return Ok(());
-        }
-        let Some(reason) = self.fallback() else { return Ok(()) };
-        self.answers.note_fallback_told();
-        let text = format!("edits and commands ask first, as in mode `ask`: {reason}");
-        journal.notice(Level::Warning, text, None).await
-    }
-
-    /// Returns true if doubts of hooks and of the loop itself are answered with yes (`--yes` or
-    /// yolo mode). A ruling of the policy is not a doubt: if it asks, the user is asked.
-    pub(crate) fn auto_approves(&self) -> bool {
-        self.settings.approves_all || self.mode() == Mode::Yolo
-    }
-
-    /// What was recovered in this session so far.
-    pub(crate) fn recoveries(&self) -> MutexGuard<'_, Recoveries> {
-        self.recoveries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Why a user should decide on a call, whatever the rules say.
-#[derive(Clone, Debug)]
-pub(crate) struct Doubt {
-    /// Who doubts.
-    pub(crate) origin: String,
-    /// Why.
-    pub(crate) why: String,
-}
 
 /// The changes that the earlier calls of a reply may make.
 #[derive(Clone, Debug, Default)]
@@ -294,7 +226,7 @@ impl Settled {
     /// one that did not.
     pub(crate) async fn revise(
         &mut self,
-        bench: TurnContext<'_>,
+        context: TurnContext<'_>,
         journal: &mut Journal,
     ) -> Result<(), LogError> {
         let outcome = match self.outcome {
@@ -308,7 +240,7 @@ impl Settled {
                     decision: Decision::Allow,
                 };
                 let (output, duration) = (&mut self.output, self.duration);
-                return bench.hooks.after_tool(journal, call, output, duration).await;
+                return context.hooks.after_tool(journal, call, output, duration).await;
             }
             outcome @ (CallOutcome::Invalid | CallOutcome::Denied | CallOutcome::Unanswered) => {
                 outcome
@@ -318,7 +250,7 @@ impl Settled {
             }
         };
         let (call, why) = (self.call.clone(), self.output.for_model());
-        bench.hooks.occasion(journal, &Notification::CallRefused { call, outcome, why }).await
+        context.hooks.occasion(journal, &Notification::CallRefused { call, outcome, why }).await
     }
 
     /// The event that tells it, and what there is to tell hooks where its output was too long.
@@ -348,40 +280,40 @@ impl Settled {
 
 /// Takes a call as far as the permission to run, or the question about it.
 pub(crate) async fn prepare(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     (call, doubt): (ToolCall, Option<Doubt>),
     earlier: &EarlierChanges,
 ) -> Result<Prepared, LogError> {
-    if bench.cancel.is_cancelled() {
+    if context.cancel.is_cancelled() {
         return Ok(Settled::interrupted(call).into());
     }
-    bench.tell_fallback(journal).await?;
-    let (call, judgment) = match judge(bench, &call, None).await {
-        _ if bench.cancel.is_cancelled() => return Ok(Settled::interrupted(call).into()),
+    context.tell_fallback(journal).await?;
+    let (call, judgment) = match judge(context, &call, None).await {
+        _ if context.cancel.is_cancelled() => return Ok(Settled::interrupted(call).into()),
         Err(problem) => return Ok(Settled::invalid(call, problem).into()),
         Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
-        Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
+        Ok(judgment) => match consult(context, journal, call, (judgment, doubt)).await? {
             Consulted::Judged(call, judgment) => (call, judgment),
             Consulted::Settled(settled) => return Ok(settled.into()),
         },
     };
-    if bench.cancel.is_cancelled() {
+    if context.cancel.is_cancelled() {
         return Ok(Settled::interrupted(call).into());
     }
-    if let Some(text) = bench.parts.registry.broken(&call.name) {
+    if let Some(text) = context.parts.registry.broken(&call.name) {
         let hint = "correct `input_schema` in the tool".to_owned();
         journal.notice(Level::Warning, text, Some(hint)).await?;
     }
-    if let Some(text) = bench.parts.registry.ignored(&call.name, &call.args) {
+    if let Some(text) = context.parts.registry.ignored(&call.name, &call.args) {
         journal.notice(Level::Warning, format!("{}: {text}", call.name), None).await?;
     }
-    decide(bench, journal, (call, judgment), earlier).await
+    decide(context, journal, (call, judgment), earlier).await
 }
 
 /// Makes of a judged call what its ruling says.
 async fn decide(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     (call, judgment): (ToolCall, Judgment),
     earlier: &EarlierChanges,
@@ -394,7 +326,7 @@ async fn decide(
         let text = format!("Permission denied: {}", why(&ruling));
         return Ok(Settled::without_running(call, CallOutcome::Denied, text).into());
     }
-    if bench.settings.execution == Execution::Dry {
+    if context.settings.execution == Execution::Dry {
         journal.note(vec![judged]).await?;
         let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
         settled.output = ToolOutput::success("[dry run - tool not executed]");
@@ -407,7 +339,7 @@ async fn decide(
         journal.note(vec![judged]).await?;
         return Ok(Prepared::Approved(Box::new(approved)));
     }
-    Ok(match Question::about(bench, approved, (ruling, judged), obstacle).await {
+    Ok(match Question::about(context, approved, (ruling, judged), obstacle).await {
         Ok(question) => Prepared::Question(Box::new(question)),
         Err((call, problem)) => Settled::invalid(call, problem).into(),
     })
@@ -416,15 +348,15 @@ async fn decide(
 /// Judges an approved call again when its turn comes, because an earlier call of the reply may have
 /// changed what it does. The user's answer holds for the same files, hosts and commands.
 pub(crate) async fn judge_again(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     prepared: Prepared,
 ) -> Result<Prepared, LogError> {
     let Prepared::Approved(approved) = prepared else { return Ok(prepared) };
-    if bench.cancel.is_cancelled() {
+    if context.cancel.is_cancelled() {
         return Ok(Settled::interrupted(approved.call).into());
     }
-    let mut again = match judge(bench, &approved.call, Some(Arc::clone(&approved.tool))).await {
+    let mut again = match judge(context, &approved.call, Some(Arc::clone(&approved.tool))).await {
         Ok(judgment) => judgment,
         Err(problem) => return Ok(Settled::invalid(approved.call, problem).into()),
     };
@@ -440,8 +372,8 @@ pub(crate) async fn judge_again(
     }
     again.original = approved.original;
     let unknown = EarlierChanges::unknown();
-    let decided = decide(bench, journal, (approved.call, again), &unknown).await?;
-    let mut decided = asking::ask_all(bench, journal, vec![decided]).await?;
+    let decided = decide(context, journal, (approved.call, again), &unknown).await?;
+    let mut decided = asking::ask_all(context, journal, vec![decided]).await?;
     Ok(decided.remove(0))
 }
 
@@ -491,19 +423,19 @@ fn source(tool: &dyn Tool) -> Option<String> {
 /// Looks a call up unless its tool is known, checks its arguments, and judges it. Says in words for
 /// the model what is wrong.
 async fn judge(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     call: &ToolCall,
     tool: Option<Arc<dyn Tool>>,
 ) -> Result<Judgment, String> {
-    let registry = &bench.parts.registry;
+    let registry = &context.parts.registry;
     registry.check(&call.name, &call.args)?;
     let Some(tool) = tool.or_else(|| registry.get(&call.name).cloned()) else {
         return Err(format!("Unknown tool: {}", call.name));
     };
     let (policy, judged, args) =
-        (Arc::clone(&bench.parts.policy), Arc::clone(&tool), call.args.clone());
-    let mode = bench.mode();
-    let caution = bench.cancel.run_until_cancelled(tool.caution(call)).await.flatten();
+        (Arc::clone(&context.parts.policy), Arc::clone(&tool), call.args.clone());
+    let mode = context.mode();
+    let caution = context.cancel.run_until_cancelled(tool.caution(call)).await.flatten();
     let ruled = blocking(move || {
         let plan = judged.actions(&args).map_err(|error| error.to_string())?;
         let ruling = policy.judge(&judged.spec(), &plan.actions, mode);
@@ -528,13 +460,13 @@ enum Consulted {
 /// Asks hooks about a call that is not denied. They may tighten and rewrite; what they rewrite is
 /// judged like a call of its own.
 async fn consult(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     mut call: ToolCall,
     (mut judgment, doubt): (Judgment, Option<Doubt>),
 ) -> Result<Consulted, LogError> {
     let judged = (judgment.tool.as_ref(), &*judgment.actions, judgment.ruling.decision);
-    let (rewritten, ask) = match bench.hooks.before_tool(journal, &call, judged).await? {
+    let (rewritten, ask) = match context.hooks.before_tool(journal, &call, judged).await? {
         Advised::Proceed { rewritten, ask } => (rewritten, ask),
         Advised::Answer(output) => {
             let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
@@ -551,7 +483,7 @@ async fn consult(
     };
     if let Some(args) = rewritten {
         let original = Some(std::mem::replace(&mut call.args, args));
-        judgment = match judge(bench, &call, Some(judgment.tool)).await {
+        judgment = match judge(context, &call, Some(judgment.tool)).await {
             Ok(judgment) => Judgment { original, ..judgment },
             Err(problem) => {
                 let text = format!("a hook changed the arguments, and they do not fit: {problem}");
@@ -561,11 +493,12 @@ async fn consult(
         };
     }
     if let Some(doubt) = ask.or(doubt)
-        && !bench.auto_approves()
+        && !context.auto_approves()
     {
         tightened(&mut judgment.ruling, Decision::Ask, &call.name, doubt);
     }
-    if judgment.ruling.decision == Decision::Ask && bench.settings.questions == Questions::Refused {
+    if judgment.ruling.decision == Decision::Ask && context.settings.questions == Questions::Refused
+    {
         let why = "it needs approval, and this agent asks nobody".to_owned();
         let doubt = Doubt { origin: "permissionMode".to_owned(), why };
         tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);

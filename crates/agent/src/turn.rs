@@ -11,18 +11,19 @@ use contract::provider::{Failure, ProviderError};
 use contract::tool::Recovery;
 use serde_json::Value;
 
-use crate::announced::announces;
+use crate::announced_action::announces;
 use crate::batch::{self, Asked as AskedCall};
 use crate::compact::{self, Shortened};
-use crate::hooks::{Halt, Words};
+use crate::hooks::{Doubt, Halt, Words};
 use crate::journal::Journal;
+use crate::loop_detector::{LoopDetector, TALK, Talked};
 use crate::prompt_fill;
 use crate::recover::{self, Sought};
 use crate::reply::{Asked, Draft};
 use crate::round;
 use crate::settings::{Bound, Questions, limited};
-use crate::stuck::{LoopDetector, TALK, Talked};
-use crate::tool_call::{self, Doubt, Extras, TurnContext};
+use crate::tool_call::{self, Extras};
+use crate::turn_context::TurnContext;
 
 /// Reminders to end with the required tool before a plain answer is taken.
 const REMINDERS: u32 = 3;
@@ -35,7 +36,7 @@ const HOLDS: u32 = 8;
 
 /// What a turn has come to so far.
 struct Turn<'a> {
-    bench: TurnContext<'a>,
+    context: TurnContext<'a>,
     prompt: String,
     system: Arc<str>,
     circles: LoopDetector,
@@ -52,25 +53,25 @@ struct Turn<'a> {
 
 /// Runs a turn to its end and says how it ended.
 pub(crate) async fn run(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     prompt: String,
 ) -> Result<Outcome, LogError> {
-    let prompt = match bench.hooks.words(journal, prompt).await? {
+    let prompt = match context.hooks.words(journal, prompt).await? {
         Words::Sent(prompt) => prompt,
         Words::Blocked { hook, reason } => return Ok(Outcome::Blocked { hook, reason }),
         Words::Skipped => return Ok(Outcome::Answered { stop_reason: "skipped".to_owned() }),
     };
-    let prompt = prompt_fill::fill(bench, journal, prompt).await?;
+    let prompt = prompt_fill::fill(context, journal, prompt).await?;
     journal.note(vec![EventKind::TurnStarted { prompt: prompt.clone() }]).await?;
-    if bench.cancel.is_cancelled() {
+    if context.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
     }
     let mut turn = Turn {
-        bench,
+        context,
         prompt,
-        system: round::system(bench, journal).await?,
-        circles: LoopDetector::new(bench.settings.stuck_after),
+        system: round::system(context, journal).await?,
+        circles: LoopDetector::new(context.settings.stuck_after),
         feedback: None,
         reminders: 0,
         nudges: 0,
@@ -78,19 +79,19 @@ pub(crate) async fn run(
         announced: None,
         shortened: 0,
     };
-    remind_of_work(bench, journal).await?;
-    for number in 1..=bench.settings.rounds.most {
+    remind_of_work(context, journal).await?;
+    for number in 1..=context.settings.rounds.most {
         if let Some(limited) = journal.limit() {
             return Ok(limited);
         }
-        if let Some(Halt { hook, reason }) = bench.hooks.take_halt() {
+        if let Some(Halt { hook, reason }) = context.hooks.take_halt() {
             return Ok(Outcome::Blocked { hook, reason });
         }
         if let Some(outcome) = turn.round(journal, number).await? {
             return Ok(outcome);
         }
     }
-    let Bound { most, name } = bench.settings.rounds;
+    let Bound { most, name } = context.settings.rounds;
     Ok(limited("max_turns", most, format!("{name} ({most})")))
 }
 
@@ -101,31 +102,31 @@ impl Turn<'_> {
         journal: &mut Journal,
         number: u32,
     ) -> Result<Option<Outcome>, LogError> {
-        let bench = self.bench;
+        let context = self.context;
         self.hear(journal).await?;
-        if let Some(guidance) = bench.hooks.take_guidance() {
+        if let Some(guidance) = context.hooks.take_guidance() {
             journal.note(vec![guidance]).await?;
         }
         let draft = match self.reply(journal, number).await? {
             Err(limited) => return Ok(Some(limited)),
             Ok(Asked::Whole(draft)) => draft,
             Ok(Asked::Cancelled(draft)) => {
-                round::keep_partial(bench, journal, draft).await?;
+                round::keep_partial(context, journal, draft).await?;
                 return Ok(Some(Outcome::Cancelled));
             }
             Ok(Asked::Failed(draft, error)) => {
-                round::keep_partial(bench, journal, draft).await?;
+                round::keep_partial(context, journal, draft).await?;
                 return Ok(Some(failed(error)));
             }
         };
         // A model that spoke is not asked again because a hook took its words away.
         let spoke = Said::of(&draft.reply) == Said::Something;
-        let mut draft = round::revise(bench, journal, &self.prompt, draft).await?;
+        let mut draft = round::revise(context, journal, &self.prompt, draft).await?;
         let doubt = self.recover(journal, &mut draft).await?;
         let stop_reason = draft.reply.stop.as_str().to_owned();
         let said = if spoke { Said::Something } else { Said::of(&draft.reply) };
         let words = draft.reply.text();
-        let calls = round::keep(bench, journal, draft).await?;
+        let calls = round::keep(context, journal, draft).await?;
         if calls.is_empty() {
             let outcome = self.without_calls(journal, (said, &words), stop_reason).await?;
             let outcome = self.ended(journal, outcome, &words).await?;
@@ -135,10 +136,10 @@ impl Turn<'_> {
             && calls.iter().any(|call| call.args.is_string());
         let asked = |call| AskedCall { call, doubt: doubt.clone(), extras: Extras::default() };
         let asked = calls.iter().cloned().map(asked).collect();
-        let mut reported = batch::run(bench, journal, &mut self.circles, asked).await?;
+        let mut reported = batch::run(context, journal, &mut self.circles, asked).await?;
         let results = std::mem::take(&mut reported.results);
-        bench.hooks.occasion(journal, &Notification::BatchEnded { calls, results }).await?;
-        if bench.cancel.is_cancelled() {
+        context.hooks.occasion(journal, &Notification::BatchEnded { calls, results }).await?;
+        if context.cancel.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
         if let Some(finish) = reported.finish {
@@ -168,14 +169,14 @@ impl Turn<'_> {
         reply: &str,
     ) -> Result<Option<Outcome>, LogError> {
         let is_stuck = matches!(outcome, Some(Outcome::Stuck { .. } | Outcome::Cancelled));
-        if outcome.is_none() || is_stuck || !self.bench.hooks.wants(Moment::BeforeStop) {
+        if outcome.is_none() || is_stuck || !self.context.hooks.wants(Moment::BeforeStop) {
             return Ok(outcome);
         }
         let ending = Ending { reply, is_held: self.holds > 0 };
-        let Some(why) = self.bench.hooks.before_stop(journal, ending).await? else {
+        let Some(why) = self.context.hooks.before_stop(journal, ending).await? else {
             return Ok(outcome);
         };
-        if self.bench.cancel.is_cancelled() {
+        if self.context.cancel.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
         if self.holds == HOLDS {
@@ -193,13 +194,13 @@ impl Turn<'_> {
     async fn hear(&mut self, journal: &mut Journal) -> Result<(), LogError> {
         let words = tokio::select! {
             biased;
-            () = self.bench.cancel.cancelled() => Vec::new(),
-            words = self.bench.waiting.gather() => words,
+            () = self.context.cancel.cancelled() => Vec::new(),
+            words = self.context.waiting.gather() => words,
         };
         for prompt in words {
-            match self.bench.hooks.words(journal, prompt).await? {
+            match self.context.hooks.words(journal, prompt).await? {
                 Words::Sent(text) => {
-                    let text = prompt_fill::fill(self.bench, journal, text).await?;
+                    let text = prompt_fill::fill(self.context, journal, text).await?;
                     self.prompt.clone_from(&text);
                     inject(journal, contract::event::PERSON, text).await?;
                 }
@@ -223,10 +224,10 @@ impl Turn<'_> {
         journal: &mut Journal,
         number: u32,
     ) -> Result<Result<Asked, Outcome>, LogError> {
-        let bench = self.bench;
+        let context = self.context;
         // What does not help is not done again at every step.
         let length = journal.transcript.entries().len();
-        if length >= self.shortened + REST && compact::is_due(bench, journal) {
+        if length >= self.shortened + REST && compact::is_due(context, journal) {
             self.shorten(journal).await?;
             self.shortened = journal.transcript.entries().len();
             if let Some(limited) = journal.limit() {
@@ -236,8 +237,8 @@ impl Turn<'_> {
         let mut was_too_long = false;
         loop {
             journal.teller().tell(EventKind::RequestSent { round: number }).await;
-            let request = round::request(bench, journal, Arc::clone(&self.system));
-            let asked = round::ask(bench, journal, request, round::audience(bench)).await?;
+            let request = round::request(context, journal, Arc::clone(&self.system));
+            let asked = round::ask(context, journal, request, round::audience(context)).await?;
             let is_too_long =
                 matches!(&asked, Asked::Failed(_, error) if error.kind == Failure::TooLong);
             if !is_too_long || was_too_long || !self.shorten(journal).await? {
@@ -252,7 +253,7 @@ impl Turn<'_> {
 
     /// Shortens the history; `false` where that did not work.
     async fn shorten(&self, journal: &mut Journal) -> Result<bool, LogError> {
-        match compact::shorten(self.bench, journal, CompactCause::Length).await? {
+        match compact::shorten(self.context, journal, CompactCause::Length).await? {
             Shortened::Done => Ok(true),
             Shortened::Nothing => Ok(false),
             Shortened::Refused(why) => {
@@ -274,19 +275,19 @@ impl Turn<'_> {
         journal: &mut Journal,
         draft: &mut Draft,
     ) -> Result<Option<Doubt>, LogError> {
-        let Some(settings) = self.bench.settings.recovery else { return Ok(None) };
+        let Some(settings) = self.context.settings.recovery else { return Ok(None) };
         if settings.is_agreed {
-            let calls = recover::agreed(&draft.reply.text(), &self.bench.parts.registry.specs());
+            let calls = recover::agreed(&draft.reply.text(), &self.context.parts.registry.specs());
             draft.reply.parts.extend(calls.into_iter().map(Part::Call));
             return Ok(None);
         }
         let sought = {
-            let mut recoveries = self.bench.recoveries();
+            let mut recoveries = self.context.recoveries();
             if draft.reply.calls().next().is_some() {
                 recoveries.saw_native_call();
                 return Ok(None);
             }
-            recoveries.seek(&draft.reply, &self.bench.parts.registry.specs(), settings)
+            recoveries.seek(&draft.reply, &self.context.parts.registry.specs(), settings)
         };
         match sought {
             Sought::Nothing => Ok(None),
@@ -337,7 +338,7 @@ impl Turn<'_> {
             }
             Said::OnlyThought | Said::Nothing => Outcome::Stuck { why: silence(said) },
         };
-        let Some(tool) = &self.bench.settings.required_finish else {
+        let Some(tool) = &self.context.settings.required_finish else {
             warn_of_silence(journal, said).await?;
             warn_of_cut(journal, &ending).await?;
             return Ok(Some(ending));
@@ -354,9 +355,9 @@ impl Turn<'_> {
 
     /// Whether a reply without calls ends by saying what the model will do, though it could.
     fn announces(&self, words: &str, stop_reason: &str) -> bool {
-        self.bench.settings.stuck_after.is_some()
+        self.context.settings.stuck_after.is_some()
             && stop_reason == StopReason::EndTurn.as_str()
-            && !self.bench.parts.registry.specs().is_empty()
+            && !self.context.parts.registry.specs().is_empty()
             && announces(words)
     }
 
@@ -365,7 +366,7 @@ impl Turn<'_> {
     fn is_said_again(&self, journal: &Journal, words: &str) -> bool {
         let is_same = self.announced.as_deref() == Some(words.trim());
         let has_work = self.circles.has_acted()
-            || self.bench.settings.required_finish.is_some()
+            || self.context.settings.required_finish.is_some()
             || journal.transcript.open_work() > 0;
         is_same && !has_work
     }
@@ -416,8 +417,8 @@ impl Turn<'_> {
 
     /// Asks a user whether a model that only talks should go on.
     async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Result<Answer, LogError> {
-        let settings = self.bench.settings;
-        if self.bench.auto_approves() {
+        let settings = self.context.settings;
+        if self.context.auto_approves() {
             return Ok(Answer::Once);
         }
         if settings.questions == Questions::Refused {
@@ -435,7 +436,7 @@ impl Turn<'_> {
             destructive: false,
             remember: Vec::new(),
         };
-        let answer = tool_call::ask(self.bench, journal, &call, question).await?;
+        let answer = tool_call::ask(self.context, journal, &call, question).await?;
         let answered =
             EventKind::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
         journal.note(vec![answered]).await?;
@@ -475,10 +476,10 @@ async fn inject(journal: &mut Journal, origin: &str, text: String) -> Result<(),
 
 /// Reminds a model of what it noted to do, where it has only talked for a while, over however many
 /// turns. It answers the user all the same.
-async fn remind_of_work(bench: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
+async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
     let (talk, open) = (journal.transcript.talk(), journal.transcript.open_work());
     let is_due = talk > 0 && talk % TALK == 0 && open > 0;
-    if !is_due || bench.settings.stuck_after.is_none() {
+    if !is_due || context.settings.stuck_after.is_none() {
         return Ok(());
     }
     let text = format!(

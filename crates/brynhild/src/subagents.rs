@@ -2,12 +2,12 @@
 //! what they begin with. Each works in a conversation within the one that called it, with the same
 //! rules, hooks, questions and sandbox; `agent::nested` holds it.
 
-mod errand;
-mod narrow;
+mod agent_list;
 mod report;
-mod roster;
 mod scoped;
+mod subagent_run;
 mod task;
+mod tool_filter;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use contract::tool::Tool;
 use crate::assemble::{Knowledge, Mind};
 use crate::output;
 use crate::world::World;
-pub(crate) use errand::{FAMILIAR, Persona, Workplace, tighten};
-pub(crate) use roster::{Agent, Kind, PLAIN, Roster};
+pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
+pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};
 use task::Task;
 
 /// The tool that hands work to agents; none where it is off.
@@ -33,10 +33,10 @@ pub(crate) fn tool(
     if is_off("__builtin__") || is_off(task::NAME) || world.config().agents.max_depth == 0 {
         return None;
     }
-    let roster = Roster::find(world);
-    for problem in &roster.problems {
+    let list = AgentList::find(world);
+    for problem in &list.problems {
         output::warning(&format!("{problem} ({})", problem.hint));
     }
-    let workplace = Workplace::new(world, root, (mind, Arc::clone(knowledge)), &roster);
-    Some(Arc::new(Task::new(roster, workplace)))
+    let workplace = Workplace::new(world, root, (mind, Arc::clone(knowledge)), &list);
+    Some(Arc::new(Task::new(list, workplace)))
 }

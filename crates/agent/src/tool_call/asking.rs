@@ -13,9 +13,10 @@ use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};
 
 use super::reasons::asked_because;
-use super::{Approved, Prepared, Settled, TurnContext, why};
+use super::{Approved, Prepared, Settled, why};
 use crate::blocking::blocking;
 use crate::journal::Journal;
+use crate::turn_context::TurnContext;
 
 /// A call that a user decides on.
 pub(crate) struct Question {
@@ -39,14 +40,14 @@ impl Question {
     /// The question about a call, or the reason why the call cannot succeed, which the model reads
     /// and nobody is asked about.
     pub(super) async fn about(
-        bench: TurnContext<'_>,
+        context: TurnContext<'_>,
         approved: Approved,
         (ruling, judged): (Ruling, EventKind),
         obstacle: Option<Obstacle>,
     ) -> Result<Self, (ToolCall, String)> {
-        let policy = Arc::clone(&bench.parts.policy);
+        let policy = Arc::clone(&context.parts.policy);
         let (spec, actions) = (approved.tool.spec(), approved.actions.clone());
-        let mode = bench.mode();
+        let mode = context.mode();
         let looked = blocking(move || {
             let is_told = |obstacle: &Obstacle| {
                 !obstacle.reveals_content || may_read(policy.as_ref(), &spec, &actions, mode)
@@ -84,7 +85,7 @@ fn may_read(policy: &dyn Approvals, spec: &ToolSpec, actions: &[Action], mode: M
 
 /// Puts all questions among these calls at once and waits for all answers.
 pub(crate) async fn ask_all(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     mut calls: Vec<Prepared>,
 ) -> Result<Vec<Prepared>, LogError> {
@@ -94,7 +95,7 @@ pub(crate) async fn ask_all(
         if let Prepared::Question(question) = call {
             events.append(&mut question.events);
             names.push(question.approved.call.name.clone());
-            answers.push(answer_to(bench, &question.approved.call.id, index));
+            answers.push(answer_to(context, &question.approved.call.id, index));
         }
     }
     if names.is_empty() {
@@ -103,12 +104,12 @@ pub(crate) async fn ask_all(
     journal.note(events).await?;
     let mut calls: Vec<Option<Prepared>> = calls.into_iter().map(Some).collect();
     tokio::pin!(answers);
-    let mut next = first(bench, journal, answers.as_mut(), names).await?;
+    let mut next = first(context, journal, answers.as_mut(), names).await?;
     while let Some((index, answer)) = next {
         if let Some(slot) = calls.get_mut(index)
             && let Some(Prepared::Question(question)) = slot.take()
         {
-            *slot = Some(answered(bench, journal, *question, answer).await?);
+            *slot = Some(answered(context, journal, *question, answer).await?);
         }
         next = answers.next().await;
     }
@@ -117,26 +118,26 @@ pub(crate) async fn ask_all(
 
 /// Puts one question and waits for the answer.
 pub(crate) async fn ask(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     call: &ToolCall,
     question: EventKind,
 ) -> Result<Answer, LogError> {
-    let answers = FuturesUnordered::from_iter([answer_to(bench, &call.id, 0)]);
+    let answers = FuturesUnordered::from_iter([answer_to(context, &call.id, 0)]);
     journal.note(vec![question]).await?;
     tokio::pin!(answers);
-    let answer = first(bench, journal, answers, vec![call.name.clone()]).await?;
+    let answer = first(context, journal, answers, vec![call.name.clone()]).await?;
     Ok(answer.map_or(Answer::Nobody, |(_, answer)| answer))
 }
 
 /// The answer to a question, which waits from this call on.
 fn answer_to(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     call: &CallId,
     index: usize,
 ) -> impl Future<Output = (usize, Answer)> + use<> {
-    let receiver = bench.answers.wait_for(call);
-    let cancel = bench.cancel.clone();
+    let receiver = context.answers.wait_for(call);
+    let cancel = context.cancel.clone();
     async move {
         tokio::select! {
             () = cancel.cancelled() => (index, Answer::Cancel),
@@ -147,14 +148,14 @@ fn answer_to(
 
 /// The first answer. Hooks hear of the questions meanwhile; an answer does not wait for them.
 async fn first<T>(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     mut answers: impl Stream<Item = T> + Unpin,
     names: Vec<String>,
 ) -> Result<Option<T>, LogError> {
     let telling = async {
         for tool in names {
-            bench.hooks.occasion(journal, &Notification::Asking { tool }).await?;
+            context.hooks.occasion(journal, &Notification::Asking { tool }).await?;
         }
         Ok::<(), LogError>(())
     };
@@ -168,14 +169,14 @@ async fn first<T>(
 
 /// Notes an answer with the rules it adds, and settles the call by it.
 async fn answered(
-    bench: TurnContext<'_>,
+    context: TurnContext<'_>,
     journal: &mut Journal,
     question: Question,
     answer: Answer,
 ) -> Result<Prepared, LogError> {
     let Question { mut approved, ruling, .. } = question;
     // Before the answer is noted: a rule that is said to be remembered is.
-    let kept = remember(bench, &approved, &answer);
+    let kept = remember(context, &approved, &answer);
     let call = approved.call.id.clone();
     let noted = EventKind::Answered { call, answer: answer.clone(), rules: kept.rules.clone() };
     journal.note(vec![noted]).await?;
@@ -192,7 +193,7 @@ async fn answered(
             (CallOutcome::Denied, refusal + &why)
         }
         Answer::Cancel => {
-            bench.stop.cancel();
+            context.stop.cancel();
             (CallOutcome::Denied, "Permission denied by user: the turn was stopped".to_owned())
         }
         Answer::Nobody => (
@@ -208,8 +209,8 @@ async fn answered(
 }
 
 /// Remembers a call for as long as the answer says.
-fn remember(bench: TurnContext<'_>, approved: &Approved, answer: &Answer) -> StoredApproval {
-    let (policy, spec, actions) = (&bench.parts.policy, approved.tool.spec(), &approved.actions);
+fn remember(context: TurnContext<'_>, approved: &Approved, answer: &Answer) -> StoredApproval {
+    let (policy, spec, actions) = (&context.parts.policy, approved.tool.spec(), &approved.actions);
     match answer {
         Answer::Session => StoredApproval { rules: policy.remember(&spec, actions), problem: None },
         Answer::Project => policy.store(&spec, actions, Reach::Project),

@@ -1,6 +1,5 @@
 //! Runs approved calls, each confined as its ruling says.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,11 +9,10 @@ use contract::sandbox::{Hosts, Network, SandboxError};
 use contract::tool::{ToolContext, ToolError, ToolOutput};
 use tokio::sync::mpsc;
 
-use super::{Approved, Settled, TurnContext};
+use super::{Approved, Settled, writing};
 use crate::journal::Teller;
 use crate::keys;
-use crate::nested::Parent;
-use crate::writing;
+use crate::turn_context::TurnContext;
 
 /// How long a cancelled tool may take to stop by itself.
 const GRACE: Duration = Duration::from_millis(150);
@@ -22,39 +20,39 @@ const GRACE: Duration = Duration::from_millis(150);
 const ANY_HOST: &str = "*";
 
 /// Runs an approved call to its end, or until it is cancelled.
-pub(crate) async fn run(bench: TurnContext<'_>, approved: Approved, teller: Teller) -> Settled {
+pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
     let Approved { tool, call, access, actions, original, extras, .. } = approved;
-    let _turn = match writing::turn(bench, &tool, &actions).await {
+    let _turn = match writing::turn(context, &tool, &actions).await {
         Ok(turn) => turn,
         Err(text) => return Settled::without_running(call, CallOutcome::Denied, text),
     };
-    let mut confinement = bench.parts.confinement.with_access(access);
+    let mut confinement = context.parts.confinement.with_access(access);
     let profile = &mut confinement.profile;
     profile.read.extend(extras.read);
     profile.env.extend(extras.env);
-    profile.network = match bench.mode() {
+    profile.network = match context.mode() {
         Mode::ReadOnly => Network::None,
         Mode::Ask | Mode::Normal | Mode::Yolo => network(&profile.network, &actions),
     };
     let (progress, mut lines) = mpsc::channel(64);
-    let parent = Arc::new(Parent::new(bench, &call.id, &teller));
-    let context = ToolContext {
+    let parent = (context.parent_of)(context, &call.id, &teller);
+    let tool_context = ToolContext {
         session: teller.session().clone(),
         confinement,
-        cancel: bench.cancel.child_token(),
+        cancel: context.cancel.child_token(),
         progress,
-        spill: bench.settings.spill.clone(),
-        conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
-        view: bench.parts.policy.view(&tool.spec()),
+        spill: context.settings.spill.clone(),
+        conversation: Some(Arc::clone(&parent).as_any()),
+        view: context.parts.policy.view(&tool.spec()),
         actions: actions.clone(),
         veils: keys::veils(teller.keys()),
     };
     let started = Instant::now();
     let result = {
-        let work = tool.run(&call, &context);
+        let work = tool.run(&call, &tool_context);
         let overdue = async {
-            bench.cancel.cancelled().await;
+            context.cancel.cancelled().await;
             if tool.spec().traits.indivisible {
                 std::future::pending::<()>().await;
             }
@@ -78,7 +76,7 @@ pub(crate) async fn run(bench: TurnContext<'_>, approved: Approved, teller: Tell
         teller.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
     }
     let (outcome, output) = match result {
-        Ok(output) if bench.cancel.is_cancelled() && !output.success => {
+        Ok(output) if context.cancel.is_cancelled() && !output.success => {
             (CallOutcome::Interrupted, output)
         }
         Ok(output) => (CallOutcome::Ran, output),

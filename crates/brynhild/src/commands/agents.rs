@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::args::AgentsCommand;
 use crate::exit::{Exit, Outcome};
 use crate::output;
-use crate::subagents::{Agent, Kind, Roster};
+use crate::subagents::{Agent, AgentList, Kind};
 use crate::world::World;
 
 /// Runs an `agents` command.
@@ -19,7 +19,7 @@ pub(crate) fn run(world: &World, command: &AgentsCommand) -> Outcome {
 }
 
 fn list(world: &World) -> Outcome {
-    let roster = Roster::find(world);
+    let roster = AgentList::find(world);
     for problem in &roster.problems {
         output::warning(&format!("{problem} ({})", problem.hint));
     }

@@ -31,7 +31,7 @@ use crate::exit::Problem;
 use crate::frontends::hush::{self, Hush};
 use crate::output;
 use crate::plugin_set;
-use crate::subagents::{Kind, PLAIN, Roster};
+use crate::subagents::{AgentList, Kind, PLAIN};
 use crate::workers;
 use crate::world::World;
 
@@ -155,12 +155,12 @@ fn home(world: &World) -> PathBuf {
 
 /// Which agents work can be handed to.
 fn agents(world: &World) -> Agents {
-    let roster = Roster::find(world);
+    let list = AgentList::find(world);
     let models = &world.config().models;
     let configured = world.is_configured(&["models", "default"]).then(|| models.default.clone());
     let usual = world.global.model.clone().or(configured);
     Arc::new(move |name| {
-        let (instructions, model) = match &roster.get(name.unwrap_or(PLAIN))?.kind {
+        let (instructions, model) = match &list.get(name.unwrap_or(PLAIN))?.kind {
             Kind::Plain => (None, None),
             Kind::File(file) => (Some(file.body.clone()), file.model.clone()),
             Kind::Role(file) => {

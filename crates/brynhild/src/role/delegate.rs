@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::tools::source;
 use crate::assemble::{Knowledge, Mind};
 use crate::dialects::api;
-use crate::subagents::{Agent, Kind, Roster, Workplace};
+use crate::subagents::{Agent, AgentList, Kind, Workplace};
 use crate::world::World;
 
 /// The keys of an entry.
@@ -90,9 +90,9 @@ pub(super) fn described(
     let mut remote = Vec::new();
     match mode {
         "inline" => {
-            let roster = Roster::find(world);
+            let list = AgentList::find(world);
             for value in listed {
-                agents.push(agent(world, role, &roster, value)?);
+                agents.push(agent(world, role, &list, value)?);
             }
         }
         // What is called `mcp` here is an agent that is served as a model.
@@ -149,12 +149,12 @@ fn check_keys(name: &str, value: &Value) -> Result<(), String> {
 }
 
 /// One agent of an entry: a role's file, or one that is known by its name.
-fn agent(world: &World, role: &Role, roster: &Roster, value: &Value) -> Result<Agent, String> {
+fn agent(world: &World, role: &Role, list: &AgentList, value: &Value) -> Result<Agent, String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let name = text("name").ok_or("an agent has no `name`")?;
     check_keys(name, value)?;
     let Some(file) = text("role_file") else {
-        let known = roster.get(name).cloned().ok_or_else(|| {
+        let known = list.get(name).cloned().ok_or_else(|| {
             format!("agent `{name}` has no `role_file`, and there is no agent of that name")
         })?;
         let description = text("description").map_or(known.description.clone(), str::to_owned);
@@ -190,9 +190,9 @@ pub(super) fn open(
 ) -> Vec<Arc<dyn Tool>> {
     let Ok(described) = described(world, role, entry) else { return Vec::new() };
     let Ok(root) = world.root() else { return Vec::new() };
-    let roster = Roster { agents: described.agents.clone(), problems: Vec::new() };
+    let list = AgentList { agents: described.agents.clone(), problems: Vec::new() };
     let knowledge = Arc::new(Knowledge::default());
-    let mut workplace = Workplace::new(world, root, (mind, knowledge), &roster);
+    let mut workplace = Workplace::new(world, root, (mind, knowledge), &list);
     workplace.max_depth = described.max_depth;
     workplace.time = Some(described.time);
     let workplace = Arc::new(workplace);

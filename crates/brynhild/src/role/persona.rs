@@ -15,14 +15,14 @@ use super::{choose, named};
 use crate::assemble::{Knowledge, Mind};
 use crate::exit::Problem;
 use crate::output;
-use crate::subagents::{FAMILIAR, Kind, Persona, Roster, Workplace};
+use crate::subagents::{AgentList, FAMILIAR, Kind, Persona, Workplace};
 use crate::world::World;
 
 /// Has this run be an agent: a role or a file that is named, or one of the agents that are known.
 pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
     let path = match named(world, name) {
         Ok(path) => path,
-        Err(problem) => match Roster::find(world).get(name).map(|agent| agent.kind.clone()) {
+        Err(problem) => match AgentList::find(world).get(name).map(|agent| agent.kind.clone()) {
             Some(Kind::File(file)) => {
                 wear(world, file);
                 return Ok(());
@@ -71,7 +71,7 @@ pub(crate) fn dressed(
     knowledge: &Arc<Knowledge>,
 ) -> Persona {
     let knowledge = Arc::clone(knowledge);
-    let place = Workplace::new(world, world.place(), (mind, knowledge), &Roster::default());
+    let place = Workplace::new(world, world.place(), (mind, knowledge), &AgentList::default());
     let persona = place.persona(file, tools, mind.map(AsRef::as_ref));
     for remark in persona.slips.iter().chain(&persona.remarks) {
         output::warning(&format!("{}: {remark}", file.path.display()));

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Workplace;
-use super::roster::{Agent, PLAIN, Roster};
+use super::agent_list::{Agent, AgentList, PLAIN};
 
 /// The tool's name.
 pub(crate) const NAME: &str = "Task";
@@ -32,29 +32,29 @@ struct Args {
 /// The tool.
 pub(crate) struct Task {
     spec: Arc<ToolSpec>,
-    roster: Roster,
+    list: AgentList,
     workplace: Workplace,
 }
 
 impl Task {
     /// Hands work to these agents.
-    pub(crate) fn new(roster: Roster, workplace: Workplace) -> Self {
-        Self { spec: spec(&roster).into(), roster, workplace }
+    pub(crate) fn new(list: AgentList, workplace: Workplace) -> Self {
+        Self { spec: spec(&list).into(), list, workplace }
     }
 
     fn agent(&self, name: Option<&str>) -> Result<&Agent, String> {
         let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(PLAIN);
-        self.roster.get(name).ok_or_else(|| {
+        self.list.get(name).ok_or_else(|| {
             let known: Vec<&str> =
-                self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
+                self.list.agents.iter().map(|agent| agent.name.as_str()).collect();
             format!("there is no agent {name}; known are: {}", known.join(", "))
         })
     }
 }
 
-fn spec(roster: &Roster) -> ToolSpec {
+fn spec(list: &AgentList) -> ToolSpec {
     let mut words = include_str!("task.md").trim_end().to_owned();
-    for agent in roster.agents.iter().take(DESCRIBED) {
+    for agent in list.agents.iter().take(DESCRIBED) {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
         let short = head(&about, LONGEST);
         let more = if short.len() < about.len() { "…" } else { "" };
@@ -62,7 +62,7 @@ fn spec(roster: &Roster) -> ToolSpec {
         let _ = write!(words, "\n- {}: {short}{more}", agent.name);
     }
     let others: Vec<&str> =
-        roster.agents.iter().skip(DESCRIBED).map(|agent| agent.name.as_str()).collect();
+        list.agents.iter().skip(DESCRIBED).map(|agent| agent.name.as_str()).collect();
     if !others.is_empty() {
         let _ = write!(words, "\n- further: {}", others.join(", "));
     }

@@ -5,14 +5,14 @@ const TAGS: [&str; 3] = ["prompt", "stdin", "prompt_file"];
 
 /// A user's words, with the tag in which they stand where they stand in one alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packed<'a> {
+pub(crate) struct WrappedPrompt<'a> {
     /// The words themselves.
     pub(crate) words: &'a str,
     open: &'a str,
     close: &'a str,
 }
 
-impl<'a> Packed<'a> {
+impl<'a> WrappedPrompt<'a> {
     /// Finds the words in what a model would read.
     pub(crate) fn parse(whole: &'a str) -> Self {
         let inside = || {
@@ -48,10 +48,10 @@ mod tests {
             ("<b>\ngo\n</b>", "<b>\ngo\n</b>", "x"),
             ("<prompt>\ngo</prompt>", "<prompt>\ngo</prompt>", "x"),
         ] {
-            let packed = Packed::parse(whole);
+            let packed = WrappedPrompt::parse(whole);
             assert_eq!((packed.words, packed.with("x").as_str()), (words, other));
         }
         let two = "<prompt>\na\n</prompt>\n\n<prompt>\nb\n</prompt>";
-        assert_eq!(Packed::parse(two).words, two);
+        assert_eq!(WrappedPrompt::parse(two).words, two);
     }
 }

@@ -50,19 +50,19 @@ impl Agent {
 
 /// All agents.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Roster {
+pub(crate) struct AgentList {
     /// Them, each name once.
     pub(crate) agents: Vec<Agent>,
     /// What is wrong with others.
     pub(crate) problems: Vec<Fault>,
 }
 
-impl Roster {
+impl AgentList {
     /// Finds them. Of two with one name the first counts: the project's before the user's, those
     /// before roles.
     pub(crate) fn find(world: &World) -> Self {
-        let mut roster = Self::default();
-        roster.add(Agent {
+        let mut list = Self::default();
+        list.add(Agent {
             name: PLAIN.to_owned(),
             description: "Does what it is told, with the same tools as you and a history of its \
                           own. Good for searching widely, and for work whose details you do not \
@@ -72,29 +72,29 @@ impl Roster {
             kind: Kind::Plain,
         });
         if world.global.safe {
-            return roster;
+            return list;
         }
-        roster.of_project(world);
+        list.of_project(world);
         let home = world.environment.home.as_deref();
         let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
         let own: Vec<PathBuf> = own.chain(home.map(|home| home.join(".claude/agents"))).collect();
         for directory in &own {
             let (files, problems) = claude::agents_in(directory);
-            roster.problems.extend(problems);
+            list.problems.extend(problems);
             for file in files {
-                roster.add_file(file, "user".to_owned());
+                list.add_file(file, "user".to_owned());
             }
         }
         for file in world.claude().agents() {
             if let Some(plugin) = &file.plugin {
-                roster.add_file(file.clone(), format!("plugin:{plugin}"));
+                list.add_file(file.clone(), format!("plugin:{plugin}"));
             }
         }
         let roles = home.map(|home| home.join(".initrunner/roles"));
         for directory in own.iter().take(1).cloned().chain(roles) {
-            roster.of_roles(&directory);
+            list.of_roles(&directory);
         }
-        roster
+        list
     }
 
     /// The agent of a name. That of a plugin may do without the plugin's, where it is the only one;
@@ -183,23 +183,23 @@ impl Roster {
 mod tests {
     use super::*;
 
-    fn roster(names: &[&str]) -> Roster {
-        let mut roster = Roster::default();
+    fn list(names: &[&str]) -> AgentList {
+        let mut list = AgentList::default();
         for name in names {
-            roster.add(Agent {
+            list.add(Agent {
                 name: (*name).to_owned(),
                 description: String::new(),
                 source: String::new(),
                 kind: Kind::Role(PathBuf::from(format!("/roles/{name}.yaml"))),
             });
         }
-        roster
+        list
     }
 
     #[test]
     fn a_plugins_agent_is_found_by_its_own_name_where_that_is_clear() {
-        let roster = roster(&["a", "p:a", "p:b", "p:c", "q:c"]);
-        let found = |name: &str| roster.get(name).map(|agent| agent.name.as_str());
+        let list = list(&["a", "p:a", "p:b", "p:c", "q:c"]);
+        let found = |name: &str| list.get(name).map(|agent| agent.name.as_str());
         assert_eq!(found("a"), Some("a"));
         assert_eq!(found("p:a"), Some("p:a"));
         assert_eq!(found("b"), Some("p:b"));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agent::nested::{Ended, Errand, Parent};
+use agent::nested::{Ended, NestedTask, Parent};
 use agent::prompt::{self, Ingredients};
 use agent::registry::IsHidden;
 use agent::settings::{Bound, Budget, Questions, Settings};
@@ -22,10 +22,10 @@ use plugins::claude::AgentFile;
 use python_host::Host;
 use tools::tool_search::{self, Found};
 
-use super::narrow::{Narrowed, narrowed, slips};
+use super::agent_list::{Agent, AgentList, Kind};
 use super::report::report;
-use super::roster::{Agent, Kind, Roster};
 use super::task::NAME;
+use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::args::Global;
 use crate::assemble::{self, Knowledge, Mind};
 use crate::environment::Environment;
@@ -69,14 +69,14 @@ struct Model {
 /// A role that is ready to do some work.
 pub(crate) struct Player {
     /// The work.
-    pub(crate) errand: Errand,
+    pub(crate) task: NestedTask,
     opened: Arc<Opened>,
 }
 
 impl Player {
     /// Has the role do the work to its end, and ends what ran for it.
     pub(crate) async fn play(self, parent: &Parent) -> Result<Ended, Problem> {
-        let ended = parent.converse(self.errand).await;
+        let ended = parent.converse(self.task).await;
         self.opened.shutdown().await;
         Ok(ended?)
     }
@@ -112,12 +112,12 @@ pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
 }
 
 impl Workplace {
-    /// The place that agents of this roster find.
+    /// The place that agents of this list find.
     pub(crate) fn new(
         world: &World,
         root: &Path,
         (mind, knowledge): (Option<&Arc<Mind>>, Arc<Knowledge>),
-        roster: &Roster,
+        list: &AgentList,
     ) -> Self {
         let mut global = world.global.clone();
         if let Some(typed) = world.made.typed.get() {
@@ -139,7 +139,7 @@ impl Workplace {
             told: Arc::default(),
         };
         if let Some(mind) = mind {
-            let wishes = roster.agents.iter().filter_map(|agent| match &agent.kind {
+            let wishes = list.agents.iter().filter_map(|agent| match &agent.kind {
                 Kind::File(file) => file.model.clone(),
                 Kind::Plain | Kind::Role(_) => None,
             });
@@ -181,7 +181,7 @@ impl Workplace {
         agent: &Agent,
         prompt: String,
     ) -> Result<Ended, String> {
-        let errand = match &agent.kind {
+        let task = match &agent.kind {
             Kind::Plain => self.plain(parent, &agent.name, prompt),
             Kind::File(file) => self.of_file(parent, file, prompt),
             Kind::Role(path) => {
@@ -193,19 +193,19 @@ impl Workplace {
                 return played.map_err(|problem| problem.message());
             }
         };
-        parent.converse(errand).await.map_err(|error| error.to_string())
+        parent.converse(task).await.map_err(|error| error.to_string())
     }
 
-    fn plain(&self, parent: &Parent, name: &str, prompt: String) -> Errand {
+    fn plain(&self, parent: &Parent, name: &str, prompt: String) -> NestedTask {
         let tools = self.at_hand(parent);
         let mut settings = self.inherited(parent);
         let (is_hidden, hooks) = (parent.registry().hidden(), Vec::new());
         settings.system = self.system((&tools, is_hidden.as_ref()), "", self.mind.as_deref());
         let (agent, provider, notices) = (name.to_owned(), None, Vec::new());
-        Errand { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
+        NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
 
-    fn of_file(&self, parent: &Parent, file: &AgentFile, prompt: String) -> Errand {
+    fn of_file(&self, parent: &Parent, file: &AgentFile, prompt: String) -> NestedTask {
         let model = file.model.as_ref().and_then(|name| self.models.get(name));
         let mind = model.map(|model| &model.mind).or(self.mind.as_deref());
         let at_hand = (self.at_hand(parent), parent.registry().hidden());
@@ -226,7 +226,7 @@ impl Workplace {
         let notices = slips.chain(remarks.into_iter().map(note)).collect();
         told.insert(file.path.clone());
         let (agent, provider) = (file.qualified(), None);
-        Errand { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
+        NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
 
     /// What a file's agent gets of these tools, and what it is told.
@@ -284,7 +284,7 @@ impl Workplace {
             mcp::deferral(&world),
             &Found::default(),
         );
-        let errand = Errand {
+        let task = NestedTask {
             agent: name.to_owned(),
             prompt,
             provider: Some(Arc::clone(&mind.provider)),
@@ -294,7 +294,7 @@ impl Workplace {
             settings,
             notices: Vec::new(),
         };
-        Ok(Player { errand, opened })
+        Ok(Player { task, opened })
     }
 
     /// The settings of the outer conversation, without what only that one is bound to. Its budget

@@ -7,8 +7,9 @@ use contract::policy::{Action, Decision};
 use contract::tool::{BUILTIN, Tool};
 use tokio::sync::{Mutex, MutexGuard};
 
+use super::why;
 use crate::blocking::blocking;
-use crate::tool_call::{TurnContext, why};
+use crate::turn_context::TurnContext;
 
 /// Held while a file is written: of several conversations that write at once each sees what the
 /// others have written.
@@ -16,8 +17,8 @@ static WRITES: Mutex<()> = Mutex::const_new(());
 
 /// Waits for a call's turn to write, where it writes files; says why it may not any more. Tools of
 /// plugins may take long, so that they only are judged again.
-pub(crate) async fn turn(
-    bench: TurnContext<'_>,
+pub(super) async fn turn(
+    context: TurnContext<'_>,
     tool: &Arc<dyn Tool>,
     actions: &[Action],
 ) -> Result<Option<MutexGuard<'static, ()>>, String> {
@@ -28,13 +29,13 @@ pub(crate) async fn turn(
         tokio::select! {
             turn = WRITES.lock() => Some(turn),
             // Whoever goes on from here stops before anything is written.
-            () = bench.cancel.cancelled() => return Ok(None),
+            () = context.cancel.cancelled() => return Ok(None),
         }
     } else {
         None
     };
-    let (policy, judged) = (Arc::clone(&bench.parts.policy), Arc::clone(tool));
-    let (actions, mode) = (actions.to_vec(), bench.mode());
+    let (policy, judged) = (Arc::clone(&context.parts.policy), Arc::clone(tool));
+    let (actions, mode) = (actions.to_vec(), context.mode());
     let ruled = blocking(move || policy.judge(&judged.spec(), &actions, mode)).await;
     let Some(ruling) = ruled else { return Err("interrupted: not run".to_owned()) };
     if ruling.decision == Decision::Deny {

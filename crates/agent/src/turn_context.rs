@@ -1,0 +1,90 @@
+//! The context of a turn: the parts and settings of its conversation, and the tokens that stop it.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use contract::event::Level;
+use contract::id::CallId;
+use contract::log::LogError;
+use contract::policy::Mode;
+use tokio_util::sync::CancellationToken;
+
+use crate::answers::Answers;
+use crate::hooks::Hooks;
+use crate::journal::{Journal, Teller};
+use crate::recover::Recoveries;
+use crate::settings::{Parts, Settings};
+use crate::waiting::Waiting;
+
+/// The conversations that a call holds within its own.
+#[async_trait]
+pub(crate) trait Subconversations: Send + Sync {
+    /// Waits until none is held, but not for ever.
+    async fn closed(&self);
+
+    /// The value that tools get.
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// Makes the parent of the conversations that a call holds.
+pub(crate) type ParentOf = fn(TurnContext<'_>, &CallId, &Teller) -> Arc<dyn Subconversations>;
+
+/// The context that every call of a turn shares.
+#[derive(Clone, Copy)]
+pub(crate) struct TurnContext<'a> {
+    pub(crate) parts: &'a Arc<Parts>,
+    pub(crate) settings: &'a Arc<Settings>,
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) answers: &'a Arc<Answers>,
+    pub(crate) recoveries: &'a Mutex<Recoveries>,
+    pub(crate) waiting: &'a Waiting,
+    /// Stops this turn.
+    pub(crate) cancel: &'a CancellationToken,
+    /// Stops the turn of the session, which this one may be within.
+    pub(crate) stop: &'a CancellationToken,
+    /// Makes the parent of the conversations that a call holds.
+    pub(crate) parent_of: ParentOf,
+}
+
+impl TurnContext<'_> {
+    /// The mode in force: the configured one, a stricter one that the user chose meanwhile, or
+    /// `ask` where `normal` would rely on a sandbox or on undo that does not work.
+    pub(crate) fn mode(&self) -> Mode {
+        match self.chosen_mode() {
+            Mode::Normal if self.fallback().is_some() => Mode::Ask,
+            mode => mode,
+        }
+    }
+
+    fn chosen_mode(&self) -> Mode {
+        self.settings.mode.min(self.answers.ceiling())
+    }
+
+    /// Why `normal` works like `ask`.
+    fn fallback(&self) -> Option<String> {
+        self.parts.fallback.as_ref().and_then(|fallback| fallback())
+    }
+
+    /// Tells once in a session that `normal` works like `ask`.
+    pub(crate) async fn tell_fallback(&self, journal: &mut Journal) -> Result<(), LogError> {
+        if self.chosen_mode() != Mode::Normal || self.answers.has_told_fallback() {
+            return Ok(());
+        }
+        let Some(reason) = self.fallback() else { return Ok(()) };
+        self.answers.note_fallback_told();
+        let text = format!("edits and commands ask first, as in mode `ask`: {reason}");
+        journal.notice(Level::Warning, text, None).await
+    }
+
+    /// Returns true if doubts of hooks and of the loop itself are answered with yes (`--yes` or
+    /// yolo mode). A ruling of the policy is not a doubt: if it asks, the user is asked.
+    pub(crate) fn auto_approves(&self) -> bool {
+        self.settings.approves_all || self.mode() == Mode::Yolo
+    }
+
+    /// What was recovered in this session so far.
+    pub(crate) fn recoveries(&self) -> MutexGuard<'_, Recoveries> {
+        self.recoveries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
