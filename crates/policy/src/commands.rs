@@ -9,9 +9,10 @@ use crate::call::Call;
 use crate::findings::{BUILT_IN, DESTRUCTIVE, Finding, Kind, allow, ask, deny};
 use crate::grant::{self, Grant};
 use crate::paths::normalize;
-use crate::read_only::{self, Knowledge, listed};
+use crate::read_only::{self, Knowledge};
 use crate::rules::{CommandPattern, Match, Rule, Target, Touch};
 use crate::shell::{self, Script, Simple, Word};
+use crate::word_list::listed;
 use crate::{destructive, remember};
 
 /// The judgment on a command.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use contract::policy::Decision;
 
 use crate::paths::{Places, normalize};
-use crate::read_only::listed;
 use crate::shell::{Word, base_name};
+use crate::word_list::listed;
 
 /// Programs that are destructive whatever their arguments.
 const ALWAYS: &str = "mkfs mke2fs mkswap shutdown reboot halt poweroff";

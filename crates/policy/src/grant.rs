@@ -8,10 +8,11 @@ use crate::call::{Access, Call};
 use crate::findings::BUILT_IN;
 use crate::glob::Reading;
 use crate::paths::{Place, normalize};
-use crate::read_only::{self, Knowledge, Looked, Operand, git, listed};
+use crate::read_only::{self, Knowledge, Looked, Operand, git};
 use crate::rules::{CommandPattern, Target};
 use crate::shell::wrappers::{self, Inner};
 use crate::shell::{Script, Simple, Word};
+use crate::word_list::listed;
 
 /// The answer about one simple command.
 pub(crate) enum Grant {

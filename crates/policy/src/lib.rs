@@ -26,6 +26,7 @@ mod remember;
 pub mod rules;
 pub mod shell;
 mod view;
+mod word_list;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -12,6 +12,7 @@ mod table;
 mod test;
 
 use crate::shell::Word;
+use crate::word_list::listed;
 
 /// The files that a read-only command reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,9 +132,4 @@ fn asks_for_text(name: &str, args: &[Word]) -> bool {
     let asks_help =
         option.text == "--help" && (listed(HELPFUL, name) || table::check(name, &[]).is_some());
     !option.glob && (asks_help || (asks_version && listed(VERSIONED, name)))
-}
-
-/// Returns true if `list`, words between spaces, has the word.
-pub(crate) fn listed(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|known| known == word)
 }

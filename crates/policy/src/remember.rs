@@ -10,11 +10,12 @@ use crate::call::{Access, Call};
 use crate::findings::Kind;
 use crate::grant::unwrapped;
 use crate::paths::normalize;
-use crate::read_only::{self, Knowledge, listed};
+use crate::read_only::{self, Knowledge};
 use crate::rules::{
     CommandPattern, Matcher, PathPattern, READING, Rule, Scope, Tail, Target, Touch,
 };
 use crate::shell::{Script, Simple, Word};
+use crate::word_list::listed;
 
 /// Programs whose second word says what they do.
 const SUBCOMMANDS: &str = "cargo npm pnpm yarn bun deno go git docker podman kubectl helm pip pip3 \

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) use word::{Word, quote};
 
 use crate::paths::normalize;
-use crate::read_only::listed;
+use crate::word_list::listed;
 use wrappers::{INTERPRETERS, Inner, SHELLS};
 
 /// Longer text is not parsed.

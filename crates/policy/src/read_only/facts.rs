@@ -1,7 +1,8 @@
 //! Programs that wait, or show processes, variables and bytes, each with what it may be given.
 
-use super::{Doubt, Looked, Operand, listed};
+use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
+use crate::word_list::listed;
 
 /// Variables that say nothing about anybody's secrets.
 const VARIABLES: &str = "\

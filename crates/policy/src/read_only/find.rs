@@ -1,7 +1,8 @@
 //! `find` with tests and printing actions only.
 
-use super::{Doubt, Looked, Operand, listed};
+use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
+use crate::word_list::listed;
 
 const ALONE: &str = "\
     ! ( ) -not -a -and -o -or -print -print0 -ls -prune -quit -depth -d -xdev -mount -daystart \

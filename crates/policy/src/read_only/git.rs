@@ -2,8 +2,9 @@
 //! another repository.
 
 use super::options::{Grammar, Options};
-use super::{Doubt, Knowledge, Looked, Operand, listed};
+use super::{Doubt, Knowledge, Looked, Operand};
 use crate::shell::Word;
+use crate::word_list::listed;
 
 /// Options of git itself that change nothing.
 const GLOBAL: &str = "--no-pager --no-optional-locks --literal-pathspecs";

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use foldhash::HashMap;
 
 use super::options::Grammar;
-use super::{Doubt, Looked, Operand, listed};
+use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
+use crate::word_list::listed;
 
 /// What a program does with its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! `test` and its other spellings: operators that look at files, texts and numbers.
 
-use super::{Doubt, Looked, Operand, listed};
+use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
+use crate::word_list::listed;
 
 /// Operators that look at the file after them.
 const OF_FILE: &str = "-e -f -d -r -w -x -s -L -h -p -S -b -c -k -g -u -O -G -N";

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::braces;
 use crate::glob::{Reading, meet};
-use crate::read_only::listed;
 use crate::shell::{Word, base_name, is_interpreter, quote, wrappers};
+use crate::word_list::listed;
 
 /// The words of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 use super::word::{self, Word};
 use super::{Redirect, Script, Simple};
 use crate::paths::normalize;
-use crate::read_only::listed;
+use crate::word_list::listed;
 
 /// The number of bytes that the parser gets through between two reports of progress, at the least.
 /// A bound on work and not on time, so that one text always ends in one result.
