@@ -4,7 +4,6 @@
 mod blocked;
 mod capture;
 mod needs;
-pub(crate) mod pump;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,9 +18,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::jobs::{Jobs, Started};
+use crate::process_output::{self, Bounds, End, Streams};
 use crate::{Settings, arguments, describe};
 use capture::Capture;
-use pump::{Bounds, End, Streams};
 
 const DEFAULT_TIMEOUT: usize = 120_000;
 const MAX_TIMEOUT: usize = 600_000;
@@ -166,7 +165,7 @@ impl Bash {
             timeout: Duration::from_millis(milliseconds as u64),
             printed: self.max_printed,
         };
-        let end = pump::to_end(&mut child, &mut streams, &bounds, &context.cancel).await;
+        let end = process_output::to_end(&mut child, &mut streams, &bounds, &context.cancel).await;
         let refused = child.process.blocked();
         drop(child);
         let mut output = conclude(&end, milliseconds, self.max_printed);

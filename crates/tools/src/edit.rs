@@ -12,10 +12,10 @@ use contract::tool::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::{self, Snapshot};
+use crate::files::{self, Fingerprint, Snapshot};
 use crate::outcome;
 use crate::paths::{Paths, judged};
-use crate::seen::{Fingerprint, Seen};
+use crate::seen::Seen;
 use crate::{arguments, describe, diff};
 use replace::Occurrences;
 

@@ -14,8 +14,6 @@ use ::files::exact_path;
 use rustix::fs::{self as system, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::seen::Fingerprint;
-
 /// The largest file that is loaded whole.
 pub(crate) const MAX_LOADED: u64 = 64 << 20;
 
@@ -39,6 +37,22 @@ impl Identity {
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         }
+    }
+}
+
+/// What a file was like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fingerprint {
+    /// The hash of all it held.
+    Content(blake3::Hash),
+    /// For a file too large to hash: which file it was, how long, and when it last changed.
+    Identity(Identity),
+}
+
+impl Fingerprint {
+    /// The fingerprint of a file that holds `content`.
+    pub(crate) fn of(content: &[u8]) -> Self {
+        Self::Content(blake3::hash(content))
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::bash::pump::{self, Bounds, End, Sink, Streams};
+use crate::process_output::{self, Bounds, End, Sink, Streams};
 use crate::{arguments, describe};
 
 /// Commands that run at once, at most.
@@ -236,7 +236,7 @@ async fn run(
     job: Arc<Job>,
     (number, events): (u32, Arc<Events>),
 ) {
-    let end = pump::to_end(&mut child, &mut streams, &UNBOUNDED, &job.stop).await;
+    let end = process_output::to_end(&mut child, &mut streams, &UNBOUNDED, &job.stop).await;
     let refused = child.process.blocked();
     drop(child);
     let outcome = match &end {

@@ -20,6 +20,7 @@ mod learn_skill;
 pub mod links;
 mod outcome;
 mod paths;
+mod process_output;
 mod read;
 mod seen;
 mod todo_write;

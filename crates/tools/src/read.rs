@@ -10,10 +10,10 @@ use contract::tool::{Obstacle, Plan, Risk, Tool, ToolContext, ToolError, ToolOut
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::{self, Identity};
+use crate::files::{self, Fingerprint, Identity};
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
-use crate::seen::{Fingerprint, Seen};
+use crate::seen::Seen;
 use crate::{arguments, describe};
 use page::{Page, Range, Rest};
 

@@ -8,27 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use contract::id::SessionId;
 use contract::policy::Action;
 
-use crate::files::{Identity, Snapshot};
+use crate::files::{Fingerprint, Snapshot};
 use crate::outcome::Stop;
 
 /// So many stated changes are kept: those that were denied are never asked for.
 const STATED: usize = 1024;
-
-/// What a file was like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fingerprint {
-    /// The hash of all it held.
-    Content(blake3::Hash),
-    /// For a file too large to hash: which file it was, how long, and when it last changed.
-    Identity(Identity),
-}
-
-impl Fingerprint {
-    /// The fingerprint of a file that holds `content`.
-    pub(crate) fn of(content: &[u8]) -> Self {
-        Self::Content(blake3::hash(content))
-    }
-}
 
 /// The files each session has read or written.
 #[derive(Default)]

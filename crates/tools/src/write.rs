@@ -11,10 +11,10 @@ use contract::tool::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::files::{self, Snapshot};
+use crate::files::{self, Fingerprint, Snapshot};
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
-use crate::seen::{Fingerprint, Seen};
+use crate::seen::Seen;
 use crate::{arguments, describe, diff};
 
 #[derive(Deserialize)]

@@ -11,7 +11,7 @@ use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use super::pump::Sink;
+use crate::process_output::Sink;
 
 /// How many bytes of the beginning, and of the end, stay in memory: enough for as many characters
 /// as a call returns, four bytes each.
