@@ -3,7 +3,6 @@
 
 mod connection;
 mod http;
-mod reply;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-pub use reply::Reply;
+use crate::reply::Reply;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 

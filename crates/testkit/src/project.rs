@@ -14,7 +14,6 @@ use tempfile::TempDir;
 
 use crate::Terminal;
 
-pub(crate) use run::pid_of;
 pub use run::{Run, Running};
 
 /// A temporary project directory and home. Both are deleted when it is dropped.

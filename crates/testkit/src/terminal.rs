@@ -4,14 +4,12 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pty_process::blocking::{Command, Pty};
 use rustix::process::{Pid, Signal, kill_process_group};
-
-use crate::project::pid_of;
 
 const DEADLINE: Duration = Duration::from_mins(1);
 /// What begins a frame that is to be shown as a whole, and what ends it.
@@ -239,6 +237,11 @@ fn shown(state: &State) -> String {
 
 fn at_least_one(number: u16) -> NonZeroU16 {
     NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
+}
+
+pub(crate) fn pid_of(child: &Child) -> Pid {
+    let id = i32::try_from(child.id()).expect("a process id in its range");
+    Pid::from_raw(id).expect("a process id that is not 0")
 }
 
 #[cfg(test)]

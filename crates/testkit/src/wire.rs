@@ -7,7 +7,7 @@ mod openai;
 
 use serde_json::{Value, json};
 
-use crate::model_server::Reply;
+use crate::reply::Reply;
 
 /// A format, known by the path of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

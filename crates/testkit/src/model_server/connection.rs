@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::http::{self, Framing};
-use super::reply::{End, Faults, Reply};
 use super::{Bodies, Recorded, Shared};
+use crate::reply::{End, Faults, Reply};
 use crate::wire::{Format, Transfer};
 
 const WRITE: usize = 16 * 1024;

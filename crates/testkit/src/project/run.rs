@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 use super::Invocation;
+use crate::terminal::pid_of;
 
 /// How long a process may take where nothing else is said.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -271,11 +272,6 @@ fn spawn(invocation: &Invocation) -> io::Result<Child> {
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
-}
-
-pub(crate) fn pid_of(child: &Child) -> Pid {
-    let id = i32::try_from(child.id()).expect("a process id in its range");
-    Pid::from_raw(id).expect("a process id that is not 0")
 }
 
 fn follow(
