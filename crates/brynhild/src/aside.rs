@@ -18,6 +18,7 @@ use crate::assemble::Mind;
 use crate::fallback::Fallback;
 
 /// What such conversations share.
+#[derive(Clone)]
 pub(crate) struct Aside {
     /// Who answers in them, where there is a model.
     pub(crate) mind: Option<Arc<Mind>>,

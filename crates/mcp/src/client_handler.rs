@@ -2,12 +2,12 @@
 #![expect(deprecated, reason = "roots and sampling are deprecated, and most servers use them")]
 
 use std::collections::HashMap;
-use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use contract::text::visible;
+use reqwest::Url;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
@@ -21,6 +21,7 @@ use rmcp::{ClientHandler, ErrorData};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 
+use crate::mutex::lock;
 use crate::question::{Question, QuestionAnswer, SamplingRequest, Wanted};
 use crate::user_prompt::UserPrompt;
 
@@ -35,7 +36,7 @@ impl ProgressRoutes {
         token: ProgressToken,
         to: mpsc::Sender<String>,
     ) -> OpenRoute {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), to);
+        lock(&self.0).insert(token.clone(), to);
         OpenRoute { routes: Arc::clone(self), token }
     }
 }
@@ -48,7 +49,7 @@ pub(crate) struct OpenRoute {
 
 impl Drop for OpenRoute {
     fn drop(&mut self) {
-        self.routes.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        lock(&self.routes.0).remove(&self.token);
     }
 }
 
@@ -89,7 +90,7 @@ impl ClientHandler for Handler {
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         let name = self.workspace.file_name().map(|name| name.to_string_lossy().into_owned());
-        let root = Root::new(file_uri(&self.workspace.to_string_lossy()));
+        let root = Root::new(file_uri(&self.workspace));
         Ok(ListRootsResult::new(vec![match name {
             Some(name) => root.with_name(name),
             None => root,
@@ -157,7 +158,7 @@ impl ClientHandler for Handler {
             (None, Some(total)) => format!("{} of {total}", params.progress),
             (None, None) => params.progress.to_string(),
         };
-        let routes = self.routes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let routes = lock(&self.routes.0);
         if let Some(route) = routes.get(&params.progress_token) {
             // A listener that is behind can do without a line.
             let _ = route.try_send(text);
@@ -169,7 +170,7 @@ impl ClientHandler for Handler {
         params: LoggingMessageNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let routes = self.routes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let routes = lock(&self.routes.0);
         // A log message names no call; if one runs alone, the message is about that.
         let mut open = routes.values();
         if let (Some(route), None) = (open.next(), open.next()) {
@@ -215,17 +216,8 @@ pub(crate) fn message_text(message: &SamplingMessage) -> String {
 }
 
 /// A path as a `file:` URI.
-fn file_uri(path: &str) -> String {
-    let mut uri = String::from("file://");
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
+fn file_uri(path: &Path) -> String {
+    Url::from_file_path(path).map(String::from).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -234,6 +226,6 @@ mod tests {
 
     #[test]
     fn path_becomes_a_file_uri() {
-        assert_eq!(file_uri("/a b/ü#"), "file:///a%20b/%C3%BC%23");
+        assert_eq!(file_uri(Path::new("/a b/ü#")), "file:///a%20b/%C3%BC%23");
     }
 }

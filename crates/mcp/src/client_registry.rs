@@ -3,47 +3,41 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
 use crate::config::Address;
+use crate::mutex::lock;
 use crate::question::{Question, QuestionAnswer, SamplingReply, SamplingRequest};
 
 /// Upper bound on the resource updates that wait for a listener.
 const MAX_QUEUED_UPDATES: usize = 64;
 
-/// Asks the user and the model on a client's side.
+/// Asks the user and the model on a client's side. By default nobody can be asked.
 #[async_trait]
 pub(crate) trait ClientIo: Send + Sync {
     /// Asks for consent. None if the client cannot ask.
-    async fn consent(&self, question: &str) -> Option<bool>;
+    async fn consent(&self, _question: &str) -> Option<bool> {
+        None
+    }
 
     /// Passes on a question of a server. None if the client cannot ask.
-    async fn answer(&self, question: &Question) -> Option<QuestionAnswer>;
+    async fn answer(&self, _question: &Question) -> Option<QuestionAnswer> {
+        None
+    }
 
     /// Passes on a sampling request of a server. None if the client has no model.
-    async fn sample(&self, request: &SamplingRequest) -> Option<Result<SamplingReply, String>>;
+    async fn sample(&self, _request: &SamplingRequest) -> Option<Result<SamplingReply, String>> {
+        None
+    }
 }
 
-/// No client, or one that can ask nobody.
+/// No client.
 pub(crate) struct NoClient;
 
-#[async_trait]
-impl ClientIo for NoClient {
-    async fn consent(&self, _: &str) -> Option<bool> {
-        None
-    }
-
-    async fn answer(&self, _: &Question) -> Option<QuestionAnswer> {
-        None
-    }
-
-    async fn sample(&self, _: &SamplingRequest) -> Option<Result<SamplingReply, String>> {
-        None
-    }
-}
+impl ClientIo for NoClient {}
 
 /// The calls that clients wait for.
 pub struct ClientRegistry {
@@ -70,7 +64,7 @@ pub(crate) struct CallGuard {
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        let mut calls = self.registry.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = lock(&self.registry.calls);
         calls.retain(|call| call.id != self.id);
     }
 }
@@ -113,14 +107,14 @@ impl ClientRegistry {
     ) -> CallGuard {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let call = PendingCall { id, source: source.to_owned(), client: Arc::clone(client) };
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        lock(&self.calls).push(call);
         CallGuard { registry: Arc::clone(self), id }
     }
 
     /// The client that waits for the only call that this server runs.
     pub(crate) fn client(&self, server: &str) -> Option<Arc<dyn ClientIo>> {
         let end = format!(":{server}");
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = lock(&self.calls);
         let mut of_server = calls.iter().filter(|call| call.source.ends_with(&end));
         let found = of_server.next().map(|call| Arc::clone(&call.client));
         found.filter(|_| of_server.next().is_none())

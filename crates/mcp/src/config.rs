@@ -23,15 +23,15 @@ use crate::tool_name;
 use entry::EntryError;
 
 pub use discovery::{ConfigPlaces, DiscoveredServers, ServerPolicy, configures_servers};
-pub use file::{EditError, FileKind, edit_file, read_file};
+pub use file::{EditError, FileKind, ServerFile};
 pub use unpinned::{UnpinnedPackage, unpinned_package};
 
-/// Where a server's description comes from. It decides whose word it is.
+/// The origin of a server's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The user's own files.
     User,
-    /// A plugin.
+    /// The plugin of this name.
     Plugin(String),
     /// The project's file, which the user has trusted.
     Project,
@@ -51,38 +51,33 @@ impl Scope {
 /// A server as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// Its name.
     pub name: String,
-    /// Whose word it is.
     pub scope: Scope,
-    /// The file it stands in, for people.
+    /// The file that configures it, for people.
     pub origin: String,
-    /// How it is reached.
     pub transport: Transport,
-    /// Its command line or address as written, variables not replaced.
+    /// Its command line or URL as written, variables not replaced.
     pub shown: String,
-    /// Whether it is switched on.
     pub enabled: bool,
-    /// How long it may take to start and say what it offers.
+    /// The time to start and to list its tools.
     pub start_timeout: Duration,
-    /// How long one call may take.
     pub call_timeout: Duration,
-    /// Which of its tools count.
-    pub filter: Filter,
-    /// What the user grants it.
+    /// Selects its tools.
+    pub filter: ToolFilter,
+    /// The user's grants.
     pub grants: Grants,
     /// The package without a fixed version that it runs; none if the user wants it so.
     pub unpinned: Option<UnpinnedPackage>,
-    /// What identifies this description: a hash of it as written.
+    /// A hash of the configuration as written.
     pub digest: String,
 }
 
-/// What is shorter is no key, and could stand in anything.
-const SHORTEST_KEY: usize = 8;
+/// A shorter value is not redacted: it could stand in any text.
+const MIN_KEY_LENGTH: usize = 8;
 
 impl Server {
-    /// A text without the keys that the server gets: the values of its variables and headers. What
-    /// it says may repeat them.
+    /// Removes the keys that the server gets from a text: the values of its variables and headers. The
+    /// server may repeat them.
     pub fn redact(&self, text: &str) -> String {
         let given = match &self.transport {
             Transport::Stdio(program) => &program.env,
@@ -93,7 +88,7 @@ impl Server {
         let keys = values.flat_map(|value| [Some(value), value.rsplit_once(' ').map(|it| it.1)]);
         let mut text = text.to_owned();
         for key in keys.flatten() {
-            if key.len() >= SHORTEST_KEY && !key.starts_with(['/', '~']) && text.contains(key) {
+            if key.len() >= MIN_KEY_LENGTH && !key.starts_with(['/', '~']) && text.contains(key) {
                 text = text.replace(key, "[redacted]");
             }
         }
@@ -101,36 +96,31 @@ impl Server {
     }
 }
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
     /// A program that speaks on its standard streams.
     Stdio(Program),
-    /// An address.
+    /// Streamable HTTP.
     Http(Address),
 }
 
 /// A program to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// The program.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Its variables.
     pub env: BTreeMap<String, Secret<String>>,
-    /// Variables that it gets from the user's environment.
+    /// Names of variables that it gets from the user's environment.
     pub inherited: Vec<String>,
-    /// Where it runs; the workspace where none.
+    /// The working directory; by default the workspace.
     pub cwd: Option<PathBuf>,
 }
 
-/// An address to talk to.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
-    /// The address.
     pub url: String,
-    /// Headers of every request.
     pub headers: BTreeMap<String, Secret<String>>,
 }
 
@@ -152,46 +142,40 @@ impl Address {
     }
 }
 
-/// Which tools of a server count.
+/// Selects the tools of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// These alone, where any are named.
+pub struct ToolFilter {
+    /// These alone, if set.
     pub only: Option<Vec<String>>,
-    /// Not these.
     pub without: Vec<String>,
 }
 
-impl Filter {
-    /// Whether a tool counts.
+impl ToolFilter {
+    /// Returns true if a tool is selected.
     pub fn admits(&self, tool: &str) -> bool {
         let is_named = |names: &[String]| names.iter().any(|name| name == tool);
         self.only.as_deref().is_none_or(is_named) && !is_named(&self.without)
     }
 }
 
-/// What a server may do beyond the least: read the workspace, write its own data.
+/// The grants of the user to a server, beyond reading the workspace and writing its own data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// What it reaches of the network.
     pub network: Network,
-    /// Further paths it reads.
     pub read: Vec<PathBuf>,
-    /// Paths it writes.
     pub write: Vec<PathBuf>,
-    /// Variables it sees.
+    /// Names of environment variables.
     pub env: Vec<String>,
-    /// Programs outside the system's directories that it runs.
+    /// Programs outside the system's directories.
     pub exec: Vec<PathBuf>,
 }
 
-/// A document that describes servers.
+/// A document that configures servers.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The file, for people.
     pub origin: String,
-    /// Whose word it is.
     pub scope: Scope,
-    /// Its content.
     pub document: Value,
 }
 
@@ -211,7 +195,6 @@ pub struct ConfigProblem {
     pub origin: String,
     /// The server; none for the whole document.
     pub server: Option<String>,
-    /// The part that is not used.
     pub kind: ProblemKind,
     /// The reason, a sentence about the server or the document.
     pub reason: String,
@@ -270,63 +253,58 @@ pub fn entries(document: &Value) -> Result<Map<String, Value>, String> {
         }
     }
     let is_setting = |name: &str| name.starts_with('$') || name == "inputs";
-    Ok(document.iter().filter(|(name, _)| !is_setting(name)).map(own).collect())
-}
-
-fn own((name, value): (&String, &Value)) -> (String, Value) {
-    (name.clone(), value.clone())
+    let mut entries = document.clone();
+    entries.retain(|name, _| !is_setting(name));
+    Ok(entries)
 }
 
 /// Reads the servers of documents. The first of a name counts, so that nobody takes the name of
 /// one that stands before it.
 pub fn read(sources: &[Source], variables: &BTreeMap<String, String>) -> ParsedServers {
     let mut parsed = ParsedServers::default();
-    let grants = grants_alone(sources);
+    let mut grants = BTreeMap::new();
     for source in sources {
-        let entries = match entries(&source.document) {
-            Ok(entries) => entries,
-            Err(reason) => {
-                let (origin, kind) = (source.origin.clone(), ProblemKind::LeftOut);
-                parsed.problems.push(ConfigProblem { origin, server: None, kind, reason });
-                continue;
+        match entries(&source.document) {
+            Ok(entries) => {
+                for (name, value) in entries {
+                    if source.scope == Scope::User && entry::is_grant_alone(&value) {
+                        grants.insert(name, (source, value));
+                    } else {
+                        parsed.add(source, (&name, &value), variables);
+                    }
+                }
             }
-        };
-        for (name, value) in entries {
-            if source.scope != Scope::User || !entry::is_grant_alone(&value) {
-                parsed.add(source, (&name, &value), variables);
-            }
+            Err(reason) => parsed.problem(source, None, (ProblemKind::LeftOut, reason)),
         }
     }
-    for server in &mut parsed.servers {
-        let Some((source, entry)) = grants.get(&server.name) else { continue };
+    for (name, (source, entry)) in grants {
+        let Some(server) = parsed.servers.iter_mut().find(|it| it.name == name) else { continue };
+        let mut ignored = Vec::new();
         if let Some(value) = entry.get("sandbox") {
-            let mut ignored = Vec::new();
-            server.grants = entry::grants(&server.name, value, &mut ignored);
-            parsed.problems.extend(ignored.into_iter().map(|reason| ConfigProblem {
-                origin: source.origin.clone(),
-                server: Some(server.name.clone()),
-                kind: ProblemKind::Ignored,
-                reason,
-            }));
+            server.grants = entry::grants(&name, value, &mut ignored);
         }
-        if entry::is_unpinned(entry) {
+        if entry::is_unpinned(&entry) {
             server.unpinned = None;
+        }
+        for reason in ignored {
+            parsed.problem(source, Some(&name), (ProblemKind::Ignored, reason));
         }
     }
     parsed.servers.sort_by(|a, b| a.name.cmp(&b.name));
     parsed
 }
 
-/// The user's grants to servers that are configured elsewhere, by name.
-fn grants_alone(sources: &[Source]) -> BTreeMap<String, (&Source, Value)> {
-    let own = sources.iter().filter(|source| source.scope == Scope::User);
-    own.filter_map(|source| Some((source, entries(&source.document).ok()?)))
-        .flat_map(|(source, entries)| entries.into_iter().map(move |it| (it.0, (source, it.1))))
-        .filter(|(_, (_, value))| entry::is_grant_alone(value))
-        .collect()
-}
-
 impl ParsedServers {
+    fn problem(
+        &mut self,
+        source: &Source,
+        server: Option<&str>,
+        (kind, reason): (ProblemKind, String),
+    ) {
+        let (origin, server) = (source.origin.clone(), server.map(str::to_owned));
+        self.problems.push(ConfigProblem { origin, server, kind, reason });
+    }
+
     fn add(
         &mut self,
         source: &Source,
@@ -334,39 +312,29 @@ impl ParsedServers {
         variables: &BTreeMap<String, String>,
     ) {
         let mut ignored = Vec::new();
-        let left_out = match self.parse(source, (name, value), variables, &mut ignored) {
-            Ok(server) => {
-                self.servers.push(server);
-                None
-            }
-            Err(EntryError::Invalid(reason)) => Some((ProblemKind::LeftOut, reason)),
+        let parsed = self.check_name(name);
+        let parsed =
+            parsed.and_then(|()| entry::server(source, (name, value), variables, &mut ignored));
+        for reason in ignored {
+            self.problem(source, Some(name), (ProblemKind::Ignored, reason));
+        }
+        let left_out = match parsed {
+            Ok(server) => return self.servers.push(server),
+            Err(EntryError::Invalid(reason)) => (ProblemKind::LeftOut, reason),
             Err(EntryError::UnsetVariable(variable)) => {
-                let reason = format!("variable `{variable}` is not set");
-                Some((ProblemKind::UnsetVariable, reason))
+                (ProblemKind::UnsetVariable, format!("variable `{variable}` is not set"))
             }
         };
-        let ignored = ignored.into_iter().map(|reason| (ProblemKind::Ignored, reason));
-        self.problems.extend(ignored.chain(left_out).map(|(kind, reason)| ConfigProblem {
-            origin: source.origin.clone(),
-            server: Some(name.to_owned()),
-            kind,
-            reason,
-        }));
+        self.problem(source, Some(name), left_out);
     }
 
-    fn parse(
-        &self,
-        source: &Source,
-        (name, value): (&str, &Value),
-        variables: &BTreeMap<String, String>,
-        ignored: &mut Vec<String>,
-    ) -> Result<Server, EntryError> {
+    /// Fails if a name cannot be used, or is taken.
+    fn check_name(&self, name: &str) -> Result<(), EntryError> {
         let prefix = tool_name::prefix(name).ok_or("a name holds letters or digits")?;
         let is_taken = |it: &&Server| tool_name::prefix(&it.name).as_deref() == Some(&prefix);
-        if let Some(taken) = self.servers.iter().find(is_taken) {
+        self.servers.iter().find(is_taken).map_or(Ok(()), |taken| {
             let (origin, name) = (&taken.origin, &taken.name);
-            return Err(format!("{origin} has a server `{name}`").into());
-        }
-        entry::server(source, (name, value), variables, ignored)
+            Err(format!("{origin} has a server `{name}`").into())
+        })
     }
 }

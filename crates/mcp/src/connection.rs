@@ -3,12 +3,11 @@
 mod handshake;
 mod http_errors;
 mod initialize_filter;
-mod line_limit;
 mod lists;
-mod task_scanner;
+mod server_output;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use contract::text::visible;
@@ -17,7 +16,7 @@ use rmcp::model::{
     CustomResult, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
     InputResponses, NumberOrString, Prompt, PromptArgument, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, ServerRequest,
-    ServerResult, SubscribeRequestParams, Tool,
+    ServerResult, SubscribeRequestParams,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RunningService, Service};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -25,17 +24,16 @@ use rmcp::{ClientLifecycleMode, RoleClient, ServiceError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{ArgumentEntry, Catalog, PromptEntry, ToolEntry, ToolHints};
+use crate::catalog::{ArgumentEntry, Catalog, PromptEntry, ToolEntry};
 use crate::client_handler::{Handler, ProgressRoutes};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
-use crate::launch::{self, ServerProcess, StderrTail, advice, remedy};
+use crate::launch::{self, Launch, ServerProcess, StderrTail, advice, remedy};
 use crate::settings::Settings;
 use handshake::{HandshakeFailure, connect_http, is_misunderstanding, lifecycle, shake_hands};
 use initialize_filter::InitializeFilter;
-use line_limit::{LineLimit, Overflow};
 use lists::{all_prompts, all_resources, all_templates, all_tools};
-use task_scanner::{TaskScanner, TaskTools};
+use server_output::{OutputFacts, ServerOutput};
 
 /// The longest message that a server may send, in bytes.
 const MAX_MESSAGE: usize = 32 << 20;
@@ -51,8 +49,7 @@ pub(crate) struct Connection {
     routes: Arc<ProgressRoutes>,
     server: Server,
     settings: Arc<Settings>,
-    overflow: Overflow,
-    task_tools: Arc<TaskTools>,
+    output: Arc<OutputFacts>,
 }
 
 /// The context of a call.
@@ -102,14 +99,12 @@ impl Connection {
             is_stale: Arc::clone(is_stale),
             updates: settings.clients.as_ref().map(|clients| clients.updates.clone()),
         };
-        let (overflow, task_tools) = (Overflow::default(), Arc::<TaskTools>::default());
+        let output = Arc::<OutputFacts>::default();
         let (service, process) = match &server.transport {
             Transport::Stdio(program) => {
-                let (launch, sandbox) = (&settings.launch, &settings.sandbox);
-                let (running, (stdout, stdin)) =
-                    ServerProcess::start((server, program), launch, sandbox, stderr)?;
-                let stdout = LineLimit::new(stdout, MAX_MESSAGE, &overflow);
-                let stdout = TaskScanner::new(stdout, &task_tools);
+                let launch = Launch::new(server, program, &settings.launch);
+                let (running, (stdout, stdin)) = launch.start(&settings.sandbox, stderr)?;
+                let stdout = ServerOutput::new(stdout, MAX_MESSAGE, &output);
                 let transport =
                     AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(MAX_MESSAGE);
                 match shake_hands(handler, InitializeFilter::new(transport), lifecycle).await {
@@ -130,7 +125,7 @@ impl Connection {
             }
         };
         let (server, settings) = (server.clone(), Arc::clone(settings));
-        Ok(Self { service, process, routes, server, settings, overflow, task_tools })
+        Ok(Self { service, process, routes, server, settings, output })
     }
 
     /// Returns true if the connection is closed.
@@ -168,31 +163,16 @@ impl Connection {
 
     /// Its tools, and the names of those that can be run as a task only.
     async fn tools(&self) -> Result<(Vec<ToolEntry>, Vec<String>), Failure> {
-        self.task_tools.begin();
+        self.output.begin_scan();
         let tools = all_tools(self.service.peer()).await;
-        let tasks = self.task_tools.end();
+        let tasks = self.output.end_scan();
         let (tools, left_out) =
             tools.map_err(|error| self.request_failure("list its tools", &error))?;
         for what in &left_out {
             self.warn(what);
         }
-        let entry = |tool: Tool| {
-            let hints = tool.annotations.as_ref();
-            ToolEntry {
-                name: tool.name.into_owned(),
-                title: tool.title.or_else(|| hints.and_then(|hints| hints.title.clone())),
-                description: tool.description.unwrap_or_default().into_owned(),
-                input_schema: Arc::unwrap_or_clone(tool.input_schema),
-                hints: ToolHints {
-                    read_only: hints.and_then(|hints| hints.read_only_hint),
-                    destructive: hints.and_then(|hints| hints.destructive_hint),
-                    idempotent: hints.and_then(|hints| hints.idempotent_hint),
-                    open_world: hints.and_then(|hints| hints.open_world_hint),
-                },
-            }
-        };
         let mut entries: Vec<ToolEntry> = Vec::with_capacity(tools.len());
-        for tool in tools.into_iter().map(entry).filter(|tool| !tasks.contains(&tool.name)) {
+        for tool in tools.into_iter().filter(|tool| !tasks.contains(&tool.name)) {
             // A call names a tool, so that the server alone knows which of two it would run.
             if entries.iter().any(|known| known.name == tool.name) {
                 let name = visible(&tool.name);
@@ -284,10 +264,7 @@ impl Connection {
                 _ => return Err(self.invalid_result(&name)),
             }
         }
-        Err(Failure::new(format!(
-            "MCP server `{}` keeps asking and does not answer",
-            self.server.name
-        )))
+        Err(Failure::of(&self.server, "keeps asking and does not answer"))
     }
 
     async fn call_once(
@@ -329,10 +306,10 @@ impl Connection {
                 }
                 () = &mut sleep => {
                     let _ = handle.cancel(Some("it took too long".to_owned())).await;
-                    return Err(Failure::hinted(
-                        format!("MCP server `{}` did not {what} within {:?}", self.server.name, context.timeout),
-                        format!("`timeout` of the server sets the seconds: mcp.servers.{}.timeout", self.server.name),
-                    ));
+                    let (name, timeout) = (&self.server.name, context.timeout);
+                    let hint = format!("`timeout` of the server sets the seconds: mcp.servers.{name}.timeout");
+                    let sentence = format!("did not {what} within {timeout:?}");
+                    return Err(Failure::of(&self.server, sentence).hinted(hint));
                 }
             }
         }
@@ -351,18 +328,13 @@ impl Connection {
                 InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
                 InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
                 _ => {
-                    return Err(Failure::new(format!(
-                        "MCP server `{}` asks for what is unknown here",
-                        self.server.name
-                    )));
+                    return Err(Failure::of(&self.server, "asks for what is unknown here"));
                 }
             };
             let answer = self.service.service().handle_request(request, context).await;
             let answer = answer.map_err(|error| {
-                Failure::new(format!(
-                    "MCP server `{}` asked for something: {}",
-                    self.server.name, error.message
-                ))
+                let sentence = format!("asked for something: {}", error.message);
+                Failure::of(&self.server, sentence)
             })?;
             let answer = match answer {
                 ClientResult::CreateMessageResult(result) => serde_json::to_value(result),
@@ -386,11 +358,8 @@ impl Connection {
 
     /// The failure of a call whose result cannot be read.
     fn invalid_result(&self, tool: &str) -> Failure {
-        let server = &self.server.name;
-        Failure::new(format!(
-            "MCP server `{server}` answered the call of `{tool}` with something that is no result; \
-             the tool may have run"
-        ))
+        let why = "with something that is no result; the tool may have run";
+        Failure::of(&self.server, format!("answered the call of `{tool}` {why}"))
     }
 
     fn request_failure(&self, what: &str, error: &ServiceError) -> Failure {
@@ -400,23 +369,20 @@ impl Connection {
             return failure;
         }
         let why = http_errors::request_error(error);
-        let message = format!("MCP server `{}` did not {what}: {why}", self.server.name);
+        let failure = Failure::of(&self.server, format!("did not {what}: {why}"));
         let is_program = matches!(self.server.transport, Transport::Stdio(_));
-        let failure = match remedy(&self.server, &why).filter(|_| is_program) {
-            Some(remedy) => Failure::hinted(message, remedy),
-            None => Failure::new(message),
-        };
-        failure.redacted(&self.server)
+        match remedy(&self.server, &why).filter(|_| is_program) {
+            Some(remedy) => failure.hinted(remedy).redacted(&self.server),
+            None => failure,
+        }
     }
 
     /// The failure of a call; with the end of standard error if the server has ended.
     async fn call_failure(&self, what: &str, error: &ServiceError) -> Failure {
-        if self.overflow.load(Ordering::Relaxed) {
-            return Failure::new(format!(
-                "MCP server `{}` did not {what}: it sent a message of more than {} MiB",
-                self.server.name,
-                MAX_MESSAGE >> 20
-            ));
+        if self.output.has_overflowed() {
+            let limit = MAX_MESSAGE >> 20;
+            let why = format!("did not {what}: it sent a message of more than {limit} MiB");
+            return Failure::of(&self.server, why);
         }
         let is_over = !matches!(error, ServiceError::McpError(_));
         let Some(process) = self.process.as_ref().filter(|_| is_over) else {
@@ -427,11 +393,9 @@ impl Connection {
         };
         let said = launch::quoted_stderr(&process.stderr());
         let how = launch::exit_text(exit);
-        let failure = Failure::hinted(
-            format!("MCP server `{}` ended ({how}) and did not {what}{said}", self.server.name),
-            format!("it is started again at the next call; {}", advice(&self.server, "")),
-        );
-        failure.redacted(&self.server)
+        let hint = format!("it is started again at the next call; {}", advice(&self.server, ""));
+        let sentence = format!("ended ({how}) and did not {what}{said}");
+        Failure::of(&self.server, sentence).hinted(hint)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The failures of servers.
 
+use std::fmt;
+
 use contract::sandbox::SandboxError;
-use contract::tool::ToolError;
 
 use crate::config::Server;
 use crate::frontend::Frontend;
@@ -14,25 +15,16 @@ pub enum Failure {
     Sandbox(#[from] SandboxError),
     /// It did not do what was asked.
     #[error("{message}")]
-    Server {
-        /// The message, with the server's name.
-        message: String,
-        /// The advice on it.
-        hint: Option<String>,
-    },
+    Server { message: String, hint: Option<String> },
     /// It wants the user to sign in first.
     #[error("MCP server `{server}` wants you to sign in; `brynhild mcp login {server}` does it")]
-    SignIn {
-        /// The server.
-        server: String,
-    },
+    SignIn { server: String },
     /// It wants more rights than the user gave by signing in.
     #[error(
         "MCP server `{server}` wants further rights for this ({scope}); \
          `brynhild mcp login {server}` asks for them"
     )]
     Scope {
-        /// The server.
         server: String,
         /// The rights, in its own words.
         scope: String,
@@ -43,33 +35,42 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A failure without advice.
+    /// A failure without a hint.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Server { message: message.into(), hint: None }
     }
 
-    /// A failure with advice.
-    pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Server { message: message.into(), hint: Some(hint.into()) }
+    /// A failure of a server, as a sentence about it. The keys that the server gets are redacted: it
+    /// may repeat them.
+    pub(crate) fn of(server: &Server, sentence: impl fmt::Display) -> Self {
+        Self::new(server.redact(&format!("MCP server `{}` {sentence}", server.name)))
     }
 
-    /// The advice on it.
+    /// The failure without the keys that a server gets.
+    pub(crate) fn redacted(self, server: &Server) -> Self {
+        match self {
+            Self::Server { message, hint } => {
+                let hint = hint.map(|hint| server.redact(&hint));
+                Self::Server { message: server.redact(&message), hint }
+            }
+            other => other,
+        }
+    }
+
+    /// The failure with a hint.
+    pub(crate) fn hinted(self, text: impl Into<String>) -> Self {
+        match self {
+            Self::Server { message, .. } => Self::Server { message, hint: Some(text.into()) },
+            other => other,
+        }
+    }
+
+    /// The hint: what the user can do about it.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Sandbox(SandboxError::Unavailable { hint, .. }) => Some(hint),
             Self::Server { hint, .. } => hint.as_deref(),
             Self::Sandbox(_) | Self::SignIn { .. } | Self::Scope { .. } | Self::Cancelled => None,
-        }
-    }
-
-    /// The failure without the keys that a server gets, which it may repeat.
-    pub(crate) fn redacted(self, server: &Server) -> Self {
-        match self {
-            Self::Server { message, hint } => Self::Server {
-                message: server.redact(&message),
-                hint: hint.map(|hint| server.redact(&hint)),
-            },
-            other => other,
         }
     }
 
@@ -89,14 +90,6 @@ impl Failure {
         match self.hint() {
             Some(hint) => format!("{self} ({hint})"),
             None => self.to_string(),
-        }
-    }
-
-    pub(crate) fn into_tool_error(self) -> ToolError {
-        match self {
-            Self::Sandbox(error) => ToolError::Sandbox(error),
-            Self::Cancelled => ToolError::Cancelled,
-            other => ToolError::Broken(other.with_hint()),
         }
     }
 }

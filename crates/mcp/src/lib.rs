@@ -15,6 +15,7 @@ mod failure;
 pub mod frontend;
 mod http_client;
 mod launch;
+mod mutex;
 pub mod oauth;
 mod pins;
 mod prompts;

@@ -36,9 +36,7 @@ const NAME: &str = "Brynhild";
 /// A client that a server knows already.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Its id.
     pub id: String,
-    /// Its authentication.
     pub authentication: ClientAuthentication,
 }
 
@@ -64,12 +62,16 @@ fn failed(url: &str, error: &AuthError) -> Failure {
     Failure::new(format!("cannot sign in to {url}: {error}"))
 }
 
-/// Renews the key for an address. None if there is no usable one.
-async fn manager(
+/// A client that sends and renews the key for an address. None if there is no usable one.
+pub(crate) async fn signed_in(
     address: &Address,
     credentials: &Credentials,
-) -> Result<Option<AuthorizationManager>, Failure> {
+    http: reqwest::Client,
+) -> Result<Option<AuthClient<reqwest::Client>>, Failure> {
     let url = &address.url;
+    if !credentials.has(url) {
+        return Ok(None);
+    }
     let wrong = |error: AuthError| failed(url, &error);
     let mut manager = new_manager(url).await.map_err(wrong)?;
     let metadata = discovery::metadata(&manager, address, None).await?;
@@ -78,24 +80,11 @@ async fn manager(
     manager.set_credential_store(credentials.key_file(url, None));
     let is_usable = manager.initialize_from_store().await.map_err(wrong)?;
     if let Some((id, secret)) = client.filter(|_| is_usable) {
-        // The address to come back to is not used when a key is renewed.
+        // The redirect address is not used when a key is renewed.
         let config = OAuthClientConfig::new(id, "http://127.0.0.1/callback");
         manager.configure_client(config.with_client_secret(secret)).map_err(wrong)?;
     }
-    Ok(is_usable.then_some(manager))
-}
-
-/// A client with the key for an address. None if the user has not signed in.
-pub(crate) async fn signed_in(
-    address: &Address,
-    credentials: &Credentials,
-    client: reqwest::Client,
-) -> Result<Option<AuthClient<reqwest::Client>>, Failure> {
-    if !credentials.has(&address.url) {
-        return Ok(None);
-    }
-    let manager = manager(address, credentials).await?;
-    Ok(manager.map(|manager| AuthClient::new(client, manager)))
+    Ok(is_usable.then(|| AuthClient::new(http, manager)))
 }
 
 fn new_manager(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError>> {
@@ -166,10 +155,8 @@ pub async fn sign_in(
                 ClientAuthentication::None => None,
                 ClientAuthentication::Secret(secret) => Some(secret.expose().clone()),
                 ClientAuthentication::Key(_) => {
-                    return Err(Failure::hinted(
-                        "a page cannot be signed by a key",
-                        "`--client-credentials` signs in by the key alone",
-                    ));
+                    return Err(Failure::new("a page cannot be signed by a key")
+                        .hinted("`--client-credentials` signs in by the key alone"));
                 }
             };
             (request.with_preregistered_client(&client.id), secret)
@@ -192,7 +179,10 @@ pub async fn sign_in(
     let session =
         AuthorizationSession::new(manager, request).await.map_err(|(_, error)| wrong(error))?;
     let page = session.get_authorization_url();
-    check_page(page)?;
+    if !is_safe(page) {
+        let text = format!("the server names a page to sign in that is not safe: {page}");
+        return Err(Failure::new(text));
+    }
     show(page);
     let returned = tokio::time::timeout(SIGN_IN_TIMEOUT, browser::returned(&listener))
         .await
@@ -201,14 +191,6 @@ pub async fn sign_in(
     let back = format!("http://127.0.0.1:{port}{returned}");
     session.handle_callback_url(&back).await.map_err(wrong)?;
     Ok(())
-}
-
-/// Refuses an unsafe page: the user would open it.
-fn check_page(page: &str) -> Result<(), Failure> {
-    if is_safe(page) {
-        return Ok(());
-    }
-    Err(Failure::new(format!("the server names a page to sign in that is not safe: {page}")))
 }
 
 /// Returns true if data to a URL is encrypted, or stays on this machine.

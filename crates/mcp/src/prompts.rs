@@ -16,11 +16,9 @@ use crate::{sanitize, tool_name, tool_result};
 pub struct PromptCommand {
     /// Its name, without the slash.
     pub name: String,
-    /// What it is for.
     pub description: String,
     /// Its arguments, as a user types them: `<needed> [possible]`.
     pub usage: String,
-    /// The server it comes from.
     pub server: String,
 }
 
@@ -71,9 +69,7 @@ pub(crate) async fn fetch(
         params = params.with_arguments(values);
     }
     let asked = tokio::time::timeout(state.server.call_timeout, connection.prompt(params)).await;
-    let prompt = asked.map_err(|_| {
-        Failure::new(format!("MCP server `{}` does not answer", state.server.name))
-    })??;
+    let prompt = asked.map_err(|_| Failure::of(&state.server, "does not answer"))??;
     state.note_success().await;
     Ok(prompt)
 }

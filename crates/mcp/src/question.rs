@@ -5,11 +5,8 @@ use serde_json::{Map, Value};
 /// A question of a server to the user (elicitation).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Question {
-    /// The server.
     pub(crate) server: String,
-    /// Its words.
     pub(crate) message: String,
-    /// The answer that it wants.
     pub(crate) wanted: Wanted,
 }
 
@@ -27,7 +24,6 @@ pub(crate) enum Wanted {
 pub(crate) enum QuestionAnswer {
     /// These fields; empty for a visit.
     Accept(Map<String, Value>),
-    /// No.
     Decline,
     /// The question was dismissed.
     Cancel,
@@ -36,7 +32,6 @@ pub(crate) enum QuestionAnswer {
 /// A request of a server for a reply by the model (sampling).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SamplingRequest {
-    /// The server.
     pub(crate) server: String,
     /// The system prompt that it wishes.
     pub(crate) system: Option<String>,
@@ -49,8 +44,6 @@ pub(crate) struct SamplingRequest {
 /// A reply that the model wrote for a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SamplingReply {
-    /// The model.
     pub(crate) model: String,
-    /// Its text.
     pub(crate) text: String,
 }

@@ -159,12 +159,10 @@ impl Tool for ResourceTool {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let state = self.state(&call.args)?;
         let work = async {
-            let patience = state.server.call_timeout;
-            let work = tokio::time::timeout(patience, self.perform(state, call)).await;
-            work.unwrap_or_else(|_| {
-                let name = &state.server.name;
-                Err(Failure::new(format!("MCP server `{name}` did not answer within {patience:?}")))
-            })
+            let timeout = state.server.call_timeout;
+            let work = tokio::time::timeout(timeout, self.perform(state, call)).await;
+            let late = || Failure::of(&state.server, format!("did not answer within {timeout:?}"));
+            work.unwrap_or_else(|_| Err(late()))
         };
         outcome(tokio::select! {
             outcome = work => outcome,

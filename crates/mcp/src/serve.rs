@@ -171,7 +171,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let client = Arc::new(PeerIo::new(&request, &context));
+        let client = Arc::new(PeerIo::new(&context, Some(&request)));
         let (progress, lines) = mpsc::channel(64);
         let token = context.meta.get_progress_token();
         let report =
@@ -267,7 +267,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let client = Arc::new(PeerIo::without_call(&context));
+        let client = Arc::new(PeerIo::new(&context, None));
         let session = self.session(&context).request().await;
         let contents = session.read(&request.uri, client).await.map_err(refusal)?;
         let contents = contents.ok_or_else(|| {

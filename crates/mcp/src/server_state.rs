@@ -4,7 +4,7 @@
 mod consent;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
 
 use contract::policy::Mode;
@@ -16,6 +16,7 @@ use crate::config::{Server, Transport};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::launch::{self, StderrTail};
+use crate::mutex::lock;
 use crate::pins::{Files, Pins};
 use crate::sanitize;
 use crate::settings::Settings;
@@ -94,7 +95,7 @@ impl ServerState {
     }
 
     fn approvals(&self) -> MutexGuard<'_, Approvals> {
-        self.approvals.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.approvals)
     }
 
     /// The catalog as far as the user agreed to it. None if it is not known.
@@ -164,9 +165,8 @@ impl ServerState {
     fn check_network(&self) -> Result<(), Failure> {
         let is_offline = self.settings.launch.mode == Mode::ReadOnly;
         if is_offline && matches!(self.server.transport, Transport::Http(_)) {
-            let name = &self.server.name;
-            let why = "there is no network in read-only mode";
-            return Err(Failure::new(format!("MCP server `{name}` is not reached: {why}")));
+            let why = "is not reached: there is no network in read-only mode";
+            return Err(Failure::of(&self.server, why));
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl ServerState {
             }
             slot.note_failure();
         }
-        slot.back_off(&self.server.name).await?;
+        slot.back_off(&self.server).await?;
         // Nothing is awaited between this check and the start of the program.
         let files = self.check_files(consent).await?;
         match self.start(&files).await {
@@ -222,13 +222,10 @@ impl ServerState {
         });
         let started = tokio::time::timeout(self.server.start_timeout, begin).await;
         let (connection, catalog) = started.unwrap_or_else(|_| {
-            let (name, timeout, text) =
-                (&self.server.name, self.server.start_timeout, stderr.text());
+            let (timeout, text) = (self.server.start_timeout, stderr.text());
             let quoted = launch::quoted_stderr(&text);
-            let message = format!(
-                "MCP server `{name}` did not say what it offers within {timeout:?}{quoted}"
-            );
-            Err(Failure::hinted(message, launch::advice(&self.server, &text)))
+            let sentence = format!("did not say what it offers within {timeout:?}{quoted}");
+            Err(Failure::of(&self.server, sentence).hinted(launch::advice(&self.server, &text)))
         })?;
         self.reconcile(catalog);
         Ok(connection)
@@ -242,9 +239,7 @@ impl ServerState {
         // Unless it answers, it has to be asked again.
         let unanswered = FlagGuard(&self.is_stale, true);
         let fetch = tokio::time::timeout(self.server.start_timeout, connection.catalog()).await;
-        let catalog = fetch.map_err(|_| {
-            Failure::new(format!("MCP server `{}` does not answer", self.server.name))
-        })??;
+        let catalog = fetch.map_err(|_| Failure::of(&self.server, "does not answer"))??;
         std::mem::forget(unanswered);
         self.reconcile(catalog);
         Ok(())
@@ -313,7 +308,7 @@ impl ServerState {
 
     /// Warns, once, of grants that are narrower than they are written.
     fn warn_of_narrowed_grants(&self) {
-        if let Some(text) = launch::narrowed_grants(&self.server, &self.settings.launch) {
+        if let Some(text) = self.settings.launch.narrowed_grants(&self.server) {
             self.grants_warning.call_once(|| self.warn(&text));
         }
     }
@@ -342,17 +337,16 @@ impl ConnectionSlot {
     }
 
     /// Waits before a server that keeps failing is started again. Fails if the pause is long.
-    async fn back_off(&self, name: &str) -> Result<(), Failure> {
+    async fn back_off(&self, server: &Server) -> Result<(), Failure> {
         let Some(failed_at) = self.failed_at.filter(|_| self.failures >= 2) else { return Ok(()) };
         let doubled = 2u32.saturating_pow(self.failures.saturating_sub(2).min(10));
         let backoff = (Duration::from_millis(250) * doubled).min(MAX_BACKOFF);
         let rest = backoff.saturating_sub(failed_at.elapsed());
         if rest > MAX_CALL_WAIT {
             let (times, rest) = (self.failures, rest.as_secs());
-            return Err(Failure::hinted(
-                format!("MCP server `{name}` failed {times} times; it is left alone for {rest} s"),
-                format!("`brynhild mcp test {name}` shows what is wrong"),
-            ));
+            let sentence = format!("failed {times} times; it is left alone for {rest} s");
+            let hint = format!("`brynhild mcp test {}` shows what is wrong", server.name);
+            return Err(Failure::of(server, sentence).hinted(hint));
         }
         tokio::time::sleep(rest).await;
         Ok(())

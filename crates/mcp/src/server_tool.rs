@@ -24,11 +24,12 @@ const MAX_FAILURE_REPORT: usize = 1000;
 
 /// A server's tool.
 pub(crate) struct ServerTool {
-    state: Arc<ServerState>,
+    pub(crate) state: Arc<ServerState>,
     /// The server's name for it.
     tool: String,
-    spec: Arc<ToolSpec>,
-    keeps_content: bool,
+    pub(crate) spec: Arc<ToolSpec>,
+    /// True if results keep what the model cannot see.
+    pub(crate) keeps_content: bool,
 }
 
 impl ServerTool {
@@ -69,23 +70,12 @@ impl ServerTool {
         Self { state, tool, spec: spec.into(), keeps_content }
     }
 
-    /// The tool with results that keep what the model cannot see.
-    pub(crate) fn keeping_content(self) -> Self {
-        Self { keeps_content: true, ..self }
-    }
-
     /// The tool under the server's own name for it, behind a prefix if one is given.
     pub(crate) fn by_own_name(mut self, prefix: Option<&str>) -> Self {
         let stem = format!("mcp__{}__", self.state.prefix);
         let own = self.spec.name.strip_prefix(&stem).unwrap_or(&self.spec.name);
         let name = prefix.map_or_else(|| own.to_owned(), |it| format!("{it}_{own}"));
         Arc::make_mut(&mut self.spec).name = name;
-        self
-    }
-
-    /// The tool without the need for a permission.
-    pub(crate) fn without_permission(mut self) -> Self {
-        Arc::make_mut(&mut self.spec).requires_permission = false;
         self
     }
 
@@ -97,11 +87,6 @@ impl ServerTool {
     /// Returns true if it is this tool of this server.
     pub(crate) fn is(&self, server: &str, tool: &str) -> bool {
         self.state.server.name == server && self.tool == tool
-    }
-
-    /// The scope of the server.
-    pub(crate) fn scope(&self) -> &Scope {
-        &self.state.server.scope
     }
 
     async fn call(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, Failure> {
@@ -144,7 +129,7 @@ impl ServerTool {
                 }
             }
             None if output.output.len() <= MAX_FAILURE_REPORT => {
-                let remedy = crate::launch::seems_shut_off(server, &output.output);
+                let remedy = crate::launch::advice_on_success(server, &output.output);
                 output.error = remedy.map(|remedy| format!("({remedy})"));
             }
             None => {}
@@ -188,7 +173,8 @@ pub(crate) fn actions(state: &ServerState, what: &str) -> Vec<Action> {
 pub(crate) fn outcome(outcome: Result<ToolOutput, Failure>) -> Result<ToolOutput, ToolError> {
     match outcome {
         Ok(output) => Ok(output),
-        Err(failure @ (Failure::Sandbox(_) | Failure::Cancelled)) => Err(failure.into_tool_error()),
+        Err(Failure::Sandbox(error)) => Err(ToolError::Sandbox(error)),
+        Err(Failure::Cancelled) => Err(ToolError::Cancelled),
         Err(failure) => Ok(ToolOutput::failure(failure.with_hint())),
     }
 }

@@ -4,7 +4,7 @@ mod startup;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use contract::provider::Provider;
 use contract::text::head;
@@ -16,6 +16,7 @@ use crate::catalog::{Catalog, PromptEntry, ToolEntry};
 use crate::config::{Scope, Server};
 use crate::failure::Failure;
 use crate::frontend::Frontend;
+use crate::mutex::lock;
 use crate::prompts::{self, PromptCommand};
 use crate::resource_tools::{self, ResourceOutput};
 use crate::sanitize;
@@ -35,7 +36,7 @@ pub struct Servers {
     settings: Arc<Settings>,
     states: Vec<Arc<ServerState>>,
     /// The offer when the tools were last made, or compared.
-    last_offer: Mutex<OfferedCatalogs>,
+    last_offer: Mutex<Offered>,
     startup: Arc<Startup>,
 }
 
@@ -54,25 +55,8 @@ pub struct ApprovedChanges {
     pub changes: Vec<(String, String)>,
 }
 
-/// The catalogs that tools are made of.
-#[derive(Default)]
-struct OfferedCatalogs {
-    catalogs: Vec<Arc<Catalog>>,
-    /// The tools that nobody has agreed to yet.
-    added: Vec<String>,
-}
-
-impl OfferedCatalogs {
-    /// Returns true if a model would read the same.
-    fn reads_as(&self, other: &Self) -> bool {
-        let is_same = |(a, b): (&Arc<Catalog>, &Arc<Catalog>)| {
-            Arc::ptr_eq(a, b) || (a.tools == b.tools && a.instructions == b.instructions)
-        };
-        self.added == other.added
-            && self.catalogs.len() == other.catalogs.len()
-            && self.catalogs.iter().zip(&other.catalogs).all(is_same)
-    }
-}
+/// The approved catalogs, and the names of tools that nobody has agreed to yet.
+type Offered = (Vec<Arc<Catalog>>, Vec<String>);
 
 impl Servers {
     /// Reads the cached catalogs of servers. Starts nothing.
@@ -125,7 +109,8 @@ impl Servers {
             let names: Vec<&str> =
                 self.states.iter().map(|state| state.server.name.as_str()).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            Failure::hinted(format!("there is no MCP server `{name}`"), format!("known: {known}"))
+            let failure = Failure::new(format!("there is no MCP server `{name}`"));
+            failure.hinted(format!("known: {known}"))
         })
     }
 
@@ -197,7 +182,10 @@ impl Servers {
 
     /// The tools for people and for other agents: results keep what a model cannot see.
     pub fn tools_with_content(&self) -> Vec<Arc<dyn Tool>> {
-        self.tools_with(|tool| tool.keeping_content().into_arc())
+        self.tools_with(|mut tool| {
+            tool.keeps_content = true;
+            tool.into_arc()
+        })
     }
 
     fn tools_with(&self, make: impl Fn(ServerTool) -> Arc<dyn Tool>) -> Vec<Arc<dyn Tool>> {
@@ -238,9 +226,10 @@ impl Servers {
     /// A tool of a server that a plugin brings, for the hooks of this plugin: it needs no permission,
     /// since the server can do no more than the plugin itself.
     pub fn plugin_tool(&self, plugin: &str, server: &str, tool: &str) -> Option<Arc<dyn Tool>> {
-        let found = self.server_tools().into_iter().find(|it| it.is(server, tool))?;
-        let is_own = matches!(found.scope(), Scope::Plugin(owner) if owner == plugin);
-        is_own.then(|| found.without_permission().into_arc())
+        let mut found = self.server_tools().into_iter().find(|it| it.is(server, tool))?;
+        Arc::make_mut(&mut found.spec).requires_permission = false;
+        let is_own = matches!(&found.state.server.scope, Scope::Plugin(it) if it == plugin);
+        is_own.then(|| found.into_arc())
     }
 
     fn server_tools(&self) -> Vec<ServerTool> {
@@ -316,12 +305,17 @@ impl Servers {
     /// Remembers the present offer. Returns true if it differs from the one before.
     fn take_offer_change(&self) -> bool {
         let states = self.active();
-        let added = states.iter().flat_map(|state| state.added_tools()).map(|entry| entry.name);
+        let added = states.iter().flat_map(|state| state.added_tools()).map(|tool| tool.name);
         let catalogs = states.iter().filter_map(|state| state.catalog()).collect();
-        let offer = OfferedCatalogs { catalogs, added: added.collect() };
-        let mut last = self.last_offer.lock().unwrap_or_else(PoisonError::into_inner);
+        let offer = (catalogs, added.collect());
+        let mut last = lock(&self.last_offer);
         let before = std::mem::replace(&mut *last, offer);
-        !last.reads_as(&before)
+        let is_same = |(a, b): (&Arc<Catalog>, &Arc<Catalog>)| {
+            Arc::ptr_eq(a, b) || (a.tools == b.tools && a.instructions == b.instructions)
+        };
+        let has_same_catalogs =
+            before.0.len() == last.0.len() && before.0.iter().zip(&last.0).all(is_same);
+        before.1 != last.1 || !has_same_catalogs
     }
 
     /// Asks running servers again that announced a change. Returns true if the tools differ from

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ::files::yaml;
 use ::mcp::config::foreign;
 use ::mcp::config::{
-    ConfigProblem, EditError, FileKind, ProblemKind, Scope, Source, edit_file, unpinned_package,
+    ConfigProblem, EditError, FileKind, ProblemKind, Scope, ServerFile, Source, unpinned_package,
 };
 use ::mcp::{ApprovedChanges, CatalogState, ServerStatus, serve, tool_name};
 use contract::secret::Secret;
@@ -130,47 +130,31 @@ fn write(
             output::warning(&warning);
         }
     }
-    let path = edit(world, scope, |servers| {
-        let taken: Vec<&String> = entries.keys().filter(|it| servers.contains_key(*it)).collect();
-        if let Some(name) = taken.first().filter(|_| !force) {
-            return Err(Problem::misuse(format!("there is a server `{name}` already"))
-                .hint("`--force` replaces it; `brynhild mcp remove` removes it"));
-        }
-        servers.extend(entries.clone());
-        Ok(true)
-    })?;
+    let mut file = open_file(world, scope)?;
+    let servers = file.servers().map_err(edit_problem)?;
+    if let Some(name) = entries.keys().find(|it| servers.contains_key(*it)).filter(|_| !force) {
+        return Err(Problem::misuse(format!("there is a server `{name}` already"))
+            .hint("`--force` replaces it; `brynhild mcp remove` removes it"));
+    }
+    servers.extend(entries.clone());
+    let path = file.path.clone();
+    file.save()?;
     Ok(path)
 }
 
-/// Edits the file of a scope. `change` returns true if it shall be written.
-fn edit(
-    world: &World,
-    scope: McpScope,
-    change: impl FnOnce(&mut Map<String, Value>) -> Result<bool, Problem>,
-) -> Result<std::path::PathBuf, Problem> {
-    let path = mcp::file(world, scope)?;
+/// The file for the servers of a scope.
+fn open_file(world: &World, scope: McpScope) -> Result<ServerFile, Problem> {
     let kind = match scope {
         McpScope::User => FileKind::User,
         McpScope::Project => FileKind::Project,
     };
-    let edited = edit_file(&path, kind, |servers| change(servers).map_err(EditProblem::Refused));
-    match edited {
-        Ok(()) => Ok(path),
-        Err(EditProblem::Refused(problem)) => Err(problem),
-        Err(EditProblem::File(EditError::Content(text))) => Err(Problem::misuse(text)),
-        Err(EditProblem::File(EditError::Io(error))) => Err(error.into()),
-    }
+    ServerFile::open(mcp::file(world, scope)?, kind).map_err(edit_problem)
 }
 
-/// The reason why a file is as it was.
-enum EditProblem {
-    Refused(Problem),
-    File(EditError),
-}
-
-impl From<EditError> for EditProblem {
-    fn from(error: EditError) -> Self {
-        Self::File(error)
+fn edit_problem(error: EditError) -> Problem {
+    match error {
+        EditError::Content(text) => Problem::misuse(text),
+        EditError::Io(error) => error.into(),
     }
 }
 
@@ -298,15 +282,14 @@ fn state(state: CatalogState) -> &'static str {
 fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
     let scopes = scope.map_or(vec![McpScope::User, McpScope::Project], |scope| vec![scope]);
     for scope in scopes {
-        let mut is_removed = false;
-        let path = match scope {
-            McpScope::Project if world.root().is_err() => continue,
-            _ => edit(world, scope, |servers| {
-                is_removed = servers.shift_remove(name).is_some();
-                Ok(is_removed)
-            })?,
-        };
+        if scope == McpScope::Project && world.root().is_err() {
+            continue;
+        }
+        let mut file = open_file(world, scope)?;
+        let is_removed = file.servers().map_err(edit_problem)?.shift_remove(name).is_some();
         if is_removed {
+            let path = file.path.clone();
+            file.save()?;
             if world.wants_json() {
                 output::json(&json!({"removed": name, "file": path}))?;
             } else {
@@ -418,7 +401,7 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     for (name, entry) in entries {
         match foreign::translated(&entry) {
             Ok(entry) => {
-                let (entry, left_out) = foreign::taken_over(&name, &entry);
+                let (entry, left_out) = foreign::imported(&name, &entry);
                 let told = left_out.into_iter().map(|what| format!("server `{name}` {what}"));
                 problems.extend(told.map(Problem::misuse));
                 translated.insert(name, entry);
@@ -482,7 +465,7 @@ async fn offer(world: &World, offered: Offered) -> Outcome {
     let root = world.root()?.to_owned();
     // Servers read at the handshake that they may ask, so this comes before they start.
     let clients = world.made.clients.get_or_init(Arc::default);
-    let (host, backend) = Box::pin(ServingHost::backend(world, &root, clients)).await?;
+    let (backend, backstage) = Box::pin(ServingHost::backend(world, &root, clients)).await?;
     let backend = Arc::new(backend);
     let served = Arc::clone(&backend);
     let cancel = CancellationToken::new();
@@ -520,7 +503,7 @@ async fn offer(world: &World, offered: Offered) -> Outcome {
         }
     };
     backend.close().await;
-    host.backstage.close().await;
+    backstage.close().await;
     served
 }
 

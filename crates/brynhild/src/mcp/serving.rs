@@ -4,30 +4,30 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::mcp::ClientRegistry;
+use ::mcp::frontend::Frontend;
 use ::mcp::serve::Backend;
 use ::mcp::serve::host::{CallConversation, CommandEntry, Commands, Host, Offer, PromptNames};
 use agent::conversation::Conversation;
 use agent::registry::Registry;
 use agent::session::Listeners;
-use agent::settings::{Renewal, Renewed, Settings};
+use agent::settings::{Renewal, Renewed};
 use async_trait::async_trait;
 use contract::event::{Event, EventKind, Input, Level};
 use contract::hook::{Hook, HookContext};
 use contract::id::SessionId;
 use contract::log::LogError;
-use contract::policy::Approvals;
-use contract::sandbox::Confinement;
 use contract::tool::Tool;
 use plugins::commands::Command;
 use sessions::unsaved::Unsaved;
 use tokio::sync::mpsc;
 
+use super::terminal::Terminal;
 use crate::args::Global;
 use crate::aside::Aside;
-use crate::assemble::{self, Mind};
+use crate::assemble;
 use crate::environment::Environment;
 use crate::exit::Problem;
-use crate::fallback::{Fallback, fallback};
+use crate::fallback::fallback;
 use crate::frontends::question::about;
 use crate::frontends::style::Palette;
 use crate::output;
@@ -35,17 +35,15 @@ use crate::setup::{self, Backstage, Reload, Setup};
 use crate::slash;
 use crate::world::World;
 
-/// What every call goes through.
+/// Opens the conversations of calls.
 pub(crate) struct ServingHost {
-    mind: Option<Arc<Mind>>,
-    policy: Arc<dyn Approvals>,
-    confinement: Confinement,
-    settings: Settings,
-    fallback: Fallback,
+    /// The conversation of a call, but for its hooks and its session.
+    aside: Aside,
     global: Global,
     environment: Environment,
     reload: Arc<Reload>,
-    pub(crate) backstage: Backstage,
+    backstage: Backstage,
+    terminal: Terminal,
 }
 
 impl ServingHost {
@@ -54,24 +52,28 @@ impl ServingHost {
         world: &World,
         root: &Path,
         clients: &Arc<ClientRegistry>,
-    ) -> Result<(Arc<Self>, Backend), Problem> {
+    ) -> Result<(Backend, Backstage), Problem> {
         let mut setup = Setup::for_others(world, root).await?;
         let reload = setup.watch(world);
         let setup::Offer { mind, policy, registry, hooks, backstage } = setup.into_offer();
-        let host = Arc::new(Self {
-            confinement: assemble::confinement(world, root)?,
-            fallback: fallback(world, None)?,
-            settings: assemble::settings(world, root, mind.as_deref(), String::new()),
-            mind,
-            policy,
+        let host = Self {
+            aside: Aside {
+                settings: assemble::settings(world, root, mind.as_deref(), String::new()),
+                mind,
+                policy,
+                hooks: Vec::new(),
+                confinement: assemble::confinement(world, root)?,
+                session: SessionId::parse("mcp-serve")?,
+                fallback: Some(fallback(world, None)?),
+            },
             global: world.global.clone(),
             environment: world.environment.clone(),
             reload,
-            backstage,
-        });
+            backstage: backstage.clone(),
+            terminal: Terminal::new(world),
+        };
         let offer = host.offer(&registry, hooks, host.texts()?);
-        let backend = Backend::new(Arc::clone(&host) as _, offer, Arc::clone(clients))?;
-        Ok((host, backend))
+        Ok((Backend::new(Arc::new(host), offer, Arc::clone(clients))?, backstage))
     }
 
     fn texts(&self) -> Result<Texts, Problem> {
@@ -109,7 +111,7 @@ impl ServingHost {
     }
 
     fn listeners(&self, offer: &Offer, session: &SessionId) -> Listeners {
-        let cwd = self.settings.cwd.clone();
+        let cwd = self.aside.settings.cwd.clone();
         Listeners {
             hooks: offer.hooks.clone(),
             scene: HookContext { session: session.clone(), cwd, within: None },
@@ -161,16 +163,9 @@ impl Host for ServingHost {
             // Its limit is for a run, and each call is one.
             role.allowance.renew();
         }
-        let aside = Aside {
-            mind: self.mind.clone(),
-            policy: Arc::clone(&self.policy),
-            hooks: offer.hooks.clone(),
-            confinement: self.confinement.clone(),
-            settings: self.settings.clone(),
-            session: session.clone(),
-            fallback: Some(self.fallback.clone()),
-        };
-        Box::new(OpenCall(aside.open(tools, self.settings.clone())))
+        let (hooks, session) = (offer.hooks.clone(), session.clone());
+        let aside = Aside { hooks, session, ..self.aside.clone() };
+        Box::new(OpenCall(aside.open(tools, aside.settings.clone())))
     }
 
     async fn begin_session(&self, offer: &Offer, session: &SessionId) {
@@ -185,12 +180,8 @@ impl Host for ServingHost {
         about(asked, None, Palette::plain()).trim().to_owned()
     }
 
-    fn warn(&self, text: &str) {
-        output::warning(text);
-    }
-
-    fn hint(&self, text: &str) {
-        output::hint(text);
+    fn frontend(&self) -> &dyn Frontend {
+        &self.terminal
     }
 }
 

@@ -7,8 +7,9 @@ const LONGEST_FILE: usize = 600;
 const CONTRACT_BUDGET: usize = 2600;
 
 /// The largest number of production lines in some directories of `crates/`.
-const BUDGETS: [(&str, usize); 7] = [
+const BUDGETS: &[(&str, usize)] = &[
     ("config/src", 3_500),
+    ("mcp/src", 9_500),
     ("policy/src", 6_000),
     ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
@@ -132,7 +133,7 @@ fn production_lines(text: &str) -> usize {
 
 #[test]
 fn crates_stay_within_their_budgets() {
-    for (directory, budget) in BUDGETS {
+    for &(directory, budget) in BUDGETS {
         let directory = workspace().join("crates").join(directory);
         let mut files = Vec::new();
         files_below(&directory, "rs", &mut files);

@@ -69,21 +69,16 @@ impl ConfigPlaces<'_> {
         variables: &BTreeMap<String, String>,
         policy: &ServerPolicy<'_>,
     ) -> DiscoveredServers {
-        let mut warnings = Vec::new();
-        let mut take = |source: Result<Option<Source>, String>| {
-            source.unwrap_or_else(|problem| {
-                warnings.push(problem);
-                None
-            })
-        };
-        let own_file = take(self.own_file_source());
-        let project = take(self.project_source());
+        let (own_file, project) = (self.own_file_source(), self.project_source());
+        let unreadable = [&own_file, &project].into_iter().filter_map(|it| it.as_ref().err());
+        let unreadable: Vec<String> = unreadable.cloned().collect();
         let [own, of_project] = self.section_sources();
-        let sources = [Some(own), own_file, Some(of_project), project].into_iter().flatten();
+        let sources = [Ok(Some(own)), own_file, Ok(Some(of_project)), project];
+        let sources = sources.into_iter().filter_map(|source| source.ok().flatten());
         let sources: Vec<Source> = sources.chain(self.plugins).collect();
         let parsed = read(&sources, variables);
-        let mut found = DiscoveredServers { servers: parsed.servers, warnings: Vec::new() };
-        found.warnings.extend(parsed.problems.iter().map(ToString::to_string));
+        let warnings = parsed.problems.iter().map(ToString::to_string).collect();
+        let mut found = DiscoveredServers { servers: parsed.servers, warnings };
         found.servers.retain(|server| match &server.transport {
             Transport::Http(address) => !(policy.is_own_address)(address),
             Transport::Stdio(_) => true,
@@ -93,7 +88,7 @@ impl ConfigPlaces<'_> {
             (policy.complete)(server);
             server.enabled &= !(policy.is_off)(&server.name);
         }
-        found.warnings.extend(warnings);
+        found.warnings.extend(unreadable);
         let unpinned: Vec<String> = found.servers.iter().filter_map(unpinned_warning).collect();
         found.warnings.extend(unpinned);
         found

@@ -6,61 +6,35 @@ use std::time::Duration;
 
 use contract::sandbox::{Hosts, Network};
 use contract::secret::Secret;
+use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::expand::expand;
-use super::{Address, Filter, Grants, Program, Scope, Server, Source, Transport, unpinned_package};
+use super::{
+    Address, Grants, Program, Scope, Server, Source, ToolFilter, Transport, unpinned_package,
+};
 
-/// The usual time to start: long enough for a package to be fetched.
-const START: Duration = Duration::from_secs(30);
-/// The usual time for a call.
-const CALL: Duration = Duration::from_mins(2);
+/// The default time to start: long enough for a package to be fetched.
+const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The default time for a call.
+const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Keys that make an object a server's entry.
-const MARKS: [&str; 7] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type"];
-/// Keys that name where a server is reached.
-const ADDRESSES: [&str; 4] = ["httpUrl", "url", "serverUrl", "uri"];
+/// Keys that only the entry of a server has.
+const ENTRY_KEYS: [&str; 7] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type"];
+/// Keys for the URL of a server.
+const URL_KEYS: [&str; 4] = ["httpUrl", "url", "serverUrl", "uri"];
 
 /// Keys that are understood.
+#[rustfmt::skip]
 const KNOWN: [&str; 35] = [
-    "type",
-    "command",
-    "cmd",
-    "args",
-    "env",
-    "environment",
-    "envs",
-    "env_vars",
-    "env_keys",
-    "cwd",
-    "url",
-    "httpUrl",
-    "serverUrl",
-    "uri",
-    "headers",
-    "http_headers",
-    "env_http_headers",
-    "bearer_token_env_var",
-    "enabled",
-    "disabled",
-    "timeout",
-    "startup_timeout_sec",
-    "startup_timeout_ms",
-    "tool_timeout_sec",
-    "enabled_tools",
-    "includeTools",
-    "available_tools",
-    "disabled_tools",
-    "excludeTools",
-    "sandbox",
-    "unpinned",
-    "name",
-    "description",
-    "display_name",
+    "type", "command", "cmd", "args", "env", "environment", "envs", "env_vars", "env_keys", "cwd", "url", "httpUrl",
+    "serverUrl", "uri", "headers", "http_headers", "env_http_headers", "bearer_token_env_var", "enabled", "disabled",
+    "timeout", "startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "enabled_tools", "includeTools",
+    "available_tools", "disabled_tools", "excludeTools", "sandbox", "unpinned", "name", "description", "display_name",
     "bundled",
 ];
 
-/// Keys of other clients that have no counterpart, with what takes their place.
+/// Keys of other clients that are ignored, with what takes their place.
 const FOREIGN: [(&str, &str); 11] = [
     ("headersHelper", "no program is run for headers; name a variable with `env_http_headers`"),
     ("trust", "permission rules decide what runs unasked"),
@@ -75,21 +49,21 @@ const FOREIGN: [(&str, &str); 11] = [
     ("scopes", "the server's metadata name them"),
 ];
 
-/// Keys by which the user lets a server do more.
-pub(super) const GRANTS: [&str; 2] = ["sandbox", "unpinned"];
+/// Keys by which the user grants a server something.
+pub(super) const GRANT_KEYS: [&str; 2] = ["sandbox", "unpinned"];
 
-/// Whether an object describes a server rather than holding several.
+/// Returns true if an object is the entry of a server rather than a map of entries.
 pub(super) fn is_entry(object: &Map<String, Value>) -> bool {
-    MARKS.iter().any(|mark| object.get(*mark).is_some_and(|value| !value.is_object()))
+    ENTRY_KEYS.iter().any(|key| object.get(*key).is_some_and(|value| !value.is_object()))
 }
 
-/// Whether an entry grants something to a server that is described elsewhere.
+/// Returns true if an entry only grants something to a server that is configured elsewhere.
 pub(super) fn is_grant_alone(value: &Value) -> bool {
-    let grants = |entry: &Map<String, Value>| GRANTS.iter().any(|key| entry.contains_key(*key));
+    let grants = |entry: &Map<String, Value>| GRANT_KEYS.iter().any(|key| entry.contains_key(*key));
     value.as_object().is_some_and(|entry| grants(entry) && !is_entry(entry))
 }
 
-/// Whether an entry says that the newest version of a package is wanted.
+/// Returns true if an entry wants the newest version of its package.
 pub(super) fn is_unpinned(entry: &Value) -> bool {
     entry.get("unpinned").and_then(Value::as_bool).unwrap_or(false)
 }
@@ -122,7 +96,7 @@ pub(super) fn server(
     problems: &mut Vec<String>,
 ) -> Result<Server, EntryError> {
     let Value::Object(object) = value else { return Err("it is not an object".into()) };
-    tell_ignored(object, problems);
+    problems.extend(object.keys().filter_map(|key| ignored(key)));
     let reader = Reader { object, variables };
     reader.check_limits()?;
     let transport = reader.transport()?;
@@ -163,16 +137,12 @@ pub(super) fn server(
 }
 
 fn without_grants(object: &Map<String, Value>) -> Map<String, Value> {
-    let counts = |key: &str| !GRANTS.contains(&key) && key != "enabled";
-    let kept = object.iter().filter(|(key, _)| counts(key));
-    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    let mut object = object.clone();
+    object.retain(|key, _| !GRANT_KEYS.contains(&key.as_str()) && key != "enabled");
+    object
 }
 
-fn tell_ignored(object: &Map<String, Value>, problems: &mut Vec<String>) {
-    problems.extend(object.keys().filter_map(|key| ignored(key)));
-}
-
-/// What is said of a key that counts for nothing; none where it counts.
+/// The message about a key that is ignored. None if it is not.
 pub(super) fn ignored(key: &str) -> Option<String> {
     if let Some((_, instead)) = FOREIGN.iter().find(|(known, _)| *known == key) {
         return Some(format!("has `{key}`, which is ignored: {instead}"));
@@ -180,7 +150,7 @@ pub(super) fn ignored(key: &str) -> Option<String> {
     (!KNOWN.contains(&key)).then(|| format!("has `{key}`, which is unknown and ignored"))
 }
 
-/// What the user grants.
+/// The grants of the user.
 pub(super) fn grants(name: &str, value: &Value, problems: &mut Vec<String>) -> Grants {
     let Value::Object(object) = value else {
         problems.push("has a `sandbox` that is not an object; nothing is granted".to_owned());
@@ -241,7 +211,7 @@ impl Reader<'_> {
 
     fn expanded(&self, text: &str) -> Result<String, EntryError> {
         match expand(text, self.variables) {
-            // What is off need not be able to start.
+            // A server that is off need not be able to start.
             Err(_) if !self.is_enabled() => Ok(text.to_owned()),
             expanded => expanded.map_err(EntryError::UnsetVariable),
         }
@@ -250,7 +220,7 @@ impl Reader<'_> {
     fn shown(&self) -> String {
         let mut words = texts(self.first(&["command", "cmd"]));
         if words.is_empty() {
-            words = texts(self.first(&ADDRESSES));
+            words = texts(self.first(&URL_KEYS));
         } else {
             words.extend(texts(self.first(&["args"])));
         }
@@ -268,7 +238,7 @@ impl Reader<'_> {
             "" | "stdio" | "local" => {
                 if self.first(&["command", "cmd"]).is_some() {
                     self.program()
-                } else if kind.is_empty() && self.first(&ADDRESSES).is_some() {
+                } else if kind.is_empty() && self.first(&URL_KEYS).is_some() {
                     self.address()
                 } else {
                     Err("it has neither `command` nor `url`".into())
@@ -286,18 +256,13 @@ impl Reader<'_> {
             Some(value @ Value::Array(_)) => texts(Some(value)),
             _ => return Err("`command` is neither a text nor a list".into()),
         };
-        match self.first(&["args"]) {
-            None => {}
-            Some(Value::Array(items)) => {
-                for item in items {
-                    match item {
-                        Value::String(text) => words.push(text.clone()),
-                        Value::Number(number) => words.push(number.to_string()),
-                        _ => return Err("`args` holds something that is not a text".into()),
-                    }
-                }
+        let args = self.first(&["args"]).map(|args| args.as_array().ok_or("`args` is not a list"));
+        for item in args.transpose()?.into_iter().flatten() {
+            match item {
+                Value::String(text) => words.push(text.clone()),
+                Value::Number(number) => words.push(number.to_string()),
+                _ => return Err("`args` holds something that is not a text".into()),
             }
-            Some(_) => return Err("`args` is not a list".into()),
         }
         let mut words = words.iter().map(|word| self.expanded(word));
         let command = words.next().ok_or("`command` is empty")??;
@@ -307,18 +272,16 @@ impl Reader<'_> {
         let args = words.collect::<Result<Vec<_>, _>>()?;
         let env = self.secrets(&["env", "environment", "envs"])?;
         let inherited = texts(self.first(&["env_vars", "env_keys"]));
-        let cwd = match self.first(&["cwd"]).and_then(Value::as_str) {
-            Some(cwd) => Some(PathBuf::from(self.expanded(cwd)?)),
-            None => None,
-        };
+        let cwd = self.first(&["cwd"]).and_then(Value::as_str);
+        let cwd = cwd.map(|cwd| self.expanded(cwd)).transpose()?.map(PathBuf::from);
         Ok(Transport::Stdio(Program { command, args, env, inherited, cwd }))
     }
 
     fn address(&self) -> Result<Transport, EntryError> {
-        let url = self.first(&ADDRESSES).and_then(Value::as_str);
+        let url = self.first(&URL_KEYS).and_then(Value::as_str);
         let written = url.ok_or("it has no `url`")?;
         let url = self.expanded(written)?;
-        // One that is off can still be tried: only what a missing variable left open is not looked at.
+        // The URL of a server that is off is checked too, unless a variable is missing.
         if self.is_enabled() || expand(written, self.variables).is_ok() {
             check_url(&url)?;
         }
@@ -370,7 +333,7 @@ impl Reader<'_> {
         !says("enabled", false, "false") && !says("disabled", true, "true")
     }
 
-    /// What would take something away and makes no sense: it must not be as if it were not there.
+    /// Fails if a key that restricts something is invalid: it must not be ignored.
     fn check_limits(&self) -> Result<(), EntryError> {
         for key in ["enabled", "disabled"] {
             let is_switch = |it: &Value| it.is_boolean() || *it == "true" || *it == "false";
@@ -388,7 +351,8 @@ impl Reader<'_> {
         odd.map_or(Ok(()), |key| Err(format!("`{key}` is no list of names of tools").into()))
     }
 
-    /// Seconds; some clients write milliseconds, which are told by their size.
+    /// The timeouts. `timeout` is in seconds; some clients write milliseconds, which are recognized by
+    /// their size.
     fn timeouts(&self) -> (Duration, Duration) {
         let number = |key: &str| self.first(&[key]).and_then(Value::as_f64);
         let seconds = |value: f64| Duration::try_from_secs_f64(value).ok();
@@ -398,42 +362,37 @@ impl Reader<'_> {
             .and_then(seconds)
             .or_else(|| number("startup_timeout_ms").and_then(|value| seconds(value / 1000.0)));
         let call = number("tool_timeout_sec").and_then(seconds);
-        (start.unwrap_or(START), call.or(all).unwrap_or(CALL))
+        (start.unwrap_or(DEFAULT_START_TIMEOUT), call.or(all).unwrap_or(DEFAULT_CALL_TIMEOUT))
     }
 
-    fn filter(&self) -> Filter {
+    fn filter(&self) -> ToolFilter {
         let only = self.first(&["enabled_tools", "includeTools", "available_tools"]);
         let only = Some(texts(only)).filter(|names| !names.is_empty());
-        Filter { only, without: texts(self.first(&["disabled_tools", "excludeTools"])) }
+        ToolFilter { only, without: texts(self.first(&["disabled_tools", "excludeTools"])) }
     }
 }
 
-/// Refuses addresses that are none, and those that carry a key in the clear to another machine.
+/// Refuses an invalid URL, and one that would send a key unencrypted to another machine.
 fn check_url(url: &str) -> Result<(), EntryError> {
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("`{url}` is no address"))?;
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err("`url` holds a name or password; use `headers`".into());
-    }
     if url.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err("`url` holds blanks or control characters".into());
     }
-    let host = authority.rsplit_once(':').map_or(authority, |(host, port)| {
-        if port.chars().all(|c| c.is_ascii_digit()) { host } else { authority }
-    });
-    match scheme {
+    let parsed = Url::parse(url).map_err(|_| format!("`{url}` is no address"))?;
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err("`url` holds a name or password; use `headers`".into());
+    }
+    let host = parsed.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = host == "localhost"
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    match parsed.scheme() {
         _ if host.is_empty() => Err(format!("`{url}` names no host").into()),
         "https" => Ok(()),
-        "http" if is_loopback(host) => Ok(()),
+        "http" if is_loopback => Ok(()),
         "http" => {
             Err(format!("`{url}` is not encrypted; use https, or an address of this machine")
                 .into())
         }
-        _ => Err(format!("`{scheme}` is no way to reach a server; use https").into()),
+        scheme => Err(format!("`{scheme}` is no way to reach a server; use https").into()),
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

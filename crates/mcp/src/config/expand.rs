@@ -49,7 +49,8 @@ fn replaced<E>(
     Ok(out)
 }
 
-fn is_name(text: &str) -> bool {
+/// Returns true if a text can be the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

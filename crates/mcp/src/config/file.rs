@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use files::lock::Lock;
 use files::private::{self, Durability};
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,7 @@ pub enum EditError {
 }
 
 /// Reads a file with servers. None if it does not exist.
-pub fn read_file(path: &Path) -> Result<Option<Value>, String> {
+pub(super) fn read_file(path: &Path) -> Result<Option<Value>, String> {
     let bytes =
         private::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let Some(bytes) = bytes else { return Ok(None) };
@@ -45,42 +46,55 @@ pub(super) fn parse_file(path: &Path, bytes: &[u8]) -> Result<Value, String> {
         .map_err(|error| format!("{} is not valid JSON: {error}", path.display()))
 }
 
-/// Edits the servers of a file. `change` returns true if the file shall be written.
-pub fn edit_file<E: From<EditError>>(
-    path: &Path,
+/// A file with servers that is being edited.
+pub struct ServerFile {
+    /// Its path.
+    pub path: PathBuf,
     kind: FileKind,
-    change: impl FnOnce(&mut Map<String, Value>) -> Result<bool, E>,
-) -> Result<(), E> {
-    let _lock = match kind {
-        FileKind::User => Some(private::lock(path).map_err(EditError::from)?),
-        FileKind::Project => None,
-    };
-    let mut document = match read_file(path).map_err(EditError::Content)? {
-        Some(Value::Object(document)) => document,
-        Some(_) => {
-            let wrong = format!("{} is not an object", path.display());
-            return Err(EditError::Content(wrong).into());
-        }
-        None => Map::new(),
-    };
-    let has_wrapper = document.contains_key("mcpServers");
-    let is_server = |value: &Value| value.get("command").or(value.get("url")).is_some();
-    let servers = if !has_wrapper && document.values().any(is_server) {
-        &mut document
-    } else {
-        let servers = document.entry("mcpServers").or_insert_with(|| json!({}));
-        let wrong = || format!("`mcpServers` in {} is not an object", path.display());
-        servers.as_object_mut().ok_or_else(|| EditError::Content(wrong()))?
-    };
-    if change(servers)? {
-        let text = format!("{:#}\n", Value::Object(document));
-        match kind {
-            FileKind::User => private::replace(path, text.as_bytes(), Durability::Synced),
-            FileKind::Project => replace(path, &text),
-        }
-        .map_err(EditError::from)?;
+    document: Map<String, Value>,
+    _lock: Option<Lock>,
+}
+
+impl ServerFile {
+    /// Opens a file, which need not exist. The user's own file is locked.
+    pub fn open(path: PathBuf, kind: FileKind) -> Result<Self, EditError> {
+        let lock = match kind {
+            FileKind::User => Some(private::lock(&path)?),
+            FileKind::Project => None,
+        };
+        let document = match read_file(&path).map_err(EditError::Content)? {
+            Some(Value::Object(document)) => document,
+            Some(_) => {
+                let text = format!("{} is not an object", path.display());
+                return Err(EditError::Content(text));
+            }
+            None => Map::new(),
+        };
+        Ok(Self { path, kind, document, _lock: lock })
     }
-    Ok(())
+
+    /// The servers by name, with or without the wrapper `mcpServers`.
+    pub fn servers(&mut self) -> Result<&mut Map<String, Value>, EditError> {
+        let has_wrapper = self.document.contains_key("mcpServers");
+        let is_server = |value: &Value| value.get("command").or(value.get("url")).is_some();
+        if !has_wrapper && self.document.values().any(is_server) {
+            return Ok(&mut self.document);
+        }
+        let servers = self.document.entry("mcpServers").or_insert_with(|| json!({}));
+        let path = self.path.display();
+        servers
+            .as_object_mut()
+            .ok_or_else(|| EditError::Content(format!("`mcpServers` in {path} is not an object")))
+    }
+
+    /// Writes the file.
+    pub fn save(self) -> io::Result<()> {
+        let text = format!("{:#}\n", Value::Object(self.document));
+        match self.kind {
+            FileKind::User => private::replace(&self.path, text.as_bytes(), Durability::Synced),
+            FileKind::Project => replace(&self.path, &text),
+        }
+    }
 }
 
 /// Replaces a file of the project atomically.

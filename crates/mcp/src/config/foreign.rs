@@ -1,64 +1,37 @@
-//! Files of other clients, as they are taken over: JSON with comments, and their ways to name a
-//! variable. What cannot be said here is told, not left as it is.
+//! The import of other clients' files: JSON with comments, and their spellings of variables. What has
+//! no counterpart here is reported.
 
+use regex::{Captures, Regex};
 use serde_json::Value;
 
-use super::entry::{GRANTS, ignored};
+use super::entry::{GRANT_KEYS, ignored};
+use super::expand::is_name;
 
-/// Reads JSON that may hold comments and commas after a last item.
+/// Variables as other clients write them. A client fills in `${input:key}` and the like itself; shells
+/// write `:` behind a name too, but no word behind that.
+const SPELLINGS: &str = r"(?x) \$\{userHome\} | \$?\{env:(?<env>[^}]+)\}
+    | \$\{(?<client>[A-Za-z][A-Za-z0-9_]*:[A-Za-z][^}]*)\} | \$(?<name>[A-Za-z_][A-Za-z0-9_]*)";
+
+/// Reads JSON with comments and trailing commas.
 pub fn lenient_json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text)
         .or_else(|_| serde_json::from_str(&stripped(text)))
         .map_err(|error| error.to_string())
 }
 
-/// JSON without comments and without commas that nothing follows.
+/// JSON without comments and trailing commas. Strings stay as they are.
 fn stripped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let length = match c {
-            '"' => {
-                let length = string_length(rest);
-                out.push_str(&rest[..length]);
-                length
-            }
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            ']' | '}' => {
-                let end = out.trim_end().len();
-                if out[..end].ends_with(',') {
-                    out.remove(end - 1);
-                }
-                out.push(c);
-                1
-            }
-            c => {
-                out.push(c);
-                c.len_utf8()
-            }
-        };
-        rest = &rest[length..];
-    }
-    out
+    const COMMENTS: &str = r#"(?s)("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/"#;
+    const TRAILING_COMMAS: &str = r#"(?s)("(?:\\.|[^"\\])*")|,(\s*[\]}])"#;
+    let replace = |text: &str, pattern: &str, by: &str| match Regex::new(pattern) {
+        Ok(pattern) => pattern.replace_all(text, by).into_owned(),
+        Err(_) => text.to_owned(),
+    };
+    replace(&replace(text, COMMENTS, "$1"), TRAILING_COMMAS, "$1$2")
 }
 
-/// The length of the string that a text begins with, quotes included.
-fn string_length(text: &str) -> usize {
-    let mut is_escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// An entry with `{env:NAME}` and `$NAME` written as `${NAME}`. The error says what has no way to be
-/// said here.
+/// An entry with `{env:NAME}` and `$NAME` written as `${NAME}`. The error names what has no
+/// counterpart here.
 pub fn translated(entry: &Value) -> Result<Value, String> {
     Ok(match entry {
         Value::String(text) => Value::String(respelled(text)?),
@@ -73,25 +46,25 @@ pub fn translated(entry: &Value) -> Result<Value, String> {
     })
 }
 
-/// A server's entry as it is taken over: without the keys that count for nothing here, and without
-/// those by which only the user can let a server do more. With what is said of these.
-pub fn taken_over(name: &str, entry: &Value) -> (Value, Vec<String>) {
+/// The entry of a server without the keys that are ignored here, and without grants, which only the
+/// user can make; with messages about these.
+pub fn imported(name: &str, entry: &Value) -> (Value, Vec<String>) {
     let Value::Object(fields) = entry else { return (entry.clone(), Vec::new()) };
-    let mut told = Vec::new();
-    let mut kept = fields.clone();
-    kept.retain(|key, _| {
-        let left_out = ignored(key).or_else(|| claimed(name, key));
-        let counts = left_out.is_none();
-        told.extend(left_out);
-        counts
+    let mut messages = Vec::new();
+    let mut fields = fields.clone();
+    fields.retain(|key, _| {
+        let message = ignored(key).or_else(|| grant_message(name, key));
+        let stays = message.is_none();
+        messages.extend(message);
+        stays
     });
-    (Value::Object(kept), told)
+    (Value::Object(fields), messages)
 }
 
-/// What is said of a key by which a file would grant its own server something.
-fn claimed(name: &str, key: &str) -> Option<String> {
+/// The message about a key by which a file would grant its own server something.
+fn grant_message(name: &str, key: &str) -> Option<String> {
     let instead = match key {
-        _ if !GRANTS.contains(&key) => return None,
+        _ if !GRANT_KEYS.contains(&key) => return None,
         "sandbox" => format!(
             "your own `mcp.servers.{name}.sandbox` grants something, or `--allow-network`, \
              `--allow-read` and `--allow-write` of `mcp add`"
@@ -110,71 +83,25 @@ fn respelled(text: &str) -> Result<String, String> {
             "`{text}` names a command whose output is meant; put it into a variable"
         ));
     }
-    let mut out = String::with_capacity(text.len() + 2);
-    let mut rest = text;
-    while let Some(at) = rest.find(['$', '{']) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if let Some(behind) = rest.strip_prefix("${userHome}") {
-            out.push_str("${HOME}");
-            rest = behind;
-            continue;
-        }
-        // Some write `${env:NAME}` where others write `{env:NAME}`.
-        let braced = rest.strip_prefix('$').unwrap_or(rest).strip_prefix("{env:");
-        if let Some((inner, behind)) = braced.and_then(|inner| inner.split_once('}'))
-            && !inner.is_empty()
+    let spellings = Regex::new(SPELLINGS).map_err(|error| error.to_string())?;
+    for found in spellings.captures_iter(text) {
+        if let Some(inner) = found.name("env").map(|it| it.as_str())
+            && !is_name(inner.split_once(":-").map_or(inner, |(name, _)| name))
         {
-            let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
-            if name.is_empty() || name_length(name) < name.len() {
-                return Err(format!("`{{env:{inner}}}` names no variable; put it into one"));
-            }
-            out.extend(["${", inner, "}"]);
-            rest = behind;
-            continue;
+            return Err(format!("`{{env:{inner}}}` names no variable; put it into one"));
         }
-        if let Some(inner) = placeholder(rest) {
-            let what = match inner.strip_prefix("input:") {
-                Some(_) => "asks for",
-                None => "knows",
-            };
+        if let Some(inner) = found.name("client").map(|it| it.as_str()) {
+            let what = if inner.starts_with("input:") { "asks for" } else { "knows" };
             return Err(format!(
                 "`${{{inner}}}` is something that its client {what}; put it into a variable"
             ));
         }
-        let plain = rest.strip_prefix('$').map(|inner| inner.split_at(name_length(inner)));
-        match plain {
-            Some((name, behind)) if !name.is_empty() => {
-                out.extend(["${", name, "}"]);
-                rest = behind;
-            }
-            _ => {
-                // What follows a `$` stays with it, as in `${NAME}`.
-                let length = if rest.starts_with("${") { 2 } else { 1 };
-                out.push_str(&rest[..length]);
-                rest = &rest[length..];
-            }
-        }
     }
-    out.push_str(rest);
-    Ok(out)
-}
-
-/// What a text begins with that other clients fill in themselves, as in `${input:key}`. Shells write
-/// `:` behind a name too, but no word behind that.
-fn placeholder(text: &str) -> Option<&str> {
-    let (inner, _) = text.strip_prefix("${")?.split_once('}')?;
-    let (kind, what) = inner.split_once(':')?;
-    let is_word = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
-    (is_word(kind) && name_length(kind) == kind.len() && is_word(what)).then_some(inner)
-}
-
-/// How long the name of a variable is that a text begins with.
-fn name_length(text: &str) -> usize {
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
-        return 0;
-    }
-    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
+    let respelled = |found: &Captures<'_>| {
+        let name = found.name("env").or(found.name("name"));
+        format!("${{{}}}", name.map_or("HOME", |name| name.as_str()))
+    };
+    Ok(spellings.replace_all(text, respelled).into_owned())
 }
 
 #[cfg(test)]
@@ -184,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_last_commas_do_no_harm() {
+    fn comments_and_trailing_commas_are_removed() {
         let text = r#"{ // one
             "a": "http://x // no comment", /* two
             */ "b": [1, 2, /* three */ ], "c": "q\\\"//",
@@ -195,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_spelled_one_way() {
+    fn variables_get_one_spelling() {
         let entry = json!({"headers": {"A": "Bearer {env:TOK}", "B": "x $TOK-$OTHER_1", "C": "${TOK:-d}"},
             "args": ["$5", "{x}", "a$", "{env:}", "${env:TOK}", "${userHome}/x"], "n": 1});
         let wanted = json!({"headers": {"A": "Bearer ${TOK}", "B": "x ${TOK}-${OTHER_1}", "C": "${TOK:-d}"},
@@ -212,20 +139,23 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_count_for_nothing_are_told_once_and_not_kept() {
+    fn ignored_keys_are_reported_and_removed() {
         let entry = json!({"command": "a", "trust": true, "gallery": 1});
-        let (kept, told) = taken_over("s", &entry);
-        assert_eq!(kept, json!({"command": "a"}));
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("`trust`") && told[0].contains("permission rules"), "{told:?}");
+        let (entry, messages) = imported("s", &entry);
+        assert_eq!(entry, json!({"command": "a"}));
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(
+            messages[0].contains("`trust`") && messages[0].contains("permission rules"),
+            "{messages:?}"
+        );
     }
 
     #[test]
-    fn nothing_is_granted_by_a_file_of_others() {
+    fn imported_file_grants_nothing() {
         let entry = json!({"command": "a", "sandbox": {"network": true}, "unpinned": true});
-        let (kept, told) = taken_over("s", &entry);
-        assert_eq!(kept, json!({"command": "a"}));
-        assert!(told[0].contains("`mcp.servers.s.sandbox`"), "{told:?}");
-        assert!(told[1].contains("`--unpinned`"), "{told:?}");
+        let (entry, messages) = imported("s", &entry);
+        assert_eq!(entry, json!({"command": "a"}));
+        assert!(messages[0].contains("`mcp.servers.s.sandbox`"), "{messages:?}");
+        assert!(messages[1].contains("`--unpinned`"), "{messages:?}");
     }
 }

@@ -2,6 +2,7 @@
 //! usual package runners, such as `npx PACKAGE`; a runner behind a shell or another program is not
 //! seen.
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::expand::with_defaults;
@@ -32,68 +33,70 @@ enum Registry {
 }
 
 /// Programs that fetch a package and run it, with their subcommands.
+#[rustfmt::skip]
 const RUNNERS: [(&str, &[&str], Registry); 13] = [
-    ("npx", &[], Registry::Npm),
-    ("pnpx", &[], Registry::Npm),
-    ("bunx", &[], Registry::Npm),
-    ("npm", &["exec"], Registry::Npm),
-    ("pnpm", &["dlx"], Registry::Npm),
-    ("yarn", &["dlx"], Registry::Npm),
-    ("bun", &["x"], Registry::Npm),
-    ("deno", &["run"], Registry::Npm),
-    ("uvx", &[], Registry::Python),
-    ("uv", &["tool", "run"], Registry::Python),
-    ("pipx", &["run"], Registry::Python),
-    ("docker", &["run"], Registry::Images),
-    ("podman", &["run"], Registry::Images),
+    ("npx", &[], Registry::Npm), ("pnpx", &[], Registry::Npm), ("bunx", &[], Registry::Npm),
+    ("npm", &["exec"], Registry::Npm), ("pnpm", &["dlx"], Registry::Npm), ("yarn", &["dlx"], Registry::Npm),
+    ("bun", &["x"], Registry::Npm), ("deno", &["run"], Registry::Npm), ("uvx", &[], Registry::Python),
+    ("uv", &["tool", "run"], Registry::Python), ("pipx", &["run"], Registry::Python),
+    ("docker", &["run"], Registry::Images), ("podman", &["run"], Registry::Images),
 ];
 
-impl Registry {
-    /// Options whose value is the package.
-    fn package_options(self) -> &'static [&'static str] {
-        match self {
-            Self::Npm => &["-p", "--package"],
-            Self::Python => &["--from", "--spec"],
-            Self::Images => &[],
-        }
-    }
+/// Long options of `docker run` without a value.
+const IMAGE_SWITCHES: [&str; 8] = [
+    "--rm",
+    "--init",
+    "--interactive",
+    "--tty",
+    "--privileged",
+    "--read-only",
+    "--detach",
+    "--quiet",
+];
 
-    /// Returns true if the value of an option is the next word.
-    fn has_value(self, option: &str) -> bool {
-        let is_switch = |letters: &str| letters.chars().all(|letter| "itdPq".contains(letter));
-        match self {
-            _ if option.contains('=') => false,
-            Self::Npm => ["--registry", "--prefix", "-c", "--call"].contains(&option),
-            Self::Python => ["-p", "--python", "--with", "--index", "--index-url", "--env-file"]
-                .contains(&option),
-            Self::Images => match option.strip_prefix("--") {
-                Some(name) => {
-                    !["rm", "init", "interactive", "tty", "privileged", "read-only"].contains(&name)
-                }
-                None => !is_switch(option.trim_start_matches('-')),
-            },
+/// The meaning of an option.
+enum OptionKind {
+    /// Its value is the package.
+    Package,
+    /// It has another value.
+    Value,
+    Switch,
+}
+
+impl Registry {
+    fn option_kind(self, option: &str) -> OptionKind {
+        match (self, option) {
+            (Self::Npm, "-p" | "--package") | (Self::Python, "--from" | "--spec") => {
+                OptionKind::Package
+            }
+            (Self::Npm, "--registry" | "--prefix" | "-c" | "--call")
+            | (
+                Self::Python,
+                "-p" | "--python" | "--with" | "--index" | "--index-url" | "--env-file",
+            ) => OptionKind::Value,
+            (Self::Images, option) if !IMAGE_SWITCHES.contains(&option) => {
+                let is_letters =
+                    option.trim_start_matches('-').chars().all(|c| "itdPq".contains(c));
+                if is_letters { OptionKind::Switch } else { OptionKind::Value }
+            }
+            _ => OptionKind::Switch,
         }
     }
 
     /// The package that the arguments of a runner name.
     fn package<'a>(self, arguments: &[&'a str]) -> Option<&'a str> {
-        let mut rest = arguments.iter();
+        let mut rest = arguments.iter().copied();
         while let Some(word) = rest.next() {
-            if *word == "--" {
-                return rest.next().copied();
-            }
-            if !word.starts_with('-') {
-                return Some(word);
-            }
             let (option, attached) = match word.split_once('=') {
                 Some((option, value)) => (option, Some(value)),
-                None => (*word, None),
+                None => (word, None),
             };
-            if self.package_options().contains(&option) {
-                return attached.or_else(|| rest.next().copied());
-            }
-            if self.has_value(word) {
-                rest.next();
+            match self.option_kind(option) {
+                _ if word == "--" => return rest.next(),
+                _ if !word.starts_with('-') => return Some(word),
+                OptionKind::Package => return attached.or_else(|| rest.next()),
+                OptionKind::Value if attached.is_none() => drop(rest.next()),
+                OptionKind::Value | OptionKind::Switch => {}
             }
         }
         None
@@ -105,60 +108,23 @@ impl Registry {
         if is_local || package.contains("${") {
             return None;
         }
-        if self != Self::Images && (package.contains("://") || package.starts_with("github:")) {
-            let mark = if self == Self::Npm { '#' } else { '@' };
-            // A user's name may stand before the host.
-            let path = package.rfind('/').unwrap_or_default();
-            let at = package[path..].rfind(mark).map_or(package.len(), |at| path + at);
-            let revision = package[at..].trim_start_matches(mark);
-            let is_fixed = is_version(revision, 2) || is_commit(revision);
-            return (!is_fixed).then(|| format!("{}{mark}COMMIT", &package[..at]));
-        }
-        match self {
-            Self::Npm => {
-                // A scope begins with the same character.
-                let at = package.rfind('@').filter(|at| *at > 0 && !package[..*at].ends_with(':'));
-                let (name, version) = package.split_at(at.unwrap_or(package.len()));
-                // With `deno` a file of the package may follow.
-                let version = version.trim_start_matches('@').split('/').next();
-                let is_fixed = version.is_some_and(|version| is_version(version, 3));
-                (!is_fixed).then(|| format!("{name}@1.2.3"))
-            }
-            Self::Python => {
-                let end = package.find(['=', '<', '>', '~', '!', '@', ' ']);
-                let (name, version) = package.split_at(end.unwrap_or(package.len()));
-                let version = version.strip_prefix("==").or(version.strip_prefix('@'));
-                let is_fixed = version.is_some_and(|version| is_version(version, 1));
-                (!is_fixed).then(|| format!("{name}==1.2.3"))
-            }
+        let is_remote = package.contains("://") || package.starts_with("github:");
+        // The pattern of a version, the characters before one, and an example.
+        let (version, marks, example) = match self {
+            Self::Npm if is_remote => (r"#([0-9a-f]{7,64}|v?\d+\.\d[\w.+-]*)$", "#", "#COMMIT"),
+            Self::Npm => (r".@v?\d+\.\d+\.\d+([-+][\w.+-]*)?(/.*)?$", "@", "@1.2.3"),
+            Self::Python if is_remote => (r"@([0-9a-f]{7,64}|v?\d+\.\d[\w.+-]*)$", "@", "@COMMIT"),
+            Self::Python => (r"^[^=<>~!@ ]+(==|@)\d[\w.!+]*$", "=<>~!@ ", "==1.2.3"),
             Self::Images => {
-                let name = package.rfind('/').unwrap_or_default();
-                let at = package[name..].find(':').map_or(package.len(), |at| name + at);
-                let tag = package[at..].trim_start_matches(':');
-                let is_date = tag.len() >= 8 && tag.bytes().all(|byte| byte.is_ascii_digit());
-                let is_fixed = is_version(tag, 2) || is_date || is_commit(tag);
-                let is_digest = package.contains("@sha256:");
-                (!is_fixed && !is_digest).then(|| format!("{}:1.2.3", &package[..at]))
+                (r":v?\d+\.\d[\w.-]*$|:\d{8,}$|:[0-9a-f]{7,64}$|@sha256:[0-9a-f]+$", ":@", ":1.2.3")
             }
-        }
+        };
+        // A scope, or a user's name before a host, begins with the same character.
+        let name = package.rfind('/').map_or(0, |at| at + 1);
+        let end = package[name..].find(|c| marks.contains(c)).map_or(package.len(), |at| name + at);
+        let is_pinned = Regex::new(version).is_ok_and(|version| version.is_match(package));
+        (!is_pinned).then(|| format!("{}{example}", &package[..end]))
     }
-}
-
-/// Returns true if a text is one version of at least so many numbers: no range and no tag.
-fn is_version(text: &str, numbers: usize) -> bool {
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-+_!".contains(c);
-    let plain = text.split(['-', '+']).next().unwrap_or_default();
-    plain.split('.').filter(|part| is_number(part)).count() >= numbers
-        && plain.split('.').take(numbers).all(is_number)
-        && text.chars().all(is_plain)
-}
-
-fn is_commit(text: &str) -> bool {
-    (7..=64).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// The package of a server's entry that has no fixed version. A variable without a default counts as
@@ -237,6 +203,7 @@ mod tests {
                 "h:5000/o/img:1.2.3",
             ),
             ("podman run -it --network=none img:main", "img:main", "img:1.2.3"),
+            ("docker run --read-only -itv /a:/b img", "img", "img:1.2.3"),
         ] {
             let wanted = Some((package.to_owned(), pinned.to_owned()));
             assert_eq!(unpinned(line), wanted, "{line}");

@@ -93,30 +93,16 @@ pub(super) async fn connect_http(
         if error.is_authorization_required() || error.auth_challenge().is_some() {
             return http_errors::sign_in_failure(server, address).into();
         }
-        let (name, url) = (&server.name, &address.url);
-        let message = if let Some(why) = http_errors::unreachable(&error) {
-            format!("MCP server `{name}` cannot be reached at {url}: {why}")
+        let url = &address.url;
+        let sentence = if let Some(why) = http_errors::unreachable(&error) {
+            format!("cannot be reached at {url}: {why}")
         } else {
             let why = http_errors::handshake_error(&error);
-            format!("MCP server `{name}` at {url} did not answer as one: {why}")
+            format!("at {url} did not answer as one: {why}")
         };
         let may_be_older = is_misunderstanding(&error);
-        HandshakeFailure { failure: Failure::new(message), may_be_older }
+        HandshakeFailure { failure: Failure::of(server, sentence), may_be_older }
     })
-}
-
-/// An error with what caused it.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// The failure of a program that did not answer the handshake.
@@ -129,12 +115,8 @@ pub(super) async fn start_failure(
     let stderr = running.stderr();
     let how = match exit {
         Some(exit) => format!("its program ended ({})", launch::exit_text(exit)),
-        None => causes(error),
+        None => http_errors::handshake_error(error),
     };
-    let message = format!(
-        "MCP server `{}` did not start: {how}{}",
-        server.name,
-        launch::quoted_stderr(&stderr)
-    );
-    Failure::hinted(message, advice(server, &stderr))
+    let sentence = format!("did not start: {how}{}", launch::quoted_stderr(&stderr));
+    Failure::of(server, sentence).hinted(advice(server, &stderr))
 }

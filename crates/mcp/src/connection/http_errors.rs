@@ -65,13 +65,10 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
 
 /// The failure of a request without a key, or with a wrong one from the configuration.
 pub(super) fn sign_in_failure(server: &Server, address: &Address) -> Failure {
-    let name = server.name.clone();
     if address.headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
-        return Failure::new(format!(
-            "MCP server `{name}` refuses the key that its `Authorization` header sends"
-        ));
+        return Failure::of(server, "refuses the key that its `Authorization` header sends");
     }
-    Failure::SignIn { server: name }
+    Failure::SignIn { server: server.name.clone() }
 }
 
 /// The failure of a request that needs another scope, which is noted for the next sign-in. None for

@@ -2,11 +2,13 @@
 
 use rmcp::model::{
     ClientRequest, CustomResult, ListToolsRequest, PaginatedRequestParams, Prompt, Resource,
-    ResourceTemplate, ServerResult, Tool, ToolAnnotations,
+    ResourceTemplate, ServerResult, ToolAnnotations,
 };
 use rmcp::service::Peer;
 use rmcp::{RoleClient, ServiceError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
+
+use crate::catalog::{ToolEntry, ToolHints};
 
 /// Upper bound on the items of a list.
 const MAX_ITEMS: usize = 5000;
@@ -34,28 +36,11 @@ macro_rules! all {
     }};
 }
 
-/// The tools, and messages about those that are left out.
+/// The tools, and messages about those that are left out. A list that does not follow the protocol
+/// counts as far as it can be understood.
 pub(super) async fn all_tools(
     peer: &Peer<RoleClient>,
-) -> Result<(Vec<Tool>, Vec<String>), ServiceError> {
-    let list = async || -> Result<Vec<Tool>, ServiceError> { Ok(all!(peer, list_tools, tools)) };
-    let (mut tools, mut left_out) = match list().await {
-        Ok(tools) => (tools, Vec::new()),
-        Err(ServiceError::UnexpectedResponse) => tools_of_invalid_list(peer).await?,
-        Err(error) => return Err(error),
-    };
-    let count = tools.len();
-    tools.retain(|tool| !tool.name.trim().is_empty());
-    if tools.len() < count {
-        left_out.push("a tool without a name is left out".to_owned());
-    }
-    Ok((tools, left_out))
-}
-
-/// The tools of a list that does not follow the protocol, one by one.
-async fn tools_of_invalid_list(
-    peer: &Peer<RoleClient>,
-) -> Result<(Vec<Tool>, Vec<String>), ServiceError> {
+) -> Result<(Vec<ToolEntry>, Vec<String>), ServiceError> {
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
@@ -70,7 +55,7 @@ async fn tools_of_invalid_list(
         };
         let listed = page.get("tools").and_then(Value::as_array);
         for (index, entry) in listed.ok_or(ServiceError::UnexpectedResponse)?.iter().enumerate() {
-            match repaired(entry) {
+            match tool(entry) {
                 Some(tool) => tools.push(tool),
                 None => left_out.push(format!("entry {index} of its tools has no name")),
             }
@@ -85,23 +70,25 @@ async fn tools_of_invalid_list(
 }
 
 /// A tool with the valid parts of its entry. None if it has no name.
-fn repaired(entry: &Value) -> Option<Tool> {
-    let name = entry.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty())?;
-    let schema = entry.get("inputSchema").filter(|schema| schema.is_object()).cloned();
-    let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
-    let mut valid = json!({"name": name, "inputSchema": schema});
-    for key in ["title", "description"] {
-        if let Some(text) = entry.get(key).filter(|text| text.is_string()) {
-            valid[key] = text.clone();
-        }
-    }
-    if let Some(hints) = entry
-        .get("annotations")
-        .filter(|hints| serde_json::from_value::<ToolAnnotations>((*hints).clone()).is_ok())
-    {
-        valid["annotations"] = hints.clone();
-    }
-    serde_json::from_value(valid).ok()
+fn tool(entry: &Value) -> Option<ToolEntry> {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+    let name = text("name").filter(|name| !name.trim().is_empty())?;
+    let hints = entry.get("annotations").cloned().map(serde_json::from_value::<ToolAnnotations>);
+    let hints = hints.and_then(Result::ok).unwrap_or_default();
+    let schema = entry.get("inputSchema").and_then(Value::as_object).cloned();
+    Some(ToolEntry {
+        name,
+        title: text("title").or(hints.title),
+        description: text("description").unwrap_or_default(),
+        input_schema: schema
+            .unwrap_or_else(|| Map::from_iter([("type".to_owned(), "object".into())])),
+        hints: ToolHints {
+            read_only: hints.read_only_hint,
+            destructive: hints.destructive_hint,
+            idempotent: hints.idempotent_hint,
+            open_world: hints.open_world_hint,
+        },
+    })
 }
 
 pub(super) async fn all_prompts(peer: &Peer<RoleClient>) -> Result<Vec<Prompt>, ServiceError> {
@@ -120,26 +107,27 @@ pub(super) async fn all_templates(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn valid_parts_of_an_entry_are_kept() {
-        let made = |entry: Value| repaired(&entry).map(|tool| serde_json::to_value(tool).unwrap());
-        let any = json!({"name": "n", "inputSchema": {"type": "object"}});
+        let any = tool(&json!({"name": "n", "inputSchema": {"type": "object"}})).unwrap();
         for odd in [
             json!({"name": "n"}),
             json!({"name": "n", "inputSchema": null, "title": 5}),
             json!({"name": "n", "annotations": {"readOnlyHint": "yes"}, "icons": [{"src": 5}]}),
             json!({"name": "n", "execution": {"taskSupport": "weird"}, "outputSchema": 1}),
         ] {
-            assert_eq!(made(odd.clone()), Some(any.clone()), "{odd}");
+            assert_eq!(tool(&odd).as_ref(), Some(&any), "{odd}");
         }
         let whole = json!({"name": "n", "description": "d", "inputSchema": {"type": "object"},
-            "annotations": {"readOnlyHint": true}});
-        assert_eq!(made(whole.clone()), Some(whole));
-        assert!(
-            made(json!({"description": "d"})).is_none() && made(json!({"name": " "})).is_none()
-        );
-        assert!(made(json!(5)).is_none());
+            "annotations": {"readOnlyHint": true, "title": "t"}});
+        let whole = tool(&whole).unwrap();
+        assert_eq!((whole.description.as_str(), whole.title.as_deref()), ("d", Some("t")));
+        assert_eq!(whole.hints.read_only, Some(true));
+        assert!(tool(&json!({"description": "d"})).is_none());
+        assert!(tool(&json!({"name": " "})).is_none() && tool(&json!(5)).is_none());
     }
 }

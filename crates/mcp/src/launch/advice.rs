@@ -7,16 +7,16 @@ use contract::sandbox::Network;
 
 use crate::config::Server;
 
-/// What a user can try, going by what a program said before it ended.
+/// Advice on a program that ended, going by its standard error.
 pub(crate) fn advice(server: &Server, words: &str) -> String {
     let name = &server.name;
-    if server.grants.network == Network::None && says(words, &["offline", "network"]) {
+    if server.grants.network == Network::None && mentions(words, &["offline", "network"]) {
         return without_network(server);
     }
     if let Some(remedy) = remedy(server, words) {
         return remedy;
     }
-    if says(words, &["No such file or directory", "not found", "ENOENT", "can't open file"]) {
+    if mentions(words, &["No such file or directory", "not found", "ENOENT", "can't open file"]) {
         return format!(
             "its program or a file is not visible to it; `mcp.servers.{name}.sandbox.exec` or \
              `.read` names further paths, and variables are passed on with `env`"
@@ -25,64 +25,46 @@ pub(crate) fn advice(server: &Server, words: &str) -> String {
     format!("`mcp.servers.{name}.sandbox` grants `network`, `read`, `write`, `env` and `exec`")
 }
 
-/// What programs say where nothing may be written.
-const SHUT: [&str; 3] = ["EROFS", "Read-only file system", "read-only file system"];
-/// What SQLite says there; it names no file.
-const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
+/// Errors of writes to a read-only file system.
+const READ_ONLY_ERRORS: [&str; 3] = ["EROFS", "Read-only file system", "read-only file system"];
+/// The same errors of SQLite, which name no file.
+const READ_ONLY_DATABASE_ERRORS: [&str; 2] = ["unable to open database file", "readonly database"];
 
-/// What programs say where nobody can be reached.
-const UNREACHED: [&str; 10] = [
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ENOTCACHED",
-    "ECONNREFUSED",
-    "ENETUNREACH",
-    "fetch failed",
-    "getaddrinfo",
-    "resolve host",
-    "Temporary failure in name resolution",
-    "due to a connection issue",
+/// Errors of connections without a network.
+#[rustfmt::skip]
+const NETWORK_ERRORS: [&str; 10] = [
+    "ENOTFOUND", "EAI_AGAIN", "ENOTCACHED", "ECONNREFUSED", "ENETUNREACH", "fetch failed", "getaddrinfo",
+    "resolve host", "Temporary failure in name resolution", "due to a connection issue",
 ];
 
-/// What would let a program reach somebody; none where it can, or does not say that it could not.
-fn shut_off(server: &Server, words: &str) -> Option<String> {
-    let is_shut_off = server.grants.network == Network::None && says(words, &UNREACHED);
+/// Advice on a network error. None if the program has a network, or reports another error.
+fn network_advice(server: &Server, words: &str) -> Option<String> {
+    let is_shut_off = server.grants.network == Network::None && mentions(words, &NETWORK_ERRORS);
     is_shut_off.then(|| without_network(server))
 }
 
-/// The same of a result that the program does not call a failure, and that begins like one: what is
-/// only about failures, such as a line of somebody's code, is no reason to open anything.
-pub(crate) fn seems_shut_off(server: &Server, words: &str) -> Option<String> {
+/// Advice on a network error in a result that is reported as a success and begins like a failure. Text
+/// that is only about failures, such as a line of code, gets none.
+pub(crate) fn advice_on_success(server: &Server, words: &str) -> Option<String> {
+    #[rustfmt::skip]
     const BEGINNINGS: [&str; 14] = [
-        "error",
-        "fail",
-        "fetch failed",
-        "unable",
-        "could not",
-        "couldn't",
-        "cannot",
-        "can't",
-        "request",
-        "network",
-        "connection",
-        "getaddrinfo e",
-        "exception",
-        "sorry",
+        "error", "fail", "fetch failed", "unable", "could not", "couldn't", "cannot", "can't", "request", "network",
+        "connection", "getaddrinfo e", "exception", "sorry",
     ];
     let begins = words.trim_start_matches(|c: char| !c.is_alphanumeric());
     let begins: String = begins.chars().take(40).collect::<String>().to_lowercase();
     let is_failure = BEGINNINGS.iter().any(|beginning| begins.starts_with(beginning));
-    if is_failure { shut_off(server, words) } else { None }
+    if is_failure { network_advice(server, words) } else { None }
 }
 
-/// What would let a program do what it says it could not; none where the sandbox is not the cause.
+/// Advice on an error that the sandbox may have caused. None for other errors.
 pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
     let name = &server.name;
-    if let Some(remedy) = shut_off(server, words) {
+    if let Some(remedy) = network_advice(server, words) {
         return Some(remedy);
     }
-    if says(words, &SHUT) || says(words, &SHUT_DATABASE) {
-        let place = refused_place(words);
+    if mentions(words, &READ_ONLY_ERRORS) || mentions(words, &READ_ONLY_DATABASE_ERRORS) {
+        let place = refused_directory(words);
         let (place, what) = match &place {
             Some(place) => (place.as_str(), "lets it write there"),
             None => (".", "lets it write the workspace"),
@@ -91,7 +73,7 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
             "it may write its own directory alone; `mcp.servers.{name}.sandbox.write: [{place}]` {what}"
         ));
     }
-    if says(words, &["EACCES", "EPERM", "Permission denied"]) {
+    if mentions(words, &["EACCES", "EPERM", "Permission denied"]) {
         return Some(format!(
             "it may read the workspace and write its own directory alone; \
              `mcp.servers.{name}.sandbox` takes `read` and `write` with further paths"
@@ -100,10 +82,10 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
     None
 }
 
-/// The directory that a write was refused in, where the line about it names the file: `.git` of a
-/// repository, else the one that holds it.
-fn refused_place(words: &str) -> Option<String> {
-    let words = words.lines().rfind(|line| says(line, &SHUT))?;
+/// The directory of a refused write, if the error names the file: `.git` of a repository, else the
+/// nearest one that exists.
+fn refused_directory(words: &str) -> Option<String> {
+    let words = words.lines().rfind(|line| mentions(line, &READ_ONLY_ERRORS))?;
     let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`' | ',' | ')');
     let marked = words.split(is_end).map(|word| word.trim_end_matches([':', '.', ';']));
     let file = marked.map(Path::new).find(|path| path.is_absolute() && path.parent().is_some())?;
@@ -112,8 +94,8 @@ fn refused_place(words: &str) -> Option<String> {
     (directory != Path::new("/")).then(|| directory.display().to_string())
 }
 
-fn says(words: &str, marks: &[&str]) -> bool {
-    marks.iter().any(|mark| words.contains(mark))
+fn mentions(text: &str, marks: &[&str]) -> bool {
+    marks.iter().any(|mark| text.contains(mark))
 }
 
 fn without_network(server: &Server) -> String {
@@ -126,18 +108,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_of_a_refused_write_is_named() {
+    fn directory_of_a_refused_write_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let inside = directory.path().join("dist");
         std::fs::create_dir(&inside).unwrap();
         let shown = inside.display();
         let words = format!("EROFS: read-only file system, open '{shown}/memory.jsonl.tmp'");
-        assert_eq!(refused_place(&words), Some(shown.to_string()));
+        assert_eq!(refused_directory(&words), Some(shown.to_string()));
         let words = "fatal: Unable to create '/repo/.git/index.lock': Read-only file system";
-        assert_eq!(refused_place(words).as_deref(), Some("/repo/.git"));
-        assert_eq!(refused_place("Read-only file system"), None);
+        assert_eq!(refused_directory(words).as_deref(), Some("/repo/.git"));
+        assert_eq!(refused_directory("Read-only file system"), None);
         let trace = format!("File \"/usr/bin/server\", line 8\nCannot open \"{shown}/d\": EROFS\n");
-        assert_eq!(refused_place(&trace), Some(shown.to_string()));
-        assert_eq!(refused_place("cannot open /x: Read-only file system"), None);
+        assert_eq!(refused_directory(&trace), Some(shown.to_string()));
+        assert_eq!(refused_directory("cannot open /x: Read-only file system"), None);
     }
 }

@@ -2,10 +2,10 @@
 //! finds in its working directory, or obeys settings there. Then a clone could be run in place of a
 //! server of the user's own, with its keys. Looks at the program itself, not behind shells.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{LaunchSettings, home_path};
-use crate::config::{Program, Scope, Server};
+use super::Launch;
+use crate::config::{Program, Scope};
 use crate::failure::Failure;
 
 /// Programs that run code of their working directory, some with the arguments by which they do.
@@ -16,55 +16,52 @@ const DIRECTORY_RUNNERS: [(&str, &[&str]); 14] = [
     ("bun", &[]), ("tsx", &[]), ("ts-node", &[]), ("cargo", &[]),
 ];
 
-/// The working directory of a server's program; `data` is the server's own directory.
-pub(crate) fn working_directory(
-    (server, program): (&Server, &Program),
-    launch_settings: &LaunchSettings,
-    data: &Path,
-) -> PathBuf {
-    match &program.cwd {
-        Some(cwd) => launch_settings.workspace.join(home_path(cwd, launch_settings)),
-        None if is_kept_apart(server, program) => data.to_owned(),
-        None => launch_settings.workspace.clone(),
-    }
-}
-
-/// Fails if a program that is not started in the workspace is to run a file of the workspace.
-pub(crate) fn check(server: &Server, program: &Program) -> Result<(), Failure> {
-    let is_subcommand = |word: &str| DIRECTORY_RUNNERS.iter().any(|(_, it)| it.contains(&word));
-    let mut operands = program.args.iter().filter(|word| !word.starts_with('-'));
-    let run = operands.find(|word| !is_subcommand(word)).filter(|word| is_relative_path(word));
-    let Some(path) = run.filter(|_| is_kept_apart(server, program)) else { return Ok(()) };
-    let (name, command) = (&server.name, &program.command);
-    Err(Failure::hinted(
-        format!(
-            "MCP server `{name}` would be what the project brings: `{command}` is to run `{path}`"
-        ),
-        "write `cwd: .` where that may be run",
-    ))
-}
-
-/// The arguments of a program. If it is not started in the workspace, relative paths in their usual
-/// form become absolute.
-pub(crate) fn arguments((server, program): (&Server, &Program), workspace: &Path) -> Vec<String> {
-    let is_kept_apart = is_kept_apart(server, program);
-    let absolute = |word: &String| {
-        if is_kept_apart && is_relative_path(word) {
-            workspace.join(word.trim_start_matches("./")).to_string_lossy().into_owned()
-        } else {
-            word.clone()
+impl Launch<'_> {
+    /// The working directory.
+    pub(crate) fn working_directory(&self) -> PathBuf {
+        match &self.program.cwd {
+            Some(cwd) => self.settings.full_path(cwd),
+            None if self.is_kept_apart() => self.data.clone(),
+            None => self.settings.workspace.clone(),
         }
-    };
-    program.args.iter().map(absolute).collect()
+    }
+
+    /// Fails if a program that is not started in the workspace is to run a file of the workspace.
+    pub(super) fn check_script(&self) -> Result<(), Failure> {
+        let is_subcommand = |word: &str| DIRECTORY_RUNNERS.iter().any(|(_, it)| it.contains(&word));
+        let mut operands = self.program.args.iter().filter(|word| !word.starts_with('-'));
+        let run = operands.find(|word| !is_subcommand(word)).filter(|word| is_relative_path(word));
+        let Some(path) = run.filter(|_| self.is_kept_apart()) else { return Ok(()) };
+        let command = &self.program.command;
+        let sentence = format!("would be what the project brings: `{command}` is to run `{path}`");
+        let hint = "write `cwd: .` where that may be run";
+        Err(Failure::of(self.server, sentence).hinted(hint))
+    }
+
+    /// The arguments. If the program is not started in the workspace, relative paths in their usual
+    /// form become absolute.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let is_kept_apart = self.is_kept_apart();
+        let absolute = |word: &String| {
+            if !is_kept_apart || !is_relative_path(word) {
+                return word.clone();
+            }
+            let path = self.settings.workspace.join(word.trim_start_matches("./"));
+            path.to_string_lossy().into_owned()
+        };
+        self.program.args.iter().map(absolute).collect()
+    }
+
+    /// Returns true if the program must not start in the workspace.
+    fn is_kept_apart(&self) -> bool {
+        self.program.cwd.is_none()
+            && self.server.scope != Scope::Project
+            && runs_code_of_directory(self.program)
+    }
 }
 
 fn is_relative_path(word: &str) -> bool {
     [".", ".."].contains(&word) || word.starts_with("./") || word.starts_with("../")
-}
-
-/// Returns true if a program must not start in the workspace.
-fn is_kept_apart(server: &Server, program: &Program) -> bool {
-    program.cwd.is_none() && server.scope != Scope::Project && runs_code_of_directory(program)
 }
 
 fn runs_code_of_directory(program: &Program) -> bool {

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use files::lock::{Attempt, Lock};
 use files::private::{self, Durability};
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
@@ -133,36 +133,26 @@ impl CredentialStore for KeyFile {
 
     /// Lets one process at a time renew a key: many servers revoke a key that is renewed twice.
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        let locked = lock(&self.path.with_extension("lock")).await;
-        let guard = locked.map_err(|error| self.failed(&error))?;
-        Ok(Some(CredentialRefreshGuard::new(guard)))
+        let lock =
+            tokio::time::timeout(LOCK_TIMEOUT, lock(&self.path.with_extension("lock"))).await;
+        let lock = lock.map_err(|_| self.failed(&"another process renews it for too long"))?;
+        Ok(Some(CredentialRefreshGuard::new(lock.map_err(|error| self.failed(&error))?)))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(&error)),
-            _ => Ok(()),
-        }
+        private::remove(&self.path).map_err(|error| self.failed(&error))
     }
 }
 
-/// Locks a file until it is closed. Waits for other processes.
-async fn lock(path: &Path) -> std::io::Result<fs::File> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    let waiting = async {
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(()),
-                Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
-                Err(fs::TryLockError::Error(error)) => return Err(error),
-            }
+/// Waits for a lock. A wait on another thread could not be cancelled.
+async fn lock(path: &Path) -> std::io::Result<Lock> {
+    path.parent().map_or(Ok(()), private::make_directory)?;
+    loop {
+        match Lock::try_take(path)? {
+            Attempt::Taken(lock) => return Ok(lock),
+            Attempt::Held(_) => tokio::time::sleep(LOCK_PAUSE).await,
         }
-    };
-    let taken = tokio::time::timeout(LOCK_TIMEOUT, waiting).await;
-    taken.unwrap_or_else(|_| Err(std::io::Error::new(ErrorKind::TimedOut, "another has it")))?;
-    Ok(file)
+    }
 }
 
 #[cfg(test)]

@@ -54,11 +54,13 @@ pub async fn sign_in_as_program(
             by_secret(address, credentials, client, secret).await
         }
         ClientAuthentication::Key(key) => by_key(address, credentials, client, key).await,
-        ClientAuthentication::None => Err(Failure::hinted(
-            "a client that signs in by itself needs a secret or a key",
-            "`--client-secret-env` names the variable that holds a secret, `--private-key` the file \
-             of a key",
-        )),
+        ClientAuthentication::None => {
+            let failure = Failure::new("a client that signs in by itself needs a secret or a key");
+            Err(failure.hinted(
+                "`--client-secret-env` names the variable that holds a secret, `--private-key` the \
+                 file of a key",
+            ))
+        }
     }
 }
 
@@ -218,7 +220,7 @@ struct ProviderMetadata {
 async fn provider_metadata(issuer: &str) -> Result<ProviderMetadata, Failure> {
     let wrong = |words: &dyn std::fmt::Display| {
         let hint = "`--idp-issuer` is the address that stands as `iss` in the ID token";
-        Failure::hinted(format!("the identity provider {issuer} cannot be used: {words}"), hint)
+        Failure::new(format!("the identity provider {issuer} cannot be used: {words}")).hinted(hint)
     };
     if !is_safe(issuer) {
         return Err(wrong(&"its address is not safe; it must begin with https"));

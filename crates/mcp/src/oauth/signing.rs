@@ -56,8 +56,7 @@ impl SigningKey {
         }
         let pair = RsaKeyPair::from_pkcs8(bytes).or_else(|_| RsaKeyPair::from_der(bytes));
         let pair = pair.map_err(|_| {
-            Failure::hinted(
-                "this kind of private key is not known here",
+            Failure::new("this kind of private key is not known here").hinted(
                 "an elliptic key (P-256, P-384) or one for RSA of 2048 bits or more can sign",
             )
         })?;

@@ -2,16 +2,16 @@
 //! files do not count: they change all the time. Files that a script loads, and those that only a
 //! shell could name, are not seen.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use ::files::bounded::open;
 
 use super::Files;
-use crate::config::{Program, Scope, Server};
-use crate::launch::{self, LaunchSettings};
+use crate::config::{Program, Scope, Server, Transport};
+use crate::launch::{Launch, LaunchSettings, is_executable};
 
 /// The extensions of scripts.
 const SCRIPTS: [&str; 16] = [
@@ -37,27 +37,24 @@ const MAX_HASHED: u64 = 1 << 30;
 
 /// The files that a server's command line names, with their hashes. Of servers that are not the
 /// user's own, only files in the workspace count. Reads all of them.
-pub(crate) fn files(server: &Server, program: &Program, launch_settings: &LaunchSettings) -> Files {
-    let workspace = fs::canonicalize(&launch_settings.workspace);
+pub(crate) fn files(server: &Server, settings: &LaunchSettings) -> Files {
+    let Transport::Stdio(program) = &server.transport else { return Files::new() };
+    let workspace = fs::canonicalize(&settings.workspace);
     let counts = |path: &PathBuf| {
         let is_inside = workspace.as_ref().is_ok_and(|root| path.starts_with(root));
         is_inside || (server.scope == Scope::User && !is_of_system(path))
     };
-    let named = named(server, program, launch_settings).into_iter().filter(counts);
+    let named = named(program, &Launch::new(server, program, settings)).into_iter().filter(counts);
     // A file that cannot be read is another one than it was.
     let hash = |path: &Path| hash(path).unwrap_or_else(|_| "unreadable".to_owned());
     named.map(|path| (path.display().to_string(), hash(&path))).collect()
 }
 
 /// The program and the scripts, by their real paths.
-fn named(server: &Server, program: &Program, launch_settings: &LaunchSettings) -> Vec<PathBuf> {
-    let env = launch::environment(server, program, launch_settings, Path::new(""));
-    let search = env.get("PATH").map(String::as_str).unwrap_or_default();
-    let found = launch::resolved(&program.command, &launch_settings.workspace, search);
-    let data = launch::data_directory(server, launch_settings);
-    let directory = launch::working_directory((server, program), launch_settings, &data);
+fn named(program: &Program, launch: &Launch<'_>) -> Vec<PathBuf> {
+    let directory = launch.working_directory();
     let name = program.command.rsplit('/').next().unwrap_or_default();
-    let arguments = launch::arguments((server, program), &launch_settings.workspace);
+    let arguments = launch.arguments();
     let scripts = arguments.iter().enumerate().filter_map(|(at, word)| {
         // The value of an option may be a script as well.
         let word = word.rsplit('=').next().unwrap_or(word);
@@ -65,8 +62,8 @@ fn named(server: &Server, program: &Program, launch_settings: &LaunchSettings) -
         let is_script = (at == 0 && INTERPRETERS.contains(&name)) || can_run(&path);
         is_script.then_some(path)
     });
-    let found = found.and_then(|path| path.canonicalize().ok());
-    found.into_iter().chain(scripts).filter(|path| path.is_file()).collect()
+    let file = launch.program_file().and_then(|path| path.canonicalize().ok());
+    file.into_iter().chain(scripts).filter(|path| path.is_file()).collect()
 }
 
 /// The hash of a file's content.
@@ -83,13 +80,6 @@ fn hash(path: &Path) -> io::Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Opens a regular file. Without `NONBLOCK` a pipe would wait for a writer.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
 /// Returns true if a file is a script or a program, by its name, mode or first line.
 fn can_run(path: &Path) -> bool {
     let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
@@ -98,7 +88,7 @@ fn can_run(path: &Path) -> bool {
     }
     let mut start = [0; 2];
     let read = open(path).and_then(|mut file| file.read_exact(&mut start));
-    launch::is_executable(path) || (read.is_ok() && start == *b"#!")
+    is_executable(path) || (read.is_ok() && start == *b"#!")
 }
 
 /// Returns true if a file belongs to the system or a package manager: it changes with upgrades, made

@@ -7,7 +7,7 @@ use contract::trust_check::TrustCheck;
 use serde_json::json;
 
 use super::*;
-use crate::config::{self, Source, Transport};
+use crate::config::{self, Source};
 use crate::launch::LaunchSettings;
 
 fn server(line: &str, scope: Scope) -> Server {
@@ -32,8 +32,7 @@ fn around(workspace: &Path, path: &str) -> LaunchSettings {
 }
 
 fn counted(server: &Server, launch_settings: &LaunchSettings) -> Files {
-    let Transport::Stdio(program) = &server.transport else { unreachable!() };
-    files(server, program, launch_settings)
+    files(server, launch_settings)
 }
 
 fn program(path: &Path, text: &str) {

@@ -147,7 +147,7 @@ impl Request<'_> {
                     result = Some(ToolOutput { facts: output.facts.clone(), ..told });
                 }
                 EventKind::Notice { level: Level::Warning | Level::Error, text, .. } => {
-                    self.backend.host.warn(text);
+                    self.backend.host.frontend().warn(text);
                 }
                 EventKind::TurnFinished { .. } if event.within.is_none() => break,
                 _ => {}

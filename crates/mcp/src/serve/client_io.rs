@@ -1,20 +1,20 @@
 //! The user and the model on the client's side, as far as the client can reach them.
 #![expect(deprecated, reason = "sampling is deprecated, and most clients use it")]
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, CreateMessageRequestParams, ElicitRequest,
-    ElicitRequestParams, ElicitationAction, InputRequest, InputRequests, InputRequiredResult,
-    SamplingMessage,
+    CallToolRequestParams, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
+    ElicitationAction, InputRequest, InputRequests, InputRequiredResult, SamplingMessage,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client_handler::message_text;
 use crate::client_registry::ClientIo;
+use crate::mutex::lock;
 use crate::question::{Question, QuestionAnswer, SamplingReply, SamplingRequest, Wanted};
 
 /// How long a user on the client's side may take to answer.
@@ -24,7 +24,7 @@ const APPROVAL: &str = "approval";
 
 /// A result that asks the client to come back with an answer.
 pub(super) fn input_required(question: &str) -> InputRequiredResult {
-    let wanted = InputRequest::Elicitation(ElicitRequest::new(form(question)));
+    let wanted = InputRequest::Elicitation(ElicitRequest::new(consent_form(question)));
     InputRequiredResult::from_input_requests(InputRequests::from([(APPROVAL.to_owned(), wanted)]))
 }
 
@@ -47,44 +47,30 @@ enum Elicitation {
 }
 
 impl PeerIo {
+    /// For a request of a client. The result of a call can be left unfinished.
     pub(super) fn new(
-        request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
+        call: Option<&CallToolRequestParams>,
     ) -> Self {
-        let can_ask = context.client_capabilities().is_some_and(|it| it.elicitation.is_some());
+        let capabilities = context.client_capabilities().unwrap_or_default();
         let is_modern = context.protocol_version().is_some_and(|it| !it.has_initialize());
-        let elicitation = match (can_ask, is_modern) {
-            (false, _) => Elicitation::None,
-            (true, false) => Elicitation::Request,
-            (true, true) => {
-                let answers = request.input_responses.as_ref();
+        let elicitation = match (capabilities.elicitation, call) {
+            (Some(_), _) if !is_modern => Elicitation::Request,
+            (Some(_), Some(call)) => {
+                let answers = call.input_responses.as_ref();
                 let answer = answers.and_then(|answers| answers.get(APPROVAL));
                 Elicitation::InputRequired(answer.map(|answer| answer["action"] == "accept"))
             }
+            _ => Elicitation::None,
         };
-        Self { elicitation, ..Self::without_call(context) }
-    }
-
-    /// For a request that is no call: its result cannot be left unfinished.
-    pub(super) fn without_call(context: &RequestContext<RoleServer>) -> Self {
-        let capabilities = context.client_capabilities();
-        let is_modern = context.protocol_version().is_some_and(|it| !it.has_initialize());
-        let has = |asks: fn(&ClientCapabilities) -> bool| {
-            !is_modern && capabilities.as_ref().is_some_and(asks)
-        };
-        let elicitation = if has(|it| it.elicitation.is_some()) {
-            Elicitation::Request
-        } else {
-            Elicitation::None
-        };
-        let can_sample = has(|it| it.sampling.is_some());
+        let can_sample = !is_modern && capabilities.sampling.is_some();
         let open_question = Mutex::default();
         Self { peer: context.peer.clone(), elicitation, can_sample, open_question }
     }
 
     /// The question that waits for an answer.
     pub(super) fn take_open(&self) -> Option<String> {
-        self.open_question.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.open_question).take()
     }
 }
 
@@ -95,12 +81,11 @@ impl ClientIo for PeerIo {
             Elicitation::None => None,
             Elicitation::InputRequired(Some(answer)) => Some(*answer),
             Elicitation::InputRequired(None) => {
-                let mut open = self.open_question.lock().unwrap_or_else(PoisonError::into_inner);
-                *open = Some(question.to_owned());
+                *lock(&self.open_question) = Some(question.to_owned());
                 None
             }
             Elicitation::Request => {
-                let asked = self.peer.create_elicitation(form(question));
+                let asked = self.peer.create_elicitation(consent_form(question));
                 let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
                 Some(answer.action == ElicitationAction::Accept)
             }
@@ -111,17 +96,10 @@ impl ClientIo for PeerIo {
         if !matches!(self.elicitation, Elicitation::Request) {
             return None;
         }
+        // A page that a server names is not for a user of another machine.
+        let Wanted::Form(schema) = &question.wanted else { return None };
         let message = format!("MCP server `{}` asks: {}", question.server, question.message);
-        let params = match &question.wanted {
-            Wanted::Form(schema) => ElicitRequestParams::FormElicitationParams {
-                meta: None,
-                message,
-                requested_schema: serde_json::from_value(schema.clone()).ok()?,
-            },
-            // A page that a server names is not for another machine's person to open.
-            Wanted::Visit(_) => return None,
-        };
-        let asked = self.peer.create_elicitation(params);
+        let asked = self.peer.create_elicitation(form(message, schema)?);
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
         Some(match answer.action {
             ElicitationAction::Accept => {
@@ -137,9 +115,9 @@ impl ClientIo for PeerIo {
         if !self.can_sample {
             return None;
         }
-        let message = |(speaker, words): &(String, String)| match speaker.as_str() {
-            "assistant" => SamplingMessage::assistant_text(words),
-            _ => SamplingMessage::user_text(words),
+        let message = |(role, text): &(String, String)| match role.as_str() {
+            "assistant" => SamplingMessage::assistant_text(text),
+            _ => SamplingMessage::user_text(text),
         };
         let messages = request.messages.iter().map(message).collect();
         let mut params = CreateMessageRequestParams::new(messages, request.max_tokens);
@@ -156,12 +134,14 @@ impl ClientIo for PeerIo {
     }
 }
 
+/// The request to fill in a form. None if its schema is invalid.
+fn form(message: String, schema: &Value) -> Option<ElicitRequestParams> {
+    let requested_schema = serde_json::from_value(schema.clone()).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
 /// A question that is answered by accepting it.
-fn form(question: &str) -> ElicitRequestParams {
-    let schema = serde_json::from_value(json!({"type": "object", "properties": {}}));
-    ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: question.to_owned(),
-        requested_schema: schema.expect("an empty form is a form"),
-    }
+fn consent_form(question: &str) -> ElicitRequestParams {
+    let form = form(question.to_owned(), &json!({"type": "object", "properties": {}}));
+    form.expect("an empty form is valid")
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use contract::id::{InvalidSessionId, SessionId};
 use contract::tool::{ToolOutput, ToolSpec};
@@ -15,6 +15,8 @@ use tokio_util::task::TaskTracker;
 
 use super::backend::{Backend, Call};
 use super::host::Offer;
+
+use crate::mutex::lock;
 
 /// The name of the first session for hooks; later ones have a number behind it.
 const SESSION: &str = "mcp-serve";
@@ -46,7 +48,7 @@ impl Sessions {
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }
 

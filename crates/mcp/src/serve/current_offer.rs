@@ -1,13 +1,14 @@
 //! The offer that requests see. It is renewed at a request if something has changed; that can take
 //! long, so other requests go on with the one before.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::host::{Host, Offer, PromptNames};
 use crate::catalog::PromptEntry;
+use crate::mutex::lock;
 use crate::servers::Servers;
 
 /// How long a request waits for another one that renews the offer. Most renewals take much less.
@@ -31,7 +32,7 @@ impl CurrentOffer {
 
     /// The offer as of the last renewal.
     pub(super) fn last(&self) -> Arc<Offer> {
-        Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.offer))
     }
 
     /// The offer after a renewal, or the last one if another request has been renewing it for long.
@@ -47,7 +48,7 @@ impl CurrentOffer {
             drop(guard);
         });
         if let Err(error) = renewal.await {
-            self.host.warn(&format!("what has changed is not used: {error}"));
+            self.host.frontend().warn(&format!("what has changed is not used: {error}"));
         }
         self.last()
     }
@@ -56,7 +57,7 @@ impl CurrentOffer {
         let before = self.last();
         let Some(offer) = self.host.renew(&before).await else { return };
         let has_other_tools = before.specs != offer.specs;
-        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+        *lock(&self.offer) = Arc::new(offer);
         if has_other_tools {
             self.changes.send_modify(|count| *count += 1);
         }

@@ -11,13 +11,12 @@ use contract::skill::Skill;
 use contract::tool::{Tool, ToolSpec};
 use tokio::sync::mpsc;
 
+use crate::frontend::Frontend;
 use crate::servers::Servers;
 
 /// The tools, prompts and texts that are offered at one time.
 pub struct Offer {
-    /// The specifications of the tools.
     pub specs: Arc<[Arc<ToolSpec>]>,
-    /// The tools.
     pub tools: Vec<Arc<dyn Tool>>,
     /// The hooks that are consulted about calls.
     pub hooks: Vec<Arc<dyn Hook>>,
@@ -27,7 +26,6 @@ pub struct Offer {
     pub skills: Vec<(Skill, Vec<std::path::PathBuf>)>,
     /// The servers whose prompts and resources are passed on.
     pub servers: Vec<Arc<Servers>>,
-    /// The names of their prompts.
     pub prompt_names: PromptNames,
 }
 
@@ -56,7 +54,6 @@ pub trait Commands: Send + Sync {
 pub struct CommandEntry {
     /// Its shortest name.
     pub name: String,
-    /// The purpose of the command.
     pub description: String,
     /// Its arguments as its author writes them, such as `<file> [style]`.
     pub usage: String,
@@ -85,11 +82,8 @@ pub trait Host: Send + Sync + 'static {
     /// The text of a permission question.
     fn question(&self, asked: &Event) -> String;
 
-    /// Shows a warning to the user.
-    fn warn(&self, text: &str);
-
-    /// Shows a hint to the user.
-    fn hint(&self, text: &str);
+    /// Shows messages to the user.
+    fn frontend(&self) -> &dyn Frontend;
 }
 
 /// The conversation in which a call runs.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::rand;
 use base64::Engine as _;
@@ -28,6 +28,7 @@ use super::client_session::ClientSession;
 use super::replay::ReplayBuffer;
 use super::{Backend, Server};
 use crate::failure::Failure;
+use crate::mutex::lock;
 
 /// The path under which tools are offered.
 const PATH: &str = "/mcp";
@@ -59,10 +60,8 @@ pub async fn http(
     ready: impl FnOnce(&str),
 ) -> Result<(), Failure> {
     if !address.ip().is_loopback() {
-        return Err(Failure::hinted(
-            format!("{address} can be reached by other machines"),
-            "name an address of this machine, such as 127.0.0.1:0",
-        ));
+        return Err(Failure::new(format!("{address} can be reached by other machines"))
+            .hinted("name an address of this machine, such as 127.0.0.1:0"));
     }
     let failed =
         |error: std::io::Error| Failure::new(format!("cannot listen at {address}: {error}"));
@@ -75,10 +74,10 @@ pub async fn http(
         .with_cancellation_token(cancel.child_token());
     let shared_session = Arc::new(ClientSession::new(Arc::clone(&backend)));
     let make = move || Ok(Server::new(Arc::clone(&backend), Some(Arc::clone(&shared_session))));
-    let sessions = Arc::new(Sessions::default());
+    let sessions = Sessions::default();
     let service = Service::new(make, Arc::clone(&sessions.open), config);
     ready(&format!("http://{address}{PATH}"));
-    let token = Arc::new(token);
+    let gate = Arc::new(Gate { service, sessions, token });
     let mut clients = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -88,11 +87,7 @@ pub async fn http(
         };
         // A client that went away while it was accepted is no reason to stop.
         let Ok((stream, _)) = accepted else { continue };
-        let gate = Arc::new(Gate {
-            service: service.clone(),
-            sessions: Arc::clone(&sessions),
-            token: Arc::clone(&token),
-        });
+        let gate = Arc::clone(&gate);
         clients.spawn(async move {
             let answer = service_fn(move |request| {
                 let gate = Arc::clone(&gate);
@@ -112,8 +107,8 @@ pub async fn http(
 /// The checks that every request passes.
 struct Gate {
     service: Service,
-    sessions: Arc<Sessions>,
-    token: Arc<Option<Secret<String>>>,
+    sessions: Sessions,
+    token: Option<Secret<String>>,
 }
 
 impl Gate {
@@ -126,7 +121,7 @@ impl Gate {
         if site.is_some_and(|site| site != "same-origin" && site != "none") {
             return refusal(StatusCode::FORBIDDEN, "pages of other sites have no access");
         }
-        if let Some(token) = self.token.as_ref() {
+        if let Some(token) = &self.token {
             let sent = request.headers().get(header::AUTHORIZATION);
             let sent = sent.and_then(|value| value.to_str().ok()).unwrap_or_default();
             let sent = sent.strip_prefix("Bearer ").unwrap_or_default();
@@ -170,7 +165,7 @@ impl Sessions {
     /// Notes that a session was used. Closes the least recently used one if there are too many.
     async fn used(&self, id: &str, is_last: bool) {
         let unused = {
-            let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut order = lock(&self.order);
             order.retain(|known| known.as_ref() != id);
             if !is_last {
                 order.push_back(id.into());

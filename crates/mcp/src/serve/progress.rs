@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleServer};
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// The level of log messages that a client wants; none before it sets one.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ impl LogLevel {
 }
 
 /// The task that reports the output of a call. It ends with the call.
-pub(super) struct ProgressReport(Option<JoinHandle<()>>);
+pub(super) struct ProgressReport(AbortOnDropHandle<()>);
 
 impl ProgressReport {
     /// Reports the lines of a call of `tool`.
@@ -39,56 +39,39 @@ impl ProgressReport {
         (tool, level): (&str, &LogLevel),
         lines: mpsc::Receiver<String>,
     ) -> Self {
-        let task = if let Some(token) = token {
-            tokio::spawn(progress(peer.clone(), token, lines))
-        } else {
-            let source = (tool.to_owned(), level.clone());
-            tokio::spawn(log(peer.clone(), source, lines))
-        };
-        Self(Some(task))
+        let source = (tool.to_owned(), level.clone());
+        let task = tokio::spawn(report(peer.clone(), token, source, lines));
+        Self(AbortOnDropHandle::new(task))
     }
 
     /// Waits until everything is reported.
-    pub(super) async fn finish(mut self) {
-        if let Some(task) = self.0.take() {
-            // A client that left needs no progress.
-            let _ = task.await;
-        }
+    pub(super) async fn finish(self) {
+        // A client that left needs no progress.
+        let _ = self.0.await;
     }
 }
 
-impl Drop for ProgressReport {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
-    }
-}
-
-async fn progress(peer: Peer<RoleServer>, token: ProgressToken, mut lines: mpsc::Receiver<String>) {
-    let mut count = 0.0;
-    while let Some(line) = lines.recv().await {
-        count += 1.0;
-        let progress = ProgressNotificationParam::new(token.clone(), count).with_message(line);
-        if peer.notify_progress(progress).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn log(
+async fn report(
     peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
     (tool, level): (String, LogLevel),
     mut lines: mpsc::Receiver<String>,
 ) {
+    let mut count = 0.0;
     while let Some(line) = lines.recv().await {
-        if !level.admits_info() {
-            continue;
-        }
-        let mut message =
-            LoggingMessageNotificationParam::new(LoggingLevel::Info, Value::String(line));
-        message.logger = Some(tool.clone());
-        if peer.notify_logging_message(message).await.is_err() {
+        count += 1.0;
+        let sent = if let Some(token) = &token {
+            let progress = ProgressNotificationParam::new(token.clone(), count);
+            peer.notify_progress(progress.with_message(line)).await
+        } else if level.admits_info() {
+            let mut message =
+                LoggingMessageNotificationParam::new(LoggingLevel::Info, Value::String(line));
+            message.logger = Some(tool.clone());
+            peer.notify_logging_message(message).await
+        } else {
+            Ok(())
+        };
+        if sent.is_err() {
             return;
         }
     }

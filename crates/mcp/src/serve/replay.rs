@@ -139,20 +139,7 @@ fn is_answer(message: &ServerJsonRpcMessage) -> bool {
 }
 
 fn size_of(message: &ServerJsonRpcMessage) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // What cannot be written is not sent either.
-    let _ = serde_json::to_writer(&mut count, message);
-    count.0
+    serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The resources that clients can read: our skills, and the resources of our servers. Listing those
 //! of a server is a call like any other; what rules forbid to list is not offered.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use contract::tool::ToolOutput;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend::Call;
 use super::client_session::Request;
 use crate::client_registry::{ClientIo, NoClient};
+use crate::mutex::lock;
 use crate::resource_tools::{CONTENTS, LIST_RESOURCES, READ_RESOURCE, RESOURCES, TEMPLATES};
 use crate::servers::Servers;
 
@@ -120,12 +121,12 @@ impl Request<'_> {
     }
 
     fn warn_once(&self, server: &str, output: &ToolOutput) {
-        let mut warned = self.backend.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = lock(&self.backend.warned);
         if warned.insert(server.to_owned()) {
             let why = output.for_model();
-            let host = &self.backend.host;
-            host.warn(&format!("resources of MCP server `{server}` are not offered: {why}"));
-            host.hint(&format!(
+            let frontend = self.backend.host.frontend();
+            frontend.warn(&format!("resources of MCP server `{server}` are not offered: {why}"));
+            frontend.hint(&format!(
                 "`permissions.allow: [{LIST_RESOURCES}, {READ_RESOURCE}]` lets them be"
             ));
         }

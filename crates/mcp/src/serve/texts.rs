@@ -52,8 +52,8 @@ impl Offer {
         };
         let mut list = ResourceList::default();
         for (skill, references) in &self.skills {
-            let body = (uri(skill, "SKILL.md"), &skill.name, skill.description.clone());
-            list.resources.push(resource(body.0, body.1, body.2));
+            let body = uri(skill, "SKILL.md");
+            list.resources.push(resource(body, &skill.name, skill.description.clone()));
             list.resources.extend(references.iter().map(|path| {
                 let path = path.display().to_string();
                 let description = format!("belongs to the skill {}", skill.name);

@@ -1,19 +1,20 @@
 //! Notifies a client of changes of the tool list, until it leaves.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Backend;
-use super::subscriptions::AbortOnDrop;
+use crate::mutex::lock;
 
 /// The notifications of one client.
 #[derive(Clone)]
 pub(super) struct ToolChanges {
     /// Has seen no change since the client connected.
     since: watch::Receiver<u64>,
-    task: Arc<Mutex<AbortOnDrop>>,
+    task: Arc<Mutex<Option<AbortOnDropHandle<()>>>>,
     expected: Arc<Mutex<Vec<watch::Receiver<u64>>>>,
 }
 
@@ -34,13 +35,13 @@ impl ToolChanges {
             while changes.changed().await.is_ok() && peer.notify_tool_list_changed().await.is_ok() {
             }
         });
-        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = AbortOnDrop(Some(task));
+        *lock(&self.task) = Some(AbortOnDropHandle::new(task));
     }
 
     /// Notes that the client is about to subscribe. It is told so before [`ToolChanges::listen`] is
     /// reached, so changes from here on count.
     pub(super) fn expect(&self, backend: &Backend) {
-        self.expected().push(backend.current.changes.subscribe());
+        lock(&self.expected).push(backend.current.changes.subscribe());
     }
 
     /// Notifies a client that has subscribed, until it ends the subscription.
@@ -61,14 +62,10 @@ impl ToolChanges {
     /// The receiver for an expected subscription. Of several the order is not known, so each takes the
     /// oldest: one notification too many does no harm.
     fn take_expected(&self) -> watch::Receiver<u64> {
-        let mut expected = self.expected();
+        let mut expected = lock(&self.expected);
         let oldest = expected.first().unwrap_or(&self.since).clone();
         expected.pop();
         oldest
-    }
-
-    fn expected(&self) -> MutexGuard<'_, Vec<watch::Receiver<u64>>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,6 +87,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::frontend::{Frontend, NoFrontend};
     use crate::serve::host::{CallConversation, CommandEntry, Commands, Host, Offer, PromptNames};
     use crate::serve::streams;
 
@@ -119,9 +117,9 @@ mod tests {
             String::new()
         }
 
-        fn warn(&self, _: &str) {}
-
-        fn hint(&self, _: &str) {}
+        fn frontend(&self) -> &dyn Frontend {
+            &NoFrontend
+        }
     }
 
     impl Commands for EmptyHost {

@@ -8,10 +8,8 @@ use contract::id::CallId;
 
 use super::ServerState;
 use crate::catalog::{Catalog, CatalogHashes, Change, ToolEntry};
-use crate::config::{Server, Transport};
 use crate::failure::Failure;
 use crate::pins::{self, Files, UnapprovedProgram};
-use crate::settings::Settings;
 
 /// Upper bound on the calls with shown changes that are remembered: refused calls never end.
 const MAX_SHOWN: usize = 256;
@@ -236,7 +234,6 @@ impl ServerState {
 
     /// The files of the program, if they are approved or `consent` covers them.
     pub(super) async fn check_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
-        let name = &self.server.name;
         let files = self.read_files().await?;
         let Some(program) = self.pins.unapproved(&files) else { return Ok(files) };
         let is_approved = match consent {
@@ -253,10 +250,9 @@ impl ServerState {
                 Some(why) => format!("what you agreed to cannot be read ({why})"),
                 None => format!("{} is not what you agreed to", program.names()),
             };
-            return Err(Failure::hinted(
-                format!("MCP server `{name}` is not started: {why}"),
-                format!("`brynhild mcp approve {name}` agrees to it"),
-            ));
+            let hint = format!("`brynhild mcp approve {}` agrees to it", self.server.name);
+            let sentence = format!("is not started: {why}");
+            return Err(Failure::of(&self.server, sentence).hinted(hint));
         }
         self.pin_files(&files);
         Ok(files)
@@ -271,28 +267,20 @@ impl ServerState {
         }
         let other = now.iter().filter(|(path, hash)| files.get(*path) != Some(*hash));
         let names: Vec<&str> = other.map(|(path, _)| path.as_str()).collect();
-        let (name, names) = (&self.server.name, names.join(", "));
-        Err(Failure::hinted(
-            format!("MCP server `{name}` is not started: its program changed meanwhile ({names})"),
-            format!("`brynhild mcp test {name}` starts it as it is now"),
-        ))
+        let names = names.join(", ");
+        let sentence = format!("is not started: its program changed meanwhile ({names})");
+        let hint = format!("`brynhild mcp test {}` starts it as it is now", self.server.name);
+        Err(Failure::of(&self.server, sentence).hinted(hint))
     }
 
     /// The files that the command line names, read on another thread: a program may be large.
     async fn read_files(&self) -> Result<Files, Failure> {
         let (server, settings) = (self.server.clone(), Arc::clone(&self.settings));
-        let read = tokio::task::spawn_blocking(move || files(&server, &settings));
+        let read = tokio::task::spawn_blocking(move || pins::files(&server, &settings.launch));
         read.await.map_err(|error| {
             let name = &self.server.name;
             Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
         })
-    }
-}
-
-fn files(server: &Server, settings: &Settings) -> Files {
-    match &server.transport {
-        Transport::Stdio(program) => pins::files(server, program, &settings.launch),
-        Transport::Http(_) => Files::new(),
     }
 }
 
@@ -311,6 +299,7 @@ mod tests {
     use crate::frontend::{Frontend, NoFrontend};
     use crate::launch::LaunchSettings;
     use crate::oauth::Credentials;
+    use crate::settings::Settings;
     use crate::user_prompt::UserPrompt;
 
     fn state(directory: &Path) -> ServerState {
@@ -347,7 +336,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("server.py"), "1").unwrap();
         let state = state(directory.path());
-        state.pin_files(&files(&state.server, &state.settings));
+        state.pin_files(&pins::files(&state.server, &state.settings.launch));
         let call = CallId("one".to_owned());
         let busy = state.slot.lock().await;
         assert_eq!(state.caution("echo", &call).await, None);

@@ -1,7 +1,7 @@
 //! The start of servers beside a conversation, which does not wait for them for long.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::{CatalogFetch, Servers};
 use crate::frontend::Frontend;
+use crate::mutex::lock;
 
 /// Upper bound on the wait of a full-screen interface: the user can write meanwhile.
 const MAX_SCREEN_WAIT: Duration = Duration::from_secs(2);
@@ -24,12 +25,12 @@ pub(super) struct Startup(Mutex<Vec<JoinSet<()>>>);
 
 impl Startup {
     fn add(&self, tasks: JoinSet<()>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(tasks);
+        lock(&self.0).push(tasks);
     }
 
     /// Gives up on servers that have not answered.
     pub(super) async fn cancel(&self) {
-        let tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *lock(&self.0));
         for mut tasks in tasks {
             tasks.shutdown().await;
         }
@@ -52,12 +53,16 @@ impl Servers {
         }
         let (again, new): (Vec<_>, Vec<_>) =
             self.catalog_fetches().into_iter().partition(|fetch| fetch.failed_before);
-        self.retry(again);
-        let is_late = Arc::new(AtomicBool::new(false));
-        let mut tasks = JoinSet::new();
-        for fetch in new {
-            tasks.spawn(run(fetch, Arc::clone(self.frontend()), Arc::clone(&is_late)));
+        if !again.is_empty() {
+            let names: Vec<&str> = again.iter().map(|fetch| fetch.server.as_str()).collect();
+            let names = names.join(", ");
+            self.frontend().hint(&format!(
+                "MCP servers that failed before are tried again: {names}; {GOES_ON}"
+            ));
+            self.startup.add(self.spawn(again, &Arc::new(AtomicBool::new(true))));
         }
+        let is_late = Arc::new(AtomicBool::new(false));
+        let mut tasks = self.spawn(new, &is_late);
         let waited = self.wait_for(&mut tasks, timeout, interrupt).await;
         if let Ok(false) = waited {
             is_late.store(true, Ordering::Relaxed);
@@ -68,20 +73,12 @@ impl Servers {
         waited.map(drop)
     }
 
-    /// Starts servers that failed before, without waiting.
-    fn retry(&self, fetches: Vec<CatalogFetch>) {
-        if fetches.is_empty() {
-            return;
-        }
-        let names: Vec<&str> = fetches.iter().map(|fetch| fetch.server.as_str()).collect();
-        let names = names.join(", ");
-        self.frontend()
-            .hint(&format!("MCP servers that failed before are tried again: {names}; {GOES_ON}"));
+    fn spawn(&self, fetches: Vec<CatalogFetch>, is_late: &Arc<AtomicBool>) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         for fetch in fetches {
-            tasks.spawn(run(fetch, Arc::clone(self.frontend()), Arc::new(AtomicBool::new(true))));
+            tasks.spawn(run(fetch, Arc::clone(self.frontend()), Arc::clone(is_late)));
         }
-        self.startup.add(tasks);
+        tasks
     }
 
     /// Waits for servers that are being started. Returns true if all of them have answered.

@@ -32,9 +32,7 @@ pub enum CatalogState {
 /// A server as the user sees it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerStatus {
-    /// Its name.
     pub name: String,
-    /// The scope of its configuration.
     pub scope: String,
     /// The file that configures it.
     pub origin: String,
@@ -42,13 +40,11 @@ pub struct ServerStatus {
     pub transport: &'static str,
     /// Its command line or address.
     pub target: String,
-    /// The state of its catalog.
     pub state: CatalogState,
     /// The revision of the protocol it speaks.
     pub protocol: Option<String>,
     /// Its name for itself.
     pub server: Option<String>,
-    /// Its instructions for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// The invisible text that was removed from its descriptions.
@@ -61,7 +57,6 @@ pub struct ServerStatus {
     pub left_out: Vec<String>,
     /// Its prompts, as commands.
     pub prompts: Vec<String>,
-    /// True if it has resources.
     pub resources: bool,
     /// A hash over what the model reads of it.
     pub digest: Option<String>,
