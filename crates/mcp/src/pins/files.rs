@@ -1,9 +1,10 @@
-//! The files that a server's command line names: its program, and scripts among the arguments. Data
-//! files do not count: they change all the time. Files that a script loads, and those that only a
-//! shell could name, are not seen.
+//! The files that a server's command line names: its program, and scripts among the arguments and
+//! the words of their texts. Data files do not count: they change all the time. Files that a script
+//! loads, and those that a shell finds by a variable, a pattern or `cd`, are not seen.
 
 use std::fs;
 use std::io::{self, Read as _};
+use std::iter;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -54,10 +55,14 @@ pub(crate) fn files(server: &Server, settings: &LaunchSettings) -> Files {
 fn named(program: &Program, launch: &Launch<'_>) -> Vec<PathBuf> {
     let directory = launch.working_directory();
     let name = program.command.rsplit('/').next().unwrap_or_default();
-    let arguments = launch.arguments();
-    let scripts = arguments.iter().enumerate().filter_map(|(at, word)| {
+    let words = launch.arguments().into_iter().enumerate().flat_map(|(at, word)| {
+        // The text of `sh -c` names scripts as well.
+        let inner = shlex::split(&word).unwrap_or_default();
+        iter::once(word).chain(inner).map(move |word| (at, word))
+    });
+    let scripts = words.filter_map(|(at, word)| {
         // The value of an option may be a script as well.
-        let word = word.rsplit('=').next().unwrap_or(word);
+        let word = word.rsplit('=').next().unwrap_or(&word).trim_matches([';', '&', '|', '(', ')']);
         let path = directory.join(word).canonicalize().ok()?;
         let is_script = (at == 0 && INTERPRETERS.contains(&name)) || can_run(&path);
         is_script.then_some(path)

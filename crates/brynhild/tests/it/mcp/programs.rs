@@ -153,6 +153,23 @@ fn a_script_counts_from_the_directory_its_program_runs_in() {
 }
 
 #[test]
+fn changed_script_in_the_text_of_a_shell_is_asked_about() {
+    for line in [
+        "exec python3 tools/server.py",
+        "env -i python3 ./tools/server.py",
+        "if true; then tools/server.py; fi",
+    ] {
+        let project = project();
+        let program = project.path().join("tools/server.py");
+        put(&program, &format!("#!/usr/bin/env python3\n{SERVER}"));
+        project.brynhild(&["mcp", "add", "m", "--", "sh", "-c", line]).success();
+        test(&project, ".").success();
+        put(&program, &format!("#!/usr/bin/env python3\n{}", altered()));
+        asked(&test(&project, "."), "tools/server.py");
+    }
+}
+
+#[test]
 fn to_type_a_prompt_is_not_to_agree_to_another_program() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);
