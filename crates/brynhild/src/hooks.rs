@@ -4,11 +4,13 @@ mod changed_guards;
 mod crew;
 mod models;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::sandbox::Sandbox;
-use plugins::hooks::{Ask, Ledger, Loaded, Notice, Offered, ProjectFile, Settings, Sources};
+use plugins::hooks::{
+    Ask, HookHost, Ledger, Loaded, Notice, Offered, ProjectFile, Reported, Settings, Sources,
+};
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 
@@ -16,6 +18,7 @@ use crate::assemble::{self, Mind};
 use crate::model_names;
 use crate::output;
 use crate::trust;
+use crate::workers;
 use crate::world::World;
 pub(crate) use crew::{Crew, Gear};
 pub(crate) use models::Models;
@@ -38,18 +41,15 @@ pub(crate) struct Needs<'a> {
 pub(crate) fn load(world: &World, needs: &Needs<'_>) -> Loaded {
     let models = needs.mind.map(|mind| Arc::new(Models::new(mind)));
     let settings = || Settings {
-        is_confined: !world.is_unconfined(),
-        sandbox: Arc::clone(&needs.sandbox),
-        profile: assemble::command_profile(world, needs.root),
-        variables: world.environment.variables.clone(),
-        home: world.environment.home.clone(),
+        host: HookHost {
+            reported: needs.ledger.reported.clone(),
+            ..host(world, needs.root, Arc::clone(&needs.sandbox), Arc::clone(&needs.notice))
+        },
         mode: world.mode(),
         config_dir: world.loaded.config_dir.clone(),
         python: world.python().ok().map(|python| Arc::clone(python.python.host())),
         ask: models.clone().map(|models| models as Arc<dyn Ask>),
-        notice: Arc::clone(&needs.notice),
         ledger: Arc::clone(&needs.ledger),
-        vouch: world.trust.vouch(),
     };
     let (sources, fault) = sources(world, needs.root);
     let mut loaded = plugins::hooks::load(sources, settings());
@@ -62,6 +62,31 @@ pub(crate) fn load(world: &World, needs: &Needs<'_>) -> Loaded {
         models.learn(named.map(|name| (name.to_owned(), spelled(world, name, mind))));
     }
     loaded
+}
+
+/// What hooks of all dialects run with.
+pub(crate) fn host(
+    world: &World,
+    root: &Path,
+    sandbox: Arc<dyn Sandbox>,
+    notice: Notice,
+) -> HookHost {
+    HookHost {
+        sandbox,
+        is_confined: !world.is_unconfined(),
+        surroundings: workers::surroundings(world),
+        profile: assemble::command_profile(world, root),
+        data: plugin_data(world),
+        notice,
+        reported: Reported::default(),
+        trust: world.trust.vouch(),
+    }
+}
+
+/// The directory that holds one for each plugin's data.
+pub(crate) fn plugin_data(world: &World) -> PathBuf {
+    let own = world.loaded.config_dir.as_ref();
+    own.unwrap_or(&world.environment.temp).join("plugin-data")
 }
 
 /// Prints what is wrong with hooks.
@@ -116,7 +141,7 @@ fn project(world: &World, root: &Path) -> (Option<ProjectFile>, Option<Fault>) {
 }
 
 /// The files of hooks that count, whether they exist or not.
-pub(crate) fn files(world: &World, root: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn files(world: &World, root: &Path) -> Vec<PathBuf> {
     let global = world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
     let project = world.has_project().then(|| root.join(trust::HOOKS));
     let has_file = |plugin: &&Plugin| plugin.manifest.hooks && plugin.package.is_none();

@@ -22,6 +22,7 @@ mod matcher;
 mod portable;
 mod rehearsal;
 mod remote;
+mod run;
 mod servers;
 pub mod shell;
 mod skill;
@@ -42,6 +43,7 @@ use crate::commands::Command;
 use crate::directories::{Directories, Kind};
 use crate::files;
 use crate::hooks::Ask;
+use crate::hooks::host::Owner;
 use crate::hooks::moment::ListenerHook;
 use crate::plugin::{Place, Plugin, PluginSettings};
 use crate::problem::Problem;
@@ -56,7 +58,6 @@ pub use hook::Settings;
 pub use load::{ProjectFiles, guards, load, project};
 pub use manifest::{Declared, Form, read};
 pub use portable::unquoted;
-pub use rehearsal::Pretended;
 
 /// Entries of one directory that are looked at.
 const ENTRIES: usize = 10_000;
@@ -266,7 +267,7 @@ impl Stage {
             };
             let owner = Arc::new(Handlers {
                 title,
-                plugin: one.plugin.clone().map(Arc::new),
+                owner: one.plugin.clone().map_or(Owner::Project, |it| Owner::Plugin(Arc::new(it))),
                 values: one.values.clone(),
                 list: one.handlers.clone(),
                 shared: Arc::clone(&shared),

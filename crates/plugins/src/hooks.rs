@@ -9,6 +9,7 @@ mod context;
 mod definition;
 mod event;
 pub(crate) mod failure;
+pub(crate) mod host;
 mod ledger;
 mod lifecycle;
 mod matching;
@@ -17,22 +18,18 @@ pub(crate) mod moment;
 mod origin;
 mod pattern;
 mod prompt;
-mod rehearsal;
+pub(crate) mod rehearsal;
 #[cfg(test)]
 pub(crate) mod tests;
 mod yaml_hook;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::python::PythonHost;
-use contract::sandbox::{Profile, Sandbox};
-use contract::trust_check::TrustCheck;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -45,6 +42,7 @@ use moment::ListenerHook;
 use yaml_hook::YamlHook;
 
 pub use event::Event;
+pub use host::{Ask, HookHost, Notice, REPLY_TOKENS, Reported};
 pub use ledger::Ledger;
 pub use lifecycle::Lifecycle;
 pub(crate) use origin::relocated;
@@ -85,47 +83,20 @@ pub struct Offered {
     pub config: Value,
 }
 
-/// What hooks need to run.
+/// What the hooks of `hooks.yaml` need to run.
 pub struct Settings {
-    /// Starts their processes.
-    pub sandbox: Arc<dyn Sandbox>,
-    /// Whether it confines them; a plugin that it does not has the user's home.
-    pub is_confined: bool,
-    /// What a command of the model may see and do.
-    pub profile: Profile,
-    /// All variables; a plugin sees those that it was granted.
-    pub variables: BTreeMap<String, String>,
-    /// The home, for `~/` in paths.
-    pub home: Option<PathBuf>,
+    /// Runs their processes.
+    pub host: HookHost,
     /// How much freedom processes have, until [`Ledger::set_mode`] says otherwise.
     pub mode: Mode,
-    /// The user's own directory: scripts of global hooks lie in its `hooks`, data of plugins in its
-    /// `plugin-data`.
+    /// The user's own directory, in whose `hooks` scripts of the user's hooks lie.
     pub config_dir: Option<PathBuf>,
     /// Knows the Python that `python3` stands for, so that no script looks for it each time.
     pub python: Option<Arc<dyn PythonHost>>,
-    /// Answers the questions of prompt hooks, where there is a model.
+    /// Answers the questions of prompt hooks, if there is a model.
     pub ask: Option<Arc<dyn Ask>>,
-    /// Hears what people should know and what is no failure.
-    pub notice: Notice,
     /// Remembers; the same one for a later load.
     pub ledger: Arc<Ledger>,
-    /// Says whether what the project brings is still what the user trusts.
-    pub vouch: TrustCheck,
-}
-
-/// Hears about what people should know.
-pub type Notice = Arc<dyn Fn(String) + Send + Sync>;
-
-/// Tokens that a model may answer a prompt hook with.
-pub const REPLY_TOKENS: u64 = 500;
-
-/// Puts a question to a model.
-#[async_trait]
-pub trait Ask: Send + Sync {
-    /// The whole reply of a model, at most [`REPLY_TOKENS`] long; of the conversation's own where
-    /// none is named.
-    async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String>;
 }
 
 /// The hooks that were found.
@@ -145,8 +116,8 @@ pub struct Loaded {
 
 impl Loaded {
     /// Runs the hooks of an event on something that did not happen.
-    pub async fn rehearse(&self, what: &Pretended<'_>) -> Tried {
-        rehearsal::rehearse(&self.all, what).await
+    pub async fn rehearse(&self, event: Event, what: Pretended<'_>) -> Tried {
+        rehearsal::rehearse(&self.all, event, what).await
     }
 }
 

@@ -8,12 +8,13 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::files::surroundings::Surroundings;
 use contract::hook::{CallView, Hook, HookContext};
 use contract::id::{CallId, SessionId};
 use contract::policy::{Access, Decision, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
 use contract::trust_check::TrustCheck;
-use plugins::hooks::{Ledger, Settings, Sources, load};
+use plugins::hooks::{HookHost, Ledger, Reported, Settings, Sources, load};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::runtime::Runtime;
@@ -120,19 +121,30 @@ impl Rig {
     }
 
     fn hook(&self) -> Arc<dyn Hook> {
-        let settings = Settings {
-            sandbox: self.sandbox(),
-            profile: self.profile(),
+        let surroundings = Surroundings {
+            workspace: self.path("work"),
+            cwd: self.path("work"),
+            env: BTreeMap::new(),
             variables: BTreeMap::new(),
             home: Some(self.path("home")),
+        };
+        let host = HookHost {
+            sandbox: self.sandbox(),
+            is_confined: true,
+            surroundings,
+            profile: self.profile(),
+            data: self.path("config/plugin-data"),
+            notice: Arc::new(|text| panic!("{text}")),
+            reported: Reported::default(),
+            trust: TrustCheck::default(),
+        };
+        let settings = Settings {
+            host,
             mode: Mode::Normal,
             config_dir: Some(self.path("config")),
             python: None,
             ask: None,
-            notice: Arc::new(|text| panic!("{text}")),
             ledger: Arc::new(Ledger::default()),
-            vouch: TrustCheck::default(),
-            is_confined: true,
         };
         let global = Some(self.path("config/hooks.yaml"));
         let sources = Sources { global, project: None, plugins: &[], offers: Vec::new() };

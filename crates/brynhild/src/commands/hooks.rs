@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::text::{head, visible};
-use plugins::claude::{self, ListedHandler};
+use plugins::claude::ListedHandler;
 use plugins::hooks::{Event, Ledger, Listed, Loaded, Pretended};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,13 +27,11 @@ pub(crate) async fn run(world: &World, command: &HooksCommand) -> Outcome {
                 .ok()
                 .filter(Value::is_object)
                 .ok_or_else(|| Problem::misuse("`--input` is no JSON object"))?;
-            let cwd = world.root()?;
-            let Some(event) = Event::parse(event) else {
-                let what = claude::Pretended { event, cwd, tool, input: &input, text: message };
-                return test_foreign(world, &what).await;
-            };
-            let what = Pretended { event, cwd, tool, input: &input, text: message };
-            test(world, &what).await
+            let what = Pretended { event, cwd: world.root()?, tool, input: &input, text: message };
+            match Event::parse(event) {
+                Some(event) => test(world, event, what).await,
+                None => test_foreign(world, what).await,
+            }
         }
         HooksCommand::Validate { path } => validate(world, path.as_deref()),
     }
@@ -151,25 +149,25 @@ fn row(hook: &Listed) -> Vec<String> {
     ]
 }
 
-async fn test(world: &World, what: &Pretended<'_>) -> Outcome {
+async fn test(world: &World, event: Event, what: Pretended<'_>) -> Outcome {
     let mut loaded = load(world, None)?;
-    let asks = |hook: &Listed| hook.event == what.event && hook.kind == "prompt" && hook.enabled;
+    let asks = |hook: &Listed| hook.event == event && hook.kind == "prompt" && hook.enabled;
     if loaded.listing.iter().any(asks) {
         let mind = assemble::mind(world).await?;
         loaded = load(world, Some(&mind))?;
     }
     hooks::report(&loaded.problems);
-    let tried = loaded.rehearse(what).await;
+    let tried = loaded.rehearse(event, what).await;
     if world.wants_json() {
         let result = tried.result.unwrap_or_else(|| json!("no_hooks"));
-        let event = what.event.name();
+        let event = event.name();
         output::json(&json!({"event": event, "hooks": tried.hooks, "result": result}))?;
         return Ok(Exit::Done);
     }
     if tried.hooks.is_empty() {
-        output::line(format_args!("No hooks of {} were found.", what.event.name()))?;
+        output::line(format_args!("No hooks of {} were found.", event.name()))?;
     }
-    let others = counterpart(what.event.name());
+    let others = counterpart(event.name());
     if !foreign(world, Some(&others)).is_empty() {
         output::hint(&format!("`brynhild hooks test {others}` tries those of Claude plugins"));
     }
@@ -190,7 +188,7 @@ fn counterpart(event: &str) -> String {
 }
 
 /// Tries the hooks of plugins in the manner of Claude Code.
-async fn test_foreign(world: &World, what: &claude::Pretended<'_>) -> Outcome {
+async fn test_foreign(world: &World, what: Pretended<'_>) -> Outcome {
     let Some(tried) = dialects::claude::rehearsed(world, what).await? else {
         return unknown(world, what.event);
     };

@@ -11,11 +11,10 @@ use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::sandbox::Network;
 use contract::tool::Tool;
-use plugins::claude::{
-    self, AgentFile, Declared, Loaded, Pretended, ProjectFiles, Settings, Stage,
-};
+use plugins::claude::{self, AgentFile, Declared, Loaded, ProjectFiles, Settings, Stage};
 use plugins::commands::Command;
 use plugins::discovery::Trust;
+use plugins::hooks::Pretended;
 use plugins::offer::Contributions;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
@@ -25,10 +24,9 @@ use serde_json::{Map, Value, json};
 use super::{Dialect, Listed, Named};
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
-use crate::hooks::{Crew, Models};
+use crate::hooks::{self, Crew, Models, plugin_data};
 use crate::output;
 use crate::plugin_set;
-use crate::workers;
 use crate::world::World;
 
 const NAME: &str = "claude";
@@ -69,7 +67,12 @@ impl ClaudeSet {
             }
             match declared.filter(|_| plugin.is_active()) {
                 Some(declared) => {
-                    set.loaded.push(claude::load(plugin, declared, &data(world), world.place()));
+                    set.loaded.push(claude::load(
+                        plugin,
+                        declared,
+                        &plugin_data(world),
+                        world.place(),
+                    ));
                 }
                 None => set.idle.push(plugin),
             }
@@ -191,7 +194,7 @@ impl ClaudeSet {
         let Scope::Plugin(name) = &server.scope else { return };
         let plugins = self.loaded.iter().filter_map(|one| one.plugin.as_ref());
         let Some(plugin) = plugins.into_iter().find(|plugin| plugin.name() == name) else { return };
-        let data = data(world).join(name);
+        let data = plugin_data(world).join(name);
         if let Err(error) = std::fs::create_dir_all(&data) {
             output::warning(&format!("cannot make {}: {error}", data.display()));
         }
@@ -260,12 +263,6 @@ fn is_switched_on(world: &World, state: &State, name: &str) -> bool {
     is_configured || state.is_on(NAME, name)
 }
 
-/// Holds a directory for each plugin's data.
-fn data(world: &World) -> PathBuf {
-    let own = world.loaded.config_dir.clone();
-    own.unwrap_or_else(|| world.environment.temp.clone()).join("plugin-data")
-}
-
 /// The plugins of a conversation.
 struct Claude {
     stage: Option<Stage>,
@@ -287,7 +284,7 @@ pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
 /// event.
 pub(crate) async fn rehearsed(
     world: &World,
-    what: &Pretended<'_>,
+    what: Pretended<'_>,
 ) -> Result<Option<Vec<Value>>, Problem> {
     let stage = Stage::new(&world.claude().loaded, settings(world)?);
     Ok(stage.rehearse(what).await)
@@ -330,18 +327,17 @@ fn listing(world: &World, set: &ClaudeSet) -> Vec<Listed> {
 fn settings(world: &World) -> Result<Settings, Problem> {
     let is_resumed = world.global.resume.is_some() || world.global.continue_last;
     Ok(Settings {
-        is_confined: !world.is_unconfined(),
-        sandbox: assemble::sandbox(world)?,
-        surroundings: workers::surroundings(world),
-        profile: assemble::command_profile(world, world.place()),
-        data: data(world),
+        host: hooks::host(
+            world,
+            world.place(),
+            assemble::sandbox(world)?,
+            Arc::new(|text| output::warning(&text)),
+        ),
         transcripts: world.state_dir()?.join("transcripts"),
         source: if is_resumed { "resume" } else { "startup" },
         expansions: Arc::clone(world.expansions()),
         mode: world.mode(),
         requests: super::api::settings(world),
-        notice: Arc::new(|text| output::warning(&text)),
-        vouch: world.trust.vouch(),
     })
 }
 

@@ -8,6 +8,7 @@ use contract::text::head;
 use serde_json::{Map, Value};
 
 use super::event::Event;
+use super::happening::Happening;
 use super::matcher::{Condition, Matcher};
 use super::values::{Reader, Values};
 
@@ -34,6 +35,14 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
+    /// Returns true if an event is one that it hears of.
+    pub(crate) fn is_for(&self, what: &Happening<'_>) -> bool {
+        let call = what.input.get("tool_input").unwrap_or(&Value::Null);
+        self.event == what.event
+            && self.matcher.fits(&what.names)
+            && self.condition.as_ref().is_none_or(|it| it.fits(&what.names, call))
+    }
+
     /// By what people know it.
     pub(crate) fn title(&self) -> String {
         if self.about.is_empty() { self.program.shown() } else { self.about.clone() }

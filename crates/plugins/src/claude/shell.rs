@@ -24,10 +24,8 @@ pub async fn output(
     line: &str,
     cwd: &Path,
 ) -> Result<String, String> {
-    let bash = Path::new("/bin/bash");
-    let shell = if bash.exists() { bash } else { Path::new("/bin/sh") };
     let spawn = Spawn {
-        program: shell.to_owned(),
+        program: shell().to_owned(),
         args: vec!["-c".into(), format!("exec 2>&1\n{line}").into()],
         cwd: cwd.to_owned(),
         stdin: Stdin::Null,
@@ -49,4 +47,10 @@ pub async fn output(
         let _ = write!(text, "\n[exit code {}]", ended.code());
     }
     Ok(text)
+}
+
+/// The shell that runs lines written for Claude Code.
+pub(super) fn shell() -> &'static Path {
+    let bash = Path::new("/bin/bash");
+    if bash.exists() { bash } else { Path::new("/bin/sh") }
 }

@@ -21,6 +21,18 @@ pub(crate) enum Failed {
     Broken(HookError),
 }
 
+impl From<String> for Failed {
+    fn from(why: String) -> Self {
+        Self::Broken(HookError(why))
+    }
+}
+
+impl From<&str> for Failed {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
+
 impl From<HookError> for Failed {
     fn from(error: HookError) -> Self {
         Self::Broken(error)

@@ -1,6 +1,6 @@
 //! What hooks remember of a session: how its tools fared, and what was added to its system prompt.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use contract::id::Timestamp;
 use contract::policy::Mode;
 use serde_json::{Value, json};
 
+use super::host::Reported;
 use super::moment::{Listener, Occurrence, Reply};
 use super::yaml_hook::YamlHook;
 
@@ -19,7 +20,8 @@ use super::yaml_hook::YamlHook;
 pub struct Ledger {
     pages: Mutex<HashMap<String, Page>>,
     mode: Mutex<Option<Mode>>,
-    told: Mutex<HashSet<String>>,
+    /// What was said of grants; for [`super::HookHost`].
+    pub reported: Reported,
     begun: Mutex<BTreeMap<String, Vec<Arc<YamlHook>>>>,
     life: OnceLock<String>,
 }
@@ -50,11 +52,6 @@ impl Ledger {
     /// The mode that was set last.
     pub fn mode(&self) -> Option<Mode> {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether people were not told this before.
-    pub(crate) fn is_news(&self, text: &str) -> bool {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
     }
 
     /// The plugins that have begun, with the hooks of their lives. Those of a plugin may change.

@@ -82,7 +82,7 @@ impl Lifecycle {
     async fn end(&self, ending: Vec<Vec<Arc<YamlHook>>>, limit: Duration) {
         if timeout(limit, self.fire(Event::PluginShutdown, ending)).await.is_err() {
             let text = "hooks of plugin_shutdown took too long and were stopped";
-            (self.settings.notice)(text.to_owned());
+            (self.settings.host.notice)(text.to_owned());
         }
     }
 
@@ -90,7 +90,7 @@ impl Lifecycle {
         let of_plugin = async |hooks: Vec<Arc<YamlHook>>| {
             for hook in hooks.iter().filter(|hook| hook.definition.event == event) {
                 let settings = &self.settings;
-                let cwd = &settings.profile.workspace;
+                let cwd = &settings.host.profile.workspace;
                 let context = Context::new(event, settings.ledger.life(), cwd);
                 if let Err(error) = hook.answer(context).await {
                     hook.tell(&error.to_string());

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::definition::{self, Action, Broken, Definition, File};
 use super::event::Event;
-use super::origin::{Origin, Scope};
+use super::host::Owner;
+use super::origin::Origin;
 use super::{FILE_LIMIT, Listed, Offered, ProjectFile, Sources};
 use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
@@ -99,7 +100,7 @@ impl Merged {
             Ok(Some(text)) => definition::read(path, &text, Broken::Blocks),
             Err(problem) => definition::unreadable(problem),
         };
-        self.take(file, &Arc::new(beside(path, Scope::Global)));
+        self.take(file, &Arc::new(beside(path, Owner::User)));
     }
 
     fn project(&mut self, file: ProjectFile) {
@@ -111,7 +112,7 @@ impl Merged {
             }
             Err(_) => definition::unreadable(Refusal::NotText.problem(&file.path)),
         };
-        self.take(read, &Arc::new(beside(&file.path, Scope::Project)));
+        self.take(read, &Arc::new(beside(&file.path, Owner::Project)));
     }
 
     fn plugin(&mut self, plugin: &Plugin) {
@@ -128,8 +129,8 @@ impl Merged {
             Ok(None) => {}
             Ok(Some(text)) => {
                 let file = definition::read(&path, &text, Broken::IsLeftOut);
-                let scope = Scope::Plugin(Box::new(plugin.clone()));
-                self.take(file, &Arc::new(beside(&path, scope)));
+                let owner = Owner::Plugin(Arc::new(plugin.clone()));
+                self.take(file, &Arc::new(beside(&path, owner)));
             }
             Err(problem) => self.problems.push(problem),
         }
@@ -138,8 +139,8 @@ impl Merged {
     fn offer(&mut self, plugin: &Plugin, offered: &Offered) {
         let file = PathBuf::from(format!("entry point {} of {}", offered.name, plugin.name()));
         let read = definition::from_value(&file, &offered.config);
-        let scope = Scope::Plugin(Box::new(plugin.clone()));
-        self.take(read, &Arc::new(Origin { scope, file, base: plugin.root.clone() }));
+        let owner = Owner::Plugin(Arc::new(plugin.clone()));
+        self.take(read, &Arc::new(Origin { owner, file, base: plugin.root.clone() }));
     }
 
     fn take(&mut self, file: File, origin: &Arc<Origin>) {
@@ -162,9 +163,9 @@ enum Missing {
 }
 
 /// The origin of hooks whose scripts lie beside their file.
-fn beside(path: &Path, scope: Scope) -> Origin {
+fn beside(path: &Path, owner: Owner) -> Origin {
     let base = path.parent().unwrap_or(path).to_owned();
-    Origin { scope, file: path.to_owned(), base }
+    Origin { owner, file: path.to_owned(), base }
 }
 
 fn out_of_place(definition: &Definition, origin: &Origin) -> Problem {

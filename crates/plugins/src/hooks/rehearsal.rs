@@ -2,20 +2,28 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use contract::hook::OnFailure;
+use contract::hook::{
+    CallView, CompactCause, CompactView, Ending, HookContext, Moment, Notification, OnFailure,
+    ResultView,
+};
+use contract::id::{CallId, SessionId};
+use contract::policy::Decision;
+use contract::tool::ToolOutput;
 use serde_json::{Value, json};
 
 use super::answer::{Action, Answer};
 use super::context::{Context, tool_result};
 use super::event::Event;
+use super::moment::Occurrence;
 use super::yaml_hook::YamlHook;
 
 /// Something that did not happen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pretended<'a> {
-    /// The event.
-    pub event: Event,
+    /// The event, by its name in its dialect.
+    pub event: &'a str,
     /// The directory it is said to happen in.
     pub cwd: &'a Path,
     /// The tool, for events of tools.
@@ -24,6 +32,58 @@ pub struct Pretended<'a> {
     pub input: &'a Value,
     /// The prompt, reply, output or error.
     pub text: &'a str,
+}
+
+/// The parts of an occurrence that did not happen.
+pub(crate) struct Rehearsal<'a> {
+    what: Pretended<'a>,
+    id: CallId,
+    output: ToolOutput,
+    notification: Notification,
+}
+
+impl<'a> Rehearsal<'a> {
+    /// An occurrence with this output, if it is the end of a call, or this notification.
+    pub(crate) fn new(what: Pretended<'a>, output: ToolOutput, notification: Notification) -> Self {
+        Self { what, id: CallId("rehearsal".to_owned()), output, notification }
+    }
+
+    /// Where it is said to happen.
+    pub(crate) fn scene(&self) -> Option<HookContext> {
+        let session = SessionId::parse("test-session").ok()?;
+        Some(HookContext { session, cwd: self.what.cwd.to_owned(), within: None })
+    }
+
+    /// The occurrence at a moment; none if nothing can be tried then.
+    pub(crate) fn occurrence(&self, moment: Moment) -> Option<Occurrence<'_>> {
+        let Pretended { tool, input, text, .. } = self.what;
+        let call = CallView {
+            id: &self.id,
+            tool,
+            args: input,
+            original: input,
+            actions: &[],
+            decision: Decision::Ask,
+        };
+        let cause = CompactCause::Person { instructions: Some(text) };
+        Some(match moment {
+            Moment::Notification => Occurrence::Notification(&self.notification),
+            Moment::BeforePrompt => Occurrence::Prompt(text),
+            Moment::BeforeMessage => Occurrence::Message(text),
+            Moment::BeforeRequest => Occurrence::SystemPrompt(text),
+            Moment::BeforeSend => return None,
+            Moment::AfterReply => Occurrence::ModelReply { prompt: "", reply: text },
+            Moment::BeforeTool => Occurrence::Call(call),
+            Moment::AfterTool => {
+                let duration = Duration::ZERO;
+                Occurrence::CallResult(ResultView { call, output: &self.output, duration })
+            }
+            Moment::BeforeCompact => {
+                Occurrence::Compaction(CompactView { strategy: text, messages: 0, cause })
+            }
+            Moment::BeforeStop => Occurrence::TurnEnd(Ending { reply: text, is_held: false }),
+        })
+    }
 }
 
 /// What came of a try.
@@ -36,11 +96,11 @@ pub struct Tried {
 }
 
 /// Runs the hooks of an event, one after the other, on something that did not happen.
-pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], what: &Pretended<'_>) -> Tried {
-    let mut context = pretend(what);
+pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], event: Event, what: Pretended<'_>) -> Tried {
     let mut tried = Tried { hooks: Vec::new(), result: None };
+    let Some(mut context) = pretend(event, what) else { return tried };
     let mut whole = Answer::default();
-    for hook in hooks.iter().filter(|hook| hook.definition.event == what.event) {
+    for hook in hooks.iter().filter(|hook| hook.definition.event == event) {
         let answer = hook.answer(context.clone()).await;
         let mut row = json!({
             "name": hook.definition.name,
@@ -72,26 +132,18 @@ pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], what: &Pretended<'_>) -> T
     tried
 }
 
-fn pretend(what: &Pretended<'_>) -> Context {
-    let context = Context::new(what.event, "test-session", what.cwd);
-    match what.event {
-        Event::PluginInit | Event::PluginShutdown | Event::SessionStart | Event::SessionEnd => {
-            context
-        }
-        Event::UserPromptSubmit | Event::PreMessage => context.with("message", what.text),
-        Event::PostMessage => context.with("message", "").with("response", what.text),
-        Event::PreToolUse => context.with("tool", what.tool).with("tool_input", what.input.clone()),
-        Event::PostToolUse => {
-            let result = json!({"success": true, "output": what.text, "error": null});
-            let context = context.with("tool", what.tool);
-            context.with("tool_input", what.input.clone()).with("tool_result", result)
-        }
-        Event::ContextBuild => {
-            context.with("base_system_prompt", what.text).with("injections_so_far", json!([]))
-        }
-        Event::PreCompact => context.with("compaction_strategy", what.text),
-        Event::Error => context.with("error", what.text).with("error_type", "test"),
-    }
+/// What hooks of an event read about something that did not happen.
+fn pretend(event: Event, what: Pretended<'_>) -> Option<Context> {
+    let Some(moment) = event.moment() else {
+        return Some(Context::new(event, "test-session", what.cwd));
+    };
+    let notification = match event {
+        Event::SessionStart => Notification::SessionStarted,
+        Event::SessionEnd => Notification::SessionEnded,
+        _ => Notification::Failed { error: what.text.to_owned(), kind: "test".to_owned() },
+    };
+    let rehearsal = Rehearsal::new(what, ToolOutput::success(what.text), notification);
+    Context::of_occurrence(event, &rehearsal.scene()?, rehearsal.occurrence(moment)?)
 }
 
 /// What a failure comes to.

@@ -1,6 +1,7 @@
 //! A hook of `hooks.yaml` at work: it looks whether what happened fits, runs, and gives an answer.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::hook::{ContextVerdict, HookContext, HookError, Moment, OnFailure};
-use contract::policy::Mode;
-use contract::sandbox::{Channel, Fixed, Profile, Spawn, Stdin};
 use contract::text;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -20,11 +19,11 @@ use super::answer::{Action as Verdict, Answer, Unknown};
 use super::context::Context;
 use super::definition::{Action, Definition, OnTimeout};
 use super::event::Event;
-use super::failure::{self, Failed};
+use super::failure::Failed;
+use super::host::{Launch, Owner};
 use super::moment::{Listener, Occurrence, Reply};
-use super::origin::{Origin, Scope, relocated};
+use super::origin::{Origin, relocated};
 use super::prompt;
-use crate::confine::home_among;
 use crate::files;
 use crate::process::Ended;
 
@@ -57,11 +56,6 @@ impl YamlHook {
     ) -> Self {
         let title = format!("'{}' ({})", definition.name, origin.title());
         Self { definition, origin, settings, title, position, said: Mutex::default() }
-    }
-
-    /// The mode in force.
-    fn mode(&self) -> Mode {
-        self.settings.ledger.mode().unwrap_or(self.settings.mode)
     }
 
     /// What it answers to what happened; nothing if its `match` does not fit.
@@ -130,7 +124,7 @@ impl YamlHook {
 
     /// Says something that people should know.
     pub(crate) fn tell(&self, text: &str) {
-        (self.settings.notice)(format!("hook {}: {text}", self.title));
+        (self.settings.host.notice)(format!("hook {}: {text}", self.title));
     }
 
     /// What it means that it took too long.
@@ -140,7 +134,7 @@ impl YamlHook {
         if self.definition.timeout.then == OnTimeout::Block && event.can_block() {
             return Answer::block(text);
         }
-        (self.settings.notice)(format!("{text} ({}); the work goes on", self.origin.title()));
+        (self.settings.host.notice)(format!("{text} ({}); the work goes on", self.origin.title()));
         Answer::default()
     }
 
@@ -149,7 +143,7 @@ impl YamlHook {
             Action::Command(command) => self.command(command, context).await,
             Action::Script(script) => self.script(script, context).await,
             Action::Prompt { prompt, model } => {
-                self.vouch()?;
+                self.settings.host.trusted(&self.origin.owner)?;
                 Ok(self.ask(model.as_deref(), &prompt::filled(prompt, context.fields())).await?)
             }
             Action::Refuse(why) => Ok(Answer::block(why.clone())),
@@ -158,9 +152,8 @@ impl YamlHook {
 
     async fn command(&self, command: &str, context: &Context) -> Result<Answer, Failed> {
         let command = relocated(command, &self.origin.base);
-        let profile = self.origin.profile(&self.settings, self.mode());
-        let args = vec!["-c".to_owned(), command];
-        let ended = self.process(Path::new("/bin/sh"), args, &profile, context).await?;
+        let args = vec!["-c".into(), command.into()];
+        let ended = self.process(Path::new("/bin/sh"), args, Vec::new(), context).await?;
         Ok(match ended.code() {
             0 => Answer::default(),
             2 => Answer::of(Verdict::Skip),
@@ -185,49 +178,26 @@ impl YamlHook {
 
     async fn script(&self, script: &Path, context: &Context) -> Result<Answer, Failed> {
         let path = self.origin.script(script, &self.settings).map_err(|why| self.missing(why))?;
-        let mut profile = self.origin.profile(&self.settings, self.mode());
-        profile.read.push(readable(&path, &self.settings));
-        let file = path.display().to_string();
-        let ended = if runs_itself(&path) {
-            self.process(&path, Vec::new(), &profile, context).await?
-        } else {
-            let known = match &self.settings.python {
-                Some(host) => host.interpreter().await,
-                None => None,
-            };
-            let program = known.map_or_else(
-                || PathBuf::from("python3"),
-                |(program, directories)| {
-                    profile.read.extend(directories);
-                    program
-                },
-            );
-            self.process(&program, vec![file], &profile, context).await?
+        let mut read = vec![readable(&path, &self.settings)];
+        if runs_itself(&path) {
+            return Ok(self.understood(&self.process(&path, Vec::new(), read, context).await?)?);
+        }
+        let known = match &self.settings.python {
+            Some(host) => host.interpreter().await,
+            None => None,
         };
+        let (program, directories) = known.unwrap_or_else(|| ("python3".into(), Vec::new()));
+        read.extend(directories);
+        let ended = self.process(&program, vec![path.into()], read, context).await?;
         Ok(self.understood(&ended)?)
     }
 
     /// What it means that its script is not there. One that came with a project or a plugin may be
     /// taken away by those whom it guards against.
     fn missing(&self, why: String) -> Failed {
-        match self.origin.scope {
-            Scope::Global => Failed::Broken(HookError(why)),
-            Scope::Project | Scope::Plugin(_) => Failed::Refused(why),
-        }
-    }
-
-    /// The home that the processes of a plugin have.
-    fn home(&self, profile: &Profile) -> Option<PathBuf> {
-        let is_confined = self.settings.is_confined && self.origin.plugin().is_some();
-        profile.own.first().filter(|_| is_confined).map(|data| home_among(data))
-    }
-
-    /// What must not change while it runs, where what the project brings is still what the user
-    /// trusts.
-    fn vouch(&self) -> Result<Vec<Fixed>, Failed> {
-        match self.origin.scope {
-            Scope::Project => self.settings.vouch.ask().map_err(Failed::Refused),
-            Scope::Global | Scope::Plugin(_) => Ok(Vec::new()),
+        match self.origin.owner {
+            Owner::User => Failed::Broken(HookError(why)),
+            Owner::Project | Owner::Plugin(_) => Failed::Refused(why),
         }
     }
 
@@ -285,25 +255,27 @@ impl YamlHook {
         }
     }
 
+    /// Runs a process that may read some paths beside those of the hook's owner.
     async fn process(
         &self,
         program: &Path,
-        args: Vec<String>,
-        profile: &Profile,
+        args: Vec<OsString>,
+        mut read: Vec<PathBuf>,
         context: &Context,
     ) -> Result<Ended, Failed> {
-        let mut profile = profile.clone();
-        profile.fixed = self.vouch()?;
-        let spawn = Spawn {
-            program: program.to_owned(),
-            args: args.into_iter().map(Into::into).collect(),
-            cwd: cwd(context),
-            stdin: Stdin::Piped,
-            channel: Channel::None,
+        let settings = &self.settings;
+        if let (Owner::User, Some(directory)) = (&self.origin.owner, &settings.config_dir) {
+            read.push(directory.join("hooks"));
+        }
+        let launch = Launch {
+            owner: &self.origin.owner,
+            mode: settings.ledger.mode().unwrap_or(settings.mode),
+            cwd: &cwd(context),
             env: context.variables(),
-            home: self.home(&profile),
+            readable: &read,
+            input: &context.json(),
         };
-        failure::run(self.settings.sandbox.as_ref(), &spawn, &profile, &context.json()).await
+        settings.host.run(&launch, program, args).await
     }
 }
 
@@ -358,7 +330,8 @@ fn cwd(context: &Context) -> PathBuf {
 fn readable(script: &Path, settings: &Settings) -> PathBuf {
     let directory = script.parent().unwrap_or(script);
     let is_configuration = settings.config_dir.as_deref() == Some(directory);
-    let is_home = settings.home.as_deref().is_some_and(|home| home.starts_with(directory));
+    let is_home =
+        settings.host.surroundings.home.as_deref().is_some_and(|home| home.starts_with(directory));
     if is_configuration || is_home { script.to_owned() } else { directory.to_owned() }
 }
 

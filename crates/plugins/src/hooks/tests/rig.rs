@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use ::files::surroundings::Surroundings;
 use async_trait::async_trait;
 use contract::hook::{Hook, HookContext};
 use contract::id::SessionId;
@@ -15,7 +16,9 @@ use contract::sandbox::{Limits, Network, Profile, Sandbox};
 use contract::trust_check::TrustCheck;
 use testkit::Plain;
 
-use crate::hooks::{Ask, Ledger, Loaded, Offered, ProjectFile, Settings, Sources, load};
+use crate::hooks::{
+    Ask, HookHost, Ledger, Loaded, Notice, Offered, ProjectFile, Settings, Sources, load,
+};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 
 /// A directory with `config`, `project` and `plugins`, and the hooks that were loaded from it.
@@ -62,20 +65,8 @@ impl Rig {
         let (sandbox, model) = (Arc::new(Plain::default()), Arc::new(Model::default()));
         let (ledger, notices) = (Arc::new(Ledger::default()), Arc::<Mutex<Vec<String>>>::default());
         let heard = Arc::clone(&notices);
-        let settings = Settings {
-            is_confined: true,
-            sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
-            profile: profile(&root.join("project")),
-            variables: BTreeMap::from([("TOKEN".to_owned(), "t".to_owned())]),
-            home: Some(root.join("home")),
-            mode: Mode::Normal,
-            config_dir: Some(root.join("config")),
-            python: None,
-            ask: Some(Arc::clone(&model) as Arc<dyn Ask>),
-            notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
-            ledger: Arc::clone(&ledger),
-            vouch: TrustCheck::default(),
-        };
+        let notice: Notice = Arc::new(move |text| heard.lock().unwrap().push(text));
+        let settings = settings(&root, &sandbox, &ledger, notice, Some(Arc::clone(&model) as _));
         let loaded = loaded(&root, others, settings);
         Self { directory, loaded, ledger, sandbox, model, notices }
     }
@@ -84,20 +75,8 @@ impl Rig {
     pub(super) fn again(&self, others: Others) -> Loaded {
         let heard = Arc::clone(&self.notices);
         let root = self.path("");
-        let settings = Settings {
-            is_confined: true,
-            sandbox: Arc::clone(&self.sandbox) as Arc<dyn Sandbox>,
-            profile: profile(&root.join("project")),
-            variables: BTreeMap::new(),
-            home: None,
-            mode: Mode::Normal,
-            config_dir: Some(root.join("config")),
-            python: None,
-            ask: None,
-            notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
-            ledger: Arc::clone(&self.ledger),
-            vouch: TrustCheck::default(),
-        };
+        let notice: Notice = Arc::new(move |text| heard.lock().unwrap().push(text));
+        let settings = settings(&root, &self.sandbox, &self.ledger, notice, None);
         loaded(&root, others, settings)
     }
 
@@ -169,6 +148,35 @@ impl Rig {
     pub(super) fn questions(&self) -> Vec<String> {
         self.model.questions.lock().unwrap().clone()
     }
+}
+
+fn settings(
+    root: &Path,
+    sandbox: &Arc<Plain>,
+    ledger: &Arc<Ledger>,
+    notice: Notice,
+    ask: Option<Arc<dyn Ask>>,
+) -> Settings {
+    let profile = profile(&root.join("project"));
+    let host = HookHost {
+        sandbox: Arc::clone(sandbox) as Arc<dyn Sandbox>,
+        is_confined: true,
+        surroundings: Surroundings {
+            workspace: profile.workspace.clone(),
+            cwd: profile.workspace.clone(),
+            env: profile.env.clone(),
+            variables: BTreeMap::from([("TOKEN".to_owned(), "t".to_owned())]),
+            home: Some(root.join("home")),
+        },
+        profile,
+        data: root.join("config/plugin-data"),
+        notice,
+        reported: ledger.reported.clone(),
+        trust: TrustCheck::default(),
+    };
+    let config_dir = Some(root.join("config"));
+    let ledger = Arc::clone(ledger);
+    Settings { host, mode: Mode::Normal, config_dir, python: None, ask, ledger }
 }
 
 /// Loads the hooks of a directory beside others.

@@ -235,8 +235,8 @@ async fn a_try_runs_the_hooks_and_shows_later_ones_what_earlier_ones_changed() {
     let cwd = rig.path("project");
     let input = json!({"command": "rm"});
     let what =
-        Pretended { event: Event::PreToolUse, cwd: &cwd, tool: "Bash", input: &input, text: "" };
-    let tried = rig.loaded.rehearse(&what).await;
+        Pretended { event: "pre_tool_use", cwd: &cwd, tool: "Bash", input: &input, text: "" };
+    let tried = rig.loaded.rehearse(Event::PreToolUse, what).await;
     let names: Vec<&Value> = tried.hooks.iter().map(|hook| &hook["name"]).collect();
     assert_eq!(names, ["first", "other", "last"]);
     assert_eq!(tried.hooks[1]["outcome"], "no match");
@@ -245,6 +245,6 @@ async fn a_try_runs_the_hooks_and_shows_later_ones_what_earlier_ones_changed() {
     assert_eq!(result["message"], "{\"command\":\"ls\"}");
     assert_eq!(result["modified_input"], json!({"command": "ls"}));
     assert!(!rig.path("project/ran").exists());
-    let none = rig.loaded.rehearse(&Pretended { event: Event::Error, ..what }).await;
+    let none = rig.loaded.rehearse(Event::Error, what).await;
     assert_eq!(none.result, None);
 }

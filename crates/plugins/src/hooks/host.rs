@@ -1,0 +1,165 @@
+//! What the hooks of all dialects run with: processes that are confined by whose hook it is, and
+//! those who answer questions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::files::surroundings::Surroundings;
+use async_trait::async_trait;
+use contract::policy::{Access, Mode};
+use contract::sandbox::{Channel, Fixed, Network, Profile, Sandbox, Spawn, Stdin};
+use contract::trust_check::TrustCheck;
+
+use super::failure::{self, Failed};
+use crate::confine::{granted, home_among};
+use crate::plugin::Plugin;
+use crate::process::Ended;
+
+/// What hooks run with.
+pub struct HookHost {
+    /// Starts their processes.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// True if it confines them; the hooks of a plugin that is not confined have the user's home.
+    pub is_confined: bool,
+    /// The directories and environment variables around the processes of plugins.
+    pub surroundings: Surroundings,
+    /// What a command of the model may see and do, which hooks of the user and of a trusted project
+    /// may too.
+    pub profile: Profile,
+    /// Holds a directory for each plugin's data.
+    pub data: PathBuf,
+    /// Hears what the user should know and what is no failure.
+    pub notice: Notice,
+    /// What was said of grants that could not be given.
+    pub reported: Reported,
+    /// Says if what the project brings is still what the user trusts.
+    pub trust: TrustCheck,
+}
+
+/// Hears what the user should know.
+pub type Notice = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Texts that the user has read, so that none is shown twice.
+#[derive(Clone, Default)]
+pub struct Reported(Arc<Mutex<BTreeSet<String>>>);
+
+/// Tokens that a model may answer a hook with.
+pub const REPLY_TOKENS: u64 = 500;
+
+/// Puts a question to a model.
+#[async_trait]
+pub trait Ask: Send + Sync {
+    /// The whole reply of a model, at most [`REPLY_TOKENS`] long; of the conversation's own if none
+    /// is named.
+    async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String>;
+}
+
+/// Who brings a hook.
+#[derive(Clone, Debug)]
+pub(crate) enum Owner {
+    /// The user.
+    User,
+    /// The project, which is trusted.
+    Project,
+    /// A plugin.
+    Plugin(Arc<Plugin>),
+}
+
+impl Owner {
+    /// The plugin, if it is one that brings the hook.
+    pub(crate) fn plugin(&self) -> Option<&Plugin> {
+        match self {
+            Self::Plugin(plugin) => Some(plugin),
+            Self::User | Self::Project => None,
+        }
+    }
+}
+
+/// What a process of a hook finds.
+pub(crate) struct Launch<'a> {
+    pub(crate) owner: &'a Owner,
+    pub(crate) mode: Mode,
+    pub(crate) cwd: &'a Path,
+    /// Environment variables of this run.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Files and directories that it may read beside those of its owner.
+    pub(crate) readable: &'a [PathBuf],
+    /// Its standard input.
+    pub(crate) input: &'a [u8],
+}
+
+impl HookHost {
+    /// What must not change while a hook runs. Fails if the project is no longer what the user
+    /// trusts.
+    pub(crate) fn trusted(&self, owner: &Owner) -> Result<Vec<Fixed>, Failed> {
+        match owner {
+            Owner::Project => self.trust.ask().map_err(Failed::Refused),
+            Owner::User | Owner::Plugin(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The directory for a plugin's data.
+    fn data_of(&self, plugin: &Plugin) -> PathBuf {
+        self.data.join(plugin.name())
+    }
+
+    /// What a process of a hook may see and do: what commands of the model may for hooks of the
+    /// user and of the project, what it was granted for those of a plugin. Makes the directory for
+    /// the plugin's data.
+    pub(crate) fn profile(&self, owner: &Owner, mode: Mode) -> Profile {
+        let Some(plugin) = owner.plugin() else {
+            let mut profile = self.profile.clone();
+            if mode == Mode::ReadOnly {
+                profile.network = Network::None;
+            } else {
+                profile.access = Access::Workspace;
+            }
+            return profile;
+        };
+        let data = self.data_of(plugin);
+        let (mut profile, problems) = granted(plugin, &self.surroundings, &data, mode);
+        for problem in problems {
+            self.tell_once(format!("{}; {}", problem.what, problem.hint));
+        }
+        if fs::create_dir_all(&data).is_err() {
+            let name = plugin.name();
+            self.tell_once(format!("plugins.{name}.sandbox: {} cannot be made", data.display()));
+            profile.own.retain(|path| *path != data);
+        }
+        profile
+    }
+
+    /// Runs a process to its end.
+    pub(crate) async fn run(
+        &self,
+        launch: &Launch<'_>,
+        program: &Path,
+        args: Vec<OsString>,
+    ) -> Result<Ended, Failed> {
+        let mut profile = self.profile(launch.owner, launch.mode);
+        profile.fixed = self.trusted(launch.owner)?;
+        profile.read.extend(launch.readable.iter().cloned());
+        let plugin = launch.owner.plugin().filter(|_| self.is_confined);
+        let spawn = Spawn {
+            program: program.to_owned(),
+            args,
+            cwd: launch.cwd.to_owned(),
+            stdin: Stdin::Piped,
+            channel: Channel::None,
+            env: launch.env.clone(),
+            home: plugin.map(|plugin| home_among(&self.data_of(plugin))),
+        };
+        failure::run(self.sandbox.as_ref(), &spawn, &profile, launch.input).await
+    }
+
+    /// Says something that the user has not read before.
+    fn tell_once(&self, text: String) {
+        let mut reported = self.reported.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.insert(text.clone()) {
+            (self.notice)(text);
+        }
+    }
+}
