@@ -18,7 +18,7 @@ mod hook;
 mod input;
 mod load;
 mod manifest;
-mod matcher;
+mod permission_rule;
 mod portable;
 mod rehearsal;
 mod remote;
@@ -111,7 +111,7 @@ impl Loaded {
     pub fn handlers(&self) -> impl Iterator<Item = ListedHandler> {
         self.handlers.iter().map(|handler| ListedHandler {
             event: handler.event.name(),
-            matcher: handler.matcher.shown(),
+            matcher: handler.matcher.text().to_owned(),
             subject: handler.program.shown(),
             description: handler.about.clone(),
         })

@@ -16,9 +16,10 @@ mod matching;
 mod merge;
 pub(crate) mod moment;
 mod origin;
-mod pattern;
+pub(crate) mod pattern;
 mod prompt;
 pub(crate) mod rehearsal;
+pub(crate) mod template;
 #[cfg(test)]
 pub(crate) mod tests;
 mod yaml_hook;

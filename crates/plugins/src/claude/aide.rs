@@ -3,7 +3,9 @@
 
 use async_trait::async_trait;
 use contract::policy::Mode;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::hooks::template::{fill, lookup};
 
 /// The session of what is done for handlers. Handlers that would have something done for them in
 /// turn are not asked about it: they could go on without end.
@@ -42,7 +44,7 @@ pub trait Aides: Send + Sync {
 
 /// Arguments with `${path}` replaced by what the event says at that path. One that is nothing else
 /// keeps its kind; one that the event does not have is empty.
-pub(super) fn filled(input: &Value, event: &Value) -> Value {
+pub(super) fn filled(input: &Value, event: &Map<String, Value>) -> Value {
     match input {
         Value::String(text) => text_with(text, event),
         Value::Array(items) => items.iter().map(|item| filled(item, event)).collect(),
@@ -53,38 +55,18 @@ pub(super) fn filled(input: &Value, event: &Value) -> Value {
     }
 }
 
-fn text_with(text: &str, event: &Value) -> Value {
+fn text_with(text: &str, event: &Map<String, Value>) -> Value {
     let whole = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-    if let Some(found) = whole.filter(|path| !path.contains("${")).and_then(|path| at(event, path))
-    {
+    let whole = whole.filter(|path| !path.contains("${"));
+    if let Some(found) = whole.and_then(|path| lookup(event, path)) {
         return found.clone();
     }
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        out.push_str(before);
-        let Some((path, behind)) = after.split_once('}') else {
-            out.push_str("${");
-            rest = after;
-            continue;
-        };
-        match at(event, path) {
-            Some(Value::String(found)) => out.push_str(found),
-            Some(Value::Null) | None => {}
-            Some(other) => out.push_str(&other.to_string()),
-        }
-        rest = behind;
-    }
-    out.push_str(rest);
-    out.into()
-}
-
-/// What the event says at a path of keys and numbers with points between them.
-fn at<'a>(event: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(event, |value, key| match value {
-        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-        other => other.get(key),
-    })
+    let shown = |path: &str| match lookup(event, path) {
+        Some(Value::String(found)) => found.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    };
+    fill(text, ("${", "}"), |path| Some(shown(path))).into()
 }
 
 #[cfg(test)]
@@ -108,6 +90,6 @@ mod tests {
             "file": "/a", "limit": 3, "words": "of /a: 3 ${", "deep": [{"one": "y"}],
             "missing": "", "plain": 7,
         });
-        assert_eq!(filled(&wanted, &event), made);
+        assert_eq!(filled(&wanted, event.as_object().unwrap()), made);
     }
 }

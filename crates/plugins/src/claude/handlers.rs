@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 
 use super::event::Event;
 use super::happening::Happening;
-use super::matcher::{Condition, Matcher};
+use super::permission_rule::PermissionRule;
 use super::values::{Reader, Values};
+use crate::hooks::pattern::NameMatcher;
 
 /// How long a model may take that is asked.
 const QUESTION: Duration = Duration::from_secs(30);
@@ -27,8 +28,8 @@ pub(crate) struct Handler {
     pub(crate) event: Event,
     /// What its author says that it is for; empty where nothing.
     pub(crate) about: String,
-    pub(crate) matcher: Matcher,
-    pub(crate) condition: Option<Condition>,
+    pub(crate) matcher: NameMatcher,
+    pub(crate) condition: Option<PermissionRule>,
     pub(crate) program: Program,
     pub(crate) timeout: Duration,
     pub(crate) waiting: Waiting,
@@ -158,8 +159,8 @@ pub(crate) fn read(document: &Value, values: &Values) -> Result<Read, String> {
 fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
     let name = event.name();
     let matcher = match group.get("matcher") {
-        Some(Value::String(text)) if event.has_matcher() => Matcher::new(text),
-        Some(Value::String(_) | Value::Null) | None => Ok(Matcher::All),
+        Some(Value::String(text)) if event.has_matcher() => NameMatcher::new(text),
+        Some(Value::String(_) | Value::Null) | None => Ok(NameMatcher::default()),
         Some(_) => Err("its matcher is not text".to_owned()),
     };
     let matcher = match matcher {
@@ -217,8 +218,8 @@ fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler,
     Ok(Handler {
         event,
         about: String::new(),
-        matcher: Matcher::All,
-        condition: text("if").filter(|_| event.is_of_tools()).map(Condition::new),
+        matcher: NameMatcher::default(),
+        condition: text("if").filter(|_| event.is_of_tools()).map(PermissionRule::new),
         program,
         timeout: timeout(keys).unwrap_or(patience),
         waiting: match (flag("asyncRewake"), flag("async")) {

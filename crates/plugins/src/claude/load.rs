@@ -337,7 +337,7 @@ impl Loading {
             }
         };
         for handler in &read.handlers {
-            let matcher = match handler.matcher.shown().as_str() {
+            let matcher = match handler.matcher.text() {
                 "*" => String::new(),
                 matcher => format!(" for {matcher}"),
             };

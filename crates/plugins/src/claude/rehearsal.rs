@@ -47,7 +47,7 @@ impl Stage {
                     "name": handler.title(),
                     "type": "claude",
                     "source": owner.title,
-                    "matcher": handler.matcher.shown(),
+                    "matcher": handler.matcher.text(),
                     "outcome": outcome,
                 }));
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::hooks::template::fill;
 use crate::plugin::Plugin;
 
 /// An option that a plugin asks the user for.
@@ -63,19 +64,7 @@ impl Values {
 
     /// A text with what it names put in.
     pub(crate) fn put_into(&self, text: &str, reader: Reader) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
-            out.push_str(before);
-            let known = after.split_once('}').and_then(|(name, _)| {
-                self.value(name, reader).map(|value| (name.len() + 1, value))
-            });
-            let (length, value) = known.unwrap_or_else(|| (0, "${".to_owned()));
-            out.push_str(&value);
-            rest = &after[length..];
-        }
-        out.push_str(rest);
-        out
+        fill(text, ("${", "}"), |name| self.value(name, reader))
     }
 
     fn value(&self, name: &str, reader: Reader) -> Option<String> {

@@ -6,6 +6,7 @@ use ::files::yaml::tree::{Content, Tree as Node};
 use serde_json::{Map, Number, Value};
 
 use super::pattern::Pattern;
+use super::template::lookup;
 
 /// The conditions of a hook; none fits everything.
 #[derive(Clone, Debug, Default)]
@@ -51,9 +52,10 @@ impl Matcher {
 
     /// Whether what happened fits.
     pub(crate) fn fits(&self, context: &Map<String, Value>) -> bool {
-        self.0
-            .iter()
-            .all(|(key, condition)| found(context, key).is_some_and(|value| condition.fits(value)))
+        self.0.iter().all(|(key, condition)| {
+            let value = lookup(context, key).filter(|value| !value.is_null());
+            value.is_some_and(|value| condition.fits(value))
+        })
     }
 }
 
@@ -107,30 +109,6 @@ fn is_same(wanted: &Value, value: &Value) -> bool {
         // Numbers are equal where their values are, however they are written.
         (Some(wanted), Some(value)) => (wanted - value).abs() == 0.0,
         _ => wanted == value,
-    }
-}
-
-/// The value under a key, which may be a path with dots. Nothing where it is null.
-fn found<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    if let Some(value) = fields.get(key) {
-        return Some(value).filter(|value| !value.is_null());
-    }
-    let (first, rest) = key.split_once('.')?;
-    let mut value = fields.get(first)?;
-    let mut rest = rest;
-    loop {
-        match value {
-            Value::Object(fields) => return found(fields, rest),
-            Value::Array(items) => {
-                let (index, further) = rest.split_once('.').unwrap_or((rest, ""));
-                value = items.get(index.parse::<usize>().ok()?)?;
-                if further.is_empty() {
-                    return Some(value).filter(|value| !value.is_null());
-                }
-                rest = further;
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Patterns as hook files write them: a regular expression where the text has the special
+//! Patterns for the names and texts of events. Hook files write a regular expression where the text has the special
 //! characters of one and is one, else a glob where it has `*` or `?`, else the text itself.
 
 use fancy_regex::Regex;
@@ -28,14 +28,26 @@ impl Pattern {
             }
         }
         if text.contains(['*', '?'])
-            && let Ok(glob) = Regex::new(&glob(text))
+            && let Some(glob) = Self::glob(text, &['*', '?'], r"\z")
         {
-            return (Self::Glob(glob), complaint);
+            return (glob, complaint);
         }
         (Self::Exact(text.to_owned()), complaint)
     }
 
-    /// Whether a text fits.
+    /// A pattern for whole texts in which `*` stands for any characters, and `?` for any one if it is
+    /// among the wildcards; `end` is the expression that follows it.
+    pub(crate) fn glob(text: &str, wildcards: &[char], end: &str) -> Option<Self> {
+        let part = |c: char| match c {
+            '*' if wildcards.contains(&c) => ".*".to_owned(),
+            '?' if wildcards.contains(&c) => ".".to_owned(),
+            c => fancy_regex::escape(c.encode_utf8(&mut [0; 4])).into_owned(),
+        };
+        let parts: String = text.chars().map(part).collect();
+        Regex::new(&format!(r"(?s)\A{parts}{end}")).ok().map(Self::Glob)
+    }
+
+    /// Returns true if a text fits.
     pub(crate) fn fits(&self, text: &str) -> bool {
         match self {
             // `$` also stands before a final line feed.
@@ -49,7 +61,7 @@ impl Pattern {
     }
 }
 
-/// Whether an expression is found. One that takes too many steps counts as found: a guard is asked
+/// Returns true if an expression is found. One that takes too many steps counts as found: a guard is asked
 /// rather once too often.
 fn is_match(expression: &Regex, text: &str) -> bool {
     expression.is_match(text).unwrap_or(true)
@@ -117,17 +129,43 @@ fn brace(rest: &str) -> &'static str {
     }
 }
 
-fn glob(pattern: &str) -> String {
-    let mut out = String::from("(?s)\\A");
-    for c in pattern.chars() {
-        match c {
-            '*' => out.push_str(".*"),
-            '?' => out.push('.'),
-            c => out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4]))),
+/// The names that an event must be about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NameMatcher {
+    text: String,
+    /// One of them must fit; none if everything does.
+    patterns: Option<Vec<Pattern>>,
+}
+
+impl NameMatcher {
+    /// Understands a matcher of Claude Code: nothing, names with `|` or `,` between them, or a
+    /// regular expression.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text == "*" {
+            return Ok(Self::default());
         }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_- ,|".contains(c);
+        if text.chars().all(is_plain) {
+            let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+            let names: Vec<&str> = names.collect();
+            let patterns = names.iter().map(|name| Pattern::Exact((*name).to_owned())).collect();
+            return Ok(Self { text: names.join("|"), patterns: Some(patterns) });
+        }
+        let expression = Regex::new(text)
+            .map_err(|_| format!("the matcher `{text}` is no regular expression"))?;
+        Ok(Self { text: text.to_owned(), patterns: Some(vec![Pattern::Expression(expression)]) })
     }
-    out.push_str("\\z");
-    out
+
+    /// The matcher as it is written.
+    pub(crate) fn text(&self) -> &str {
+        if self.patterns.is_none() { "*" } else { &self.text }
+    }
+
+    /// Returns true if one of these names of a thing fits.
+    pub(crate) fn fits(&self, names: &[String]) -> bool {
+        let fits = |pattern: &Pattern| names.iter().any(|name| pattern.fits(name));
+        self.patterns.as_ref().is_none_or(|patterns| patterns.iter().any(fits))
+    }
 }
 
 #[cfg(test)]
@@ -189,5 +227,19 @@ mod tests {
     #[test]
     fn an_expression_that_takes_too_long_fits() {
         assert!(fits("(?:(a|b|ab)\\1?)*(?=c)", &"ab".repeat(40)));
+    }
+
+    fn names(matcher: &str, name: &str) -> bool {
+        NameMatcher::new(matcher).unwrap().fits(&[name.to_owned()])
+    }
+
+    #[test]
+    fn plain_words_are_names_and_everything_else_an_expression() {
+        assert!(names("", "Bash") && names("*", "Bash"));
+        assert!(names("Edit|Write", "Write") && names("Edit, Write", "Write"));
+        assert!(!names("Edit", "MultiEdit") && !names("Edit|Write", "Wri"));
+        assert!(names("mcp__.*__write", "mcp__files__write_file"));
+        assert!(names("^Not(?!ebook)", "Nothing") && !names("^Not(?!ebook)", "NotebookEdit"));
+        assert!(NameMatcher::new("(").is_err());
     }
 }

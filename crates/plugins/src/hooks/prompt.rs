@@ -3,42 +3,18 @@
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Unknown};
+use super::template::{fill, lookup};
 use crate::python_text::python_text;
 
-/// Fills `{{a.b}}` with what happened. What is not there is left empty.
+/// Fills `{{a.b}}` with what happened, as Python prints it. What is not there is left empty.
 pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
-    let mut out = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some(start) = rest.find("{{") {
-        out.push_str(&rest[..start]);
-        let inside = &rest[start + 2..];
-        let name = inside.find("}}").map(|end| &inside[..end]);
-        let is_name = |name: &&str| {
-            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
-        };
-        if let Some(name) = name.filter(is_name) {
-            if let Some(value) = found(fields, name) {
-                out.push_str(&shown(value));
-            }
-            rest = &inside[name.len() + 2..];
-        } else {
-            out.push('{');
-            rest = &rest[start + 1..];
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-fn found<'a>(fields: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
-    let mut parts = path.split('.');
-    let first = fields.get(parts.next()?)?;
-    parts.try_fold(first, |value, part| value.get(part))
-}
-
-/// A value as Python prints it, since the questions were written for that.
-fn shown(value: &Value) -> String {
-    if value.is_null() { String::new() } else { python_text(value) }
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+    };
+    fill(template, ("{{", "}}"), |name| {
+        let value = lookup(fields, name).filter(|value| !value.is_null());
+        is_name(name).then(|| value.map(python_text).unwrap_or_default())
+    })
 }
 
 /// What a model's reply says, with an action that nobody knows; nothing where it holds no answer.
