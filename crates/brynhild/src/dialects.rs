@@ -7,7 +7,6 @@ pub(crate) mod claude;
 pub(crate) mod initrunner;
 mod lmao;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -77,6 +76,9 @@ pub(crate) struct Listed {
     pub(crate) failure: Option<String>,
     /// What was loaded, and what was ignored and why, line by line.
     pub(crate) report: Vec<String>,
+    /// The tools that it brings under a source of another name.
+    #[serde(skip)]
+    pub(crate) tools: Vec<String>,
     /// About how many tokens of a request its tools take, where they are all offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_tokens: Option<usize>,
@@ -85,10 +87,8 @@ pub(crate) struct Listed {
 impl Listed {
     /// The same with what its tools take; those are its own whose source it is, or that it lists.
     pub(crate) fn weighed(mut self, tools: &[Arc<dyn Tool>]) -> Self {
-        let lists = self.report.iter().filter_map(|line| line.strip_prefix("tools: "));
-        let listed: BTreeSet<&str> = lists.flat_map(|names| names.split(", ")).collect();
         let specs = tools.iter().map(|tool| tool.spec());
-        let own = specs.filter(|it| it.source == self.name || listed.contains(it.name.as_str()));
+        let own = specs.filter(|it| it.source == self.name || self.tools.contains(&it.name));
         let tokens: usize = own.map(|spec| tool_search::tokens(&spec)).sum();
         self.tool_tokens = (tokens > 0).then_some(tokens);
         self

@@ -263,14 +263,15 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
         return Ok(Vec::new());
     }
     let servers = with_servers(world, discover(world).servers, None)?;
-    let tools = servers.tools();
+    let offered = servers.tools();
     let listed = servers.statuses().into_iter().map(|status| {
         let report = status.report();
         let enabled = status.state != CatalogState::Disabled;
         let failure = status.error.filter(|_| status.state == CatalogState::Failed);
+        let tools = if enabled { status.tools } else { Vec::new() };
         let (name, path) = (status.name, status.origin);
-        Listed { name, dialect: NAME, path, enabled, failure, report, ..Listed::default() }
-            .weighed(&tools)
+        Listed { name, dialect: NAME, path, enabled, failure, report, tools, ..Listed::default() }
+            .weighed(&offered)
     });
     Ok(listed.collect())
 }

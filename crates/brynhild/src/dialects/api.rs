@@ -161,7 +161,7 @@ impl Apis {
         source: &str,
     ) -> Option<Api> {
         let (api, mut problems) = Api::read(entry, place);
-        let mut report_lines = Vec::new();
+        let (mut report_lines, mut tools) = (Vec::new(), Vec::new());
         let mut loaded = None;
         if let Some(api) = api {
             match Guard::read(entry) {
@@ -171,8 +171,8 @@ impl Apis {
                         self.guards.add(&tool.spec(), &guard);
                         self.tools.push(tool);
                     }
-                    let names: Vec<&str> = api.tool_names().collect();
-                    report_lines.push(format!("tools: {}", names.join(", ")));
+                    tools = api.tool_names().map(str::to_owned).collect();
+                    report_lines.push(format!("tools: {}", tools.join(", ")));
                     loaded = Some(api);
                 }
                 Err(what) => {
@@ -192,6 +192,7 @@ impl Apis {
             dialect: NAME,
             path: place.display().to_string(),
             enabled: loaded.is_some(),
+            tools,
             report: report_lines,
             ..Listed::default()
         });
