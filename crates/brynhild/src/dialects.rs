@@ -19,7 +19,7 @@ use tools::tool_search;
 
 use crate::assemble::Mind;
 use crate::exit::Problem;
-use crate::hooks::Crew;
+use crate::hooks::HookAgents;
 use crate::plugin_set;
 use crate::world::World;
 
@@ -40,8 +40,11 @@ pub(crate) trait Dialect: Send + Sync {
     fn set_mode(&self, _mode: Mode) {}
     /// Names the model that answers what their hooks ask.
     fn set_mind(&self, _mind: &Mind) {}
-    /// Finds whoever does what their hooks cannot do themselves, where some hook needs that.
-    fn staff(&self, _hire: &dyn Fn() -> Result<Crew, Problem>) -> Result<(), Problem> {
+    /// Loads the agents that their hooks need, if any hook needs one.
+    fn load_hook_agents(
+        &self,
+        _make: &dyn Fn() -> Result<HookAgents, Problem>,
+    ) -> Result<(), Problem> {
         Ok(())
     }
     /// Ends everything that runs for them. Takes seconds at most.

@@ -1,7 +1,7 @@
 //! The hooks of this run: where they are defined, and what they need to run.
 
 mod changed_guards;
-mod crew;
+mod hook_agents;
 mod models;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::output;
 use crate::trust;
 use crate::workers;
 use crate::world::World;
-pub(crate) use crew::{Crew, Gear};
+pub(crate) use hook_agents::{HookAgentDeps, HookAgents};
 pub(crate) use models::Models;
 
 /// What the hooks of a conversation are made from.

@@ -32,7 +32,7 @@ use crate::audit;
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::fallback::fallback;
-use crate::hooks::{self, Crew, Gear, Needs};
+use crate::hooks::{self, HookAgentDeps, HookAgents, Needs};
 use crate::mcp;
 use crate::output;
 use crate::permissions;
@@ -500,7 +500,7 @@ impl Outfit {
         if needed.audience != Audience::Others {
             asked.extend(role.iter().flat_map(|role| role.hooks()));
         }
-        staff(world, needed, &registry, &asked)?;
+        load_hook_agents(world, needed, &registry, &asked)?;
         let system =
             needed.mind.as_deref().filter(|_| needed.audience == Audience::Model).map(|mind| {
                 own_words
@@ -516,25 +516,25 @@ impl Outfit {
     }
 }
 
-/// Finds whoever does for hooks what they cannot do themselves.
-fn staff(
+/// Loads the agents that hooks need.
+fn load_hook_agents(
     world: &World,
     needed: &Needed,
     registry: &Registry,
     hooks: &[Arc<dyn Hook>],
 ) -> Result<(), Problem> {
-    let hire = || {
+    let make = || {
         let links = needed.mcp.clone();
-        let gear = Gear {
+        let deps = HookAgentDeps {
             mind: needed.mind.as_ref(),
             tools: registry.tools().cloned().collect(),
             servers: Arc::new(move || links.present()),
             policy: needed.judge(),
             hooks,
         };
-        Crew::new(world, gear)
+        HookAgents::new(world, deps)
     };
-    needed.guests.present().iter().try_for_each(|dialect| dialect.staff(&hire))
+    needed.guests.present().iter().try_for_each(|dialect| dialect.load_hook_agents(&make))
 }
 
 /// What a look at tools is for.

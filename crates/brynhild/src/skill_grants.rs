@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use contract::policy::Approvals;
 use contract::skill::Skill;
-use plugins::claude::SESSION;
+use plugins::commands::SESSION;
 use serde_json::json;
 use tools::ActivateSkill;
 

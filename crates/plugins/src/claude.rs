@@ -5,13 +5,11 @@
 //! sandbox that they are given. What cannot be used is told in a report, and costs nothing else.
 
 mod agent_file;
-mod aide;
 mod command;
 mod decision;
 pub(crate) mod document;
 mod event;
 mod expansion;
-mod fill;
 mod handlers;
 mod happening;
 mod hook;
@@ -24,6 +22,7 @@ mod rehearsal;
 mod remote;
 mod run;
 mod servers;
+mod services;
 pub mod shell;
 mod skill;
 mod transcript;
@@ -50,14 +49,12 @@ use crate::problem::Problem;
 use hook::{Handlers, Shared};
 
 pub use agent_file::{AgentFile, agent_of, agents_in};
-pub use aide::{AIDED, Aides, Wish};
-pub use command::{Here, Recipe, SESSION};
 pub use expansion::{Expanded, Expansions};
-pub use fill::Piece;
 pub use hook::Settings;
 pub use load::{ProjectFiles, guards, load, project};
 pub use manifest::{Declared, Form, read};
 pub use portable::unquoted;
+pub use services::{HookServices, McpCall, SERVICE_SESSION};
 
 /// Entries of one directory that are looked at.
 const ENTRIES: usize = 10_000;
@@ -69,19 +66,19 @@ const LOOKED_AT: usize = 64 << 10;
 pub struct Loaded {
     /// The plugin; none for the project.
     pub plugin: Option<Plugin>,
-    /// What people can type.
+    /// Its slash commands.
     pub commands: Vec<Command>,
-    /// What others can hand work to.
+    /// Its agents.
     pub agents: Vec<AgentFile>,
-    /// What the model can learn.
+    /// Its skills.
     pub skills: Vec<Skill>,
     /// Its MCP servers by name, as other files describe them.
     pub servers: Map<String, Value>,
     /// The files of the plugin in which they stand, by their names.
     pub server_files: BTreeMap<String, String>,
-    /// What was loaded, and what was ignored and why, line by line.
+    /// The parts that were loaded, and those that were ignored and why, line by line.
     pub report: Vec<String>,
-    /// What is wrong with its files.
+    /// Problems of its files.
     pub problems: Vec<Problem>,
     handlers: Vec<handlers::Handler>,
     values: values::Values,
@@ -92,11 +89,11 @@ pub struct Loaded {
 pub struct ListedHandler {
     /// The event, by the name that it has in its own system.
     pub event: &'static str,
-    /// What the event must be about.
+    /// The names that the event must be about.
     pub matcher: String,
-    /// What runs.
+    /// The command, address or question.
     pub subject: String,
-    /// What its author says that it is for.
+    /// Its purpose in its author's words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -163,7 +160,7 @@ pub fn find(
     (roots.map(|root| unread(root, place)).collect(), Vec::new())
 }
 
-/// Whether a directory, or one in it, is for this dialect and not for Brynhild's own.
+/// Returns true if a directory, or one in it, is for this dialect and not for Brynhild's own.
 pub(crate) fn claims(directory: &Path, directories: &Directories) -> bool {
     if is_directory(directory, directories) {
         return !is_own_text(directory, directories);
@@ -171,7 +168,7 @@ pub(crate) fn claims(directory: &Path, directories: &Directories) -> bool {
     has(directory, directories, |entry| is_directory(entry, directories))
 }
 
-/// Whether a directory looks like one of these plugins. Looks at names alone.
+/// Returns true if a directory looks like one of these plugins. Looks at names alone.
 fn is_directory(root: &Path, directories: &Directories) -> bool {
     if directories.has_any(root, &[crate::manifest::FILE, "tool.py"]) {
         return false;
@@ -187,14 +184,14 @@ fn is_directory(root: &Path, directories: &Directories) -> bool {
         })
 }
 
-/// Whether a directory has what only these plugins have.
+/// Returns true if a directory has what only these plugins have.
 fn is_marked(root: &Path, directories: &Directories) -> bool {
     let files = [manifest::FILE, portable::FILE, "hooks/hooks.json", ".mcp.json"];
     files.iter().any(|file| directories.has(&root.join(file)))
         || has(&root.join("agents"), directories, |entry| is_markdown(entry, directories))
 }
 
-/// Whether a directory without a manifest holds text that Brynhild's own dialect reads.
+/// Returns true if a directory without a manifest holds text that Brynhild's own dialect reads.
 fn is_own_text(root: &Path, directories: &Directories) -> bool {
     if is_marked(root, directories) || directories.is_file(&root.join("SKILL.md")) {
         return false;
@@ -242,25 +239,25 @@ fn unread(root: PathBuf, place: Place) -> Plugin {
 }
 
 /// The hooks of a conversation.
-pub struct Stage {
+pub struct ClaudeHooks {
     shared: Arc<Shared>,
     hooks: Vec<Arc<dyn Hook>>,
     owners: Vec<Arc<Handlers>>,
-    wants_aides: bool,
+    needs_services: bool,
 }
 
-impl Stage {
+impl ClaudeHooks {
     /// Those of these plugins and of the project. Starts nothing.
     pub fn new<'a>(loaded: impl IntoIterator<Item = &'a Loaded>, settings: Settings) -> Self {
         let shared = Arc::new(Shared::new(settings));
         let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
         let mut owners = Vec::new();
-        let mut wants_aides = false;
+        let mut needs_services = false;
         for one in loaded.into_iter().filter(|one| !one.handlers.is_empty()) {
             if hooks.is_empty() {
                 hooks.push(Arc::new(ListenerHook(Arc::clone(&shared.transcripts) as _)));
             }
-            wants_aides |= one.handlers.iter().any(|handler| handler.program.needs_aide());
+            needs_services |= one.handlers.iter().any(|handler| handler.program.needs_services());
             let title = match one.name() {
                 Some(name) => format!("plugin {name}"),
                 None => "the project's .claude/settings.json".to_owned(),
@@ -276,7 +273,7 @@ impl Stage {
             hooks.push(Arc::new(ListenerHook(Arc::clone(&owner) as _)));
             owners.push(owner);
         }
-        Self { shared, hooks, owners, wants_aides }
+        Self { shared, hooks, owners, needs_services }
     }
 
     /// The hooks, in the order in which they are asked.
@@ -290,15 +287,15 @@ impl Stage {
         let _ = self.shared.ask.set(ask);
     }
 
-    /// Whether a handler has something done for it.
-    pub fn wants_aides(&self) -> bool {
-        self.wants_aides
+    /// Returns true if a handler needs [`HookServices`].
+    pub fn needs_services(&self) -> bool {
+        self.needs_services
     }
 
     /// Names who does what handlers cannot do themselves.
-    pub fn set_aides(&self, aides: Arc<dyn Aides>) {
+    pub fn set_services(&self, services: Arc<dyn HookServices>) {
         // The first stay: a change of what plugins bring makes another stage.
-        let _ = self.shared.aides.set(aides);
+        let _ = self.shared.services.set(services);
     }
 
     /// Has what starts from here on do no more than the mode lets it.

@@ -4,6 +4,8 @@
 //! model, or to the shell, only when the user types its name.
 
 mod document;
+mod pieces;
+mod recipe;
 mod table;
 mod template;
 
@@ -14,11 +16,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::claude::Recipe;
 use crate::files::{self, Boundary, Refusal};
 use crate::offer::Contributions;
 use crate::problem::Problem;
 
+pub use pieces::Piece;
+pub use recipe::{Here, Recipe, SESSION};
 pub use table::{Rank, Table};
 pub use template::{Blanks, Rendered, Variable};
 

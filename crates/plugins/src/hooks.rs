@@ -60,7 +60,7 @@ pub struct Sources<'a> {
     pub project: Option<ProjectFile>,
     /// All plugins; those that are not active bring nothing.
     pub plugins: &'a [Plugin],
-    /// What entry points of plugins define.
+    /// Hooks that entry points of plugins define.
     pub offers: Vec<Offered>,
 }
 
@@ -84,7 +84,7 @@ pub struct Offered {
     pub config: Value,
 }
 
-/// What the hooks of `hooks.yaml` need to run.
+/// The dependencies of the hooks of `hooks.yaml`.
 pub struct Settings {
     /// Runs their processes.
     pub host: HookHost,
@@ -106,7 +106,7 @@ pub struct Loaded {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Those of plugins' beginnings and ends.
     pub lifecycle: Lifecycle,
-    /// What could not be used, or only in part.
+    /// Problems of files that could not be used, or only in part.
     pub problems: Vec<Problem>,
     /// All of them, for people.
     pub listing: Vec<Listed>,
@@ -132,7 +132,7 @@ pub struct Listed {
     /// `command`, `script` or `prompt`; `broken` for what blocks because it makes no sense.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Whether it runs.
+    /// True if it runs.
     pub enabled: bool,
     /// How long it may take, in seconds.
     #[serde(serialize_with = "seconds")]
@@ -143,7 +143,7 @@ pub struct Listed {
     pub file: PathBuf,
     /// The line; 0 where there is none.
     pub line: usize,
-    /// What it runs or asks.
+    /// The command, script or question.
     pub subject: String,
     /// The model that it asks, where it names one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,7 +189,7 @@ pub fn load(sources: Sources<'_>, settings: Settings) -> Loaded {
     Loaded { hooks, lifecycle, problems: merged.problems, listing, files: merged.files, all }
 }
 
-/// What a hook file defines: how many hooks, and what is wrong with it. Relative scripts lie beside
+/// Counts the hooks of a file and lists what is wrong with it. Relative scripts lie beside
 /// it or in `workspace`.
 pub fn validate(
     path: &Path,

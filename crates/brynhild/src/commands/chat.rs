@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::event::{Input, Level};
 use contract::id::Timestamp;
 use contract::skill::Skill;
-use plugins::claude;
+use plugins::commands::SESSION;
 use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
 use tui::prose::Voice;
@@ -43,7 +43,7 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
     let setup = Setup::new(world, args, &root, &mind).await?;
     let chosen = session_choice::choose(world, &root, args.no_save)?;
     if is_command {
-        prompt.content = prompt.content.replace(claude::SESSION, chosen.id.as_str());
+        prompt.content = prompt.content.replace(SESSION, chosen.id.as_str());
     }
     tell_missing_theme(world);
     let log = log(world, args)?;

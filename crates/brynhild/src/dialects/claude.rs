@@ -11,7 +11,7 @@ use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::sandbox::Network;
 use contract::tool::Tool;
-use plugins::claude::{self, AgentFile, Declared, Loaded, ProjectFiles, Settings, Stage};
+use plugins::claude::{self, AgentFile, ClaudeHooks, Declared, Loaded, ProjectFiles, Settings};
 use plugins::commands::Command;
 use plugins::discovery::Trust;
 use plugins::hooks::Pretended;
@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use super::{Dialect, Listed, Named};
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
-use crate::hooks::{self, Crew, Models, plugin_data};
+use crate::hooks::{self, HookAgents, Models, plugin_data};
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
@@ -265,7 +265,7 @@ fn is_switched_on(world: &World, state: &State, name: &str) -> bool {
 
 /// The plugins of a conversation.
 struct Claude {
-    stage: Option<Stage>,
+    stage: Option<ClaudeHooks>,
     listing: Vec<Listed>,
 }
 
@@ -276,7 +276,8 @@ pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
         return Ok(None);
     }
     let has_hooks = set.loaded.iter().any(|one| one.handler_count() > 0);
-    let stage = if has_hooks { Some(Stage::new(&set.loaded, settings(world)?)) } else { None };
+    let stage =
+        if has_hooks { Some(ClaudeHooks::new(&set.loaded, settings(world)?)) } else { None };
     Ok(Some(Arc::new(Claude { stage, listing: listing(world, set) })))
 }
 
@@ -286,7 +287,7 @@ pub(crate) async fn rehearsed(
     world: &World,
     what: Pretended<'_>,
 ) -> Result<Option<Vec<Value>>, Problem> {
-    let stage = Stage::new(&world.claude().loaded, settings(world)?);
+    let stage = ClaudeHooks::new(&world.claude().loaded, settings(world)?);
     Ok(stage.rehearse(what).await)
 }
 
@@ -348,7 +349,7 @@ impl Dialect for Claude {
     }
 
     fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        self.stage.as_ref().map(Stage::hooks).unwrap_or_default()
+        self.stage.as_ref().map(ClaudeHooks::hooks).unwrap_or_default()
     }
 
     fn listing(&self) -> Vec<Listed> {
@@ -361,9 +362,12 @@ impl Dialect for Claude {
         }
     }
 
-    fn staff(&self, hire: &dyn Fn() -> Result<Crew, Problem>) -> Result<(), Problem> {
-        if let Some(stage) = self.stage.as_ref().filter(|stage| stage.wants_aides()) {
-            stage.set_aides(Arc::new(hire()?));
+    fn load_hook_agents(
+        &self,
+        make: &dyn Fn() -> Result<HookAgents, Problem>,
+    ) -> Result<(), Problem> {
+        if let Some(stage) = self.stage.as_ref().filter(|stage| stage.needs_services()) {
+            stage.set_services(Arc::new(make()?));
         }
         Ok(())
     }

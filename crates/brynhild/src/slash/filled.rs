@@ -8,8 +8,8 @@ use contract::policy::{Action, Approvals, Decision};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
-use plugins::claude::{Here, Piece, Recipe};
 use plugins::commands::Command;
+use plugins::commands::{Here, Piece, Recipe};
 
 use crate::assemble;
 use crate::exit::Problem;

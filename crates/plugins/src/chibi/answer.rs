@@ -1,4 +1,4 @@
-//! What the answers of plugins at one point come to, folded the way chibi does.
+//! The effect of the answers of plugins at one point, folded the way chibi does.
 
 use contract::hook::{ContextVerdict, RequestVerdict};
 use serde_json::{Map, Value};
@@ -22,7 +22,7 @@ pub(super) fn settles(point: &str, answer: &Value) -> bool {
     }
 }
 
-/// What the answers of all plugins to one payload come to.
+/// The effect of the answers of all plugins to one payload.
 pub(super) fn folded(
     point: &str,
     payload: &Value,

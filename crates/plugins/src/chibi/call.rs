@@ -1,10 +1,10 @@
-//! What one call of a plugin is: the variables it finds and the words it reads.
+//! One call of a plugin: its environment variables and its input.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What a plugin is run for.
+/// The purpose of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'a> {
     /// To describe itself.
@@ -20,12 +20,12 @@ pub(crate) struct Call<'a> {
     pub(crate) purpose: Purpose<'a>,
     /// The conversation, where there is one.
     pub(crate) context: Option<&'a str>,
-    /// What it reads; nothing where there is none.
+    /// Its input, if it has any.
     pub(crate) input: Option<&'a Value>,
 }
 
 impl Call<'_> {
-    /// What it reads, as bytes.
+    /// Its input as bytes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.input.map(|input| input.to_string().into_bytes()).unwrap_or_default()
     }

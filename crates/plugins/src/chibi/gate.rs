@@ -8,8 +8,8 @@ use contract::hook::CallView;
 use contract::policy::Action;
 use serde_json::{Value, json};
 
-/// What the hooks of a permission point are asked about a call, one after the other; nothing where
-/// it is not their affair. Tools that chibi has too are told in its words, all others by what they
+/// The questions of a permission point about a call, one after the other; none if it is not about
+/// that. Tools that chibi has too are told in its words, all others by what they
 /// would do.
 pub(crate) fn questions(point: &str, call: CallView<'_>, workspace: &Path) -> Vec<Value> {
     if let Some(known) = question(point, call, workspace) {
@@ -88,7 +88,7 @@ fn question(point: &str, call: CallView<'_>, workspace: &Path) -> Option<Value> 
     }
 }
 
-/// What the answer to such a question refuses, if it does. Both protocols count: `denied`, and
+/// The reason of an answer that refuses, if it does. Both protocols count: `denied`, and
 /// `approved`, of which the latter can refuse but not lift what our own rules ask for.
 pub(crate) fn refusal(answer: &Value) -> Option<String> {
     let is = |key: &str, value: bool| answer.get(key).and_then(Value::as_bool) == Some(value);

@@ -1,4 +1,4 @@
-//! What plugins read at each point, in the words of chibi.
+//! The payload of each point, in the words of chibi.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,14 +18,14 @@ use crate::typed::typed;
 /// The tool that has another conversation do a task.
 const SUBAGENT: &str = "Task";
 
-/// What ends a turn in which the model calls nothing.
+/// The tool that ends a turn in which the model calls nothing.
 const FALLBACK: &str = "call_user";
 
 /// Characters of an output beyond which the whole of it goes into a file.
 const STORED_LENGTH: usize = 50_000;
 
-/// What the plugins of a point read about an occurrence, one payload after the other; nothing if
-/// the occurrence does not belong to the point.
+/// The payloads of a point for an occurrence, one after the other; none if the occurrence does not
+/// belong to the point.
 pub(super) fn payloads(
     hook: &PointHook,
     context: &HookContext,
@@ -170,7 +170,7 @@ fn returned(hook: &PointHook, session: &str, result: ResultView<'_>) -> Vec<Valu
     vec![payload]
 }
 
-/// What the model reads of an output, which goes into a file if it is long.
+/// The part of an output that the model reads; the whole goes into a file if it is long.
 fn shown(output: &str) -> Cow<'_, str> {
     let count = output.chars().count();
     if count <= STORED_LENGTH {

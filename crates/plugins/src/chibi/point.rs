@@ -7,11 +7,11 @@ use contract::hook::{Moment, OnFailure};
 pub(crate) struct Point {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What becomes of it here.
+    /// Its counterpart here.
     pub(crate) standing: Standing,
 }
 
-/// What becomes of a point here.
+/// The counterpart of a point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Standing {
     /// Its hooks are asked at this moment; a hook that does not answer means this.
@@ -31,7 +31,7 @@ impl Point {
         }
     }
 
-    /// What it means that a hook did not answer.
+    /// The consequence of a hook that did not answer.
     pub(crate) fn on_failure(&self) -> OnFailure {
         match self.standing {
             Standing::Asked(_, on_failure) => on_failure,

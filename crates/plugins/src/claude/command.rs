@@ -2,67 +2,20 @@
 //! too.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::document::{self, Document};
-use super::fill::{self, Blanks, Piece};
 use super::values::{Reader, Values};
-use crate::commands::{Command, Rank};
+use crate::commands::{Command, Rank, Recipe};
 use crate::hidden;
 use crate::problem::Problem;
 
-/// What stands for the session's id where a text is made before the session is known.
-pub const SESSION: &str = "${CLAUDE_SESSION_ID}";
-
-/// What is known of the conversation that a command is typed into.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Here<'a> {
-    /// The session.
-    pub session: Option<&'a str>,
-    /// How hard the model thinks, in one word.
-    pub effort: Option<&'a str>,
-}
-
-/// How the text of a command is filled in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recipe {
-    /// Tools that it wants to use without a question.
-    pub allowed_tools: Vec<String>,
-    /// The model that it asks for.
-    pub model: Option<String>,
-    /// The directory whose files it may name beside those of the project.
-    pub root: PathBuf,
-    /// The variables that its commands see.
-    pub env: BTreeMap<String, String>,
-    names: Vec<String>,
-    directory: PathBuf,
-    values: Values,
-}
-
-impl Recipe {
-    /// A body with the words that were typed, taken apart.
-    pub fn pieces(&self, body: &str, typed: &str, here: Here<'_>) -> Vec<Piece> {
-        let mut variables = BTreeMap::new();
-        let known = [("CLAUDE_SESSION_ID", here.session), ("CLAUDE_EFFORT", here.effort)];
-        for (name, value) in known.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
-            variables.insert((*name).to_owned(), value.to_owned());
-        }
-        let directory = self.directory.display().to_string();
-        variables.insert("CLAUDE_SKILL_DIR".to_owned(), directory);
-        for name in names(body) {
-            let put = self.values.put_into(&format!("${{{name}}}"), Reader::Model);
-            if put != format!("${{{name}}}") {
-                variables.insert(name, put);
-            }
-        }
-        fill::fill(body, &Blanks { typed, names: &self.names, variables: &variables })
-    }
-}
-
-/// The names between `${` and `}` in a body.
-fn names(body: &str) -> Vec<String> {
+/// The values of names between `${` and `}` in a body, as far as the model may read them.
+fn named(body: &str, values: &Values) -> BTreeMap<String, String> {
     let names = body.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
-    names.map(|(name, _)| name.to_owned()).collect()
+    let value =
+        |(name, _): (&str, &str)| Some((name.to_owned(), values.value(name, Reader::Model)?));
+    names.filter_map(value).collect()
 }
 
 /// Where a command comes from.
@@ -106,7 +59,7 @@ pub(crate) fn of_document(
         env: origin.values.environment(),
         names: document.names("arguments"),
         directory: path.parent().map(Path::to_path_buf).unwrap_or_default(),
-        values: origin.values.clone(),
+        values: named(&body, origin.values),
     };
     Command {
         name,
@@ -135,6 +88,7 @@ pub(crate) fn name(directory: &Path, file: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::{Here, Piece};
 
     #[test]
     fn a_command_has_the_name_of_its_file_and_needs_no_front_matter() {

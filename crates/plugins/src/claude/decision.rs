@@ -1,4 +1,4 @@
-//! What a handler has to say, from how it ended and what it printed. JSON is read at every exit
+//! The reply of a handler, from its exit code and its output. JSON is read at every exit
 //! code, and exit code 2 blocks whatever the JSON says.
 
 use contract::text::{head, visible};
@@ -52,7 +52,7 @@ pub(crate) fn read_words(event: Event, words: &str) -> Reply {
     said
 }
 
-/// What of the words of a handler counts.
+/// The part of a handler's output that counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hearing {
     /// Plain words too, where the event hears them.

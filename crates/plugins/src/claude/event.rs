@@ -92,7 +92,7 @@ impl Event {
         TABLE[self as usize].2
     }
 
-    /// Whether it is about a call of a tool.
+    /// Returns true if it is about a call of a tool.
     pub(crate) fn is_of_tools(self) -> bool {
         matches!(
             self,
@@ -104,12 +104,12 @@ impl Event {
         )
     }
 
-    /// Whether a matcher counts.
+    /// Returns true if a matcher counts.
     pub(crate) fn has_matcher(self) -> bool {
         !matches!(self, Self::UserPromptSubmit | Self::PostToolBatch | Self::Stop)
     }
 
-    /// Whether its handlers have a word in what happens next, so that one of them can end the turn.
+    /// Returns true if one of its handlers can end the turn.
     pub(crate) fn can_halt(self) -> bool {
         matches!(
             self,
@@ -122,12 +122,12 @@ impl Event {
         )
     }
 
-    /// Whether its handlers decide if something happens at all.
+    /// Returns true if its handlers decide if something happens at all.
     pub(crate) fn can_refuse(self) -> bool {
         matches!(self, Self::UserPromptExpansion | Self::UserPromptSubmit | Self::PreToolUse)
     }
 
-    /// Whether plain words on standard output are for the model.
+    /// Returns true if plain words on standard output are for the model.
     pub(crate) fn hears_plain_words(self) -> bool {
         matches!(self, Self::UserPromptExpansion | Self::UserPromptSubmit | Self::SessionStart)
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use contract::id::SessionId;
 use contract::prompt_lines::{PromptLine, PromptLines};
 
-use super::command::SESSION;
+use crate::commands::SESSION;
 
 /// Commands that are kept.
 const KEPT: usize = 16;
@@ -17,7 +17,7 @@ const KEPT: usize = 16;
 pub struct Expanded {
     /// Its name as it was typed, without the slash.
     pub name: String,
-    /// What was typed after it.
+    /// The words that were typed after it.
     pub args: String,
     /// Where the command comes from.
     pub source: String,

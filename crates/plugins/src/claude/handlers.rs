@@ -26,7 +26,7 @@ const INQUIRY: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
     pub(crate) event: Event,
-    /// What its author says that it is for; empty where nothing.
+    /// Its purpose in its author's words; may be empty.
     pub(crate) about: String,
     pub(crate) matcher: NameMatcher,
     pub(crate) condition: Option<PermissionRule>,
@@ -50,7 +50,7 @@ impl Handler {
     }
 }
 
-/// What is started or asked.
+/// The action of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// A line for a shell.
@@ -95,13 +95,13 @@ impl Program {
         }
     }
 
-    /// Whether somebody else has to do it.
-    pub(crate) fn needs_aide(&self) -> bool {
+    /// Returns true if it needs [`super::HookServices`].
+    pub(crate) fn needs_services(&self) -> bool {
         matches!(self, Self::Inquiry { .. } | Self::Tool { .. })
     }
 }
 
-/// Whether its end is waited for.
+/// How its end is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// It is.
@@ -112,13 +112,13 @@ pub(crate) enum Waiting {
     Woken,
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) handlers: Vec<Handler>,
-    /// What has no counterpart here and was left out, and why: one line each.
+    /// Parts that have no counterpart here, with the reason: one line each.
     pub(crate) ignored: Vec<String>,
-    /// What makes no sense and was left out.
+    /// Parts that make no sense.
     pub(crate) faults: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
     }
 }
 
-/// What is said of an entry for people, in one line.
+/// The description of an entry for people, in one line.
 fn about(entry: &Value) -> Option<String> {
     let said = ["description", "name", "id"].iter().find_map(|key| entry.get(key)?.as_str())?;
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -339,7 +339,9 @@ mod tests {
         assert!(read.handlers[0].condition.is_some());
         assert_eq!(read.handlers[2].timeout, QUESTION);
         assert_eq!(read.handlers[3].timeout, INQUIRY);
-        assert!(read.handlers[3].program.needs_aide() && read.handlers[4].program.needs_aide());
+        assert!(
+            read.handlers[3].program.needs_services() && read.handlers[4].program.needs_services()
+        );
         assert_eq!(read.handlers[5].waiting, Waiting::Woken);
         let told = read.faults.join("\n");
         for words in ["`tool` is", "no address", "no regular expression", "Sometimes"] {

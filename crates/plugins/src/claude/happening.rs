@@ -1,5 +1,5 @@
-//! What happens in a conversation in the words of Claude Code: the events that it is, what their
-//! matchers look at, and what handlers read.
+//! The events of Claude Code that an occurrence is: what their matchers look at, and what handlers
+//! read.
 
 use contract::event::CallOutcome;
 use contract::hook::{CompactCause, HookContext, Notification};
@@ -18,9 +18,9 @@ use crate::typed::typed;
 pub(crate) struct Happening<'a> {
     pub(crate) event: Event,
     pub(crate) scene: &'a HookContext,
-    /// What matchers look at.
+    /// The names that matchers look at.
     pub(crate) names: Vec<String>,
-    /// What handlers read beside what all events say.
+    /// The fields that handlers read beside those of all events.
     pub(crate) input: Map<String, Value>,
 }
 
@@ -37,7 +37,7 @@ fn agent(scene: &HookContext) -> &str {
     scene.within.as_ref().map_or("", |within| within.agent.as_str())
 }
 
-/// What is said of a call that the model made.
+/// The fields of a call that the model made.
 fn made(call: &ToolCall, scene: &HookContext) -> Map<String, Value> {
     input::of_call(&call.id, &call.name, &call.args, &scene.cwd)
 }

@@ -11,13 +11,13 @@ use futures::future::join_all;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::aide::{AIDED, Aides};
 use super::event::Event;
 use super::expansion::Expansions;
 use super::handlers::{Handler, Waiting};
 use super::happening::Happening;
 use super::input;
 use super::run::Run;
+use super::services::{HookServices, SERVICE_SESSION};
 use super::transcript::Transcripts;
 use super::values::Values;
 use crate::hooks::host::Owner;
@@ -25,7 +25,7 @@ use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::hooks::{Ask, HookHost};
 use crate::rest;
 
-/// What handlers need to run.
+/// The dependencies of handlers.
 pub struct Settings {
     /// Runs their processes.
     pub host: HookHost,
@@ -37,23 +37,23 @@ pub struct Settings {
     pub expansions: Arc<Expansions>,
     /// The mode at the beginning.
     pub mode: Mode,
-    /// What posts to addresses.
+    /// Posts to addresses.
     pub requests: rest::Settings,
 }
 
-/// What all handlers of a conversation share.
+/// State that all handlers of a conversation share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) transcripts: Arc<Transcripts>,
     mode: Mutex<Mode>,
     /// Those that nobody waits for.
     behind: Mutex<JoinSet<()>>,
-    /// What those have to say to the model.
+    /// The texts of those for the model.
     waiting: Arc<Mutex<Vec<String>>>,
     /// Puts questions to a model, once there is one.
     pub(crate) ask: OnceLock<Arc<dyn Ask>>,
     /// Does for handlers what they cannot do themselves, once there is somebody.
-    pub(crate) aides: OnceLock<Arc<dyn Aides>>,
+    pub(crate) services: OnceLock<Arc<dyn HookServices>>,
 }
 
 impl Shared {
@@ -68,7 +68,7 @@ impl Shared {
             behind: Mutex::default(),
             waiting: Arc::default(),
             ask: OnceLock::new(),
-            aides: OnceLock::new(),
+            services: OnceLock::new(),
         }
     }
 
@@ -88,7 +88,7 @@ impl Shared {
         self.transcripts.clear();
     }
 
-    /// What handlers behind the scenes have to say to the model.
+    /// Takes the texts of background handlers for the model.
     fn take_waiting(&self) -> Vec<String> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -122,12 +122,12 @@ impl Handlers {
         said
     }
 
-    /// What the handlers of an event say.
+    /// The reply of all handlers of an event.
     pub(super) async fn gather(&self, what: Happening<'_>) -> Reply {
-        let is_aided = what.scene.session.as_str() == AIDED;
+        let is_service = what.scene.session.as_str() == SERVICE_SESSION;
         let mut fitting: Vec<&Handler> = Vec::new();
         for handler in self.list.iter().filter(|handler| handler.is_for(&what)) {
-            if is_aided && handler.program.needs_aide() {
+            if is_service && handler.program.needs_services() {
                 continue;
             }
             // The same program is not asked twice about one thing.

@@ -1,4 +1,4 @@
-//! What a handler reads on its standard input, in its own words: tool names, argument keys and
+//! The standard input of a handler, in the words of Claude Code: tool names, argument keys and
 //! results as scripts know them.
 
 use std::ops::Range;
@@ -48,7 +48,7 @@ fn permission_mode(mode: Mode) -> &'static str {
     }
 }
 
-/// What every event says.
+/// The fields of every event.
 pub(crate) fn common(
     event: Event,
     scene: &HookContext,
@@ -72,7 +72,7 @@ pub(crate) fn common(
     input
 }
 
-/// What is said of a call.
+/// The fields of a call.
 pub(crate) fn of_call(id: &CallId, tool: &str, args: &Value, cwd: &Path) -> Map<String, Value> {
     let mut input = Map::new();
     input.insert("tool_name".to_owned(), tool_name(tool).into());
@@ -81,7 +81,7 @@ pub(crate) fn of_call(id: &CallId, tool: &str, args: &Value, cwd: &Path) -> Map<
     input
 }
 
-/// What is said of a call that has ended.
+/// The fields of a call that has ended.
 pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
     let mut input = of_call(result.call.id, result.call.tool, result.call.args, cwd);
     let milliseconds = u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX);
@@ -116,8 +116,8 @@ fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     }
 }
 
-/// What a command printed to its two streams, where the tool says which part of its words is which, and
-/// nobody has put others in their place.
+/// The standard output and error of a command, if the tool says which part of its output is which
+/// and no hook has replaced it.
 fn streams(output: &ToolOutput) -> Option<(&str, &str)> {
     let range = |stream: &str| {
         let (from, to) = Deserialize::deserialize(output.facts.get(stream)?).ok()?;

@@ -8,7 +8,7 @@ use contract::message::ToolCall;
 use contract::tool::ToolOutput;
 use serde_json::{Map, Value, json};
 
-use super::Stage;
+use super::ClaudeHooks;
 use super::event::Event;
 use super::expansion::Expanded;
 use super::handlers::{Handler, Waiting};
@@ -16,8 +16,8 @@ use super::hook::Handlers;
 use crate::hooks::moment::Reply;
 use crate::hooks::rehearsal::{Pretended, Rehearsal};
 
-impl Stage {
-    /// What each handler of an event says; none if there is no such event.
+impl ClaudeHooks {
+    /// The outcome of each handler of an event; none if there is no such event.
     pub async fn rehearse(&self, what: Pretended<'_>) -> Option<Vec<Value>> {
         let event = Event::of(what.event).ok()?;
         let output = if event == Event::PostToolUseFailure {
@@ -101,7 +101,7 @@ fn expanded(text: &str) -> Expanded {
     }
 }
 
-/// What a handler says, as far as it says something.
+/// The parts of a reply that are there.
 fn told(said: Reply) -> Value {
     let context = said.inject();
     let lines = |lines: &[String]| (!lines.is_empty()).then(|| Value::from(lines.join("\n")));

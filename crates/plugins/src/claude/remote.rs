@@ -20,13 +20,13 @@ const LARGEST: usize = 1 << 20;
 /// Longer than any handler waits: who waits for it has the deadline.
 const PATIENCE: Duration = Duration::from_hours(24);
 
-/// What is posted where.
+/// A request.
 pub(super) struct Post<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a BTreeMap<String, String>,
     /// The variables that headers may hold.
     pub(super) variables: &'a [String],
-    /// What the owner of the handler may reach.
+    /// The hosts that the owner of the handler may reach.
     pub(super) network: &'a Network,
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use contract::policy::Mode;
 use tokio::time::timeout;
 
-use super::aide::{Aides, Wish, filled};
 use super::decision;
 use super::handlers::{Handler, Program};
 use super::hook::Shared;
 use super::remote::{Post, asked};
+use super::services::{HookServices, McpCall, filled};
 use super::values::{Reader, Values};
 use crate::hooks::failure::Failed;
 use crate::hooks::host::{Launch, Owner};
@@ -27,7 +27,7 @@ pub(super) struct Run {
     pub(super) cwd: PathBuf,
     /// Files that its process may read.
     pub(super) readable: Vec<PathBuf>,
-    /// What it reads.
+    /// Its standard input.
     pub(super) input: Arc<[u8]>,
 }
 
@@ -81,19 +81,20 @@ impl Run {
             }
             Program::Inquiry { prompt, model } => {
                 let question = asked(prompt, &self.input);
-                let reply = self.aides()?.look_into(model.as_deref(), &question, self.mode).await?;
+                let reply =
+                    self.services()?.look_into(model.as_deref(), &question, self.mode).await?;
                 Ok(decision::read_reply(&reply))
             }
             Program::Tool { server, tool, input } => {
                 let happened = serde_json::from_slice(&self.input).unwrap_or_default();
-                let wish = Wish {
+                let call = McpCall {
                     plugin: self.owner.plugin().map(|plugin| plugin.name().to_owned()),
                     server: server.clone(),
                     tool: tool.clone(),
                     input: filled(input, &happened),
                     mode: self.mode,
                 };
-                Ok(decision::read_words(event, &self.aides()?.call(wish).await?))
+                Ok(decision::read_words(event, &self.services()?.call(call).await?))
             }
         }
     }
@@ -126,7 +127,7 @@ impl Run {
         }
     }
 
-    fn aides(&self) -> Result<&Arc<dyn Aides>, String> {
-        self.shared.aides.get().ok_or_else(|| "there is nobody here who could do it".to_owned())
+    fn services(&self) -> Result<&Arc<dyn HookServices>, String> {
+        self.shared.services.get().ok_or_else(|| "there is nobody here who could do it".to_owned())
     }
 }

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Bytes of what it prints that get into a prompt.
 const LONGEST: usize = 30_000;
 
-/// What a line prints to both streams. One that fails says so at the end.
+/// The output of a line on both streams. One that fails says so at the end.
 pub async fn output(
     sandbox: &dyn Sandbox,
     profile: &Profile,

@@ -1,5 +1,4 @@
-//! What a plugin's texts can name: its directories and its options. One pass; what was put in is not
-//! looked at again.
+//! The names that a plugin's texts can use: its directories and its options.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ pub(crate) struct Choice {
     pub(crate) key: String,
     /// Its value as text; none where the user gave none and there is no usual one.
     pub(crate) value: Option<String>,
-    /// Whether it stays out of texts for the model.
+    /// True if it stays out of texts for the model.
     pub(crate) is_sensitive: bool,
 }
 
@@ -67,7 +66,8 @@ impl Values {
         fill(text, ("${", "}"), |name| self.value(name, reader))
     }
 
-    fn value(&self, name: &str, reader: Reader) -> Option<String> {
+    /// The value of a name, if a reader may see it.
+    pub(crate) fn value(&self, name: &str, reader: Reader) -> Option<String> {
         let path = match name {
             "CLAUDE_PLUGIN_ROOT" | "PLUGIN_ROOT" => &self.root,
             "CLAUDE_PLUGIN_DATA" | "PLUGIN_DATA" => &self.data,

@@ -1,4 +1,4 @@
-//! What a hook of `hooks.yaml` answers, in the shape that scripts print and models reply with.
+//! The answer of a hook of `hooks.yaml`, in the shape that scripts print and models reply with.
 
 use contract::hook::ContextVerdict;
 use serde_json::{Map, Value};
@@ -23,14 +23,14 @@ const TEXTS: [&str; 8] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer(Map<String, Value>);
 
-/// What should follow.
+/// The action that an answer asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// The work goes on.
     Continue,
-    /// What was about to happen does not.
+    /// It must not happen.
     Block,
-    /// It does not, without a message.
+    /// It does not happen, without a message.
     Skip,
 }
 
@@ -115,12 +115,12 @@ impl Answer {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// What should follow.
+    /// The action that it asks for.
     pub(crate) fn action(&self) -> Action {
         self.text("action").and_then(Action::parse).unwrap_or(Action::Continue)
     }
 
-    /// Changes what should follow.
+    /// Changes the action.
     pub(crate) fn set_action(&mut self, action: Action) {
         let name = Action::ALL.into_iter().find(|(_, known)| *known == action);
         self.set("action", name.map_or("continue", |(name, _)| name));
@@ -156,7 +156,7 @@ impl Answer {
         Value::Object(self.0.clone())
     }
 
-    /// What it comes to at an event.
+    /// Its effect at an event.
     pub(crate) fn reply(&self, event: Event) -> Reply {
         let text = |name: &str| self.text(name).map(str::to_owned);
         let generic = || format!("Blocked by {} hook", event.name());

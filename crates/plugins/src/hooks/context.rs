@@ -1,4 +1,4 @@
-//! What a hook of `hooks.yaml` reads: JSON on its standard input, and environment variables.
+//! The input of a hook of `hooks.yaml`: JSON on its standard input, and environment variables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ use super::moment::Occurrence;
 /// Bytes of one variable. A system lets none be longer than 128 kB.
 const VARIABLE_LIMIT: usize = 100_000;
 
-/// What stands at the end of a variable whose value did not fit.
+/// The end of an environment variable whose value did not fit.
 const CUT: &str = "[cut here: the whole value is in the JSON on standard input]";
 
-/// Something that happened, with all that hooks are told of it.
+/// Something that happened, as hooks read it.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) event: Event,
@@ -45,7 +45,7 @@ impl Context {
         context
     }
 
-    /// The same for a hook of a plugin.
+    /// Adds the plugin whose hook it is.
     #[must_use]
     pub(crate) fn of_plugin(mut self, name: &str, root: &Path) -> Self {
         self.set("plugin_name", name);
@@ -53,19 +53,19 @@ impl Context {
         self
     }
 
-    /// Adds or changes what is told.
+    /// Sets a field.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.fields.insert(name.to_owned(), value.into());
     }
 
-    /// The same with one thing more.
+    /// Adds a field.
     #[must_use]
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.set(name, value);
         self
     }
 
-    /// What hooks of an event read about an occurrence; none if it is another event.
+    /// The input of hooks of an event for an occurrence; none if it is another event.
     pub(crate) fn of_occurrence(
         event: Event,
         scene: &HookContext,
@@ -103,17 +103,17 @@ impl Context {
         })
     }
 
-    /// All that is told.
+    /// All fields.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 
-    /// What the hook reads.
+    /// The input as JSON.
     pub(crate) fn json(&self) -> Vec<u8> {
         serde_json::to_vec(&self.fields).unwrap_or_default()
     }
 
-    /// The variables of the hook.
+    /// The environment variables of the hook.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         const NAMES: [(&str, &str); 14] = [
             ("EVENT", "event"),

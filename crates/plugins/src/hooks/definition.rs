@@ -1,4 +1,4 @@
-//! What `hooks.yaml` says. An entry that makes no sense costs itself and one message; the others
+//! The reader of `hooks.yaml`. An entry that makes no sense costs itself and one message; the others
 //! stay. Nothing is run, and no path is looked at.
 
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) action: Action,
     pub(crate) matcher: Matcher,
-    /// What is said where the hook blocks and does not say why.
+    /// The reason of a hook that blocks and gives none.
     pub(crate) message: Option<String>,
     pub(crate) timeout: Timeout,
     pub(crate) enabled: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Definition {
     pub(crate) line: usize,
 }
 
-/// What a hook does.
+/// The action of a hook.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Runs a shell command.
@@ -81,7 +81,7 @@ impl Action {
         }
     }
 
-    /// What runs, or what is asked.
+    /// The command, script or question.
     pub(crate) fn subject(&self) -> String {
         match self {
             Self::Command(command) => command.trim().to_owned(),
@@ -99,23 +99,23 @@ pub(crate) struct Timeout {
     pub(crate) then: OnTimeout,
 }
 
-/// What it means that a hook took too long.
+/// The consequence of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnTimeout {
-    /// What it guards does not happen.
+    /// The call or prompt that it guards is blocked.
     Block,
     /// The work goes on.
     Continue,
 }
 
-/// What a file defines, and what is wrong with it.
+/// The hooks of a file, and its problems.
 #[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) problems: Vec<Problem>,
 }
 
-/// What becomes of a guard that makes no sense.
+/// The treatment of a guard that makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// It blocks whatever it could have been about.
@@ -207,13 +207,13 @@ const EVERY_GUARD: [Event; 3] = [Event::UserPromptSubmit, Event::PreMessage, Eve
 /// Why an entry is left out: its line, what is wrong, what to do.
 type Refusal = (usize, String, String);
 
-/// What follows for whatever guards of these events could have stopped.
+/// Says that everything is blocked that guards of these events could stop.
 fn blocked(events: &[Event]) -> String {
     let names: Vec<&str> = events.iter().map(|event| event.name()).collect();
     format!("; until that is mended, what it could stop is blocked ({})", names.join(", "))
 }
 
-/// Whether an entry says of itself that nothing depends on it.
+/// Returns true if an entry says of itself that nothing depends on it.
 fn may_fail(entry: &Node) -> bool {
     let pairs = entry.as_map().unwrap_or_default();
     let entry = Entry { line: 0, pairs };
@@ -221,7 +221,7 @@ fn may_fail(entry: &Node) -> bool {
         || entry.get("enabled").and_then(truth) == Some(false)
 }
 
-/// Whether every entry of an event does.
+/// Returns true if every entry of an event does.
 fn all_may_fail(entries: &Node) -> bool {
     match &entries.content {
         Content::List(entries) => entries.iter().all(may_fail),

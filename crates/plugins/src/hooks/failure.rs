@@ -13,9 +13,9 @@ const OUTPUT_LIMIT: usize = 1 << 20;
 /// Why a hook gave no answer.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// It was not let run: its bytes are not the trusted ones any more, or its walls cannot stand,
+    /// It was not allowed to run: its bytes are not the trusted ones any more, or it cannot be confined,
     /// or no process can be started.
-    /// What it guards must not pass for that, whatever it says of failures of its own.
+    /// The call or prompt that it guards is blocked, whatever it says of failures of its own.
     Refused(String),
     /// It failed by itself.
     Broken(HookError),
@@ -40,7 +40,7 @@ impl From<HookError> for Failed {
 }
 
 impl Failed {
-    /// That a process was not started. A shell is no program that a hook names: where it cannot be
+    /// The failure of a process that was not started. A shell is no program that a hook names: where it cannot be
     /// started, nothing can.
     fn at_start(error: SandboxError, program: &Path) -> Self {
         let is_shell = [Path::new("/bin/sh"), Path::new("/bin/bash")].contains(&program);
@@ -78,7 +78,7 @@ impl From<Failed> for HookError {
     }
 }
 
-/// What it means that a process could not be written to, or its end be seen.
+/// The failure of a process that could not be written to, or whose end was not seen.
 fn unseen(error: &std::io::Error) -> Failed {
     // The way to a process is shut where what it was started from has lost its trust.
     if error.kind() == std::io::ErrorKind::PermissionDenied {

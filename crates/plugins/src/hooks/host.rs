@@ -1,5 +1,4 @@
-//! What the hooks of all dialects run with: processes that are confined by whose hook it is, and
-//! those who answer questions.
+//! The host of the hooks of all dialects: runs their processes, confined by whose hooks they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,7 +17,7 @@ use crate::confine::{granted, home_among};
 use crate::plugin::Plugin;
 use crate::process::Ended;
 
-/// What hooks run with.
+/// Runs hooks.
 pub struct HookHost {
     /// Starts their processes.
     pub sandbox: Arc<dyn Sandbox>,
@@ -26,14 +25,14 @@ pub struct HookHost {
     pub is_confined: bool,
     /// The directories and environment variables around the processes of plugins.
     pub surroundings: Surroundings,
-    /// What a command of the model may see and do, which hooks of the user and of a trusted project
-    /// may too.
+    /// The profile of commands of the model, which hooks of the user and of a trusted project
+    /// have too.
     pub profile: Profile,
     /// Holds a directory for each plugin's data.
     pub data: PathBuf,
     /// Hears what the user should know and what is no failure.
     pub notice: Notice,
-    /// What was said of grants that could not be given.
+    /// The notices about grants that could not be given.
     pub reported: Reported,
     /// Says if what the project brings is still what the user trusts.
     pub trust: TrustCheck,
@@ -78,7 +77,7 @@ impl Owner {
     }
 }
 
-/// What a process of a hook finds.
+/// The surroundings of one process.
 pub(crate) struct Launch<'a> {
     pub(crate) owner: &'a Owner,
     pub(crate) mode: Mode,
@@ -92,7 +91,7 @@ pub(crate) struct Launch<'a> {
 }
 
 impl HookHost {
-    /// What must not change while a hook runs. Fails if the project is no longer what the user
+    /// The files that must not change while a hook runs. Fails if the project is no longer what the user
     /// trusts.
     pub(crate) fn trusted(&self, owner: &Owner) -> Result<Vec<Fixed>, Failed> {
         match owner {
@@ -106,9 +105,8 @@ impl HookHost {
         self.data.join(plugin.name())
     }
 
-    /// What a process of a hook may see and do: what commands of the model may for hooks of the
-    /// user and of the project, what it was granted for those of a plugin. Makes the directory for
-    /// the plugin's data.
+    /// The profile of a hook's process: that of commands of the model for hooks of the user and of
+    /// the project, that of its grants for a plugin. Makes the directory for the plugin's data.
     pub(crate) fn profile(&self, owner: &Owner, mode: Mode) -> Profile {
         let Some(plugin) = owner.plugin() else {
             let mut profile = self.profile.clone();

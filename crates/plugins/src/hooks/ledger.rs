@@ -1,4 +1,4 @@
-//! What hooks remember of a session: how its tools fared, and what was added to its system prompt.
+//! The memory of hooks for a session: how its tools fared, and the additions to its system prompt.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -20,13 +20,13 @@ use super::yaml_hook::YamlHook;
 pub struct Ledger {
     pages: Mutex<HashMap<String, Page>>,
     mode: Mutex<Option<Mode>>,
-    /// What was said of grants; for [`super::HookHost`].
+    /// The notices about grants; for [`super::HookHost`].
     pub reported: Reported,
     begun: Mutex<BTreeMap<String, Vec<Arc<YamlHook>>>>,
     life: OnceLock<String>,
 }
 
-/// What is remembered of one session.
+/// The memory of one session.
 #[derive(Debug, Default)]
 struct Page {
     tools: BTreeMap<String, Metrics>,
@@ -59,7 +59,7 @@ impl Ledger {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What stands for a session in the lives of plugins: sixteen digits.
+    /// The session id for hooks of plugins' own events: sixteen digits.
     pub(crate) fn life(&self) -> &str {
         self.life.get_or_init(|| format!("{:016x}", RandomState::new().hash_one(0)))
     }
@@ -115,7 +115,7 @@ impl Ledger {
         }))
     }
 
-    /// What the hooks before this one added to the system prompt.
+    /// The additions of earlier hooks to the system prompt.
     pub(crate) fn injections(&self, session: &str, position: usize) -> Vec<Value> {
         let pages = self.pages();
         let Some(page) = pages.get(session) else { return Vec::new() };

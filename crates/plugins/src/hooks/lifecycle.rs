@@ -16,7 +16,7 @@ use super::yaml_hook::YamlHook;
 /// How long the ends of all plugins together may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What plugins run when they begin and end. Those that share a [`super::Ledger`] know of each
+/// The hooks of plugins for their beginnings and ends. Those that share a [`super::Ledger`] know of each
 /// other: a plugin begins once, and ends once.
 #[derive(Clone)]
 pub struct Lifecycle {
@@ -34,7 +34,7 @@ impl Lifecycle {
         Self { plugins, settings }
     }
 
-    /// Whether no plugin runs anything.
+    /// Returns true if no plugin runs anything.
     pub fn is_empty(&self) -> bool {
         self.plugins.is_empty()
     }
@@ -72,7 +72,7 @@ impl Lifecycle {
         self.shutdown_within(FAREWELL).await;
     }
 
-    /// The same within another time.
+    /// Runs `plugin_shutdown` within another time.
     pub(crate) async fn shutdown_within(&self, limit: Duration) {
         let ending: Vec<_> =
             std::mem::take(&mut *self.settings.ledger.begun()).into_values().collect();

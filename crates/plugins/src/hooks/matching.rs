@@ -12,7 +12,7 @@ use super::template::lookup;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matcher(Vec<(String, Condition)>);
 
-/// What a value must be.
+/// A condition for a value.
 #[derive(Clone, Debug)]
 enum Condition {
     /// Fits a pattern.
@@ -50,7 +50,7 @@ impl Matcher {
         self.0.iter().map(|(key, _)| key.split('.').next().unwrap_or(key))
     }
 
-    /// Whether what happened fits.
+    /// Returns true if what happened fits.
     pub(crate) fn fits(&self, context: &Map<String, Value>) -> bool {
         self.0.iter().all(|(key, condition)| {
             let value = lookup(context, key).filter(|value| !value.is_null());

@@ -155,7 +155,7 @@ impl Merged {
     }
 }
 
-/// Whether a file must be there.
+/// The treatment of a missing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Fine,

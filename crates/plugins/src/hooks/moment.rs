@@ -35,7 +35,7 @@ pub(crate) enum Occurrence<'a> {
     TurnEnd(Ending<'a>),
 }
 
-/// What hooks say about an occurrence.
+/// The reply of hooks to an occurrence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reply {
     /// Why it must not happen; at the end of a turn, why the turn goes on.
@@ -145,7 +145,7 @@ pub(crate) trait Listener: Send + Sync {
     /// Returns true if it hears of occurrences of this moment.
     fn wants(&self, moment: Moment) -> bool;
 
-    /// What a failure of the hook means.
+    /// The consequence of a failure.
     fn on_failure(&self) -> OnFailure {
         OnFailure::Continue
     }

@@ -67,7 +67,7 @@ fn is_match(expression: &Regex, text: &str) -> bool {
     expression.is_match(text).unwrap_or(true)
 }
 
-/// What is wrong with an expression, on one line.
+/// The error of an expression on one line.
 fn reason(error: &fancy_regex::Error) -> String {
     let text = error.to_string();
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());

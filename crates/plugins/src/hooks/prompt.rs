@@ -17,7 +17,7 @@ pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
     })
 }
 
-/// What a model's reply says, with an action that nobody knows; nothing where it holds no answer.
+/// The answer in a model's reply, with an action that is not known; none if it holds no answer.
 pub(crate) fn understood(
     reply: &str,
     hook: &str,

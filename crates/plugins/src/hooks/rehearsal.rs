@@ -86,12 +86,12 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-/// What came of a try.
+/// The outcome of a rehearsal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
     /// Each hook that was asked: its name, its type, and what it answered.
     pub hooks: Vec<Value>,
-    /// What all of it comes to; nothing where no hook was asked.
+    /// All answers merged; none if no hook was asked.
     pub result: Option<Value>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], event: Event, what: Preten
     tried
 }
 
-/// What hooks of an event read about something that did not happen.
+/// The input of hooks of an event for something that did not happen.
 fn pretend(event: Event, what: Pretended<'_>) -> Option<Context> {
     let Some(moment) = event.moment() else {
         return Some(Context::new(event, "test-session", what.cwd));
@@ -146,7 +146,7 @@ fn pretend(event: Event, what: Pretended<'_>) -> Option<Context> {
     Context::of_occurrence(event, &rehearsal.scene()?, rehearsal.occurrence(moment)?)
 }
 
-/// What a failure comes to.
+/// The answer that a failure counts as.
 fn failed(hook: &YamlHook, error: &str) -> Answer {
     match hook.definition.on_failure {
         OnFailure::Block | OnFailure::Ask if hook.definition.event.can_block() => {

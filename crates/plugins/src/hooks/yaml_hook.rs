@@ -42,7 +42,7 @@ pub(crate) struct YamlHook {
     pub(crate) title: String,
     /// Its place among all hooks.
     pub(crate) position: usize,
-    /// What it said to the system prompts that it was asked about, by session and prompt.
+    /// Its additions to the system prompts that it was asked about, by session and prompt.
     pub(crate) said: Mutex<BTreeMap<(String, String), ContextVerdict>>,
 }
 
@@ -58,7 +58,7 @@ impl YamlHook {
         Self { definition, origin, settings, title, position, said: Mutex::default() }
     }
 
-    /// What it answers to what happened; nothing if its `match` does not fit.
+    /// Its answer to what happened; none if its `match` does not fit.
     pub(crate) async fn answer(&self, context: Context) -> Result<Option<Answer>, HookError> {
         let context = match self.origin.plugin() {
             Some(plugin) => context.of_plugin(plugin.name(), &plugin.root),
@@ -87,7 +87,7 @@ impl YamlHook {
         Ok(Some(answer))
     }
 
-    /// What it answers to an occurrence, with what the ledger knows of the session.
+    /// Its reply to an occurrence; it reads what the ledger knows of the session.
     async fn answer_to(
         &self,
         mut context: Context,
@@ -127,7 +127,7 @@ impl YamlHook {
         (self.settings.host.notice)(format!("hook {}: {text}", self.title));
     }
 
-    /// What it means that it took too long.
+    /// The answer that a timeout counts as.
     fn late(&self, event: Event) -> Answer {
         let limit = seconds(self.definition.timeout.limit);
         let text = format!("Hook '{}' timed out after {limit}s", self.definition.name);
@@ -192,7 +192,7 @@ impl YamlHook {
         Ok(self.understood(&ended)?)
     }
 
-    /// What it means that its script is not there. One that came with a project or a plugin may be
+    /// The failure of a script that is not there. One that came with a project or a plugin may be
     /// taken away by those whom it guards against.
     fn missing(&self, why: String) -> Failed {
         match self.origin.owner {
@@ -325,7 +325,7 @@ fn cwd(context: &Context) -> PathBuf {
     PathBuf::from(cwd.unwrap_or_default())
 }
 
-/// What must be readable for a script: the files beside it, unless it lies among the user's own
+/// The path that must be readable for a script: the files beside it, unless it lies among the user's own
 /// configuration.
 fn readable(script: &Path, settings: &Settings) -> PathBuf {
     let directory = script.parent().unwrap_or(script);
@@ -335,7 +335,7 @@ fn readable(script: &Path, settings: &Settings) -> PathBuf {
     if is_configuration || is_home { script.to_owned() } else { directory.to_owned() }
 }
 
-/// Whether a script is a program by itself, in another language than Python.
+/// Returns true if a script is a program by itself, in another language than Python.
 fn runs_itself(path: &Path) -> bool {
     let is_executable =
         fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);

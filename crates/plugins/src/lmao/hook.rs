@@ -23,7 +23,7 @@ pub(super) struct LmaoHook {
     guards: BTreeMap<String, Vec<String>>,
 }
 
-/// What hooks decided.
+/// The decision of all hooks.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Decided {

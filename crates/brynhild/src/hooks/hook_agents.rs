@@ -1,4 +1,4 @@
-//! What is done for handlers of hooks: a call of a server's tool, and an agent that looks into
+//! Services for handlers of hooks: a call of an MCP tool, and an agent that looks into
 //! something. Each is a conversation of its own, whose calls go through rules, other hooks and
 //! sandbox like any. Nobody is asked: what would need a user does not run.
 
@@ -17,7 +17,7 @@ use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::{Approvals, Mode};
 use contract::tool::{BUILTIN, Risk, Tool};
-use plugins::claude::{AIDED, Aides, Wish};
+use plugins::claude::{HookServices, McpCall, SERVICE_SESSION};
 
 use super::Models;
 use crate::aside::Aside;
@@ -41,8 +41,8 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 /// Finds the servers of the moment.
 pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
 
-/// What a crew works with.
-pub(crate) struct Gear<'a> {
+/// The dependencies of [`HookAgents`].
+pub(crate) struct HookAgentDeps<'a> {
     /// Answers agents, where there is a model.
     pub(crate) mind: Option<&'a Arc<Mind>>,
     /// The tools of the conversation.
@@ -55,19 +55,19 @@ pub(crate) struct Gear<'a> {
     pub(crate) hooks: &'a [Arc<dyn Hook>],
 }
 
-/// Those who do it.
-pub(crate) struct Crew {
+/// Serves the handlers of a conversation.
+pub(crate) struct HookAgents {
     tools: Vec<Arc<dyn Tool>>,
     servers: Present,
     aside: Aside,
 }
 
-impl Crew {
-    /// A crew for a conversation.
-    pub(crate) fn new(world: &World, gear: Gear<'_>) -> Result<Self, Problem> {
+impl HookAgents {
+    /// Makes them for a conversation.
+    pub(crate) fn new(world: &World, deps: HookAgentDeps<'_>) -> Result<Self, Problem> {
         let root = world.place();
         let mut settings =
-            assemble::settings(world, root, gear.mind.map(AsRef::as_ref), TASK.to_owned());
+            assemble::settings(world, root, deps.mind.map(AsRef::as_ref), TASK.to_owned());
         settings.rounds.lower(Bound::new(ROUNDS, "the rounds of a hook's agent"));
         settings.budget = Budget::default();
         settings.questions = Questions::Refused;
@@ -78,15 +78,15 @@ impl Crew {
             spec.source == BUILTIN && (only_looks || spec.name == COMMANDS) && !is_end
         };
         Ok(Self {
-            tools: gear.tools.into_iter().filter(looks).collect(),
-            servers: gear.servers,
+            tools: deps.tools.into_iter().filter(looks).collect(),
+            servers: deps.servers,
             aside: Aside {
-                mind: gear.mind.cloned(),
-                policy: gear.policy,
-                hooks: gear.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
+                mind: deps.mind.cloned(),
+                policy: deps.policy,
+                hooks: deps.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
                 confinement: assemble::confinement(world, root)?,
                 settings,
-                session: SessionId::parse(AIDED)?,
+                session: SessionId::parse(SERVICE_SESSION)?,
                 fallback: Some(fallback(world, None)?),
             },
         })
@@ -109,29 +109,29 @@ impl Crew {
     }
 
     /// The tool that a handler means, as it may be called by it.
-    fn tool(&self, wish: &Wish) -> Result<Arc<dyn Tool>, String> {
+    fn tool(&self, wanted: &McpCall) -> Result<Arc<dyn Tool>, String> {
         let servers = (self.servers)().ok_or("there is no MCP server here")?;
-        let own = wish.plugin.as_ref().and_then(|plugin| {
-            let server = format!("plugin:{plugin}:{}", wish.server);
-            let own = servers.plugin_tool(plugin, &server, &wish.tool);
-            own.or_else(|| servers.tool(&server, &wish.tool))
+        let own = wanted.plugin.as_ref().and_then(|plugin| {
+            let server = format!("plugin:{plugin}:{}", wanted.server);
+            let own = servers.plugin_tool(plugin, &server, &wanted.tool);
+            own.or_else(|| servers.tool(&server, &wanted.tool))
         });
-        let found = own.or_else(|| servers.tool(&wish.server, &wish.tool));
+        let found = own.or_else(|| servers.tool(&wanted.server, &wanted.tool));
         found.ok_or_else(|| {
-            format!("no MCP server `{}` is known to have a tool `{}`", wish.server, wish.tool)
+            format!("no MCP server `{}` is known to have a tool `{}`", wanted.server, wanted.tool)
         })
     }
 }
 
 #[async_trait]
-impl Aides for Crew {
-    async fn call(&self, wish: Wish) -> Result<String, String> {
-        let tool = self.tool(&wish)?;
+impl HookServices for HookAgents {
+    async fn call(&self, wanted: McpCall) -> Result<String, String> {
+        let tool = self.tool(&wanted)?;
         let name = tool.spec().name.clone();
-        let settings = Settings { mode: wish.mode, ..self.aside.settings.clone() };
+        let settings = Settings { mode: wanted.mode, ..self.aside.settings.clone() };
         // What was shown with one call says nothing of another.
         let id = CallId(format!("hook-{}", CALLS.fetch_add(1, Ordering::Relaxed)));
-        let call = ToolCall { id, name: name.clone(), args: wish.input, opaque: None };
+        let call = ToolCall { id, name: name.clone(), args: wanted.input, opaque: None };
         let events = self.done(self.aside.open(vec![tool], settings), Input::Call(call)).await;
         let finished = events.iter().find_map(|event| match &event.kind {
             EventKind::ToolFinished { output, content, .. } => Some((output, content)),

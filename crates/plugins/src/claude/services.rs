@@ -1,5 +1,5 @@
-//! Handlers that have something done for them: a call of a server's tool, or an agent that looks
-//! into something. Who does it sees to rules and sandbox; here is only what they ask for.
+//! Services for handlers: a call of an MCP tool, or an agent that looks into something. Their
+//! implementation sees to rules and sandbox.
 
 use async_trait::async_trait;
 use contract::policy::Mode;
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::hooks::template::{fill, lookup};
 
-/// The session of what is done for handlers. Handlers that would have something done for them in
-/// turn are not asked about it: they could go on without end.
-pub const AIDED: &str = "hook-aide";
+/// The session of services for handlers. Handlers that need services are not asked about it: they
+/// could go on without end.
+pub const SERVICE_SESSION: &str = "hook-aide";
 
-/// A call of a server's tool that a handler wants.
+/// A call of an MCP tool for a handler.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
+pub struct McpCall {
     /// The plugin whose handler it is; none for the project's.
     pub plugin: Option<String>,
     /// The server, as the handler calls it.
@@ -26,12 +26,12 @@ pub struct Wish {
     pub mode: Mode,
 }
 
-/// Does for handlers what they cannot do themselves.
+/// Does for handlers what needs a conversation.
 #[async_trait]
-pub trait Aides: Send + Sync {
+pub trait HookServices: Send + Sync {
     /// Calls a server's tool where rules let it, and returns what it says. The error is why it did
     /// not run, or what went wrong.
-    async fn call(&self, wish: Wish) -> Result<String, String>;
+    async fn call(&self, call: McpCall) -> Result<String, String>;
 
     /// Has an agent look into something, and returns its last words.
     async fn look_into(
