@@ -88,27 +88,6 @@ pub(crate) fn help(keymap: &Keymap) -> String {
         };
         let _ = writeln!(text, "| {keys} | {} |", described.about);
     }
-    text.push_str(
-        "\n## Writing\n\n| key | what it does |\n|---|---|\n\
-         | Alt+Enter, Shift+Enter, Ctrl+J, \\\\ Enter | Begin another line |\n\
-         | Ctrl+A, Ctrl+E | To the beginning, the end of the line |\n\
-         | Ctrl+B, Ctrl+F, Alt+B, Alt+F | By a character, by a word |\n\
-         | Ctrl+P, Ctrl+N, Up, Down | By a row; at the edge through what you sent |\n\
-         | Ctrl+D, Ctrl+H | Delete the character after, before |\n\
-         | Ctrl+K, Ctrl+U, Ctrl+W, Alt+D | Kill to the end, to the beginning, a word before, after |\n\
-         | Ctrl+Y, Alt+Y | Bring back what was killed, what was killed before that |\n\
-         | Ctrl+O | Break the line |\n\
-         | Ctrl+_ | Undo |\n\
-         | Tab | Complete |\n\
-         \n## Walking through the conversation\n\n| key | what it does |\n|---|---|\n\
-         | Up, Down | Another block |\n\
-         | j, k | Another row |\n\
-         | Enter, Space | Open or close it |\n\
-         | y | Copy it |\n\
-         | v, V | Select from here by characters, by rows; o moves the other end, y copies |\n\
-         | g, G | To the beginning, the end |\n\
-         | /, n, N | Search, next, the one before |\n\
-         | Esc, i, q | Back to writing |\n",
-    );
+    text.push_str(include_str!("help.md"));
     text
 }
