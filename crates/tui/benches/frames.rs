@@ -1,4 +1,4 @@
-//! What frames and keys cost, against the aims: a frame under 4 ms at 200x60 with 100,000 lines, a
+//! The cost of frames and keys, against the aims: a frame under 4 ms at 200x60 with 100,000 lines, a
 //! key on the screen within 10 ms while 10,000 pieces a second stream in.
 //!
 //! `cargo bench -p tui` prints within which time half of them are, 95 of 100, and 99 of 100.

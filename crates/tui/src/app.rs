@@ -284,7 +284,7 @@ impl App {
                 match result {
                     Ok(text) => {
                         self.composer.buffer.set(text.trim_end_matches('\n'));
-                        self.written();
+                        self.text_changed();
                     }
                     Err(problem) => self.transcript.notice(Level::Error, &problem, None),
                 }
@@ -339,7 +339,7 @@ impl App {
                 if flow.is_none_or(|flow| flow == Flow::Pass) {
                     self.focus = Focus::Writing;
                     self.composer.paste(&text);
-                    self.written();
+                    self.text_changed();
                     self.request_completions(effects);
                 }
             }
@@ -385,7 +385,7 @@ impl App {
     }
 
     /// Takes note that the text is another.
-    fn written(&mut self) {
+    fn text_changed(&mut self) {
         self.draft_due.get_or_insert(self.now + DRAFT_DELAY);
     }
 

@@ -29,9 +29,9 @@ pub async fn ask(
         keys,
         word: "",
         label: (*label).to_owned(),
-        takes_words: false,
+        takes_text: false,
     };
-    let parts = vec![Part::Words(Role::Text, clean(body.trim_matches('\n')))];
+    let parts = vec![Part::Prose(Role::Text, clean(body.trim_matches('\n')))];
     let refusal = choices.iter().position(|(_, _, grants)| !grants);
     let choices = choices.iter().map(choice).collect();
     let selected = refusal.unwrap_or(0);

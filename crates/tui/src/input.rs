@@ -24,7 +24,7 @@ pub enum Input {
     Mouse(Mouse),
     /// The terminal got or lost the user's attention.
     Focus(bool),
-    /// The terminal told a fact about itself.
+    /// A report of the terminal about itself.
     Report(String),
     /// A paste has not ended for a while: Esc or Ctrl+C ends it.
     Stalled,

@@ -276,7 +276,7 @@ fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
         let is_same =
             |(other, theirs, _): &&(Vec<Key>, Action, bool)| other == keys && theirs != action;
         if bindings[..at].iter().filter(|it| it.2).any(|it| is_same(&it)) {
-            // The first one has the key, and was told.
+            // The first one has the key, and was reported.
             continue;
         }
         let (own, shown) = (described(*action).name, keys_text(keys));

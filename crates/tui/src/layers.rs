@@ -55,7 +55,7 @@ pub(crate) trait Layer {
     }
 
     /// Returns true while the user writes a text into it.
-    fn takes_words(&self) -> bool {
+    fn takes_text(&self) -> bool {
         false
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A link to an address; none where a terminal must not be told of it.
+    /// A link to an address; none if it must not be passed to a terminal.
     pub(crate) fn to(address: &str) -> Option<Self> {
         let is_known = |scheme: &&str| {
             let head = address.get(..scheme.len());

@@ -1,4 +1,4 @@
-//! Markdown as it arrives: what more text cannot change is laid out once and kept, the rest is laid
+//! Markdown as it arrives: what more text cannot change is laid out once, the rest is laid
 //! out again with each look. A reply of any length costs the same per frame.
 
 mod page;

@@ -16,12 +16,14 @@ use crate::theme::Role;
 /// A part of what a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Prose.
-    Words(Role, String),
+    Prose(Role, String),
     /// Text as it is, behind a bar.
     Verbatim(String),
     /// A change of the file at `path`, as a unified diff without its header.
-    Change { path: String, unified: String },
+    Change {
+        path: String,
+        unified: String,
+    },
 }
 
 /// An answer that is offered.
@@ -75,7 +77,7 @@ impl Permission {
         let view = View { project, actions, args };
         let mut parts = view.parts();
         if !why.is_empty() {
-            parts.push(Part::Words(Role::Soft, one_line(&unmasked(why))));
+            parts.push(Part::Prose(Role::Soft, one_line(&unmasked(why))));
         }
         let mut targets = Vec::new();
         for target in remember.iter().map(|rule| target(rule, &view)) {
@@ -114,10 +116,10 @@ impl Permission {
     /// The parts for a list of several calls, under a heading with the call's number.
     pub fn numbered(&self, number: usize, agent: &str) -> Vec<Part> {
         let (line, rest) = match (&self.kind, &self.parts[..]) {
-            (Kind::Edit(_), [Part::Words(_, line), rest @ ..]) => (format!("Edit {line}"), rest),
+            (Kind::Edit(_), [Part::Prose(_, line), rest @ ..]) => (format!("Edit {line}"), rest),
             (_, rest) => (self.summary(), rest),
         };
-        let head = Part::Words(Role::Heading, format!("{number}. {line}{agent}"));
+        let head = Part::Prose(Role::Heading, format!("{number}. {line}{agent}"));
         std::iter::once(head).chain(rest.iter().cloned()).collect()
     }
 }
@@ -223,7 +225,7 @@ impl View<'_> {
         })
     }
 
-    fn written(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
+    fn writes(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
         self.actions.iter().filter_map(|action| match action {
             Action::Write { path, diff } => Some((path.as_path(), diff.as_deref())),
             _ => None,
@@ -248,7 +250,7 @@ impl View<'_> {
         if self.command().is_some() {
             return Kind::Command;
         }
-        if let Some((path, _)) = self.written().next() {
+        if let Some((path, _)) = self.writes().next() {
             return Kind::Edit(self.path(path));
         }
         match self.actions.first() {
@@ -268,7 +270,7 @@ impl View<'_> {
         if self.actions.iter().any(|action| matches!(action, Action::LeaveSandbox { .. })) {
             needs.push("runs outside the sandbox".to_owned());
         }
-        for (path, _) in self.written().filter(|(path, _)| self.is_outside(path)) {
+        for (path, _) in self.writes().filter(|(path, _)| self.is_outside(path)) {
             needs.push(format!("writes outside the project: {}", self.path(path)));
         }
         needs
@@ -283,23 +285,23 @@ impl View<'_> {
         }
         let needs = self.needs();
         let has_reason = !needs.is_empty() || self.command().is_some();
-        parts.extend(needs.into_iter().map(|need| Part::Words(Role::Strong, need)));
+        parts.extend(needs.into_iter().map(|need| Part::Prose(Role::Strong, need)));
         let reason = self.args.get("reason").and_then(Value::as_str).map(str::trim);
         if let Some(reason) = reason.filter(|reason| has_reason && !reason.is_empty()) {
             let words = format!("The model's reason: {}", one_line(&unmasked(reason)));
-            parts.push(Part::Words(Role::Text, words));
+            parts.push(Part::Prose(Role::Text, words));
         }
         parts
     }
 
     fn about(&self, action: &Action, args: &mut Option<&Value>) -> Vec<Part> {
-        let head = |text: String| Part::Words(Role::Strong, text);
+        let head = |text: String| Part::Prose(Role::Strong, text);
         let has_command = self.command().is_some();
         match action {
             Action::Run { command, cwd } => {
                 let mut parts = verbatim(command);
                 if self.project != Some(cwd) {
-                    parts.push(Part::Words(Role::Soft, format!("in {}", self.path(cwd))));
+                    parts.push(Part::Prose(Role::Soft, format!("in {}", self.path(cwd))));
                 }
                 parts
             }
@@ -317,8 +319,8 @@ impl View<'_> {
                 let whole = whole(args).map(|args| verbatim(&args)).unwrap_or_default();
                 [vec![head(self.path(path))], whole].concat()
             }
-            Action::Read { path } if !has_command && self.written().all(|it| it.0 != path) => {
-                vec![Part::Words(Role::Text, format!("reads {}", self.path(path)))]
+            Action::Read { path } if !has_command && self.writes().all(|it| it.0 != path) => {
+                vec![Part::Prose(Role::Text, format!("reads {}", self.path(path)))]
             }
             Action::Connect { host } if !has_command => {
                 vec![head(format!("connects to {}", one_line(host)))]
@@ -357,7 +359,7 @@ fn whole(args: &mut Option<&Value>) -> Option<String> {
 }
 
 fn notes(text: &str) -> impl Iterator<Item = Part> {
-    let note = |caution| Part::Words(Role::Caution, format!("note: {caution}"));
+    let note = |caution| Part::Prose(Role::Caution, format!("note: {caution}"));
     cautions(text).into_iter().map(note)
 }
 

@@ -156,7 +156,7 @@ impl Picture {
             Pictures::Sixel => {
                 let (wide, high) = (columns.saturating_mul(cell.0), rows.saturating_mul(cell.1));
                 let png = BASE64.decode(&self.data).map_err(|error| error.to_string())?;
-                sixel::encoded(&png, (wide, high))?
+                sixel::encode_png(&png, (wide, high))?
             }
             Pictures::Iterm => format!(
                 "\x1b]1337;File=inline=1;width={columns};height={rows};preserveAspectRatio=1:{}\x07",

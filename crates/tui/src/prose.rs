@@ -168,7 +168,7 @@ fn line(row: &Row, hidden: usize) -> String {
 mod tests {
     use super::*;
 
-    /// What is settled after each piece, and at the end.
+    /// The settled text after each piece, and at the end.
     fn settled(pieces: &[&str], width: usize) -> Vec<String> {
         let mut prose = Prose::new(width, Theme::unstyled());
         let take = |piece: &&str| {

@@ -195,9 +195,9 @@ impl Running<'_> {
             }
         }
         if leave.is_some() {
-            // What is to be kept is kept first: a draft, what was sent. Others are not waited for.
-            let kept = async { while self.asked.next().await.is_some() {} };
-            let _ = tokio::time::timeout(LEAVE_TIMEOUT, kept).await;
+            // A draft is to be saved, and a prompt remembered; slow requests are not waited for.
+            let answered = async { while self.asked.next().await.is_some() {} };
+            let _ = tokio::time::timeout(LEAVE_TIMEOUT, answered).await;
         }
         Ok(leave)
     }
@@ -212,7 +212,7 @@ impl Running<'_> {
                     self.outbox.push_front(input);
                     return;
                 }
-                // The end of the conversation is told by its events.
+                // The events tell when the conversation ends.
                 Err(mpsc::error::TrySendError::Closed(_)) => return,
             }
         }

@@ -1,5 +1,5 @@
 //! The terminal, taken and given back. While it is taken, keys come raw, the picture stands on the
-//! other screen, and what anybody writes to standard output or error is caught and told. It is given
+//! other screen, and what anybody writes to standard output or error is caught and shown. It is given
 //! back on every way out: at the end, on an error, in a panic, before a stop.
 
 mod backend;

@@ -129,28 +129,28 @@ pub fn printed(text: &str) -> String {
     if !text.contains(['\x1b', '\r']) {
         return clean(text);
     }
-    let mut kept = String::with_capacity(text.len());
+    let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['\x1b', '\r']) {
-        kept.push_str(&rest[..at]);
+        plain.push_str(&rest[..at]);
         rest = &rest[at..];
         if let Some(after) = rest.strip_prefix('\r') {
             rest = after.trim_start_matches('\r');
-            let is_line = kept.is_empty() || kept.ends_with('\n');
+            let is_line = plain.is_empty() || plain.ends_with('\n');
             if !rest.starts_with('\n') && !is_line {
-                kept.push('\n');
+                plain.push('\n');
             }
         } else {
             let length = sequence(rest);
             if length == 0 {
                 // No sequence: `clean` shows what it is.
-                kept.push('\x1b');
+                plain.push('\x1b');
             }
             rest = &rest[length.max(1)..];
         }
     }
-    kept.push_str(rest);
-    clean(&kept)
+    plain.push_str(rest);
+    clean(&plain)
 }
 
 /// The user's text of a prompt, without the tag in which a program may pack it for a model.
@@ -203,7 +203,7 @@ pub fn clipped(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }
-    let mut kept = String::new();
+    let mut head = String::new();
     let mut used = 0;
     for grapheme in text.graphemes(true) {
         let width = grapheme.width();
@@ -211,12 +211,12 @@ pub fn clipped(text: &str, room: usize) -> String {
             break;
         }
         used += width;
-        kept.push_str(grapheme);
+        head.push_str(grapheme);
     }
     if room > 0 {
-        kept.push('…');
+        head.push('…');
     }
-    kept
+    head
 }
 
 /// The rest of a text after so many columns.

@@ -26,7 +26,7 @@ pub(crate) use search::Direction;
 pub(crate) use select::{By, Selection};
 pub(crate) use view::{Place, View};
 
-/// Laid-out blocks that are kept beside those on the screen.
+/// Blocks that stay laid out beside those on the screen.
 const NEARBY_BLOCKS: usize = 256;
 
 #[derive(Default)]
@@ -224,13 +224,13 @@ impl Transcript {
         self.laid_out.dedup();
         let near = first.block.saturating_sub(NEARBY_BLOCKS / 2)
             ..=last.block.saturating_add(NEARBY_BLOCKS / 2);
-        let (kept, far): (Vec<usize>, Vec<usize>) =
+        let (close, far): (Vec<usize>, Vec<usize>) =
             std::mem::take(&mut self.laid_out).into_iter().partition(|at| near.contains(at));
         for at in far {
             if let Some(block) = self.blocks.get_mut(at) {
                 block.forget();
             }
         }
-        self.laid_out = kept;
+        self.laid_out = close;
     }
 }

@@ -167,7 +167,7 @@ fn body(parts: &[Part], palette: Palette) -> String {
     let mut text = String::new();
     for part in parts {
         let (body, style) = match part {
-            Part::Words(role, line) => {
+            Part::Prose(role, line) => {
                 let style = match role {
                     Role::Caution => palette.caution,
                     Role::Soft => palette.soft,

@@ -82,7 +82,7 @@ impl App {
             Action::Newline => {
                 self.composer.buffer.insert("\n");
                 self.composer.changed();
-                self.written();
+                self.text_changed();
             }
         }
     }
@@ -185,7 +185,7 @@ impl App {
         texts.push(self.composer.buffer.text());
         self.composer.buffer.set(texts.join("\n\n").trim_end_matches('\n'));
         self.composer.changed();
-        self.written();
+        self.text_changed();
     }
 
     /// Stops the model, else empties the text, else ends when it comes twice.
@@ -202,7 +202,7 @@ impl App {
             let text = self.composer.buffer.take();
             self.composer.changed();
             self.composer.history.add(&text);
-            self.written();
+            self.text_changed();
             "the text is in the history: Up brings it back".clone_into(&mut self.note);
             return;
         } else if !self.queue.is_empty() {

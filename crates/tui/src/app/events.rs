@@ -102,7 +102,7 @@ impl App {
         if let Some(at) = open {
             let layer = &self.layers[at];
             let is_current = layer.asks_about() == calls(shown);
-            if is_current || (layer.takes_words() && layer.asks_about().iter().all(waits)) {
+            if is_current || (layer.takes_text() && layer.asks_about().iter().all(waits)) {
                 return;
             }
             self.layers.remove(at);

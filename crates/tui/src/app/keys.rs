@@ -105,7 +105,7 @@ impl App {
                 self.focus = Focus::Writing;
                 self.composer.buffer.recall(&text);
                 self.composer.changed();
-                self.written();
+                self.text_changed();
                 self.request_completions(effects);
             }
             Deed::Find { needle, direction } => self.find(&needle, direction),
@@ -176,14 +176,14 @@ impl App {
         if takes_back {
             let text = self.queue.pop().unwrap_or_default();
             self.composer.buffer.set(&text);
-            self.written();
+            self.text_changed();
             self.tell_ready(effects);
             return;
         }
         match self.composer.key(key) {
             Outcome::Send => self.send(effects),
             Outcome::Taken => {
-                self.written();
+                self.text_changed();
                 self.request_completions(effects);
             }
             Outcome::Ignored => {}
@@ -216,7 +216,7 @@ impl App {
             key if key == Key::ctrl('n') => composer.completion.step(true),
             key if key == Key::plain(Code::Tab) => {
                 composer.completion.accept(&mut composer.buffer);
-                self.written();
+                self.text_changed();
                 self.request_completions(effects);
             }
             key if key == Key::plain(Code::Enter) => {
@@ -226,7 +226,7 @@ impl App {
                     self.send(effects);
                 } else {
                     composer.completion.accept(&mut composer.buffer);
-                    self.written();
+                    self.text_changed();
                     self.request_completions(effects);
                 }
             }

@@ -1,15 +1,15 @@
 //! Events and keys in, screen and effects out.
 
 mod approvals;
+mod browsing;
 mod conversation;
-mod documented;
+mod documentation;
 mod hints;
+mod host_answers;
 mod hostile;
-mod long;
-mod offered;
-mod seen;
-mod storms;
-mod walking;
+mod long_results;
+mod random_messages;
+mod visibility;
 mod writing;
 
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl Stage {
         assert!(!screen.contains(text), "{text:?} is there:\n{screen}");
     }
 
-    /// What was sent into the conversation since the last look.
+    /// The inputs into the conversation since the last call.
     fn sent(&mut self) -> Vec<ToConversation> {
         let effects = std::mem::take(&mut self.effects);
         let input = |effect| match effect {
@@ -131,7 +131,7 @@ impl Stage {
         effects.into_iter().filter_map(input).collect()
     }
 
-    /// What the host was asked for since the last look.
+    /// The requests to the host since the last call.
     fn asked(&mut self) -> Vec<Request> {
         let effects = std::mem::take(&mut self.effects);
         let request = |effect| match effect {

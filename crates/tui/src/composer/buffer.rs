@@ -96,24 +96,24 @@ impl Buffer {
     }
 
     fn marked(&self, raw: &str) -> String {
-        let mut kept = String::with_capacity(raw.len());
+        let mut draft = String::with_capacity(raw.len());
         for c in raw.chars() {
             match self.pasted(c) {
                 Some(pasted) => {
-                    kept.push(MARKS[0]);
-                    kept.push_str(pasted);
-                    kept.push(MARKS[1]);
+                    draft.push(MARKS[0]);
+                    draft.push_str(pasted);
+                    draft.push(MARKS[1]);
                 }
-                None => kept.push(c),
+                None => draft.push(c),
             }
         }
-        kept
+        draft
     }
 
-    /// Begins with a text that was kept, the cursor at its end.
-    pub(crate) fn restore(&mut self, kept: &str) {
+    /// Begins with a draft, the cursor at its end.
+    pub(crate) fn restore(&mut self, draft: &str) {
         self.set("");
-        for (number, part) in kept.split(MARKS).enumerate() {
+        for (number, part) in draft.split(MARKS).enumerate() {
             if number % 2 == 1 {
                 self.insert_chip(part);
             } else {
@@ -382,7 +382,7 @@ impl Buffer {
         // Where the row can be broken: after a blank, with the columns up to there.
         let mut blank: Option<(usize, usize)> = None;
         for (at, grapheme) in text.grapheme_indices(true) {
-            let shown = self.shown(grapheme);
+            let shown = self.display(grapheme);
             let wide = columns(&shown);
             if used + wide > width && used > 0 {
                 let (cut, shown_cut) = blank.take().unwrap_or((start + at, line.shown.len()));
@@ -412,14 +412,14 @@ impl Buffer {
             }
             match grapheme {
                 "\n" => line.push('↵'),
-                grapheme => line.push_str(&self.shown(grapheme)),
+                grapheme => line.push_str(&self.display(grapheme)),
             }
         }
         let end = line.len();
         (line, cursor.unwrap_or(end))
     }
 
-    fn shown(&self, grapheme: &str) -> String {
+    fn display(&self, grapheme: &str) -> String {
         let chip = grapheme.chars().next().and_then(chip_number);
         if let Some((number, pasted)) = chip.and_then(|at| Some((at, self.chips.get(at)?))) {
             let length = match pasted.lines().count() {
@@ -436,7 +436,7 @@ impl Buffer {
         let (mut at, mut column) = (line.range.start, 0);
         let mut shown: Option<Range<usize>> = None;
         for grapheme in self.text[line.range.clone()].graphemes(true) {
-            let wide = columns(&self.shown(grapheme));
+            let wide = columns(&self.display(grapheme));
             if part.contains(&at) {
                 let from = shown.map_or(column, |shown| shown.start);
                 shown = Some(from..column + wide);
@@ -455,7 +455,7 @@ impl Buffer {
             .rposition(|(_, line)| line.range.start <= self.cursor)
             .unwrap_or(last);
         let before = &self.text[lines[row].range.start..self.cursor];
-        let column = before.graphemes(true).map(|it| columns(&self.shown(it))).sum();
+        let column = before.graphemes(true).map(|it| columns(&self.display(it))).sum();
         (row, column)
     }
 
@@ -469,7 +469,7 @@ impl Buffer {
         let mut used = 0;
         let mut at = line.range.start;
         for grapheme in self.text[line.range.clone()].graphemes(true) {
-            let wide = columns(&self.shown(grapheme));
+            let wide = columns(&self.display(grapheme));
             if used + wide > goal {
                 break;
             }

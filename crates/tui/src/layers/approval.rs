@@ -67,18 +67,18 @@ impl Approval {
                 keys: offer.keys,
                 word: offer.word,
                 label: offer.label.clone(),
-                takes_words: matches!(offer.answer, Answer::Deny { .. }),
+                takes_text: matches!(offer.answer, Answer::Deny { .. }),
             })
             .collect();
         if asks.len() > 1 {
             let keys = if choices.len() > 2 { "5o" } else { "3o" };
             let label = permission::ONE_BY_ONE.to_owned();
-            choices.push(Choice { keys, word: "each", label, takes_words: false });
+            choices.push(Choice { keys, word: "each", label, takes_text: false });
         }
-        let question = Question::new(title, parts, choices, default, now);
-        let mut question = question.with_escape("stop the turn");
+        let mut question = Question::new(title, parts, choices, default, now);
+        question.escape = "stop the turn";
         if asks.len() > 1 {
-            question = question.folded_at(ROWS_OF_SEVERAL);
+            question.fold_at = Some(ROWS_OF_SEVERAL);
         }
         let answers = offers.into_iter().map(|offer| offer.answer).collect();
         let calls = asked.into_iter().map(|it| it.call).collect();

@@ -81,8 +81,8 @@ impl<P: Purpose> Layer for Dialog<P> {
         self.purpose.calls()
     }
 
-    fn takes_words(&self) -> bool {
-        self.question.takes_words()
+    fn takes_text(&self) -> bool {
+        self.question.takes_text()
     }
 
     fn inquires(&self) -> Option<u64> {

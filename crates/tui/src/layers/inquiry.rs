@@ -19,7 +19,7 @@ pub(crate) struct InquiryDialog(Inquiry);
 impl InquiryDialog {
     /// Asks from `now` on; for somebody who is writing with a longer look.
     pub(crate) fn ask(inquiry: Inquiry, now: Instant, is_writing: bool) -> Dialog<Self> {
-        let parts = vec![Part::Words(Role::Text, clean(inquiry.body.trim()))];
+        let parts = vec![Part::Prose(Role::Text, clean(inquiry.body.trim()))];
         let title = one_line(&inquiry.title);
         let choice = |keys: &'static str, label: &str| Choice {
             keys,
@@ -29,7 +29,7 @@ impl InquiryDialog {
                 _ => "",
             },
             label: one_line(label),
-            takes_words: false,
+            takes_text: false,
         };
         let question = match &inquiry.wanted {
             ReplyKind::Agreement(yes) => {

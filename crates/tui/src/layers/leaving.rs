@@ -15,12 +15,12 @@ impl Leaving {
     /// Asks from `now` on.
     pub(crate) fn ask(leave: Leave, now: Instant) -> Dialog<Self> {
         let words = "What it has done so far is kept; what it is doing is stopped.";
-        let parts = vec![Part::Words(Role::Text, words.to_owned())];
+        let parts = vec![Part::Prose(Role::Text, words.to_owned())];
         let choice = |keys: &'static str, word: &'static str, label: &str| Choice {
             keys,
             word,
             label: label.to_owned(),
-            takes_words: false,
+            takes_text: false,
         };
         let choices = vec![choice("y", "stop", "Stop it and go"), choice("n", "stay", "Stay here")];
         let title = "The model is at work here".to_owned();

@@ -30,7 +30,7 @@ pub(crate) struct Choice {
     /// One word for it, for small screens; empty for the first of its label.
     pub(crate) word: &'static str,
     /// True if a text may be given with it.
-    pub(crate) takes_words: bool,
+    pub(crate) takes_text: bool,
 }
 
 impl Choice {
@@ -80,12 +80,12 @@ pub(crate) struct Question {
     scroll: usize,
     rows: Vec<Row>,
     /// Rows of each long text that are shown; none once expanded.
-    fold_at: Option<usize>,
+    pub(super) fold_at: Option<usize>,
     has_folds: bool,
     made_for: usize,
     page: usize,
     /// The effect of Esc, for the frame; empty if it needs no words.
-    escape: &'static str,
+    pub(super) escape: &'static str,
 }
 
 impl Question {
@@ -122,16 +122,6 @@ impl Question {
         Self { reply, text_name: Some(name), ..Self::new(title, parts, Vec::new(), 0, now) }
     }
 
-    /// Shows at most `rows` of each long text before it is expanded.
-    pub(crate) fn folded_at(self, rows: usize) -> Self {
-        Self { fold_at: Some(rows), ..self }
-    }
-
-    /// Names the effect of Esc in the frame.
-    pub(crate) fn with_escape(self, escape: &'static str) -> Self {
-        Self { escape, ..self }
-    }
-
     /// Waits longer before keys count, for a user who was writing when it appeared.
     pub(crate) fn amid_writing(mut self) -> Self {
         self.armed_at += LONG_READ_TIME.saturating_sub(self.look);
@@ -145,7 +135,7 @@ impl Question {
     }
 
     /// Returns true while a text is being written as a part of the answer.
-    pub(crate) fn takes_words(&self) -> bool {
+    pub(crate) fn takes_text(&self) -> bool {
         self.reply.is_some()
     }
 
@@ -212,7 +202,7 @@ impl Question {
     }
 
     fn choose(&mut self, at: usize) -> KeyOutcome {
-        if self.choices[at].takes_words {
+        if self.choices[at].takes_text {
             self.selected = at;
             self.reply = Some((at, Buffer::default()));
             return KeyOutcome::Nothing;
@@ -357,7 +347,7 @@ impl Question {
     /// All answers in one short row, behind the number of hidden rows.
     fn tiny(&self, hidden: usize, width: usize) -> String {
         let more = if hidden > 0 { format!("↓{hidden} ") } else { String::new() };
-        let all: Vec<String> = self.short_words().collect();
+        let all: Vec<String> = self.short_labels().collect();
         let line = format!("{more}{}", all.join(" "));
         match &all[..] {
             // The first and the last are yes and no.
@@ -369,7 +359,7 @@ impl Question {
     }
 
     /// Each answer in a word behind its key.
-    fn short_words(&self) -> impl Iterator<Item = String> {
+    fn short_labels(&self) -> impl Iterator<Item = String> {
         self.choices.iter().enumerate().map(|(at, choice)| {
             let mark = if at == self.selected { "›" } else { "" };
             format!("{mark}{} {}", choice.key(), choice.word())
@@ -379,7 +369,7 @@ impl Question {
     /// All answers in a word each, if they fit into so many rows.
     fn short(&self, width: usize, most: usize) -> Option<Vec<String>> {
         let mut rows = vec![String::new()];
-        for word in self.short_words() {
+        for word in self.short_labels() {
             let row = rows.last_mut()?;
             let is_first = row.is_empty();
             if !is_first && columns(row) + 2 + columns(&word) > width {
@@ -404,7 +394,7 @@ impl Question {
         self.has_folds = false;
         for part in &self.parts {
             let mut rows = match part {
-                Part::Words(role, text) => {
+                Part::Prose(role, text) => {
                     let pieces = |line: &str| [(theme.style(*role), line.to_owned())];
                     let wrapped = |line: &str| wrap(&pieces(line), width, &Leads::default());
                     self.rows.extend(text.split('\n').flat_map(wrapped));

@@ -20,20 +20,20 @@ pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usi
     let mut rows = page::render(&text[..last], width, theme);
     let is_plain = !text[..last].contains(MARKS);
     let mut end = last;
-    for kept in (1..rows.len()).rev().take(MAX_TRIES) {
+    for count in (1..rows.len()).rev().take(MAX_TRIES) {
         // The words of a row tell where it begins, unless marks that are not seen stand among them.
-        let words = rows[kept].line.to_string().split_whitespace().count();
+        let words = rows[count].line.to_string().split_whitespace().count();
         end = start_of_words(&text[..end], words)?.checked_sub(1)?;
         if ends.binary_search(&end).is_err() {
             continue;
         }
         if is_plain {
             // Nothing in it could reach over the end of a row.
-            rows.truncate(kept);
+            rows.truncate(count);
             return Some((end + 1, rows));
         }
         let full = page::render(&text[..end], width, theme);
-        if full[..] == rows[..kept] {
+        if full[..] == rows[..count] {
             return Some((end + 1, full));
         }
     }

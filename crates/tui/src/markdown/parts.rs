@@ -1,4 +1,4 @@
-//! Where a long text is told apart, so that each part can be laid out by itself: between blocks where it
+//! Where a long text is split, so that each part can be laid out by itself: between blocks where it
 //! can, and in the middle of one that goes on and on.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{Fence, is_item};
 use crate::text::Joint;
 
-/// A text that is longer than this is told apart at the next paragraph or line of code.
+/// A text that is longer than this is split at the next paragraph or line of code.
 pub(super) const PART_BYTES: usize = 32 * 1024;
 
 /// No part is longer: one that has come so far without such a place ends in the middle of its block.
@@ -30,7 +30,7 @@ pub(super) struct OpenBlock {
     pub(super) joint: Joint,
 }
 
-/// How far a text was gone through for a place to tell it apart.
+/// How far a text was gone through for a place to split it.
 #[derive(Default)]
 pub(super) struct Scan {
     done: usize,

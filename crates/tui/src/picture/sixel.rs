@@ -22,9 +22,9 @@ struct Pixels {
 }
 
 /// The sequence that shows a PNG in at most so many pixels; the reason if it cannot be shown.
-pub(super) fn encoded(png: &[u8], (width, height): (u16, u16)) -> Result<String, String> {
+pub(super) fn encode_png(png: &[u8], (width, height): (u16, u16)) -> Result<String, String> {
     let pixels = decoded(png)?.fitted(usize::from(width), usize::from(height));
-    Ok(written(&pixels))
+    Ok(encode(&pixels))
 }
 
 fn decoded(png: &[u8]) -> Result<Pixels, String> {
@@ -164,7 +164,7 @@ fn groups(counted: Vec<CountedColor>) -> Vec<Vec<CountedColor>> {
     groups.into_iter().map(|(_, group)| group).filter(|group| !group.is_empty()).collect()
 }
 
-fn written(pixels: &Pixels) -> String {
+fn encode(pixels: &Pixels) -> String {
     let (colors, known) = palette(pixels);
     let (width, height) = (pixels.width, pixels.height);
     // What is not drawn stays as it is.
@@ -222,7 +222,7 @@ mod tests {
         let mut all = vec![red; 5 * 6];
         all.extend([red, blue, None, blue, None]);
         assert_eq!(
-            written(&pixels(5, all)),
+            encode(&pixels(5, all)),
             "\x1bP0;1;0q\"1;1;5;7#0;2;100;0;0#1;2;0;0;100#0!5~-#0@$#1?@?@-\x1b\\"
         );
     }
@@ -256,13 +256,13 @@ mod tests {
 
     #[test]
     fn sixel_reports_invalid_and_large_pictures() {
-        assert!(encoded(b"nothing", (10, 10)).is_err());
+        assert!(encode_png(b"nothing", (10, 10)).is_err());
         let mut bytes = Vec::new();
         let encoder = png::Encoder::new(&mut bytes, 3000, 3000);
         let mut writer = encoder.write_header().unwrap();
         writer.write_image_data(&vec![0; 3000 * 3000]).unwrap();
         drop(writer);
-        assert_eq!(encoded(&bytes, (10, 10)).unwrap_err(), "it is too large");
+        assert_eq!(encode_png(&bytes, (10, 10)).unwrap_err(), "it is too large");
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
             let mut encoder = png::Encoder::new(&mut bytes, 1, 1);
             encoder.set_color(kind);
             encoder.write_header().unwrap().write_image_data(&data).unwrap();
-            let text = encoded(&bytes, (6, 6)).unwrap();
+            let text = encode_png(&bytes, (6, 6)).unwrap();
             assert_eq!(text, "\x1bP0;1;0q\"1;1;6;6#0;2;78;78;78#0!6~-\x1b\\", "{kind:?}");
         }
     }

@@ -168,7 +168,7 @@ impl Backend for Ansi {
                 if let Some(shown) = self.shown.cell_mut(Position { x: *x, y: *y }) {
                     shown.clone_from(cell);
                 }
-                // What a wide letter covers is not told, and must not come back when it goes.
+                // Cells under a wide letter are not passed, and must not come back when it goes.
                 for covered in 1..narrow(columns(cell.symbol())) {
                     let at = Position { x: x.saturating_add(covered), y: *y };
                     if let Some(shown) = self.shown.cell_mut(at) {
@@ -252,14 +252,14 @@ mod tests {
     use super::*;
     use crate::link::Link;
 
-    /// What is written for each of these screens of one row, after the one before.
+    /// The bytes for each of these screens of one row, after the one before.
     fn written(rows: &[&str]) -> Vec<String> {
         let all: Vec<Vec<(Style, &str)>> =
             rows.iter().map(|it| vec![(Style::new(), *it)]).collect();
         written_with(&all, Links::default())
     }
 
-    /// The same for pieces in styles, which may be links.
+    /// The bytes for screens of pieces in styles, which may be links.
     fn written_with(rows: &[Vec<(Style, &str)>], links: Links) -> Vec<String> {
         let (mut out, tty) = std::io::pipe().unwrap();
         let tty = File::from(std::os::fd::OwnedFd::from(tty));

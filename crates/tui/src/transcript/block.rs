@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::event::Level;
 
 use super::parts::{Part, Parts};
-use super::search::seen;
+use super::search::visible_matches;
 use super::tool::Tool;
 use super::{Place, Shape, Transcript};
 use super::{changes, output, prompt};
@@ -167,7 +167,7 @@ impl Block {
         if part == 0 { self.gap() } else { 0 }
     }
 
-    /// Rows that are free above it: none within something that was told apart.
+    /// Rows that are free above it: none within a reply that was split.
     fn gap(&self) -> usize {
         let goes_on = matches!(&self.kind, Kind::Reply(markdown) if markdown.begins_within());
         usize::from(!goes_on)
@@ -216,7 +216,7 @@ impl Block {
         }
     }
 
-    /// Its rows for a width of their own, closed, nothing kept.
+    /// Its rows for a width of their own, closed. Stores none.
     pub(super) fn rows_alone(&self, width: usize, theme: &Theme) -> Vec<Row> {
         if let Kind::Reply(markdown) = &self.kind {
             let mut copy = markdown.alone();
@@ -408,7 +408,8 @@ impl Block {
             _ => {
                 let inner = self.inner().into_iter().flat_map(|inner| &inner.blocks);
                 // What stands in them is shown closed.
-                contains(&self.text(), needle) || inner.into_iter().any(|it| seen(it, needle) > 0)
+                contains(&self.text(), needle)
+                    || inner.into_iter().any(|it| visible_matches(it, needle) > 0)
             }
         }
     }

@@ -10,7 +10,7 @@ pub(super) fn parts(changes: &[FileChange], width: usize, theme: &Theme) -> Vec<
     let lead = bar(theme);
     let mut parts = Vec::new();
     for (at, change) in changes.iter().enumerate() {
-        parts.push(Part::Words(at));
+        parts.push(Part::Description(at));
         let spans = diff::spans(diff::body(&change.unified), width, &lead);
         parts.extend(spans.into_iter().map(|span| Part::Change(at, span)));
     }
@@ -20,9 +20,9 @@ pub(super) fn parts(changes: &[FileChange], width: usize, theme: &Theme) -> Vec<
 pub(super) fn rows(changes: &[FileChange], part: Part, width: usize, theme: &Theme) -> Vec<Row> {
     let lead = bar(theme);
     match part {
-        Part::Words(at) => {
-            changes.get(at).map_or_else(Vec::new, |it| words_rows(&it.description, width, theme))
-        }
+        Part::Description(at) => changes
+            .get(at)
+            .map_or_else(Vec::new, |it| description_rows(&it.description, width, theme)),
         Part::Change(at, span) => changes.get(at).map_or_else(Vec::new, |it| {
             span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
         }),
@@ -37,14 +37,14 @@ fn bar(theme: &Theme) -> Vec<Piece> {
     vec![(theme.style(Role::Border), "┊ ".to_owned())]
 }
 
-fn words_rows(words: &str, width: usize, theme: &Theme) -> Vec<Row> {
+fn description_rows(words: &str, width: usize, theme: &Theme) -> Vec<Row> {
     let mut rows = Vec::new();
     for line in words.lines() {
         let words = line.trim_start();
         let indent = (theme.style(Role::Text), line[..line.len() - words.len()].to_owned());
         let leads = Leads::same(bar(theme).into_iter().chain([indent]).collect());
         let role = if words.len() == line.len() { Role::Strong } else { Role::Text };
-        rows.extend(wrap(&words_of(words, role, theme), width, &leads));
+        rows.extend(wrap(&counted_pieces(words, role, theme), width, &leads));
     }
     rows
 }
@@ -56,7 +56,7 @@ pub(super) fn part_text(changes: &[FileChange], part: Part, more: usize) -> Opti
 }
 
 /// A line of words, in which counts of lines have their colors.
-fn words_of(line: &str, role: Role, theme: &Theme) -> Vec<Piece> {
+fn counted_pieces(line: &str, role: Role, theme: &Theme) -> Vec<Piece> {
     let style = theme.style(role);
     let counts = line.strip_suffix(')').and_then(|line| line.rsplit_once(" (+"));
     match counts.and_then(|(before, counts)| Some((before, counts.split_once(" -")?))) {

@@ -186,8 +186,8 @@ impl Transcript {
             }
             Piece::Call { .. } => self.end_thinking(),
             Piece::Restart => {
-                let told = self.void(start);
-                self.blocks.extend(told);
+                let notices = self.void(start);
+                self.blocks.extend(notices);
                 self.reply = Some(self.blocks.len());
             }
         }
@@ -205,9 +205,9 @@ impl Transcript {
     /// it broke off, and when it is requested again.
     fn void(&mut self, start: usize) -> Vec<Block> {
         let is_void = |block: &Block| matches!(block.kind, Kind::Reply(_) | Kind::Thinking { .. });
-        let mut told = self.blocks.split_off(start.min(self.blocks.len()));
-        told.retain(|block| !is_void(block));
-        told
+        let mut notices = self.blocks.split_off(start.min(self.blocks.len()));
+        notices.retain(|block| !is_void(block));
+        notices
     }
 
     /// The part of a reply that is arriving; what others say meanwhile stands below it.
@@ -262,7 +262,7 @@ impl Transcript {
             }
             return;
         }
-        let told = self.void(start);
+        let notices = self.void(start);
         for part in &reply.parts {
             match part {
                 Part::Text { text } if !text.trim().is_empty() => {
@@ -275,7 +275,7 @@ impl Transcript {
                 Part::Text { .. } | Part::Thinking { .. } | Part::Call(_) => {}
             }
         }
-        self.blocks.extend(told);
+        self.blocks.extend(notices);
     }
 
     fn ended(&mut self, outcome: &Outcome) {
@@ -288,7 +288,7 @@ impl Transcript {
             }
         }
         match outcome {
-            // A hook that stopped a prompt has been told of in a notice.
+            // A hook that stopped a prompt has its notice already.
             Outcome::Answered { .. } | Outcome::Blocked { .. } => {}
             Outcome::Finished(finish) => {
                 let text = format!("**{}**: {}", clean(&finish.status), clean(&finish.summary));

@@ -26,8 +26,8 @@ pub(super) enum Part {
     Progress,
     /// Lines of its text.
     Text(Slice),
-    /// Whose the changes of a file are.
-    Words(usize),
+    /// The description of a change of a file.
+    Description(usize),
     /// Lines of the changes of a file.
     Change(usize, Span),
 }
@@ -42,7 +42,7 @@ impl Part {
             | Self::Decision
             | Self::Inner(_)
             | Self::Progress
-            | Self::Words(_) => 1,
+            | Self::Description(_) => 1,
         }
     }
 }

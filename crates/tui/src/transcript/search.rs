@@ -117,7 +117,7 @@ fn matches_before(block: &Block, needle: &str, place: Place) -> usize {
         let inner = block.inner_at(part).filter(|_| !block.is_laid_out_at(part));
         match (block.text_at(part, needle), inner) {
             (Some(text), _) => occurrences(text, needle),
-            (None, Some(inner)) => seen(inner, needle),
+            (None, Some(inner)) => visible_matches(inner, needle),
             (None, None) => in_rows(part, 0..block.height(part)),
         }
     };
@@ -127,11 +127,11 @@ fn matches_before(block: &Block, needle: &str, place: Place) -> usize {
 /// How many times a text is in the conversation that a block holds.
 fn within(block: &Block, needle: &str) -> usize {
     let inner = block.inner().into_iter().flat_map(|inner| &inner.blocks);
-    inner.map(|inner| seen(inner, needle)).sum()
+    inner.map(|inner| visible_matches(inner, needle)).sum()
 }
 
 /// How many times a text is in what is seen of a block of such a conversation, which is closed.
-pub(super) fn seen(block: &Block, needle: &str) -> usize {
+pub(super) fn visible_matches(block: &Block, needle: &str) -> usize {
     /// So that few lines are broken.
     const WIDTH: usize = 1000;
     if !block.may_contain(needle) {

@@ -23,7 +23,6 @@ use crate::text::{
 };
 use crate::theme::{Role, Theme};
 
-/// Lines of a running tool that are shown, and that are kept.
 const MAX_PROGRESS_ROWS: usize = 5;
 const MAX_PROGRESS_LINES: usize = 500;
 
@@ -96,7 +95,7 @@ impl Tool {
     /// The conversation that it holds with an agent.
     pub(super) fn inner_with_agent(&mut self, agent: &str) -> &mut Transcript {
         if self.inner.is_none() {
-            // What the agent was told stands in the conversation; its task says enough.
+            // The agent's prompt stands in the conversation; its task says enough.
             self.summary = self.task();
         }
         let (_, inner) = self.inner.get_or_insert_with(|| (agent.to_owned(), Box::default()));
@@ -254,7 +253,7 @@ impl Tool {
             Part::Change(_, span) => self.change().map_or_else(Vec::new, |it| {
                 span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
             }),
-            Part::Words(_) => Vec::new(),
+            Part::Description(_) => Vec::new(),
         }
     }
 

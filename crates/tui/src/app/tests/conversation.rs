@@ -1,4 +1,4 @@
-//! What is seen of a conversation.
+//! The transcript of a conversation on the screen.
 
 use super::*;
 use crate::input::MouseKind;

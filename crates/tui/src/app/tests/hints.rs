@@ -1,4 +1,4 @@
-//! What the screen says of keys and names: those that are in force, and each once.
+//! Keys and names on the screen: those that are in force, and each once.
 
 use super::*;
 use crate::keymap::{ACTIONS, KeyOverrides};

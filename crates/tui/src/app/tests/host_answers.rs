@@ -1,4 +1,4 @@
-//! What is proposed, asked about and shown on behalf of commands.
+//! Proposals, lists and output that the host answers with.
 
 use super::*;
 use crate::host::{FileChange, Item, Leave, Picks};

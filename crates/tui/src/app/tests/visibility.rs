@@ -1,4 +1,4 @@
-//! What a user would otherwise miss, or be misled by.
+//! Facts that a user would otherwise miss, or be misled by.
 
 use contract::tool::SUBJECT;
 
