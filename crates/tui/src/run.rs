@@ -1,8 +1,10 @@
 //! The loop: waits for whatever comes first, has the interface take note of it, does what it asks
 //! for, and draws: at once after a key, else at most sixty times a second, and never for nothing.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
+use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,8 @@ pub async fn run(
     let mut session = Running {
         host,
         asked: FuturesUnordered::new(),
+        commands: Rc::default(),
+        held: VecDeque::new(),
         inquiry: host.inquiry(),
         outbox: VecDeque::new(),
         next_frame: Instant::now(),
@@ -84,6 +88,10 @@ pub async fn run(
 struct Running<'a> {
     host: &'a dyn Host,
     asked: FuturesUnordered<LocalBoxFuture<'a, Answer>>,
+    /// Commands that the host has not answered yet.
+    commands: Rc<Cell<usize>>,
+    /// Prompts that were sent after those commands, and must not overtake them.
+    held: VecDeque<Input>,
     /// The next inquiry of the host.
     inquiry: LocalBoxFuture<'a, Inquiry>,
     outbox: VecDeque<Input>,
@@ -164,11 +172,22 @@ impl Running<'_> {
         let mut leave = None;
         while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Send(input) => self.outbox.push_back(*input),
-                Effect::Ask(request) => {
-                    let host = self.host;
-                    self.asked.push(Box::pin(host.answer(request)));
+                Effect::Send(input) => match *input {
+                    prompt @ Input::Prompt(_) if self.commands.get() > 0 => {
+                        self.held.push_back(prompt);
+                    }
+                    input => self.outbox.push_back(input),
+                },
+                Effect::Ask(Request::Command(line)) => {
+                    let (host, commands) = (self.host, Rc::clone(&self.commands));
+                    commands.set(commands.get() + 1);
+                    self.asked.push(Box::pin(async move {
+                        let answer = host.answer(Request::Command(line)).await;
+                        commands.set(commands.get() - 1);
+                        answer
+                    }));
                 }
+                Effect::Ask(request) => self.asked.push(Box::pin(self.host.answer(request))),
                 Effect::Edit(text) => {
                     screen.pause();
                     let edited = self.host.edit(&text).await;
@@ -205,6 +224,9 @@ impl Running<'_> {
     /// Sends what waits, as far as the conversation takes it.
     fn post(&mut self, link: Option<&Link<'_>>) {
         let Some(link) = link else { return };
+        if self.commands.get() == 0 {
+            self.outbox.append(&mut self.held);
+        }
         while let Some(input) = self.outbox.pop_front() {
             match link.inputs.try_send(input) {
                 Ok(()) => {}

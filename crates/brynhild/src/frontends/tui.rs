@@ -83,12 +83,16 @@ pub(crate) struct StartupHost {
 /// Has requests that depend on one another run in the order in which they were made, also those of
 /// a host that is gone.
 #[derive(Clone, Default)]
-pub(crate) struct RequestOrder(Arc<tokio::sync::Mutex<()>>);
+pub(crate) struct RequestOrder {
+    commands: Arc<tokio::sync::Mutex<()>>,
+    others: Arc<tokio::sync::Mutex<()>>,
+}
 
 impl RequestOrder {
     /// Waits for the turn of a request, which lasts until the result is dropped.
     async fn turn(&self, request: &Request) -> Option<OwnedMutexGuard<()>> {
-        match request {
+        let lock = match request {
+            Request::Command(_) => &self.commands,
             Request::Switch { .. }
             | Request::Plugins
             | Request::Forget(_)
@@ -97,9 +101,10 @@ impl RequestOrder {
             | Request::History
             | Request::Remember(_)
             | Request::Draft
-            | Request::SaveDraft(_) => Some(Arc::clone(&self.0).lock_owned().await),
-            _ => None,
-        }
+            | Request::SaveDraft(_) => &self.others,
+            _ => return None,
+        };
+        Some(Arc::clone(lock).lock_owned().await)
     }
 }
 
@@ -217,7 +222,9 @@ impl Host for ConversationHost<'_> {
             request => request,
         };
         let requests = Arc::clone(&self.requests);
-        let unsaved = self.unsaved.borrow().clone();
+        // Only a command can export them.
+        let is_command = matches!(request, Request::Command(_));
+        let unsaved = if is_command { self.unsaved.borrow().clone() } else { None };
         let turn = self.order.turn(&request).await;
         off_thread(turn, move || async move {
             let answered = requests.answer(request, unsaved.as_deref()).await;

@@ -89,6 +89,20 @@ fn shortening_the_history_shows_and_can_be_stopped() {
 }
 
 #[test]
+fn prompt_right_behind_a_command_does_not_overtake_it() {
+    let server = ModelServer::start([Reply::text("Heard."), Reply::text("Heard again.")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("first\r");
+    terminal.wait_for("Heard.");
+    terminal.wait_for("write to the model");
+    terminal.send("/clear\rsecond\r");
+    terminal.wait_for("Heard again.");
+    let said = messages(&server, 1);
+    assert!(said.iter().all(|it| it["content"] != "first"), "{said:?}");
+}
+
+#[test]
 fn another_model_waits_for_the_end_of_the_turn() {
     let replies = [held(), Reply::text("All is done."), Reply::text("I am another.")];
     let server = ModelServer::start(replies);
