@@ -23,9 +23,6 @@ use crate::python::Python;
 use tool::RoleTool;
 pub use worker::{Depth, Wanted, plugin, variables};
 
-/// What is said of a type that nobody brings begins so.
-const UNKNOWN: &str = "Tool type ";
-
 /// The tools of a role that are Python, described.
 pub struct RolePython {
     host: Arc<dyn PythonHost>,
@@ -54,6 +51,8 @@ struct Fault {
     message: String,
     file: Option<String>,
     line: Option<u64>,
+    /// True if nobody brings the type.
+    unknown_type: bool,
 }
 
 impl RolePython {
@@ -90,7 +89,7 @@ impl RolePython {
         let may_be_missing = registry::maker(entry) == Maker::PythonIfBrought;
         match &facts.error {
             // The type is known elsewhere, and the file that would bring it could not be loaded.
-            Some(fault) if may_be_missing && fault.message.starts_with(UNKNOWN) => {
+            Some(fault) if may_be_missing && fault.unknown_type => {
                 let kind = &entry.kind;
                 let what = format!(
                     "tools of type `{kind}` are left out: the file that brings them cannot be \
@@ -157,7 +156,7 @@ impl Fault {
             _ => self.message.clone(),
         };
         let words = contract::text::visible(&words).into_owned();
-        if words.starts_with(UNKNOWN) { suggested(kind, words) } else { words }
+        if self.unknown_type { suggested(kind, words) } else { words }
     }
 }
 

@@ -220,13 +220,13 @@ def _described(key, name, tool):
 
 
 def _problem(error, root):
-    from brynhild_host.adapters.initrunner.loaded import Wrong
+    from brynhild_host.adapters.initrunner.loaded import UnknownType, Wrong
     from brynhild_host.failures import place
 
-    if isinstance(error, Wrong):
-        return {"message": str(error), "file": error.file, "line": error.line}
-    file, line = place(error, root)
-    return {"message": named(error), "file": file, "line": line}
+    is_wrong = isinstance(error, Wrong)
+    file, line = (error.file, error.line) if is_wrong else place(error, root)
+    message = str(error) if is_wrong else named(error)
+    return {"message": message, "file": file, "line": line, "unknown_type": isinstance(error, UnknownType)}
 
 
 def _outcome(returned):

@@ -11,6 +11,16 @@ class Wrong(Exception):
         self.line = line
 
 
+class UnknownType(Wrong):
+    """A tool type that is not among these."""
+
+    def __init__(self, name, types):
+        words = "No plugins installed. Install one with: pip install initrunner-%s" % name
+        if types:
+            words = "Installed plugins: %s. Did you forget to pip install initrunner-%s?" % (types, name)
+        super().__init__("Tool type '%s' not found. %s" % (name, words))
+
+
 class NeedsLoop(BaseException):
     """Something that can be had where a loop runs only."""
 

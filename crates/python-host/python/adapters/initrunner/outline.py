@@ -4,8 +4,7 @@ import ast
 
 from brynhild_host.adapters.initrunner import custom
 from brynhild_host.adapters.initrunner.imports import specs
-from brynhild_host.adapters.initrunner.loaded import Wrong
-from brynhild_host.adapters.initrunner.registry import unknown
+from brynhild_host.adapters.initrunner.loaded import UnknownType, Wrong
 from brynhild_host.sources import regular
 
 
@@ -30,7 +29,7 @@ class Seen:
 def _look_for_type(name, settings):
     points = [point["name"] for point in settings.get("entry_points") or ()]
     if name not in points and name not in (settings.get("kinds") or ()):
-        raise Wrong(unknown(name, sorted(points)))
+        raise UnknownType(name, sorted(points))
 
 
 def _look_at_module(entry, settings):

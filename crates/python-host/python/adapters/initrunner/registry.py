@@ -5,7 +5,7 @@ from _frozen_importlib import module_from_spec
 from pathlib import Path
 
 from brynhild_host.adapters.initrunner.imports import files_of
-from brynhild_host.adapters.initrunner.loaded import Wrong, of_toolset
+from brynhild_host.adapters.initrunner.loaded import UnknownType, Wrong, of_toolset
 from brynhild_host.failures import named
 from brynhild_host.sources import spec_of_file
 from brynhild_host.unloadable import Unloadable
@@ -35,7 +35,7 @@ class Types:
             return await of_toolset(_scoped(registered, config, self._context()))
         plugin = self._plugin(name)
         if plugin is None:
-            raise Wrong(unknown(name, sorted(self._plugins)))
+            raise UnknownType(name, sorted(self._plugins))
         config = _validated(plugin.config_class, name, entry)
         tell(_summary(config))
         toolset = _built(plugin.builder, config, self._role_directory(), self._sandbox())
@@ -129,15 +129,6 @@ def _made(module, attributes):
 
 def _why(error):
     return "%s; %s" % (error, error.hint) if isinstance(error, Unloadable) else named(error)
-
-
-def unknown(name, types):
-    """What is said of a type that is not among these."""
-    if not types:
-        words = "Tool type '%s' not found. No plugins installed. Install one with: pip install initrunner-%s"
-        return words % (name, name)
-    words = "Tool type '%s' not found. Installed plugins: %s. Did you forget to pip install initrunner-%s?"
-    return words % (name, types, name)
 
 
 def _validated(config_class, name, entry):
