@@ -2,6 +2,7 @@
 //! by whatever name it is reached, and follows no redirect.
 
 use std::error::Error;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,8 +18,6 @@ use super::request::Prepared;
 const LARGEST: usize = 10 << 20;
 /// Characters of an error's body that the model reads.
 const ERROR_LENGTH: usize = 500;
-/// What begins the message about an address that is not gone to.
-const BLOCKED: &str = "SSRF blocked: ";
 
 /// A request of a tool that makes its own.
 pub(crate) struct Exchange {
@@ -137,7 +136,9 @@ impl Clients {
         let host = url.host_str().unwrap_or_default();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         match address {
-            Ok(address) if is_private(address) => Err(blocked(host, address)),
+            Ok(address) if is_private(address) => {
+                Err(Blocked { host: host.to_owned(), address }.to_string())
+            }
             Ok(_) | Err(_) => Ok(Some(Arc::new(PublicOnly))),
         }
     }
@@ -172,9 +173,21 @@ fn builder() -> reqwest::ClientBuilder {
         .no_proxy()
 }
 
-fn blocked(host: &str, address: IpAddr) -> String {
-    format!("{BLOCKED}'{host}' is a private address {address}")
+/// The error for a host at a private address.
+#[derive(Debug)]
+struct Blocked {
+    host: String,
+    address: IpAddr,
 }
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, address } = self;
+        write!(formatter, "SSRF blocked: '{host}' is a private address {address}")
+    }
+}
+
+impl Error for Blocked {}
 
 /// Looks names up, and refuses those that lead to a private address.
 struct PublicOnly;
@@ -185,7 +198,7 @@ impl Resolve for PublicOnly {
             let host = name.as_str();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
             if let Some(private) = found.iter().find(|found| is_private(found.ip())) {
-                return Err(blocked(host, private.ip()).into());
+                return Err(Blocked { host: host.to_owned(), address: private.ip() }.into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -214,7 +227,7 @@ fn said(error: reqwest::Error) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let text = cause.to_string();
-        if text.starts_with(BLOCKED) {
+        if cause.is::<Blocked>() {
             return text;
         }
         if !words.iter().any(|known| known.contains(&text)) {
