@@ -27,8 +27,8 @@ pub const GROUPS: [&str; 8] = [
     "brynhild.profiles",
 ];
 
-/// The groups by which packages bring something of other systems.
-const GUEST_GROUPS: [&str; 1] = [crate::initrunner::registry::GROUP];
+/// The group by which packages bring tool types for roles of InitRunner.
+pub(crate) const TOOL_TYPES_GROUP: &str = "initrunner.tools";
 
 /// Entries of one directory of packages that are looked at.
 const ENTRIES_LIMIT: usize = 20_000;
@@ -223,7 +223,7 @@ fn entry_points(text: &str) -> Vec<EntryPoint> {
         }
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             group = name.trim();
-        } else if (GROUPS.contains(&group) || GUEST_GROUPS.contains(&group))
+        } else if (GROUPS.contains(&group) || group == TOOL_TYPES_GROUP)
             && let Some((name, object)) = line.split_once('=')
         {
             // What follows in brackets names extras, which do not change the object.

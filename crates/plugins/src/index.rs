@@ -11,8 +11,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::entry_points::Installed;
-use crate::manifest;
 use crate::stamp::{Look, Stamp};
 
 /// The form of the file; another one is not read.
@@ -86,23 +84,23 @@ impl Index {
         let _ = cache::write(&file, &written);
     }
 
-    /// What was read of a manifest, or is read now.
-    pub(crate) fn manifest(
+    /// The facts of a manifest: those that were read in an earlier run, else those that `read` reads.
+    pub(crate) fn manifest<T: Serialize + DeserializeOwned>(
         &mut self,
         file: &Path,
         found: &Look,
-        read: impl FnOnce() -> manifest::Read,
-    ) -> manifest::Read {
+        read: impl FnOnce() -> T,
+    ) -> T {
         look_up(&mut self.manifests, (file, found), &mut self.is_changed, read)
     }
 
-    /// What was found in a directory of packages, or is found now.
-    pub(crate) fn site(
+    /// The packages in a directory: those of an earlier run, else those that `read` finds.
+    pub(crate) fn site<T: Serialize + DeserializeOwned>(
         &mut self,
         directory: &Path,
         found: &Look,
-        read: impl FnOnce() -> Vec<Installed>,
-    ) -> Vec<Installed> {
+        read: impl FnOnce() -> T,
+    ) -> T {
         look_up(&mut self.sites, (directory, found), &mut self.is_changed, read)
     }
 }
@@ -138,6 +136,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::manifest;
 
     fn asked(index: &mut Index, file: &Path) -> bool {
         let mut was_read = false;

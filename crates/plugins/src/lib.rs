@@ -20,6 +20,7 @@ pub mod hidden;
 pub mod hooks;
 pub mod index;
 pub mod initrunner;
+mod lenient_schema;
 pub mod lmao;
 pub mod manifest;
 pub mod offer;

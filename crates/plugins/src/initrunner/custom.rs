@@ -3,7 +3,6 @@
 //!
 //! What the worker may do is what the user grants the role. The role's own settings only tighten.
 
-pub(crate) mod lenient;
 pub(crate) mod rules;
 mod tool;
 mod worker;
@@ -18,6 +17,7 @@ use serde_json::Value;
 
 use super::registry::{self, Maker, suggested};
 use super::role::{Finding, Role, Severity, ToolEntry};
+use crate::lenient_schema::lenient_schema;
 use crate::plugin::Plugin;
 use crate::python::Python;
 use tool::RoleTool;
@@ -137,7 +137,7 @@ impl RolePython {
         let tools = self.offer.tools.iter().filter(|tool| tool.key.starts_with(&own));
         let made = tools.map(|tool| {
             let hidden = facts.hidden.get(&tool.key).map_or(&[][..], Vec::as_slice);
-            let accepts = lenient::schema(&tool.spec.input_schema, hidden);
+            let accepts = lenient_schema(&tool.spec.input_schema, hidden);
             let mut tool = tool.clone();
             tool.spec.source.clone_from(&source);
             tool.spec.traits.accepted_schema = Some(accepts.into());

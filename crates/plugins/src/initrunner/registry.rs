@@ -9,12 +9,9 @@ use serde::Serialize;
 
 use super::builtin;
 use super::role::ToolEntry;
-use crate::entry_points;
+use crate::entry_points::{self, TOOL_TYPES_GROUP};
 use crate::files::{self, Boundary};
 use crate::index::Index;
-
-/// The group of entry points by which packages bring tool types.
-pub const GROUP: &str = "initrunner.tools";
 
 /// The types that are built in, here or elsewhere.
 const BUILT_IN: [&str; 28] = [
@@ -121,7 +118,7 @@ impl Types {
     /// The types of the packages in some directories.
     pub fn of_packages(sites: &[PathBuf], index: &mut Index) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
-        for (site, installed) in entry_points::guests(sites, index, GROUP) {
+        for (site, installed) in entry_points::guests(sites, index, TOOL_TYPES_GROUP) {
             for point in &installed.package.entry_points {
                 points.push(Point {
                     name: point.name.clone(),

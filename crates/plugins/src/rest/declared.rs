@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Api;
 use super::template::{Template, Variables};
 use crate::hidden;
-use crate::initrunner::custom::lenient;
+use crate::lenient_schema::lenient_schema;
 use crate::problem::Problem;
 
 /// The keys of an interface. `permissions` and `approval` are for whoever offers the tools.
@@ -158,7 +158,7 @@ impl Endpoint {
     /// The schema that arguments are checked against: texts may stand for numbers and truth values,
     /// and nothing for what need not be given.
     pub(super) fn accepts(&self) -> Value {
-        let mut schema = lenient::schema(&self.schema(), &[]);
+        let mut schema = lenient_schema(&self.schema(), &[]);
         for parameter in self.parameters.iter().filter(|parameter| parameter.default.is_some()) {
             let kind = &mut schema["properties"][&parameter.name]["type"];
             *kind = match kind.take() {

@@ -1,11 +1,11 @@
-//! What arguments of a role's Python tool are checked against before it is asked: its schema, with
-//! room for what Python reads generously. Python itself has the last word.
+//! Schemas that arguments for Python are checked against: with room for all that Python converts by
+//! itself. Python has the last word.
 
 use serde_json::{Map, Value, json};
 
 /// A schema that also lets texts stand for numbers and truth values, and knows the parameters that
 /// a model does not fill: what it sends there is not looked at.
-pub(crate) fn schema(strict: &Value, hidden: &[String]) -> Value {
+pub(crate) fn lenient_schema(strict: &Value, hidden: &[String]) -> Value {
     let mut schema = loosened(strict);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for name in hidden {
@@ -74,7 +74,7 @@ mod tests {
             },
             "$defs": {"P": {"type": "object", "properties": {"x": {"type": "number"}}}},
         });
-        let loose = schema(&strict, &["tool_config".to_owned()]);
+        let loose = lenient_schema(&strict, &["tool_config".to_owned()]);
         let wide = json!(["boolean", "number", "string"]);
         assert_eq!(loose["properties"]["n"], json!({"type": wide, "minimum": 1}));
         assert_eq!(loose["properties"]["s"], strict["properties"]["s"]);
