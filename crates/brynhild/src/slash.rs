@@ -213,6 +213,7 @@ impl Offer {
             global: own.map(|dir| dir.join("commands")),
             project: root.map(|root| root.join(".brynhild/commands")),
             project_rank: if is_trusted { Rank::Full } else { Rank::Guest },
+            foreign: world.claude().commands().cloned().collect(),
         };
         let found = plugins::commands::discover(&places, &world.contributions());
         let reserved: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();

@@ -67,6 +67,8 @@ pub struct Places {
     pub project: Option<PathBuf>,
     /// Whether the project's commands may take other commands' names.
     pub project_rank: Rank,
+    /// Commands of plugins of other systems.
+    pub foreign: Vec<Command>,
 }
 
 /// What was found.
@@ -118,7 +120,7 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
             }
         }
     }
-    found.commands.extend(contributions.commands.iter().copied().cloned());
+    found.commands.extend(places.foreign.iter().cloned());
     if let Some(directory) = &places.project
         && let Ok(canonical) = fs::canonicalize(directory)
     {

@@ -8,7 +8,6 @@ use contract::skill::Skill;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::commands::Command;
 use crate::directories::Directories;
 use crate::files;
 use crate::plugin::Plugin;
@@ -20,8 +19,6 @@ pub struct Contributions<'a> {
     pub plugins: Vec<&'a Plugin>,
     /// What installed packages offer; only of plugins that count.
     pub offers: Vec<&'a Offer>,
-    /// Commands of plugins of other systems.
-    pub commands: Vec<&'a Command>,
     /// Skills of plugins of other systems.
     pub skills: Vec<&'a Skill>,
     /// What lies in the directories of plugins, where somebody has looked already.

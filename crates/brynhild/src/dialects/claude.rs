@@ -166,9 +166,8 @@ impl ClaudeSet {
         self.loaded.iter().flat_map(|one| &one.agents)
     }
 
-    /// Adds commands and skills to what other plugins contribute.
+    /// Adds skills to those that other plugins contribute.
     pub(crate) fn contribute<'a>(&'a self, contributions: &mut Contributions<'a>) {
-        contributions.commands.extend(self.commands());
         contributions.skills.extend(self.loaded.iter().flat_map(|one| &one.skills));
     }
 

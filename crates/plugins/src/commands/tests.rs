@@ -139,6 +139,7 @@ fn plugins_packages_and_the_project_contribute_in_this_order() {
         global: Some(root.join("global")),
         project: Some(root.join("project/.brynhild/commands")),
         project_rank: Rank::Full,
+        ..Places::default()
     };
     let contributions =
         Contributions { plugins: vec![&plugin], offers: vec![&offer], ..Contributions::default() };
