@@ -309,7 +309,7 @@ fn launch_settings(world: &World) -> Result<LaunchSettings, Problem> {
         mode: world.mode(),
         // A server may well be a program with a large heap.
         limits: Limits { memory: 8 << 30, ..Limits::default() },
-        vouch: world.trust.vouch(),
+        trust_check: world.trust.vouch(),
     })
 }
 

@@ -40,14 +40,14 @@ pub struct LaunchSettings {
     /// Upper bounds on a server's program.
     pub limits: Limits,
     /// Checks that the project is still the one that the user trusts.
-    pub vouch: TrustCheck,
+    pub trust_check: TrustCheck,
 }
 
 impl LaunchSettings {
     /// Fails if a project's server is not the one that the user trusts.
     pub(crate) fn check_trust(&self, server: &Server) -> Result<(), Failure> {
         if server.scope == Scope::Project {
-            self.vouch.ask().map_err(Failure::new)?;
+            self.trust_check.ask().map_err(Failure::new)?;
         }
         Ok(())
     }

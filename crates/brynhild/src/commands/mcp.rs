@@ -99,7 +99,7 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
     told(world, &[&args.name], &path, args.scope)
 }
 
-/// What the flags grant a program.
+/// The grants of the flags to a program.
 fn grants(world: &World, args: &McpAddArgs) -> Map<String, Value> {
     // A shell leaves `~` alone in quotes.
     let full = |path: &std::path::PathBuf| {
@@ -447,7 +447,7 @@ enum Offered {
     At(SocketAddr, Token),
 }
 
-/// What clients at an address have to send.
+/// The token that clients at an address have to send.
 enum Token {
     Given(Secret<String>),
     Made(Secret<String>),

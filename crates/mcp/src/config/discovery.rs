@@ -27,7 +27,7 @@ pub struct ConfigPlaces<'a> {
     pub plugins: Vec<Source>,
 }
 
-/// What the rest of the program decides about servers.
+/// The decisions of the rest of the program about servers.
 pub struct ServerPolicy<'a> {
     /// The rule that denies a host (`name:port`), if there is one.
     pub denied_host: &'a dyn Fn(&str) -> Option<String>,

@@ -27,7 +27,7 @@ pub(crate) fn advice(server: &Server, words: &str) -> String {
 
 /// Errors of writes to a read-only file system.
 const READ_ONLY_ERRORS: [&str; 3] = ["EROFS", "Read-only file system", "read-only file system"];
-/// The same errors of SQLite, which name no file.
+/// Such errors of SQLite, which name no file.
 const READ_ONLY_DATABASE_ERRORS: [&str; 2] = ["unable to open database file", "readonly database"];
 
 /// Errors of connections without a network.

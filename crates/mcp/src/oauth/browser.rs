@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The longest request that the browser's return may be.
-const LONGEST_REQUEST: usize = 16 * 1024;
+const MAX_REQUEST: usize = 16 * 1024;
 
 /// The path and query with which the browser came back.
 pub(super) async fn returned(listener: &TcpListener) -> std::io::Result<String> {
@@ -31,13 +31,13 @@ pub(super) async fn returned(listener: &TcpListener) -> std::io::Result<String> 
     }
 }
 
-/// What a request asks for.
+/// The target of a request.
 async fn target(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     let mut buffer = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let count = stream.read(&mut buffer).await.ok()?;
-        if count == 0 || request.len() > LONGEST_REQUEST {
+        if count == 0 || request.len() > MAX_REQUEST {
             return None;
         }
         request.extend_from_slice(&buffer[..count]);

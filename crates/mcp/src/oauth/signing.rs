@@ -63,7 +63,7 @@ impl SigningKey {
         Ok(Self { pair: Pair::Rsa(pair), algorithm: "RS256" })
     }
 
-    /// Whether a server that lists algorithms lists this key's; one that lists none is not asked.
+    /// Returns true if a server lists the algorithm of this key, or lists none at all.
     pub(super) fn is_among(&self, listed: Option<&Value>) -> bool {
         let listed = listed.and_then(Value::as_array);
         listed.is_none_or(|listed| listed.iter().any(|it| it == self.algorithm))
@@ -74,7 +74,7 @@ impl SigningKey {
         self.algorithm
     }
 
-    /// A word of `client` that it is itself, for `audience` and nobody else, once and for minutes.
+    /// A signed assertion of `client` for `audience` alone, valid once and for minutes.
     pub(super) fn assertion(&self, client: &str, audience: &str) -> Result<String, Failure> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut unique = [0; 16];

@@ -27,7 +27,7 @@ fn around(workspace: &Path, path: &str) -> LaunchSettings {
         data: workspace.join("data"),
         mode: Mode::Normal,
         limits: Limits::default(),
-        vouch: TrustCheck::default(),
+        trust_check: TrustCheck::default(),
     }
 }
 

@@ -125,7 +125,7 @@ mod tests {
         line.send(serde_json::from_value(answer).unwrap()).await.unwrap();
     }
 
-    /// Whether the line is still held, as far as nothing more happens.
+    /// Returns true if the line is still open, as far as nothing more happens.
     async fn is_held(line: &mut Draining<impl Transport<RoleServer>>) -> bool {
         let at_once = Duration::ZERO;
         tokio::time::timeout(at_once, line.receive()).await.is_err()

@@ -314,7 +314,7 @@ mod tests {
             data: directory.join("data"),
             mode: Mode::Normal,
             limits: Limits::default(),
-            vouch: TrustCheck::default(),
+            trust_check: TrustCheck::default(),
         };
         let frontend = Arc::new(NoFrontend) as Arc<dyn Frontend>;
         let settings = Settings {

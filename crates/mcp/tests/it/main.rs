@@ -65,7 +65,7 @@ impl TestWorkspace {
                 data: self.directory.path().join("data"),
                 mode: Mode::Normal,
                 limits: Limits::default(),
-                vouch: TrustCheck::default(),
+                trust_check: TrustCheck::default(),
             },
             user: Arc::new(UserPrompt::new(Arc::clone(&frontend), None, false)),
             frontend,
