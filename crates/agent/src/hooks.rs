@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use contract::action::Action;
 use contract::event::{EventKind, Level};
 use contract::hook::{
     CallView, CompactVerdict, CompactView, Ending, Hook, HookContext, HookError, HookReply, Moment,
@@ -13,7 +14,7 @@ use contract::hook::{
 };
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Action, Decision};
+use contract::policy::Decision;
 use contract::provider::Request;
 use contract::tool::{Tool, ToolOutput};
 use serde_json::Value;

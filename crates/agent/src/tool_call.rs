@@ -13,11 +13,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::action::Action;
 use contract::event::{CallOutcome, EventKind, Level};
 use contract::hook::{CallView, Notification};
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Access, Action, Decision, Reason, Ruling};
+use contract::policy::{Decision, Reason, Ruling};
+use contract::sandbox::Access;
 use contract::snapshots::Effect;
 use contract::tool::{BUILTIN, Obstacle, Plan, Risk, Tool, ToolOutput};
 use serde_json::Value;

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use contract::event::{CallOutcome, Event, EventKind, Outcome, PERSON, Subconversation};
+use contract::event::{CallOutcome, Direction, Event, EventKind, Outcome, PERSON, Subconversation};
 use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
-use contract::snapshots::Direction;
 use contract::tool::{LASTING, OPEN, SUBJECT, ToolOutput};
 use serde_json::Value;
 

@@ -12,9 +12,9 @@ use agent::settings::{
     Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
 };
 use config::settings::{Binding, RegisteredModel};
-use contract::policy::{Access, Mode};
+use contract::policy::Mode;
 use contract::provider::{Delivery, Model, Provider};
-use contract::sandbox::{Confinement, Limits, Network, Profile, Sandbox};
+use contract::sandbox::{Access, Confinement, Limits, Network, Profile, Sandbox};
 use contract::secret::Secret;
 use contract::skill::Skill;
 use contract::tool::Tool;

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use config::origin::Layer;
 use config::settings::Approval;
-use contract::policy::{
-    Action, Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval, View,
-};
+use contract::action::{Action, View};
+use contract::policy::{Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval};
 use contract::tool::ToolSpec;
 use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};

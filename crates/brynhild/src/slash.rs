@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use ::mcp::PromptCommand;
 use config::redact;
+use contract::event::Direction;
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
-use contract::snapshots::Direction;
 use contract::tool::ToolSpec;
 use plugins::claude::Expanded;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::event::EventKind;
+use contract::event::{Change, Direction, EventKind};
 use contract::id::SessionId;
-use contract::snapshots::{Change, Direction, Snapshots as _};
+use contract::snapshots::Snapshots as _;
 use contract::text::head;
 use serde_json::{Value, json};
 use sessions::snapshots::{

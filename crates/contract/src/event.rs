@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::action::Action;
 use crate::id::{CallId, Seq, SessionId, Timestamp};
 use crate::message::{Reply, ToolCall, Usage};
-use crate::policy::{Action, Mode, Ruling};
-use crate::snapshots::{ChangedFile, Direction};
+use crate::policy::{Mode, Ruling};
 use crate::tool::{Finish, ToolOutput};
 
 /// The origin of what a user said while the model was at work.
@@ -439,4 +439,35 @@ pub enum Input {
     Interrupt,
     /// Close the session.
     End,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedFile {
+    /// Relative to the session's directory where it is below it.
+    pub path: String,
+    /// What happened to it.
+    pub change: Change,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It was not there before.
+    Created,
+    /// It is different.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// Which way changes went that a user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Back to what was before a turn.
+    Undo,
+    /// Forth again.
+    Redo,
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use crate::action::Action;
 use crate::event::{CallOutcome, Subconversation};
 use crate::id::{CallId, SessionId};
 use crate::message::ToolCall;
-use crate::policy::{Action, Decision};
+use crate::policy::Decision;
 use crate::provider::Request;
 use crate::tool::ToolOutput;
 

@@ -4,6 +4,7 @@
 //! `sessions`, `providers`, `tools`, `plugins`, `sandbox`) sees this crate and no other;
 //! only the binary sees them all and ties them together.
 
+pub mod action;
 pub mod event;
 pub mod hook;
 pub mod id;

@@ -1,12 +1,10 @@
-//! What a tool would do, and the ruling on it. The rules themselves live in `policy`.
-
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+//! Rulings on tool calls, and approvals. The rules themselves live in `policy`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::action::{Action, View};
+use crate::sandbox::Access;
 use crate::tool::ToolSpec;
 
 /// How much freedom tools have.
@@ -51,58 +49,6 @@ impl Mode {
     }
 }
 
-/// One thing a tool call would do, stated before it is done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "action", rename_all = "snake_case")]
-pub enum Action {
-    /// Reads a file or directory.
-    Read {
-        /// Absolute path, symbolic links resolved.
-        #[serde(serialize_with = "lossy")]
-        #[schemars(with = "String")]
-        path: PathBuf,
-    },
-    /// Creates, changes or removes a file.
-    Write {
-        /// Absolute path, symbolic links of the existing part resolved.
-        #[serde(serialize_with = "lossy")]
-        #[schemars(with = "String")]
-        path: PathBuf,
-        /// The change as a unified diff, where it can be told beforehand.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        diff: Option<String>,
-    },
-    /// Runs a shell command.
-    Run {
-        /// The command's text.
-        command: String,
-        /// Where it would run.
-        #[serde(serialize_with = "lossy")]
-        #[schemars(with = "String")]
-        cwd: PathBuf,
-    },
-    /// Connects to a host.
-    Connect {
-        /// The host's name, with its port if it has one; `*` for any host.
-        host: String,
-    },
-    /// Runs the command of the same call on the host, outside the sandbox.
-    LeaveSandbox {
-        /// The command's text.
-        command: String,
-    },
-    /// Runs code whose effects are not known beforehand (a plugin's tool).
-    Opaque {
-        /// What it is, in words.
-        what: String,
-    },
-}
-
-/// A path that is not UTF-8 must not keep an event out of the log.
-fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
-}
-
 /// What may happen with a call. Ordered: the strictest of several wins.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -128,21 +74,6 @@ pub struct Reason {
     pub why: String,
     /// Where the rule stands: `built-in`, `mode`, a flag, or a file with its line.
     pub origin: String,
-}
-
-/// What a confined process may write.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Access {
-    /// Nothing but its private scratch space.
-    #[default]
-    ReadOnly,
-    /// The workspace as well.
-    Workspace,
-    /// Whatever the user may write: the process runs outside the sandbox.
-    Host,
 }
 
 /// The decision on a call, with the whole reasoning and the confinement to run it under.
@@ -195,39 +126,6 @@ pub trait Approvals: Policy {
 
     /// Adds allow rules until the session ends, in the name of `origin`.
     fn grant(&self, rules: &[String], origin: &str) -> Granted;
-}
-
-/// Why a call that goes through directories leaves a file out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hidden {
-    /// A rule denies reading it, or wants to be asked first.
-    Ruled,
-    /// Its name says that it holds a secret.
-    Secret,
-}
-
-/// Says of a file whether a call that goes through directories must leave it out.
-#[derive(Clone, Default)]
-pub struct View(Option<Arc<Look>>);
-
-type Look = dyn Fn(&Path) -> Option<Hidden> + Send + Sync;
-
-impl View {
-    /// A view from which `look` takes files.
-    pub fn new(look: impl Fn(&Path) -> Option<Hidden> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(look)))
-    }
-
-    /// Why a file is left out; none where it is not.
-    pub fn hidden(&self, path: &Path) -> Option<Hidden> {
-        self.0.as_ref().and_then(|look| look(path))
-    }
-}
-
-impl fmt::Debug for View {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.is_some() { "View(partial)" } else { "View(whole)" })
-    }
 }
 
 /// What became of rules that somebody asked to be granted.

@@ -7,9 +7,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::policy::Access;
+/// What a confined process may write.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Nothing but its private scratch space.
+    #[default]
+    ReadOnly,
+    /// The workspace as well.
+    Workspace,
+    /// Whatever the user may write: the process runs outside the sandbox.
+    Host,
+}
 
 /// A program to start.
 #[derive(Clone, Debug)]

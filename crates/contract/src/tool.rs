@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::action::{Action, View};
 use crate::id::SessionId;
 use crate::message::ToolCall;
-use crate::policy::{Action, View};
 use crate::sandbox::Confinement;
 
 /// What the model and the program know of a tool.

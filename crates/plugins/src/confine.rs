@@ -7,9 +7,9 @@ use std::{fs, io};
 
 use ::files::path::normalize;
 use ::files::surroundings::Surroundings;
-use contract::policy::{Access, Mode};
+use contract::policy::Mode;
 use contract::protected::protected;
-use contract::sandbox::{Limits, Network, Profile};
+use contract::sandbox::{Access, Limits, Network, Profile};
 use rustix::fs::{self as system, OFlags};
 use rustix::io::Errno;
 

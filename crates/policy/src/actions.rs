@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use contract::policy::{Access as ProcessAccess, Action, Decision, Mode};
+use contract::action::Action;
+use contract::policy::{Decision, Mode};
+use contract::sandbox::Access as ProcessAccess;
 use contract::tool::{BUILTIN, Risk};
 
 use crate::call::{Access, Call};

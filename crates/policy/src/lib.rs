@@ -32,8 +32,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
+use contract::action::{Action, View};
 use contract::policy::{
-    Action, Approvals, Decision, Granted, Mode, Policy, Reach, Reason, Ruling, StoredApproval, View,
+    Approvals, Decision, Granted, Mode, Policy, Reach, Reason, Ruling, StoredApproval,
 };
 use contract::tool::ToolSpec;
 use serde::Deserialize;
@@ -188,7 +189,7 @@ impl Judge {
         tool: &ToolSpec,
         actions: &[Action],
         session: &Session,
-    ) -> (Vec<Finding>, contract::policy::Access) {
+    ) -> (Vec<Finding>, contract::sandbox::Access) {
         let call = self.call(tool, actions, session);
         let judged = actions::judge(&call, actions);
         (modes::settle(&call, judged.findings, &self.settings), judged.access)

@@ -7,7 +7,8 @@ mod memory;
 mod parse;
 mod path;
 
-use contract::policy::{Action, Decision};
+use contract::action::Action;
+use contract::policy::Decision;
 use contract::tool::ToolSpec;
 
 pub use memory::Memory;

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use contract::policy::{Decision, Hidden, View};
+use contract::action::{Hidden, View};
+use contract::policy::Decision;
 
 use crate::RequireApproval;
 use crate::call::Call;

@@ -7,8 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use contract::policy::Access;
-use contract::sandbox::{Channel, Limits, Network, Profile, Spawn, Stdin};
+use contract::sandbox::{Access, Channel, Limits, Network, Profile, Spawn, Stdin};
 use files::surroundings::on_path;
 use files::{cache, private};
 use serde::{Deserialize, Serialize};

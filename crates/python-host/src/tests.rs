@@ -115,7 +115,7 @@ async fn run_until(
         progress,
         spill: "/nowhere".into(),
         conversation: None,
-        view: contract::policy::View::default(),
+        view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,
     };

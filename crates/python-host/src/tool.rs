@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::python::{PythonTool, SharedPlugin};
 use contract::text;
 use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};

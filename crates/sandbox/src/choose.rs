@@ -5,8 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use contract::policy::Access;
-use contract::sandbox::{Child, Enforcement, Profile, Sandbox, SandboxError, Spawn};
+use contract::sandbox::{Access, Child, Enforcement, Profile, Sandbox, SandboxError, Spawn};
 
 use crate::doctor;
 use crate::failure::{Cause, Failure, start_error};

@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::policy::Access;
 use contract::protected::protected;
-use contract::sandbox::SandboxError;
+use contract::sandbox::{Access, SandboxError};
 
 use crate::denied_paths::{FileRules, is_hidden, is_kept, nowhere_to_work};
 use crate::request::{Request, tidy};

@@ -112,7 +112,7 @@ pub struct Settings {
     pub hosts: Option<HostRules>,
     /// The environment of processes that run outside of the sandbox ([`Access::Host`]).
     ///
-    /// [`Access::Host`]: contract::policy::Access::Host
+    /// [`Access::Host`]: contract::sandbox::Access::Host
     pub host_env: BTreeMap<String, String>,
     /// The change tracker of the workspace, if another part of the program has one.
     pub tracker: Option<Arc<ChangeTracker>>,

@@ -196,8 +196,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use contract::policy::Access;
-    use contract::sandbox::{Channel, Limits, Stdin};
+    use contract::sandbox::{Access, Channel, Limits, Stdin};
 
     use super::*;
 

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use contract::policy::Access;
-use contract::sandbox::{Limits, Network};
+use contract::sandbox::{Access, Limits, Network};
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,

@@ -24,10 +24,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{EventKind, Level};
+use contract::action::Action;
+use contract::event::{ChangedFile, EventKind, Level};
 use contract::id::SessionId;
-use contract::policy::{Access, Action};
-use contract::snapshots::{ChangedFile, Effect, Snapshots};
+use contract::sandbox::Access;
+use contract::snapshots::{Effect, Snapshots};
 use files::changes::{ChangeTracker, Changes, Cursor};
 use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
-use contract::policy::Access;
-use contract::sandbox::{Confinement, Limits, Network, Profile};
+use contract::sandbox::{Access, Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 use testkit::Plain;
@@ -122,7 +121,7 @@ impl Project {
             progress,
             spill: self.spill(),
             conversation: None,
-            view: contract::policy::View::default(),
+            view: contract::action::View::default(),
             actions: Vec::new(),
             veils: None,
         };

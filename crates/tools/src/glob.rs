@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use ::files::exact_path;
 use async_trait::async_trait;
+use contract::action::{Hidden, View};
 use contract::message::ToolCall;
-use contract::policy::{Hidden, View};
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkState};

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::skill::Skill;
 use contract::tool::{LASTING, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;

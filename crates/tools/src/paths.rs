@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use contract::policy::Action;
+use contract::action::Action;
 use contract::protected::{names, protected};
 
 use crate::Settings;

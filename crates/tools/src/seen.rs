@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use contract::action::Action;
 use contract::id::SessionId;
-use contract::policy::Action;
 
 use crate::files::{Fingerprint, Snapshot};
 use crate::outcome::Stop;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::message::ToolCall;
-use contract::policy::Action;
 use contract::tool::{
     Display, Obstacle, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };

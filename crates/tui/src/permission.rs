@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use contract::action::Action;
 use contract::event::{Answer, Event, EventKind};
 use contract::id::CallId;
-use contract::policy::Action;
 use serde_json::Value;
 
 use crate::diff;

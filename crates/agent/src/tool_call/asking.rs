@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use contract::action::Action;
 use contract::event::{Answer, CallOutcome, EventKind, Level};
 use contract::hook::Notification;
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Action, Approvals, Decision, Mode, Reach, Ruling, StoredApproval};
+use contract::policy::{Approvals, Decision, Mode, Reach, Ruling, StoredApproval};
 use contract::tool::{Obstacle, Risk, ToolSpec};
 use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};

@@ -49,7 +49,8 @@ pub(crate) fn asked_because(ruling: &Ruling) -> String {
 
 #[cfg(test)]
 mod tests {
-    use contract::policy::{Access, Decision};
+    use contract::policy::Decision;
+    use contract::sandbox::Access;
 
     use super::*;
 

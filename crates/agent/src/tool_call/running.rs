@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use contract::action::Action;
 use contract::event::{CallOutcome, EventKind};
-use contract::policy::{Action, Mode};
+use contract::policy::Mode;
 use contract::sandbox::{Hosts, Network, SandboxError};
 use contract::tool::{ToolContext, ToolError, ToolOutput};
 use tokio::sync::mpsc;

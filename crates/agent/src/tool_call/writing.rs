@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use contract::policy::{Action, Decision};
+use contract::action::Action;
+use contract::policy::Decision;
 use contract::tool::{BUILTIN, Tool};
 use tokio::sync::{Mutex, MutexGuard};
 

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use contract::id::CallId;
 use contract::message::ToolCall;
-use contract::policy::{Access, Mode};
-use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
+use contract::policy::Mode;
+use contract::sandbox::{Access, Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
 use files::surroundings::Surroundings;
 use plugins::chibi::{Plugins, Settings, find};
 use plugins::directories::Directories;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use contract::policy::Access;
-use contract::sandbox::{Channel, Exit, Limits, Network, Profile, Sandbox, Spawn, Stdin};
+use contract::sandbox::{Access, Channel, Exit, Limits, Network, Profile, Sandbox, Spawn, Stdin};
 use sandbox::{Rung, Settings};
 use tokio::io::AsyncReadExt;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use contract::policy::{Action, Mode, Policy};
+use contract::action::Action;
+use contract::policy::{Mode, Policy};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use policy::rules::{Scope, parse};
 use policy::{Judge, Settings};

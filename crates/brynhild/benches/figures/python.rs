@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
-use contract::policy::{Access, Mode};
-use contract::sandbox::{Confinement, Limits, Network, Profile};
+use contract::policy::Mode;
+use contract::sandbox::{Access, Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext};
 use files::surroundings::Surroundings;
 use plugins::directories::Directories;
@@ -357,7 +357,7 @@ pub(crate) fn context() -> ToolContext {
         progress,
         spill: "/nowhere".into(),
         conversation: None,
-        view: contract::policy::View::default(),
+        view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,
     }

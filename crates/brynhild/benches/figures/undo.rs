@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use contract::action::Action;
 use contract::id::SessionId;
-use contract::policy::{Access, Action};
+use contract::sandbox::Access;
 use contract::snapshots::{Effect, Snapshots};
 use files::changes::ChangeTracker;
 use sessions::snapshots::{SessionSnapshots, Settings};

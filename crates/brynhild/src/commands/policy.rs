@@ -1,6 +1,7 @@
 //! `policy`: says how a call would be judged, with the whole reasoning, and runs nothing.
 
-use contract::policy::{Access, Decision, Reason, Ruling};
+use contract::policy::{Decision, Reason, Ruling};
+use contract::sandbox::Access;
 use contract::text::visible;
 use contract::tool::Plan;
 use serde_json::{Value, json};

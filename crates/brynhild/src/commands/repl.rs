@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent::conversation::Conversation;
-use contract::event::{EventKind, Input};
+use contract::event::{Direction, EventKind, Input};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
-use contract::snapshots::Direction;
 use contract::text::visible;
 use serde_json::Value;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};

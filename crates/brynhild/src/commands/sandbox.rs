@@ -9,8 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use contract::policy::{Access, Mode};
-use contract::sandbox::{Channel, Child, Exit as Ended, Network, SandboxError, Spawn, Stdin};
+use contract::policy::Mode;
+use contract::sandbox::{
+    Access, Channel, Child, Exit as Ended, Network, SandboxError, Spawn, Stdin,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;

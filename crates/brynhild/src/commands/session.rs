@@ -3,10 +3,9 @@
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
 
-use contract::event::{Event, EventKind};
+use contract::event::{Direction, Event, EventKind};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
-use contract::snapshots::Direction;
 use contract::text::{head, visible};
 use serde_json::json;
 use sessions::error::Error;

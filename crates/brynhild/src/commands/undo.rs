@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use contract::event::{Event, EventKind};
+use contract::event::{Direction, Event, EventKind};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
-use contract::snapshots::Direction;
 use contract::text::visible;
 use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
 use sessions::store::Store;

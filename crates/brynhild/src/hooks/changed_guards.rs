@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
-use contract::policy::Action;
 use plugins::hooks::{ProjectFile, Settings, Sources};
 
 use crate::trust::Stale;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ::mcp::Servers;
 use ::mcp::config::{ConfigProblem, ParsedServers, Scope, Server, Source, Transport};
-use contract::policy::{Action, Decision, Mode};
+use contract::action::Action;
+use contract::policy::{Decision, Mode};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use plugins::initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};

@@ -3,9 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::policy::{
-    Action, Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval, View,
-};
+use contract::action::{Action, View};
+use contract::policy::{Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval};
 use contract::tool::ToolSpec;
 
 /// A policy that another one can take the place of.

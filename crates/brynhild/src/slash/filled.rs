@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::policy::{Action, Approvals, Decision};
+use contract::action::Action;
+use contract::policy::{Approvals, Decision};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;

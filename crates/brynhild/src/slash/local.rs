@@ -1,8 +1,8 @@
 //! Commands that stand for a line of the shell: it runs confined, what it prints is shown, and
 //! nothing of it goes to the model.
 
-use contract::policy::{Access, Mode};
-use contract::sandbox::Fixed;
+use contract::policy::Mode;
+use contract::sandbox::{Access, Fixed};
 use plugins::claude::shell;
 use plugins::commands::{Command, Rank};
 

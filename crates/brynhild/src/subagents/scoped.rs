@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
-use contract::policy::{Action, Decision, Mode, Policy as _};
+use contract::policy::{Decision, Mode, Policy as _};
 use contract::tool::ToolSpec;
 use policy::Judge;
 use policy::rules::{Scope, parse};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use contract::policy::{Access, Mode};
+use contract::policy::Mode;
+use contract::sandbox::Access;
 use contract::sandbox::{Network, Profile};
 
 use super::Launch;

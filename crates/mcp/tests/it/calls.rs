@@ -1,6 +1,6 @@
 //! Calls, prompts and resources, and servers that fail.
 
-use contract::policy::Action;
+use contract::action::Action;
 use contract::tool::ToolError;
 use mcp::CatalogState;
 use serde_json::{Value, json};

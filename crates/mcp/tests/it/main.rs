@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
-use contract::policy::{Access, Mode};
-use contract::sandbox::{Confinement, Limits, Network, Profile};
+use contract::policy::Mode;
+use contract::sandbox::{Access, Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use contract::trust_check::TrustCheck;
 use mcp::config::{self, Scope, Server, Source};
@@ -168,7 +168,7 @@ fn sent(id: &str, args: Value) -> Sent {
         progress,
         spill: PathBuf::from("/nonexistent"),
         conversation: None,
-        view: contract::policy::View::default(),
+        view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,
     };

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use contract::action::Action;
 use contract::hook::CallView;
-use contract::policy::Action;
 use serde_json::{Value, json};
 
 /// The questions of a permission point about a call, one after the other; none if it is not about

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::policy::{Access, Mode};
-use contract::sandbox::{Channel, Profile, SandboxError, Spawn, Stdin};
+use contract::policy::Mode;
+use contract::sandbox::{Access, Channel, Profile, SandboxError, Spawn, Stdin};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::files::surroundings::Surroundings;
 use async_trait::async_trait;
-use contract::policy::{Access, Mode};
+use contract::policy::Mode;
+use contract::sandbox::Access;
 use contract::sandbox::{Channel, Fixed, Network, Profile, Sandbox, Spawn, Stdin};
 use contract::trust_check::TrustCheck;
 

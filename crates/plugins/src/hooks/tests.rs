@@ -12,7 +12,8 @@ use contract::hook::{
     OnFailure, ResultView, TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::id::CallId;
-use contract::policy::{Access, Decision, Mode};
+use contract::policy::{Decision, Mode};
+use contract::sandbox::Access;
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use contract::policy::{Action, Mode};
+use contract::action::Action;
+use contract::policy::Mode;
 use contract::python::PythonPlugin;
 use contract::tool::{Recovery, Risk, ToolError, ToolSpec, Traits};
 use futures::FutureExt as _;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::message::ToolCall;
-use contract::policy::{Action, Mode};
+use contract::policy::Mode;
 use contract::python::PythonHost;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits};
 use serde_json::{Value, json};

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use ::files::surroundings::Surroundings;
 use async_trait::async_trait;
+use contract::action::Action;
 use contract::message::ToolCall;
-use contract::policy::{Action, Mode};
+use contract::policy::Mode;
 use contract::python::{PythonHost, PythonOffer, PythonPlugin, PythonTool, SharedPlugin};
 use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;

@@ -1,7 +1,8 @@
 //! The rules that approvals leave behind.
 
+use contract::action::Action;
 use contract::policy::Approvals as _;
-use contract::policy::{Action, Decision, Mode, Policy};
+use contract::policy::{Decision, Mode, Policy};
 use contract::tool::{Risk, ToolSpec};
 use policy::rules::Scope;
 use policy::{Judge, Settings, policy};

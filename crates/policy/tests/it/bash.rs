@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use contract::policy::{Action, Decision, Mode, Policy};
+use contract::action::Action;
+use contract::policy::{Decision, Mode, Policy};
 use policy::Judge;
 
 use crate::setting::{bash, judge, run};

@@ -1,6 +1,7 @@
 //! Rules for files in commands: literal operands and redirections, and weaker sandboxes.
 
-use contract::policy::{Decision, Hidden, Mode, Policy};
+use contract::action::Hidden;
+use contract::policy::{Decision, Mode, Policy};
 use contract::tool::Risk;
 use policy::rules::Scope;
 use policy::{Settings, policy};

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use contract::action::Action;
 use contract::policy::Approvals as _;
-use contract::policy::{Access, Action, Decision, Mode, Policy};
+use contract::policy::{Decision, Mode, Policy};
+use contract::sandbox::Access;
 use contract::tool::Risk;
 use policy::rules::Scope;
 use policy::{Judge, RequireApproval, Settings, ToolSettings, policy};

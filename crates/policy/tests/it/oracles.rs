@@ -3,7 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use contract::policy::{Action, Decision, Mode, Policy, Ruling};
+use contract::action::Action;
+use contract::policy::{Decision, Mode, Policy, Ruling};
 use contract::text::{is_hidden, visible};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use policy::rules::{Scope, parse};

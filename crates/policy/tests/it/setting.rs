@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use contract::policy::{Action, Mode, Policy, Ruling};
+use contract::action::Action;
+use contract::policy::{Mode, Policy, Ruling};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use policy::rules::{Rule, Scope, parse};
 use policy::{Judge, Settings};

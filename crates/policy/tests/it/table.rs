@@ -1,7 +1,9 @@
 //! Commands and the decisions on them, as data.
 
+use contract::action::Action;
 use contract::policy::Approvals as _;
-use contract::policy::{Access, Action, Decision, Mode, Policy};
+use contract::policy::{Decision, Mode, Policy};
+use contract::sandbox::Access;
 use policy::Settings;
 
 use crate::setting::{bare, bash, command, judge, run, settings};

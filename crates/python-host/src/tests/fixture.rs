@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use contract::policy::{Access, Mode};
+use contract::policy::Mode;
 use contract::python::{PythonFacts, PythonPlugin, SharedPlugin};
-use contract::sandbox::{Limits, Network, Profile};
+use contract::sandbox::{Access, Limits, Network, Profile};
 use files::surroundings::Surroundings;
 use serde_json::{Map, Value, json};
 use testkit::Plain;

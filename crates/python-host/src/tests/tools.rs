@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use contract::policy::Action;
+use contract::action::Action;
 
 #[tokio::test]
 async fn a_tool_is_described_and_called_and_what_it_prints_is_shown() {

@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use contract::policy::Access;
-use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, Spawn, Stdin};
+use contract::sandbox::{Access, Channel, Fixed, Limits, Network, Profile, Spawn, Stdin};
 
 use super::*;
 

@@ -5,8 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use contract::policy::Access;
-use contract::sandbox::{Exit, Fixed, Spawn, Stdin};
+use contract::sandbox::{Access, Exit, Fixed, Spawn, Stdin};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use sandbox::Rung;
 use tokio::io::AsyncWriteExt;

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use contract::policy::Access;
-use contract::sandbox::{Blocked, Exit, Network};
+use contract::sandbox::{Access, Blocked, Exit, Network};
 use sandbox::Rung;
 use tokio::io::AsyncReadExt;
 

@@ -10,9 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use contract::policy::Access;
 use contract::sandbox::{
-    Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
+    Access, Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
 use sandbox::{Rung, Settings};
 use tokio::io::AsyncReadExt;

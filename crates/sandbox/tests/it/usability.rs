@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use contract::policy::Access;
-use contract::sandbox::{Exit, Network};
+use contract::sandbox::{Access, Exit, Network};
 use sandbox::Rung;
 
 use crate::rig::{Mode, World, rungs};

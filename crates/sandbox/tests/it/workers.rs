@@ -3,8 +3,7 @@
 
 use std::fs;
 
-use contract::policy::Access;
-use contract::sandbox::{Channel, ChannelEnds, Exit, Spawn, Stdin};
+use contract::sandbox::{Access, Channel, ChannelEnds, Exit, Spawn, Stdin};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 
 use crate::lives::{eventually, mark, modes, runs};

@@ -1,9 +1,8 @@
 //! The turns of a session that changed files, as its log tells: which of them stand, which were
 //! undone, and what can be made again.
 
-use contract::event::{Event, EventKind};
+use contract::event::{Direction, Event, EventKind};
 use contract::id::Timestamp;
-use contract::snapshots::Direction;
 use contract::text::head;
 
 use crate::summary::typed;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use contract::event::Change as Kind;
 use contract::id::Timestamp;
-use contract::snapshots::Change as Kind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The name of some bytes: their hash.

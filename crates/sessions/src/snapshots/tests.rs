@@ -5,8 +5,8 @@ mod rig;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use contract::policy::Access;
-use contract::snapshots::Direction;
+use contract::event::Direction;
+use contract::sandbox::Access;
 
 use super::UndoReport;
 use rig::Rig;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use contract::event::EventKind;
-use contract::snapshots::{Change as Kind, ChangedFile, Direction};
+use contract::event::{Change as Kind, ChangedFile, Direction, EventKind};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 

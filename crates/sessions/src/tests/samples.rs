@@ -1,9 +1,11 @@
 //! A conversation for tests, with every kind of event that is kept.
 
+use contract::action::Action;
 use contract::event::{Answer, CallOutcome, Event, EventKind, Level, Outcome};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
-use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
+use contract::policy::{Decision, Mode, Reason, Ruling};
+use contract::sandbox::Access;
 use contract::tool::ToolOutput;
 use serde_json::json;
 

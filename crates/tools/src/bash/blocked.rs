@@ -4,9 +4,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use contract::policy::Access;
 use contract::protected::protected;
-use contract::sandbox::{Blocked, Network, Profile};
+use contract::sandbox::{Access, Blocked, Network, Profile};
 use serde_json::{Map, Value, json};
 
 use super::needs;

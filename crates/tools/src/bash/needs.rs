@@ -1,6 +1,6 @@
 //! The access that a call of `Bash` requests beyond the sandbox: hosts, or the host system itself.
 
-use contract::policy::Action;
+use contract::action::Action;
 use contract::tool::ToolError;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Tests of `Edit`.
 
-use contract::policy::Action;
+use contract::action::Action;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;

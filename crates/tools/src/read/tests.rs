@@ -1,6 +1,6 @@
 //! Tests of `Read`.
 
-use contract::policy::Action;
+use contract::action::Action;
 use std::io::Read as _;
 use std::os::unix::fs::symlink;
 

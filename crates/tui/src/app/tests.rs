@@ -15,12 +15,14 @@ mod writing;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use contract::action::Action;
 use contract::event::{
     CallOutcome, Event, EventKind, Input as ToConversation, Outcome, Piece, Subconversation,
 };
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
-use contract::policy::{Access, Action, Decision, Mode, Reason, Ruling};
+use contract::policy::{Decision, Mode, Reason, Ruling};
+use contract::sandbox::Access;
 use contract::tool::{Display, ToolOutput};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use contract::event::{Event, EventKind, Level, Outcome, PERSON, Piece, Subconversation};
+use contract::event::{
+    Direction, Event, EventKind, Level, Outcome, PERSON, Piece, Subconversation,
+};
 use contract::id::CallId;
 use contract::message::{Part, Reply};
-use contract::snapshots::Direction;
 
 use super::tool::Tool;
 use super::{Block, Kind, Transcript};

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use contract::action::Action;
 use contract::event::{Answer, CallOutcome};
-use contract::policy::{Action, Decision, Ruling};
+use contract::policy::{Decision, Ruling};
 use contract::tool::{Display, SUBJECT, ToolOutput};
 use ratatui_core::style::Style;
 use serde_json::Value;

@@ -11,8 +11,8 @@ use ::files::surroundings::Surroundings;
 use async_trait::async_trait;
 use contract::hook::{Hook, HookContext};
 use contract::id::SessionId;
-use contract::policy::{Access, Mode};
-use contract::sandbox::{Limits, Network, Profile, Sandbox};
+use contract::policy::Mode;
+use contract::sandbox::{Access, Limits, Network, Profile, Sandbox};
 use contract::trust_check::TrustCheck;
 use testkit::Plain;
 

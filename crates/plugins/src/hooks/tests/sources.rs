@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use contract::policy::Access;
-use contract::sandbox::Network;
+use contract::sandbox::{Access, Network};
 use serde_json::{Value, json};
 
 use super::call;

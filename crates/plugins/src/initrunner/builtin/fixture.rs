@@ -7,9 +7,8 @@ use std::sync::Arc;
 use ::files::surroundings::Surroundings;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
-use contract::policy::Access;
 use contract::sandbox::{
-    Child, Confinement, Limits, Network, Profile, Sandbox, SandboxError, Spawn,
+    Access, Child, Confinement, Limits, Network, Profile, Sandbox, SandboxError, Spawn,
 };
 use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
@@ -70,7 +69,7 @@ pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
         progress: tokio::sync::mpsc::channel(1).0,
         spill: "/nowhere".into(),
         conversation: None,
-        view: contract::policy::View::default(),
+        view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,
     };

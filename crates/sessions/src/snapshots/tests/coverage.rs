@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use contract::policy::{Access, Action};
-use contract::snapshots::{Direction, Effect, Snapshots};
+use contract::action::Action;
+use contract::event::Direction;
+use contract::sandbox::Access;
+use contract::snapshots::{Effect, Snapshots};
 use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 

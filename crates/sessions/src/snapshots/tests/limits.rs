@@ -4,7 +4,7 @@ use std::fs;
 
 use contract::event::EventKind;
 use contract::id::SessionId;
-use contract::policy::Access;
+use contract::sandbox::Access;
 
 use super::super::Workspace;
 use super::rig::Rig;

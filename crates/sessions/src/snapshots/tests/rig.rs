@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use contract::event::{Event, EventKind, Outcome};
+use contract::action::Action;
+use contract::event::{Direction, Event, EventKind, Outcome};
 use contract::id::{SessionId, Timestamp};
 use contract::message::Usage;
-use contract::policy::{Access, Action};
-use contract::snapshots::{Direction, Effect, Snapshots};
+use contract::sandbox::Access;
+use contract::snapshots::{Effect, Snapshots};
 use files::changes::ChangeTracker;
 use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
