@@ -169,7 +169,7 @@ fn use_paths(tree: &str) -> Vec<String> {
     for (index, letter) in inner.char_indices() {
         match letter {
             '{' => depth += 1,
-            '}' => depth -= 1,
+            '}' => depth = depth.saturating_sub(1),
             ',' if depth == 0 => {
                 parts.push(&inner[start..index]);
                 start = index + 1;
@@ -197,7 +197,11 @@ fn imported_paths(text: &str) -> Vec<String> {
         rest = &rest[start + "use ".len()..];
         if line.is_empty() || (line.starts_with("pub") && !line.contains(['{', '='])) {
             let end = rest.find(';').unwrap_or(rest.len());
-            paths.extend(use_paths(&rest[..end]));
+            // A line of text may begin with the word, too.
+            let is_path = |it: char| it.is_alphanumeric() || "_:{},* \n".contains(it);
+            if rest[..end].chars().all(is_path) {
+                paths.extend(use_paths(&rest[..end]));
+            }
         }
     }
     paths
