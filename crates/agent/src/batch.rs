@@ -158,13 +158,13 @@ async fn run_all(
     while let Some(mut settled) = settled.next().await {
         settled.revise(context, journal).await?;
         reported.finish = reported.finish.take().or_else(|| settled.output.finish.clone());
-        let content = settled.output.for_model();
-        match circles.observe(settled.call(), &content, !settled.output.success) {
+        let text = settled.output.for_model();
+        match circles.observe(settled.call(), &text, !settled.output.success) {
             HookReply::GoOn => {}
             HookReply::Suggest(what) => reported.suggestion = Some(what),
             HookReply::Stop(what) => reported.stuck = Some(what),
         }
-        reported.results.push(content);
+        reported.results.push(text);
         reported.outputs.push((settled.outcome(), settled.output.clone()));
         let has_effect = settled.has_effect;
         let (finished, stored) = settled.into_event(context.settings, journal.teller().keys());

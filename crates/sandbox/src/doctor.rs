@@ -85,7 +85,7 @@ fn lacks(rung: Rung) -> Vec<String> {
                 .to_owned(),
         ),
         (_, _) => {
-            lacks.push("the second restriction, Landlock, is missing or incomplete".to_owned())
+            lacks.push("the second restriction, Landlock, is missing or incomplete".to_owned());
         }
     }
     lacks
