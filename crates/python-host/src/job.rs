@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest output that is kept.
 const OUTPUT_LIMIT: usize = 1 << 20;
-const TAIL_LINES: usize = 8;
+const TAIL_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;
 
 /// The output of a command, and how it ended.
