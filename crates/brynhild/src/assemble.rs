@@ -1,5 +1,38 @@
 //! Makes the parts of a conversation from what was configured.
 
+pub(crate) mod audit;
+pub(crate) mod child_environment;
+pub(crate) mod configuration;
+pub(crate) mod dialects;
+pub(crate) mod fallback;
+pub(crate) mod gaps;
+pub(crate) mod hooks;
+pub(crate) mod learning;
+pub(crate) mod mcp;
+pub(crate) mod model_cache;
+pub(crate) mod model_list;
+pub(crate) mod model_names;
+pub(crate) mod named_file;
+pub(crate) mod permissions;
+pub(crate) mod plugin_set;
+pub(crate) mod pricing;
+pub(crate) mod prompt_facts;
+pub(crate) mod prompt_source;
+pub(crate) mod provider_choice;
+pub(crate) mod raw_witness;
+pub(crate) mod role;
+pub(crate) mod secrets;
+pub(crate) mod session_choice;
+pub(crate) mod setup;
+pub(crate) mod side_conversation;
+pub(crate) mod skill_grants;
+pub(crate) mod subagents;
+pub(crate) mod themes;
+pub(crate) mod trust;
+pub(crate) mod undo;
+pub(crate) mod workers;
+pub(crate) mod world;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -20,18 +53,15 @@ use contract::skill::Skill;
 use contract::tool::Tool;
 use plugins::profiles::ModelProfile;
 
-use crate::audit::{self, Audit};
-use crate::child_environment::{child_environment, host_environment};
+use crate::assemble::audit::Audit;
+use crate::assemble::child_environment::{child_environment, host_environment};
+use crate::assemble::learning::{Learning, When};
+use crate::assemble::prompt_facts::PromptFacts;
+use crate::assemble::provider_choice::{Candidate, Choice};
+use crate::assemble::trust::process_check::CheckedSandbox;
+use crate::assemble::world::World;
 use crate::exit::Problem;
-use crate::learning::{Learning, When};
-use crate::model_cache;
-use crate::model_names;
 use crate::output;
-use crate::permissions;
-use crate::prompt_facts::PromptFacts;
-use crate::provider_choice::{self, Candidate, Choice};
-use crate::trust::process_check::CheckedSandbox;
-use crate::world::World;
 
 /// The model that answers, with everything that is known of it.
 pub(crate) struct Mind {
@@ -168,7 +198,7 @@ fn learning(
     provider: Arc<dyn Provider>,
     known: &Known,
 ) -> Arc<dyn Provider> {
-    let of_role = world.made.role.get().and_then(crate::role::Chosen::cost_limit);
+    let of_role = world.made.role.get().and_then(crate::assemble::role::Chosen::cost_limit);
     let is_limited = cost_limit(world, choice).or(of_role).is_some();
     let when = match (is_limited, world.global.show_cost) {
         _ if known.is_free || known.prices.is_some() => When::GoingOn,

@@ -41,10 +41,10 @@ use crate::args::{
     Cli, Command, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand, RunArgs,
     RunFormat, SandboxCommand, ToolsCommand,
 };
+use crate::assemble::workers;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::workers;
-use crate::world::World;
 
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Outcome {
@@ -101,7 +101,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
         Command::Chat(args) => {
             let mut world = trust::settled(World::for_talk(global)?)?;
             if let Some(name) = &args.agent {
-                crate::role::persona::be(&mut world, name)?;
+                crate::assemble::role::persona::be(&mut world, name)?;
             }
             Ok(world)
         }
@@ -110,7 +110,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
             let mut world = trust::told(World::read(global)?)?;
             if let Some(path) = role_of(command) {
                 world.global.role_file = Some(path.to_owned());
-                crate::role::choose(&mut world, path, &BTreeMap::new())?;
+                crate::assemble::role::choose(&mut world, path, &BTreeMap::new())?;
             }
             Ok(world)
         }
@@ -118,7 +118,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
             let mut world = trust::told(World::read(global)?)?;
             if let McpCommand::Serve { role: Some(path), .. } = command {
                 world.global.role_file = Some(path.clone());
-                crate::role::choose(&mut world, path, &BTreeMap::new())?;
+                crate::assemble::role::choose(&mut world, path, &BTreeMap::new())?;
             }
             Ok(world)
         }
@@ -144,7 +144,7 @@ fn playing(mut global: Global, args: &RunArgs) -> Result<World, Problem> {
     let (path, _) = role::words(args, &global);
     global.role_file = Some(path.clone());
     let mut world = trust::settled(World::for_talk(global)?)?;
-    crate::role::choose(&mut world, &path, &role::given(args)?)?;
+    crate::assemble::role::choose(&mut world, &path, &role::given(args)?)?;
     Ok(world)
 }
 

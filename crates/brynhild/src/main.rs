@@ -1,45 +1,15 @@
 //! The `brynhild` program: reads the environment, ties the crates together, runs one command.
 
 mod args;
-mod aside;
 mod assemble;
-mod audit;
-mod child_environment;
 mod commands;
-mod configuration;
-mod dialects;
 mod environment;
 mod exit;
-mod fallback;
 mod frontends;
-mod gaps;
-mod hooks;
-mod learning;
-mod mcp;
-mod model_cache;
-mod model_names;
-mod named_file;
 mod output;
 mod panics;
-mod permissions;
-mod plugin_set;
-mod pricing;
 mod project_root;
-mod prompt_facts;
-mod prompt_source;
-mod provider_choice;
-mod raw_witness;
-mod role;
-mod secrets;
-mod session_choice;
-mod setup;
-mod skill_grants;
-mod slash;
-mod subagents;
-mod trust;
-mod undo;
-mod workers;
-mod world;
+mod signals;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,5 +1,9 @@
 //! What commands print: data on standard output, words about it on standard error.
 
+pub(crate) mod hush;
+pub(crate) mod question;
+pub(crate) mod style;
+
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};

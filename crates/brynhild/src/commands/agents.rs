@@ -6,10 +6,10 @@ use contract::text::head;
 use serde_json::{Value, json};
 
 use crate::args::AgentsCommand;
+use crate::assemble::subagents::{Agent, AgentList, Kind};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome};
 use crate::output;
-use crate::subagents::{Agent, AgentList, Kind};
-use crate::world::World;
 
 /// Runs an `agents` command.
 pub(crate) fn run(world: &World, command: &AgentsCommand) -> Outcome {

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::args::ApiCommand;
 use crate::assemble;
+use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::provider_choice::{self, Candidate, Choice, Key};
-use crate::world::World;
 
 /// Runs an `api` command.
 pub(crate) async fn run(world: &World, command: &ApiCommand) -> Outcome {

@@ -4,10 +4,10 @@ use ::tui::masks::unmasked;
 use serde_json::json;
 
 use crate::args::AuditCommand;
-use crate::audit::{Audit, Entry};
+use crate::assemble::audit::{Audit, Entry};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::world::World;
 
 /// Runs an `audit` command.
 pub(crate) fn run(world: &World, command: Option<AuditCommand>) -> Outcome {

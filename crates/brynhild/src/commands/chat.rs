@@ -14,20 +14,20 @@ use tui::prose::Voice;
 
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
+use crate::assemble::named_file;
+use crate::assemble::prompt_source::{self, PromptSource};
+use crate::assemble::session_choice::{self, Keeping};
+use crate::assemble::setup::{self, Setup};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::json::Json;
 use crate::frontends::plain::{Options, Plain};
+use crate::frontends::slash::{self, Once};
 use crate::frontends::stream_json::StreamJson;
-use crate::frontends::style::Palette;
 use crate::frontends::tee::{LeveledLog, LogLevel, Tee};
 use crate::frontends::{self, View};
-use crate::named_file;
 use crate::output;
-use crate::prompt_source::{self, PromptSource};
-use crate::session_choice::{self, Keeping};
-use crate::setup::{self, Setup};
-use crate::slash::{self, Once};
-use crate::world::World;
+use crate::output::style::Palette;
 
 /// How long standard input may say nothing before the user is told that we wait for it.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -64,7 +64,7 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
         let place = (path.as_path(), args.markdown_title.as_deref());
-        if let Err(problem) = super::session::export_talk(world, &id, tee.kept(), place) {
+        if let Err(problem) = frontends::export::export_talk(world, &id, tee.kept(), place) {
             // The answer is out; nothing may follow it on standard output.
             output::error(&problem.message());
             return Ok(Exit::Failed);
@@ -167,7 +167,7 @@ pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value
 
 /// Says that the theme of the configuration is not there, where colors are wanted.
 pub(crate) fn tell_missing_theme(world: &World) {
-    let missing = frontends::tui::missing_theme(world);
+    let missing = crate::assemble::themes::missing_theme(world);
     if let Some(text) = missing.filter(|_| world.is_colored()) {
         output::warning(&text);
         output::hint("`dark`, `light`, `16-color` and `none` are always there");

@@ -4,11 +4,11 @@ use contract::text::head;
 use serde_json::{Value, json};
 
 use crate::args::CommandCommand;
+use crate::assemble::mcp;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::mcp;
+use crate::frontends::slash::{self, Offer};
 use crate::output;
-use crate::slash::{self, Offer};
-use crate::world::World;
 
 /// Runs a `command` command.
 pub(crate) async fn run(world: &World, command: &CommandCommand) -> Outcome {

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{ConfigCommand, Global, OutputFormat};
 use crate::assemble;
+use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::style::Palette;
 use crate::output;
-use crate::provider_choice::{self, Candidate, Choice, Key};
-use crate::world::World;
+use crate::output::style::Palette;
 
 /// Runs a `config` command.
 pub(crate) fn run(world: &World, command: Option<ConfigCommand>) -> Outcome {

@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::chat;
 use crate::args::{ChatArgs, Global};
 use crate::assemble;
+use crate::assemble::session_choice;
+use crate::assemble::setup::{self, Setup};
+use crate::assemble::world::World;
 use crate::exit::{Outcome, Problem};
 use crate::frontends;
 use crate::output;
-use crate::session_choice;
-use crate::setup::{self, Setup};
-use crate::world::World;
 
 /// Plays the bundled scenario on a fresh copy of its project.
 pub(crate) async fn run(world: &World) -> Outcome {

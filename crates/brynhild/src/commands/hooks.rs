@@ -10,13 +10,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::HooksCommand;
+use crate::assemble::dialects;
+use crate::assemble::hooks::{self, Needs};
+use crate::assemble::trust;
+use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
-use crate::dialects;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::hooks::{self, Needs};
 use crate::output;
-use crate::trust;
-use crate::world::World;
 
 /// Runs a `hooks` command.
 pub(crate) async fn run(world: &World, command: &HooksCommand) -> Outcome {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::args::{InitArgs, Template};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::world::World;
 
 /// What stands for the name in a template.
 const NAME: &str = "__NAME__";

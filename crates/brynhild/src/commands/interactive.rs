@@ -18,19 +18,20 @@ use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::{chat, repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
+use crate::assemble::session_choice::{self, Keeping};
+use crate::assemble::setup::{self, Backstage, Reload, Setup};
+use crate::assemble::themes;
+use crate::assemble::trust::Decision;
+use crate::assemble::trust::dialog::{self, Brief, Detail};
+use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::hush;
 use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
     ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
 };
 use crate::output;
-use crate::session_choice::{self, Keeping};
-use crate::setup::{self, Backstage, Reload, Setup};
-use crate::trust::Decision;
-use crate::trust::dialog::{self, Brief, Detail};
-use crate::world::World;
+use crate::output::hush;
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(world: &World) -> bool {
@@ -53,7 +54,7 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     for warning in &world.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
-    if let Some(text) = crate::frontends::tui::missing_theme(&world) {
+    if let Some(text) = themes::missing_theme(&world) {
         let hint = format!("{} lists those that there are", app.key_of(Action::Themes));
         app.tell(Level::Warning, &text, Some(&hint));
     }
@@ -297,7 +298,7 @@ fn settings(world: &World) -> Settings {
 
 /// The colors that were chosen; none where the terminal's background decides.
 fn theme(world: &World, is_colored: bool) -> Option<Theme> {
-    let named = |name: &str| crate::frontends::tui::theme(world, name);
+    let named = |name: &str| themes::theme(world, name);
     if !is_colored {
         return named("none");
     }

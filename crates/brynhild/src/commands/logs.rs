@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use sessions::conversation_log::{self, Kind};
 
 use crate::args::{Direction, Indexes, LogsCommand, ThinkingStyle};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::export;
 use crate::output;
-use crate::world::World;
 
 /// Runs a `logs` command.
 pub(crate) fn run(world: &World, command: &LogsCommand) -> Outcome {
@@ -21,7 +22,7 @@ pub(crate) fn run(world: &World, command: &LogsCommand) -> Outcome {
             let style = if *no_thinking { ThinkingStyle::Hidden } else { *thinking_style };
             let (lines, _) = conversation_log::read(&locate(world, file.as_deref())?)?;
             let text = conversation_log::markdown(&lines, title.as_deref(), style.into());
-            super::session::write_to(world, output, &text)?;
+            export::write_to(world, output, &text)?;
             Ok(Exit::Done)
         }
         LogsCommand::Raw { list: true, limit, .. } => list(world, Kind::Raw, *limit),

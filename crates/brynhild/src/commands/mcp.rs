@@ -1,6 +1,7 @@
 //! `mcp`: servers of tools, and our tools as a server.
 
 mod login;
+mod serving;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,14 +20,14 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{McpAddArgs, McpCommand, McpScope};
-use crate::audit::Audit;
+use crate::assemble::audit::Audit;
+use crate::assemble::mcp::{self, problem};
+use crate::assemble::plugin_set;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::Signals;
-use crate::mcp::serving::ServingHost;
-use crate::mcp::{self, problem};
 use crate::output;
-use crate::plugin_set;
-use crate::world::World;
+use crate::signals::Signals;
+use serving::ServingHost;
 
 /// Runs an `mcp` command.
 pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {

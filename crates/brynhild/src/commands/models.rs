@@ -7,12 +7,10 @@ use contract::provider::Model;
 use serde_json::{Value, json};
 
 use crate::args::{ModelOrder, ModelsCommand};
-use crate::assemble;
+use crate::assemble::model_list::offered;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::model_cache;
 use crate::output;
-use crate::provider_choice::{self, Choice};
-use crate::world::World;
 
 /// Runs a `models` command.
 pub(crate) async fn run(world: &World, command: &ModelsCommand) -> Outcome {
@@ -109,61 +107,6 @@ fn compare(
     }));
     output::line(output::table(&rows).trim_end())?;
     Ok(Exit::Done)
-}
-
-/// What the provider offers; what it does not tell comes from the registry. Without any provider,
-/// what the registry knows.
-pub(crate) async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
-    let is_chosen =
-        world.global.provider.is_some() || world.is_configured(&["providers", "default"]);
-    let choice = match provider_choice::choose(world).await {
-        Err(_) if !is_chosen => {
-            output::hint(
-                "no provider is set up, so these are the models that the configuration knows",
-            );
-            return Ok(world.config().models.registry.values().map(known).collect());
-        }
-        chosen => chosen?,
-    };
-    let mut models = listed(world, &choice).await?;
-    for model in &mut models {
-        let found = assemble::registered(world, &model.id, &choice.candidate);
-        let Some((registered, binding)) = found else { continue };
-        let size = registered.descriptor.as_ref().and_then(|it| it.context_size);
-        model.context = model.context.or(binding.max_context).or(size);
-        if let (Some((input, output)), None) = (binding.prices(), model.input_price) {
-            (model.input_price, model.output_price) = (Some(input), Some(output));
-        }
-    }
-    Ok(models)
-}
-
-/// A registered model as a provider would offer it.
-fn known(registered: &RegisteredModel) -> Model {
-    let descriptor = registered.descriptor.as_ref();
-    let prices = registered.bindings.values().find_map(Binding::prices);
-    Model {
-        id: registered.canonical_id.clone(),
-        context: descriptor.and_then(|it| it.context_size),
-        input_price: prices.map(|(input, _)| input),
-        output_price: prices.map(|(_, output)| output),
-        ..Model::default()
-    }
-}
-
-async fn listed(world: &World, choice: &Choice) -> Result<Vec<Model>, Problem> {
-    let candidate = &choice.candidate;
-    if let Some(models) = model_cache::kept(world, candidate) {
-        return Ok(models);
-    }
-    let model = assemble::model(world, choice)?;
-    let provider = candidate.connect(world, &model, None)?;
-    let models = provider
-        .models()
-        .await
-        .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::failed(error.message) })?;
-    model_cache::keep(world, candidate, &models);
-    Ok(models)
 }
 
 /// Favorites first, then as asked.

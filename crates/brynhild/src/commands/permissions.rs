@@ -4,11 +4,11 @@ use contract::text::visible;
 use serde_json::{Value, json};
 
 use crate::args::PermissionsCommand;
+use crate::assemble::permissions::remembered::{Memories, Remembered};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::question;
 use crate::output;
-use crate::permissions::remembered::{Memories, Remembered};
-use crate::world::World;
+use crate::output::question;
 
 /// Runs a `permissions` command.
 pub(crate) async fn run(world: &World, command: Option<PermissionsCommand>) -> Outcome {

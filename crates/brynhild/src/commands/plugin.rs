@@ -4,23 +4,22 @@ mod parts;
 
 use std::path::Path;
 
-use contract::text::{closest, head, visible};
-use files::private;
+use contract::text::{head, visible};
 use plugins::manifest;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
-use plugins::state::{self, State};
+use plugins::state;
 use serde_json::{Value, json};
 use tools::tool_search;
 
 use crate::args::PluginCommand;
-use crate::audit::Audit;
-use crate::dialects::{self, Named};
+use crate::assemble::dialects;
+use crate::assemble::mcp;
+use crate::assemble::plugin_set::{self, wishes};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::mcp;
+use crate::frontends::plugin_switch::{Switch, not_found, switch};
 use crate::output;
-use crate::plugin_set::{self, off_switch, state_file, wishes};
-use crate::world::World;
 
 /// Runs a `plugin` command.
 pub(crate) async fn run(world: &World, command: &PluginCommand) -> Outcome {
@@ -102,21 +101,6 @@ fn place(plugin: &Plugin) -> String {
 
 fn described(fault: &Fault) -> Value {
     json!({"path": fault.path.display().to_string(), "what": fault.what, "hint": fault.hint})
-}
-
-fn not_found(world: &World, name: &str) -> Problem {
-    let words = if world.wants_json() {
-        format!("Plugin not found: {name}")
-    } else {
-        format!("Plugin '{name}' not found")
-    };
-    let named = dialects::named(world);
-    let known = named.iter().map(|it| it.name.as_str());
-    let hint = match closest(state::split(name).1, known) {
-        Some(near) => format!("did you mean `{near}`? `brynhild plugin list` shows all"),
-        None => String::from("`brynhild plugin list` shows all"),
-    };
-    Problem::failed(words).hint(hint)
 }
 
 fn show(world: &World, name: &str, foreign: &[dialects::Listed]) -> Outcome {
@@ -365,101 +349,4 @@ fn paths(world: &World) -> Outcome {
         .collect();
     output::line(output::table(&rows).trim_end())?;
     Ok(Exit::Done)
-}
-
-/// What a plugin becomes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Switch {
-    On,
-    Off,
-}
-
-/// Switches a plugin on or off.
-pub(crate) fn switched(world: &World, name: &str, on: bool) -> Outcome {
-    switch(world, name, if on { Switch::On } else { Switch::Off })
-}
-
-fn switch(world: &World, name: &str, to: Switch) -> Outcome {
-    let (system, plain) = state::split(name);
-    let is_meant = |it: &Named| it.name == plain && system.is_none_or(|system| system == it.system);
-    let meant: Vec<Named> = dialects::named(world).into_iter().filter(is_meant).collect();
-    if meant.is_empty() {
-        return Err(not_found(world, name));
-    }
-    let is_changed = write(world, name, to, &meant)?;
-    let still_off = still_off(world, name, &meant).filter(|_| to == Switch::On);
-    let outcome = if to == Switch::On { "enabled" } else { "disabled" };
-    if is_changed {
-        let what = format!("plugin {outcome}");
-        Audit::new(world.config_dir()?).note_or_tell(&what, name, None);
-    }
-    if world.wants_json() {
-        let enabled = to == Switch::On && still_off.is_none();
-        output::json(&json!({"plugin": name, "enabled": enabled, "changed": is_changed}))?;
-    } else if is_changed {
-        output::line(visible(&format!("Plugin '{name}' {outcome}.")))?;
-    } else if still_off.is_some() {
-        output::line(visible(&format!("Plugin '{name}' is {}.", how(&meant))))?;
-    } else {
-        output::line(visible(&format!("Plugin '{name}' is already {outcome}.")))?;
-    }
-    if let Some(place) = still_off {
-        output::warning(&format!("it stays off, because {place}"));
-    }
-    if meant.len() > 1 {
-        let systems: Vec<&str> = meant.iter().map(|it| it.system).collect();
-        let first = systems.first().copied().unwrap_or_default();
-        output::hint(&format!(
-            "the name means several ({}); `{first}:{plain}` means one of them",
-            systems.join(", ")
-        ));
-    }
-    Ok(Exit::Done)
-}
-
-/// How plugins stand that a name means; all of one name may stand differently.
-fn how(meant: &[Named]) -> String {
-    let mut states: Vec<&str> = meant.iter().map(|it| it.state).collect();
-    states.dedup();
-    states.join(", ")
-}
-
-/// Writes down what was switched. Returns whether that changes anything.
-fn write(world: &World, name: &str, to: Switch, meant: &[Named]) -> Result<bool, Problem> {
-    let file = state_file(world.config_dir()?);
-    let cannot = |error: std::io::Error| {
-        Problem::failed(format!("cannot write {}: {error}", file.display()))
-    };
-    let _lock = private::lock(&file).map_err(cannot)?;
-    // A file that cannot be understood is left as it is.
-    let mut state = State::read(&file)
-        .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))?;
-    let is_changed = match to {
-        Switch::Off => state.disable(name),
-        Switch::On => {
-            let was_off = state.enable(name);
-            // One that is off by itself is on only where that is written down.
-            let sleeps = |it: &Named| it.state == "disabled" && it.sleeps;
-            let wakes = !was_off && meant.iter().any(sleeps);
-            let wakes = wakes && off_switch(world, state::split(name).1).is_none();
-            (wakes && state.enabled.insert(name.to_owned())) || was_off
-        }
-    };
-    if is_changed {
-        private::replace(&file, state.to_yaml().as_bytes(), private::Durability::Synced)
-            .map_err(cannot)?;
-    }
-    Ok(is_changed)
-}
-
-/// What keeps a plugin off that was switched on.
-fn still_off(world: &World, name: &str, meant: &[Named]) -> Option<String> {
-    let (system, plain) = state::split(name);
-    if let Some(place) = off_switch(world, plain) {
-        return Some(format!("of {place}"));
-    }
-    if system.is_some_and(|system| plugin_set::state(world).is_off(system, plain)) {
-        return Some(format!("`{plain}` is off for all; `brynhild plugin enable {plain}`"));
-    }
-    meant.iter().find_map(|it| it.held_off.clone())
 }

@@ -7,11 +7,11 @@ use contract::tool::Plan;
 use serde_json::{Value, json};
 
 use crate::args::PolicyCommand;
+use crate::assemble::permissions;
+use crate::assemble::setup::{self, Glance};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::permissions;
-use crate::setup::{self, Glance};
-use crate::world::World;
 
 /// Runs a `policy` command.
 pub(crate) async fn run(world: &World, command: &PolicyCommand) -> Outcome {

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use crate::args::ProfileCommand;
 use crate::assemble;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::world::World;
 
 /// Runs a `profile` command.
 pub(crate) fn run(world: &World, command: &ProfileCommand) -> Outcome {

@@ -19,21 +19,22 @@ use tui::line::{Line, Lines};
 
 use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
+use crate::assemble::mcp;
+use crate::assemble::role::{self, Opened};
+use crate::assemble::session_choice::{self, Keeping};
+use crate::assemble::setup::{self, Backstage, Reload, Setup};
+use crate::assemble::undo::{self, Detail};
+use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
+use crate::frontends::slash::{self, Control, Expansion, Facts};
 use crate::frontends::steering::Steering;
 use crate::frontends::tee::Tee;
 use crate::frontends::tui::InterfaceStore;
-use crate::frontends::{self, Signals, View};
-use crate::mcp;
+use crate::frontends::{self, View};
 use crate::output;
-use crate::role::{self, Opened};
-use crate::session_choice::{self, Keeping};
-use crate::setup::{self, Backstage, Reload, Setup};
-use crate::slash::{self, Control, Expansion, Facts};
-use crate::undo::{self, Detail};
-use crate::world::World;
+use crate::signals::Signals;
 use role_line::{Attachments, RoleLine};
 
 /// Talks until nobody says anything more.
@@ -444,7 +445,7 @@ impl Talk<'_> {
                 let path = self.world.environment.cwd.join(path);
                 let id = SessionId::parse(&session.id)?;
                 let unsaved = session.view.kept();
-                super::session::export_talk(self.world, &id, unsaved, (&path, None))?;
+                frontends::export::export_talk(self.world, &id, unsaved, (&path, None))?;
                 self.show(&format!("Written: {}", path.display()))?;
             }
             Control::Quit => return Ok(Step::Leave(Next::End)),

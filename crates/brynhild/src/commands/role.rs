@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
+use crate::assemble::prompt_source;
+use crate::assemble::role::{self, Opened, answer};
+use crate::assemble::session_choice;
+use crate::assemble::setup::{self, Setup};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
 use crate::frontends::tee::Tee;
 use crate::frontends::verdict::{CallResult, Verdict};
 use crate::frontends::{self, View};
 use crate::output;
-use crate::prompt_source;
-use crate::role::{self, Opened, answer};
-use crate::session_choice;
-use crate::setup::{self, Setup};
-use crate::world::World;
 
 /// What a run says that asks no model.
 const SIMULATED: &str = "[dry-run] Simulated response.";

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::args::RulesCommand;
 use crate::assemble;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome};
 use crate::output;
-use crate::world::World;
 
 /// Runs a `rules` command.
 pub(crate) fn run(world: &World, command: &RulesCommand) -> Outcome {

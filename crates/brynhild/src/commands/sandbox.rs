@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 
 use crate::args::{SandboxCommand, SandboxProfile};
 use crate::assemble;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::Signals;
 use crate::output;
-use crate::world::World;
+use crate::signals::Signals;
 use shown::Shown;
 
 /// By this shells say that a program was not found.

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::args::SkillCommand;
 use crate::assemble;
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::world::World;
 
 /// Runs a `skill` command.
 pub(crate) fn run(world: &World, command: &SkillCommand) -> Outcome {

@@ -15,14 +15,14 @@ use sessions::unsaved::Unsaved;
 
 use crate::args::{OutputFormat, ToolsCommand};
 use crate::assemble;
+use crate::assemble::setup::{self, Glance, Opening, Setup};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends;
 use crate::frontends::quiet::Quiet;
 use crate::frontends::stream_json::StreamJson;
 use crate::frontends::verdict::Verdict;
 use crate::output;
-use crate::setup::{self, Glance, Opening, Setup};
-use crate::world::World;
 
 /// Runs a `tools` command.
 pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {

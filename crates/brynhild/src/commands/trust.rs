@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::TrustArgs;
+use crate::assemble::trust::dialog::{self, Brief, Detail};
+use crate::assemble::trust::{Decision, Record, Snapshot, Store};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::project_root::project_root;
-use crate::trust::dialog::{self, Brief, Detail};
-use crate::trust::{Decision, Record, Snapshot, Store};
-use crate::world::World;
 
 /// Says that the files shown are not the ones that are there now.
 const CHANGED: &str = "the files of this project changed while you were asked";
@@ -85,13 +85,13 @@ async fn decide(
     }
     if world.global.yes {
         if !world.wants_json() {
-            crate::frontends::question::show(&brief.words(detail(world)))?;
+            crate::output::question::show(&brief.words(detail(world)))?;
         }
         return Ok(Some(Decision::Trusted));
     }
     if world.wants_json() || !can_ask(world) {
         if !world.wants_json() {
-            crate::frontends::question::show(&brief.words(detail(world)))?;
+            crate::output::question::show(&brief.words(detail(world)))?;
         }
         return Ok(None);
     }

@@ -10,10 +10,10 @@ use contract::text::visible;
 use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
 use sessions::store::Store;
 
+use crate::assemble::undo::{self, Detail};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::undo::{self, Detail};
-use crate::world::World;
 
 /// What the flags ask for.
 pub(super) fn wanted(turns: u32, force: bool, is_dry: bool) -> UndoRequest {

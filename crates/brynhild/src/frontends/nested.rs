@@ -9,8 +9,8 @@ use contract::text::head;
 use contract::tool::ToolOutput;
 
 use super::plain::summary;
-use super::question::one_line;
-use super::style::{Palette, paint};
+use crate::output::question::one_line;
+use crate::output::style::{Palette, paint};
 
 /// Characters of a failure that are shown.
 const REASON: usize = 120;

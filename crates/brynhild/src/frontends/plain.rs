@@ -22,13 +22,13 @@ use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
 
 use super::View;
-use super::hush;
 use super::nested::{self, Nesting};
-use super::question;
-use super::style::{Palette, paint};
 use super::verdict::Verdict;
+use crate::assemble::session_choice::Keeping;
 use crate::output;
-use crate::session_choice::Keeping;
+use crate::output::hush;
+use crate::output::question;
+use crate::output::style::{Palette, paint};
 
 /// Lines of a tool's output that are shown.
 const OUTPUT_LINES: usize = 8;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind};
 
-use super::style::Palette;
+use super::View;
 use super::verdict::Verdict;
-use super::{View, question};
+use crate::assemble::world::World;
 use crate::output;
-use crate::world::World;
+use crate::output::question;
+use crate::output::style::Palette;
 
 /// A view that keeps quiet.
 pub(crate) struct Quiet {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use contract::event::{Event, EventKind, PERSON, UNSENT};
 use rustix::io::{ioctl_fionread, read};
 
-use crate::slash;
+use crate::frontends::slash;
 
 /// How often it is looked whether a line was typed.
 const LOOK: Duration = Duration::from_millis(50);

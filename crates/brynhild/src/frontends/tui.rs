@@ -26,15 +26,16 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::tee::BackgroundLog;
 use crate::assemble::Mind;
-use crate::dialects;
+use crate::assemble::dialects;
+use crate::assemble::mcp;
+use crate::assemble::permissions::remembered;
+use crate::assemble::session_choice::Keeping;
+use crate::assemble::setup::{Backstage, Reload};
+use crate::assemble::themes;
+use crate::assemble::undo::{self, Detail};
+use crate::assemble::world::World;
 use crate::exit::Problem;
-use crate::mcp;
-use crate::permissions::remembered;
-use crate::session_choice::Keeping;
-use crate::setup::{Backstage, Reload};
-use crate::slash::{self, Control, Expansion};
-use crate::undo::{self, Detail};
-use crate::world::World;
+use crate::frontends::slash::{self, Control, Expansion};
 
 pub(crate) use inquiries::Inquiries;
 pub(crate) use store::InterfaceStore;
@@ -157,7 +158,7 @@ fn stored(world: &World, request: Request) -> Option<Answer> {
             Answer::Done
         }
         Request::Themes => {
-            let (themes, problems) = lists::themes(world);
+            let (themes, problems) = themes::themes(world);
             Answer::Themes(themes, problems.into_iter().map(|(_, problem)| problem).collect())
         }
         Request::Files => lists::files(world.place()),
@@ -185,25 +186,6 @@ pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
     };
     editor.offer(lists::commands(world), arguments, move || lists::walk(&root));
     editor
-}
-
-/// A theme by its name: a built-in one, the user's own, or a plugin's.
-pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
-    let named = |theme: &::tui::theme::Theme| theme.name == name;
-    let built_in = || ::tui::theme::Theme::built_in().into_iter().find(named);
-    let others = || lists::themes(world).0.into_iter().find(named);
-    lists::own_theme(world, name).or_else(built_in).or_else(others)
-}
-
-/// The problem with the name of the theme in the configuration, if there is one.
-pub(crate) fn missing_theme(world: &World) -> Option<String> {
-    let name = &world.config().ui.theme.0;
-    if theme(world, name).is_some() {
-        return None;
-    }
-    let broken = lists::themes(world).1.into_iter().find(|(theme, _)| theme == name);
-    let missing = || format!("there is no theme `{name}` (ui.theme)");
-    Some(broken.map_or_else(missing, |(_, problem)| problem))
 }
 
 /// A problem as the interface tells it.
@@ -360,7 +342,7 @@ impl Requests {
             }
             // Without a name they open a panel.
             Control::Model(None) | Control::Theme(None) => Answer::Done,
-            Control::Theme(Some(name)) => match theme(&self.world, &name) {
+            Control::Theme(Some(name)) => match themes::theme(&self.world, &name) {
                 Some(theme) => Answer::Theme(theme.name),
                 None => {
                     return Err(Problem::misuse(format!("there is no theme `{name}`"))
@@ -400,7 +382,7 @@ impl Requests {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
                 let path = self.world.environment.cwd.join(path);
                 let place = (path.as_path(), None);
-                crate::commands::session::export_talk(&self.world, &self.id, unsaved, place)?;
+                crate::frontends::export::export_talk(&self.world, &self.id, unsaved, place)?;
                 Answer::Show(format!("Written: {}", path.display()))
             }
             Control::Quit => Answer::Leave(Leave::Quit),

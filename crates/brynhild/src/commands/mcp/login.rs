@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::token;
 use crate::args::McpLoginArgs;
+use crate::assemble::mcp::{self, problem};
+use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::mcp::{self, problem};
 use crate::output;
-use crate::world::World;
 
 /// The address of a server.
 fn address(world: &World, name: &str) -> Result<Address, Problem> {

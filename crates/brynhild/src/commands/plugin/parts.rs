@@ -10,10 +10,10 @@ use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
 use plugins::{commands, hooks, profiles, rules, skills};
 use python_host::Missing;
 
+use crate::assemble::plugin_set;
+use crate::assemble::workers;
+use crate::assemble::world::World;
 use crate::exit::Problem;
-use crate::plugin_set;
-use crate::workers;
-use crate::world::World;
 
 /// Adds what is wrong with the parts of the plugin in `root` to what is wrong with its manifest.
 pub(super) async fn check(

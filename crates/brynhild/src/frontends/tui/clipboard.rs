@@ -1,8 +1,8 @@
 //! Clipboards that a terminal does not reach by itself: that of tmux, which keeps what programs send
 //! to its terminal to itself, and that of the desktop, which some terminals keep programs from.
 
+use crate::assemble::world::World;
 use crate::environment::Environment;
-use crate::world::World;
 
 /// Puts a text there. Nobody is told where there is none: the terminal has been given it too.
 pub(super) fn put(world: &World, text: &str) {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use files::private;
 
+use crate::assemble::world::World;
 use crate::exit::Problem;
-use crate::world::World;
 
 /// Has the user edit a text with their editor.
 pub(super) async fn edit(world: &World, text: &str) -> Result<String, Problem> {

@@ -1,26 +1,25 @@
 //! Lists that the interface shows: files, commands, models, sessions, plugins, permissions, themes.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks};
-use ::tui::theme::{self, Theme};
 use contract::id::SessionId;
 use contract::text::head;
-use files::private;
 use ignore::DirEntry;
 use sessions::messages::{self, Message, Role};
 use sessions::store::Store;
 use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
-use crate::commands;
-use crate::dialects;
+use crate::assemble::dialects;
+use crate::assemble::mcp;
+use crate::assemble::model_list;
+use crate::assemble::permissions::remembered::Memories;
+use crate::assemble::themes;
+use crate::assemble::world::World;
 use crate::exit::Problem;
-use crate::mcp;
-use crate::permissions::remembered::Memories;
-use crate::slash::{self, Offer};
-use crate::world::World;
+use crate::frontends::plugin_switch;
+use crate::frontends::slash::{self, Offer};
 
 /// Files that are offered at most.
 const FILES: usize = 100_000;
@@ -99,8 +98,9 @@ pub(super) async fn arguments(
             [usual].into_iter().chain(directories).collect()
         }
         "theme" => {
-            let mut names: Vec<String> = Theme::built_in().into_iter().map(|it| it.name).collect();
-            let others = themes(world).0.into_iter().map(|theme| theme.name);
+            let mut names: Vec<String> =
+                ::tui::theme::Theme::built_in().into_iter().map(|it| it.name).collect();
+            let others = themes::themes(world).0.into_iter().map(|theme| theme.name);
             // One's own may have the name of a built-in one, and stands for it.
             let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
             names.extend(others);
@@ -144,7 +144,7 @@ fn favorites(world: &World) -> Vec<Item> {
 
 /// The models that the provider offers, the one in use first.
 pub(super) async fn models(world: &World, current: &str) -> Result<Vec<Item>, Problem> {
-    let offered = commands::models::offered(world).await?;
+    let offered = model_list::offered(world).await?;
     let item = |model: contract::provider::Model| Item {
         detail: model.name.clone().unwrap_or_default(),
         note: model.context.map_or_else(String::new, |tokens| format!("{} k", tokens / 1000)),
@@ -250,7 +250,7 @@ pub(super) fn plugins(world: &World) -> Answer {
 
 /// Switches a plugin on or off. What it says is told like anything that is printed.
 pub(super) fn switch(world: &World, plugin: &str, on: bool) -> Result<Answer, Problem> {
-    commands::plugin::switched(world, plugin, on)?;
+    plugin_switch::switched(world, plugin, on)?;
     Ok(Answer::Done)
 }
 
@@ -286,58 +286,4 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
         note: "this session".to_owned(),
     }));
     Ok(Answer::Items(Picks::Permissions, items))
-}
-
-/// The themes of the user and of plugins, and what is wrong with others, by their names. A
-/// user's own may have the name of a built-in one; no other name is there twice.
-pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
-    let own = world.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
-    let plugins = world.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
-    let mut themes: Vec<Theme> = Vec::new();
-    let mut problems = Vec::new();
-    let built_in: Vec<String> = Theme::built_in().into_iter().map(|theme| theme.name).collect();
-    for (directory, is_own) in own.chain(plugins) {
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        let mut paths: Vec<PathBuf> =
-            entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|it| it == "yaml" || it == "yml"));
-        paths.sort();
-        for path in paths {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let is_taken = themes.iter().any(|theme| theme.name == name)
-                || (!is_own && built_in.contains(&name));
-            let parsed = if is_taken {
-                Err(format!("there is another theme `{name}`"))
-            } else {
-                read_theme(&path, &name)
-            };
-            match parsed {
-                Ok(theme) => themes.push(theme),
-                Err(error) => {
-                    problems.push((name, format!("theme {}: {error}", path.display())));
-                }
-            }
-        }
-    }
-    (themes, problems)
-}
-
-/// A theme of the user's own, read from no other file than its own; none where that is not there
-/// or broken.
-pub(super) fn own_theme(world: &World, name: &str) -> Option<Theme> {
-    let directory = world.loaded.config_dir.as_ref()?.join("themes");
-    Path::new(name).file_name().filter(|it| *it == name)?;
-    let paths = ["yaml", "yml"].map(|ending| directory.join(format!("{name}.{ending}")));
-    paths.iter().find_map(|path| read_theme(path, name).ok())
-}
-
-fn read_theme(path: &Path, name: &str) -> Result<Theme, String> {
-    let yaml = theme_text(path).map_err(|error| error.to_string())?;
-    theme::parse(&yaml, name).map_err(|error| error.to_string())
-}
-
-/// The text of a theme's file.
-fn theme_text(path: &Path) -> io::Result<String> {
-    let bytes = private::read(path)?.ok_or(io::ErrorKind::NotFound)?;
-    String::from_utf8(bytes).map_err(io::Error::other)
 }

@@ -13,7 +13,7 @@ use files::private::{self, Durability};
 use rustix::process::{Pid, getpid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::world::World;
+use crate::assemble::world::World;
 
 /// Prompts in the history.
 const MAX_PROMPTS: usize = 1000;

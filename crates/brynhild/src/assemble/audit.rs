@@ -1,0 +1,335 @@
+//! What was decided that gives or refuses power, one line each, beside the user's configuration:
+//! trust, remembered permissions, answers, denials, runs without a sandbox, added servers, plugins that
+//! were switched, hosts that confined processes asked for. Each line holds the hash of the one before
+//! it, so that a change in the middle shows; lines that are cut off at the end do not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use contract::event::{Answer, CallOutcome, Event, EventKind};
+use contract::id::{CallId, Timestamp};
+use contract::log::{Log, LogError};
+use contract::text::head;
+use files::private;
+use serde::{Deserialize, Serialize};
+
+use crate::assemble::world::World;
+use crate::output;
+
+/// A file of this size is put aside, under a number.
+const FULL: u64 = 8 << 20;
+/// Of what was decided about, so much is kept.
+const LONGEST: usize = 500;
+/// The last line is looked for in so many bytes at the end, since no entry is as long; then in all.
+const TAIL: u64 = 64 << 10;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// When it was.
+    pub(crate) at: Timestamp,
+    /// What happened, in a word.
+    pub(crate) what: String,
+    /// To whom or what.
+    pub(crate) detail: String,
+    /// In which project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) project: Option<PathBuf>,
+    /// The hash of the line before; nothing for the first.
+    before: String,
+    /// Over all of the above.
+    hash: String,
+}
+
+impl Entry {
+    fn own_hash(&self) -> String {
+        let Self { at, what, detail, project, before, .. } = self;
+        let bytes = serde_json::json!([at, what, detail, project, before]).to_string();
+        blake3::hash(bytes.as_bytes()).to_hex().to_string()
+    }
+}
+
+/// The file, with those that were put aside.
+#[derive(Clone, Debug)]
+pub(crate) struct Audit {
+    directory: PathBuf,
+}
+
+impl Audit {
+    /// The one in the user's own directory.
+    pub(crate) fn new(config_dir: &Path) -> Self {
+        Self { directory: config_dir.to_owned() }
+    }
+
+    /// Writes down what happened. Fails with a message for people.
+    pub(crate) fn note(
+        &self,
+        what: &str,
+        detail: &str,
+        project: Option<&Path>,
+    ) -> Result<(), String> {
+        let path = self.file();
+        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+        let _lock = private::lock(&path).map_err(cannot)?;
+        let before = self.last()?;
+        if fs::metadata(&path).is_ok_and(|found| found.len() > FULL) {
+            let number = self.aside().len() + 1;
+            fs::rename(&path, self.directory.join(format!("audit-{number}.jsonl")))
+                .map_err(cannot)?;
+        }
+        let mut entry = Entry {
+            at: Timestamp::now(),
+            what: what.to_owned(),
+            detail: head(detail, LONGEST).to_owned(),
+            project: project.map(Path::to_owned),
+            before,
+            hash: String::new(),
+        };
+        entry.hash = entry.own_hash();
+        let line = serde_json::to_string(&entry).map_err(|error| error.to_string())?;
+        private::append_line(&path, &line).map_err(cannot)
+    }
+
+    /// The same, for those who cannot fail for it: it is told once where it cannot be written.
+    pub(crate) fn note_or_tell(&self, what: &str, detail: &str, project: Option<&Path>) {
+        static TOLD: OnceLock<()> = OnceLock::new();
+        if let Err(problem) = self.note(what, detail, project)
+            && TOLD.set(()).is_ok()
+        {
+            output::warning(&format!("what is decided is not written down: {problem}"));
+        }
+    }
+
+    /// All lines, oldest first, and what is wrong with them.
+    pub(crate) fn read(&self) -> Result<(Vec<Entry>, Vec<String>), String> {
+        let (mut entries, mut problems) = (Vec::new(), Vec::new());
+        let mut before = String::new();
+        for path in self.aside().into_iter().chain([self.file()]) {
+            let shown = path.display();
+            let text = private::read(&path);
+            let text = text.map_err(|error| format!("cannot read {shown}: {error}"))?;
+            let text = text.unwrap_or_default();
+            let lines = text.split(|byte| *byte == b'\n').enumerate();
+            for (index, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+                let place = format!("{shown}:{}", index + 1);
+                let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+                    problems.push(format!("{place}: this is no entry"));
+                    before = hash_of(line);
+                    continue;
+                };
+                if entry.hash != entry.own_hash() {
+                    problems.push(format!("{place}: it was changed"));
+                } else if entry.before != before {
+                    problems.push(format!("{place}: what stood before it was changed or removed"));
+                }
+                before.clone_from(&entry.hash);
+                entries.push(entry);
+            }
+        }
+        Ok((entries, problems))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.join("audit.jsonl")
+    }
+
+    /// The files that were put aside, oldest first.
+    fn aside(&self) -> Vec<PathBuf> {
+        let each = (1..).map(|number| self.directory.join(format!("audit-{number}.jsonl")));
+        each.take_while(|path| path.is_file()).collect()
+    }
+
+    /// The hash of the last line.
+    fn last(&self) -> Result<String, String> {
+        let aside = std::iter::once_with(|| self.aside().pop()).flatten();
+        for path in [self.file()].into_iter().chain(aside) {
+            let line = last_line(&path);
+            let line = line.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            if let Some(line) = line {
+                let entry = serde_json::from_slice::<Entry>(&line);
+                return Ok(entry.map_or_else(|_| hash_of(&line), |entry| entry.hash));
+            }
+        }
+        Ok(String::new())
+    }
+}
+
+/// The last line of a file that has something in it.
+fn last_line(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    for most in [TAIL, private::SIZE_LIMIT] {
+        let bytes = private::read_end(path, most)?;
+        let is_all = (bytes.len() as u64) < most;
+        // Where there is more, the first of them may have begun before.
+        let whole = bytes.split(|byte| *byte == b'\n').skip(usize::from(!is_all));
+        let line = whole.filter(|line| !line.trim_ascii().is_empty()).last();
+        if line.is_some() || is_all {
+            return Ok(line.map(<[u8]>::to_vec));
+        }
+    }
+    Err(std::io::Error::other("its last line is too long"))
+}
+
+fn hash_of(line: &[u8]) -> String {
+    blake3::hash(line).to_hex().to_string()
+}
+
+/// Writes down which hosts a process asked for that was granted single ones.
+pub(crate) fn proxy_observer(world: &World) -> Option<sandbox::ProxyObserver> {
+    let audit = Audit::new(world.loaded.config_dir.as_ref()?);
+    let project = world.root().ok().map(Path::to_owned);
+    Some(Arc::new(move |request: &sandbox::ProxyRequest<'_>| {
+        let what = match request.verdict {
+            sandbox::Verdict::Allowed => "reached",
+            sandbox::Verdict::Denied => "not reached",
+        };
+        let sandbox::ProxyRequest { host, port, key, is_last, .. } = request;
+        let more = if *is_last { "; further ones of this process are not listed" } else { "" };
+        audit.note_or_tell(what, &format!("{host}:{port} ({key}){more}"), project.as_deref());
+    }))
+}
+
+/// A log that also writes down what was answered and denied.
+pub(crate) struct Audited {
+    inner: Arc<dyn Log>,
+    audit: Audit,
+    project: PathBuf,
+    /// The calls that are asked about.
+    asked: Mutex<BTreeMap<CallId, String>>,
+    /// The calls of tools that are not our own, whose words say nothing of what we refuse.
+    foreign: Mutex<BTreeSet<CallId>>,
+}
+
+/// The log of a conversation in `root`, with what it decides written down.
+pub(crate) fn watched(world: &World, root: &Path, inner: Arc<dyn Log>) -> Arc<dyn Log> {
+    let Some(config_dir) = &world.loaded.config_dir else { return inner };
+    Arc::new(Audited {
+        inner,
+        audit: Audit::new(config_dir),
+        project: root.to_owned(),
+        asked: Mutex::default(),
+        foreign: Mutex::default(),
+    })
+}
+
+impl Audited {
+    fn note(&self, what: &str, detail: &str) {
+        self.audit.note_or_tell(what, detail, Some(&self.project));
+    }
+
+    fn take(&self, what: &EventKind) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        match what {
+            EventKind::Asked { call, tool, args, .. } => {
+                asked.insert(call.clone(), format!("{tool} {args}"));
+            }
+            EventKind::Answered { call, answer, .. } => {
+                let detail = asked.remove(call).unwrap_or_default();
+                match answer {
+                    Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
+                        self.note("approved", &detail);
+                    }
+                    Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => {
+                        self.note("refused", &detail);
+                    }
+                }
+            }
+            EventKind::ToolJudged { call, source: Some(_), .. } => {
+                foreign.insert(call.clone());
+            }
+            EventKind::ToolFinished { call, name, outcome, output, .. } => {
+                // What no rule denies can still lie where files are out of reach.
+                let is_ours = !foreign.remove(call);
+                let is_closed =
+                    is_ours && output.error.as_deref().is_some_and(tools::is_out_of_reach);
+                if *outcome == CallOutcome::Denied || is_closed {
+                    self.note("denied", &format!("{name}: {}", output.for_model()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Log for Audited {
+    fn append(&self, events: &[Event]) -> Result<(), LogError> {
+        self.inner.append(events)?;
+        for event in events {
+            self.take(&event.kind);
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), LogError> {
+        self.inner.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_but_a_cut_at_the_end_shows() {
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::new(directory.path());
+        for detail in ["one", "two", "three"] {
+            audit.note("trusted", detail, None).unwrap();
+        }
+        let file = directory.path().join("audit.jsonl");
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let problems = |text: &str| {
+            fs::write(&file, text).unwrap();
+            audit.read().unwrap().1.join("\n")
+        };
+        assert_eq!(problems(&text), "");
+        assert!(problems(&text.replace("two", "2wo")).contains("audit.jsonl:2: it was changed"));
+        let without = format!("{}\n{}\n", lines[0], lines[2]);
+        assert!(problems(&without).contains("audit.jsonl:2: what stood before it"));
+        assert!(problems(&format!("{text}torn")).contains("audit.jsonl:4: this is no entry"));
+        audit.note("trusted", "four", None).unwrap();
+        let (entries, found) = audit.read().unwrap();
+        assert_eq!((entries.len(), found.len()), (4, 1));
+        assert_eq!(problems(&format!("{}\n{}\n", lines[0], lines[1])), "");
+    }
+
+    #[test]
+    fn a_line_is_added_without_a_look_at_all_that_stands_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::new(directory.path());
+        audit.note("a", "b", None).unwrap();
+        let file = directory.path().join("audit.jsonl");
+        let line = fs::read_to_string(&file).unwrap();
+        // More than is ever read of a file.
+        fs::File::create(&file).unwrap().set_len(private::SIZE_LIMIT + 1).unwrap();
+        private::append_line(&file, line.trim_end()).unwrap();
+        audit.note("c", "d", None).unwrap();
+        let added: Entry = serde_json::from_slice(&last_line(&file).unwrap().unwrap()).unwrap();
+        let first: Entry = serde_json::from_str(&line).unwrap();
+        assert_eq!((added.detail.as_str(), added.before), ("d", first.hash));
+        // A line that is longer than any entry counts all the same.
+        let long = "x".repeat(usize::try_from(TAIL).unwrap() + 1);
+        fs::write(&file, format!("{line}{long}")).unwrap();
+        audit.note("e", "f", None).unwrap();
+        let added: Entry = serde_json::from_slice(&last_line(&file).unwrap().unwrap()).unwrap();
+        assert_eq!(added.before, hash_of(long.as_bytes()));
+    }
+
+    #[test]
+    fn a_full_file_is_put_aside_and_the_chain_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::new(directory.path());
+        audit.note("a", "b", None).unwrap();
+        let file = directory.path().join("audit.jsonl");
+        let line = fs::read_to_string(&file).unwrap();
+        let size = usize::try_from(FULL).unwrap();
+        fs::write(&file, format!("{}{line}", "\n".repeat(size + 1))).unwrap();
+        audit.note("c", "d", None).unwrap();
+        let (entries, problems) = audit.read().unwrap();
+        assert_eq!((entries.len(), problems), (2, Vec::new()));
+        assert!(directory.path().join("audit-1.jsonl").is_file());
+    }
+}

@@ -1,0 +1,65 @@
+//! The environment variables of child processes: a short list inside the sandbox, all but secrets
+//! outside of it.
+
+use std::collections::BTreeMap;
+
+use config::redact;
+
+use crate::assemble::secrets::Secrets;
+use crate::assemble::world::World;
+
+/// The environment of commands that run outside of the sandbox: the user's own without secrets.
+pub(crate) fn host_environment(world: &World) -> BTreeMap<String, String> {
+    let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
+    let variables = world.environment.variables.iter();
+    variables
+        .filter(|(name, value)| !redact::is_secret(name) && !secrets.are_in(value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The variables that commands see. Everything else stays with us: keys above all.
+pub(crate) fn child_environment(world: &World) -> BTreeMap<String, String> {
+    const NAMES: &[&str] = &[
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TERM",
+        "COLORTERM",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "EDITOR",
+        "VISUAL",
+        "PYTHONPATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "VIRTUAL_ENV",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "RUSTUP_TOOLCHAIN",
+        "PYENV_ROOT",
+        "NVM_DIR",
+        "GOPATH",
+        "GOROOT",
+        "JAVA_HOME",
+        "CI",
+        "NO_COLOR",
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CACHE_HOME",
+    ];
+    let is_wanted = |name: &str| NAMES.contains(&name) || name.starts_with("LC_");
+    // A key stays here whatever variable it stands in.
+    let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
+    let variables = world.environment.variables.iter();
+    variables
+        .filter(|(name, value)| is_wanted(name) && !secrets.are_in(value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! Loads the configuration with the environment of this machine: the flags that are settings, the
+//! project's root, and the paths that the sandbox may open.
+
+use std::path::{Path, PathBuf};
+
+use config::load::{self, Loaded, OnMistake, Sources};
+use config::report::{ConfigError, Warning};
+use contract::policy::Mode;
+use serde_json::{Value, json};
+
+use crate::args::Global;
+use crate::assemble::trust::Trusted;
+use crate::environment::Environment;
+use crate::project_root::{self, NoProject};
+
+/// The sources of the configuration, and the project's root. No file of the project is trusted yet.
+pub(crate) fn sources(
+    global: &Global,
+    environment: &Environment,
+) -> (Sources, Result<PathBuf, NoProject>) {
+    let Environment { cwd, home, variables, .. } = environment;
+    let root = project_root::project_root(cwd, home.as_deref(), variables);
+    let sources = Sources {
+        env: variables.clone(),
+        home: home.clone(),
+        project_root: root.as_ref().map_or_else(|none| none.root().to_owned(), Clone::clone),
+        flags: flags(global),
+        read_project: root.is_ok() && !global.safe,
+        trusted: [].into(),
+        on_mistake: if global.safe { OnMistake::SkipLayer } else { OnMistake::Stop },
+    };
+    (sources, root)
+}
+
+/// Lets the files of the project that the user trusts be read with the bytes that are trusted.
+pub(crate) fn trust(sources: &mut Sources, trusted: &Trusted) {
+    let paths = sources.files().into_iter().filter_map(|file| file.path);
+    let files = paths.filter_map(|path| Some((path.clone(), trusted.bytes(&path)?.to_vec())));
+    sources.trusted = files.collect();
+}
+
+/// Reads all layers, and resolves the paths that the sandbox may open.
+pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    let mut loaded = load::load(sources)?;
+    let Loaded { config, warnings, config_dir, .. } = &mut loaded;
+    let (root, sandbox) = (&sources.project_root, &mut config.sandbox);
+    let mut names = Vec::new();
+    for (key, paths) in [
+        ("sandbox.allowed_paths", &mut sandbox.allowed_paths),
+        ("sandbox.read_paths", &mut sandbox.read_paths),
+    ] {
+        if let Some(config_dir) = config_dir.as_deref().filter(|_| !paths.is_empty()) {
+            names.extend(resolve((key, paths), root, config_dir, warnings));
+        }
+    }
+    names.extend(project_root::entered_by(root, &sources.env));
+    // Programs look for them by the names that the user knows them by.
+    sandbox.read_paths.extend(names);
+    Ok(loaded)
+}
+
+/// Replaces paths by their real ones, and drops those on which a command may have put a symlink.
+/// Returns the others that are symlinks, as they were written.
+fn resolve(
+    (key, paths): (&str, &mut Vec<PathBuf>),
+    root: &Path,
+    config_dir: &Path,
+    warnings: &mut Vec<Warning>,
+) -> Vec<PathBuf> {
+    let (granted, refused) = sandbox::granted_paths(paths, root, &config_dir.join("sandbox"));
+    let warning = |text| Warning { place: key.to_owned(), text, hint: None };
+    warnings.extend(refused.into_iter().map(warning));
+    *paths = granted.iter().map(|(_, real)| real.clone()).collect();
+    let symlinks = granted.into_iter().filter(|(written, real)| written != real);
+    symlinks.map(|(written, _)| written).collect()
+}
+
+/// The flags that are settings.
+fn flags(global: &Global) -> Vec<(String, Value)> {
+    let mut flags = Vec::new();
+    let mut set = |key: &str, value: Value| flags.push((key.to_owned(), value));
+    if global.safe {
+        set("behavior.mode", json!(Mode::ReadOnly.as_str()));
+    } else if let Some(mode) = global.mode {
+        set("behavior.mode", json!(Mode::from(mode).as_str()));
+    } else if global.dangerously_skip_permissions {
+        set("behavior.mode", json!(Mode::Yolo.as_str()));
+    }
+    if global.verbose {
+        set("behavior.verbose", json!(true));
+    }
+    if global.show_thinking {
+        set("behavior.show_thinking", json!(true));
+    }
+    if global.show_cost {
+        set("behavior.show_cost", json!(true));
+    }
+    if global.raw_log {
+        set("logging.raw_payloads", json!(true));
+    }
+    if global.dangerously_skip_sandbox {
+        set("dangerously_skip_sandbox", json!(true));
+    }
+    flags
+}

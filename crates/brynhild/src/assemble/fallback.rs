@@ -1,0 +1,36 @@
+//! The reasons for which the mode `normal` works like `ask`: the sandbox or undo cannot do its job.
+
+use std::sync::Arc;
+
+use sessions::snapshots::SessionSnapshots;
+
+use crate::assemble;
+use crate::assemble::permissions;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+
+/// Says why `normal` works like `ask`; none if it does not.
+pub(crate) type Fallback = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// The check for a session, whose files `undo` covers if it is given.
+pub(crate) fn fallback(
+    world: &World,
+    undo: Option<Arc<SessionSnapshots>>,
+) -> Result<Fallback, Problem> {
+    let sandbox = assemble::sandbox(world)?;
+    let has_file_rules = permissions::file_rules(world)?.is_some();
+    let is_undo_off = !world.config().undo.enabled;
+    Ok(Arc::new(move || {
+        let enforced = sandbox.enforces();
+        if !enforced.confined {
+            return Some("there is no sandbox".to_owned());
+        }
+        if has_file_rules && !enforced.file_rules {
+            return Some("this sandbox cannot enforce deny rules for files".to_owned());
+        }
+        if is_undo_off {
+            return Some("undo is turned off (`undo.enabled`)".to_owned());
+        }
+        undo.as_ref()?.covers().err()
+    }))
+}

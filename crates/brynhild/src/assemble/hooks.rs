@@ -1,0 +1,151 @@
+//! The hooks of this run: where they are defined, and what they need to run.
+
+mod changed_guards;
+mod hook_agents;
+mod models;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::sandbox::Sandbox;
+use plugins::hooks::{
+    Ask, HookHost, Ledger, Loaded, Notice, Offered, ProjectFile, Reported, Settings, Sources,
+};
+use plugins::plugin::Plugin;
+use plugins::problem::Problem as Fault;
+
+use crate::assemble::model_names;
+use crate::assemble::trust;
+use crate::assemble::workers;
+use crate::assemble::world::World;
+use crate::assemble::{self, Mind};
+use crate::output;
+pub(crate) use hook_agents::{HookAgentDeps, HookAgents};
+pub(crate) use models::Models;
+
+/// What the hooks of a conversation are made from.
+pub(crate) struct Needs<'a> {
+    /// The project's root.
+    pub(crate) root: &'a Path,
+    /// Starts their processes.
+    pub(crate) sandbox: Arc<dyn Sandbox>,
+    /// Answers the questions of prompt hooks, where there is a model.
+    pub(crate) mind: Option<&'a Mind>,
+    /// Remembers; the same one for a later load.
+    pub(crate) ledger: Arc<Ledger>,
+    /// Hears what people should know.
+    pub(crate) notice: Notice,
+}
+
+/// Finds all hooks. Starts nothing.
+pub(crate) fn load(world: &World, needs: &Needs<'_>) -> Loaded {
+    let models = needs.mind.map(|mind| Arc::new(Models::new(mind)));
+    let settings = || Settings {
+        host: HookHost {
+            reported: needs.ledger.reported.clone(),
+            ..host(world, needs.root, Arc::clone(&needs.sandbox), Arc::clone(&needs.notice))
+        },
+        mode: world.mode(),
+        config_dir: world.loaded.config_dir.clone(),
+        python: world.python().ok().map(|python| Arc::clone(python.python.host())),
+        ask: models.clone().map(|models| models as Arc<dyn Ask>),
+        ledger: Arc::clone(&needs.ledger),
+    };
+    let (sources, fault) = sources(world, needs.root);
+    let mut loaded = plugins::hooks::load(sources, settings());
+    loaded.problems.extend(fault);
+    if let Some(stale) = world.trust.stale().filter(|_| !world.global.safe) {
+        loaded.hooks.extend(changed_guards::load(world, stale, settings));
+    }
+    if let (Some(models), Some(mind)) = (models, needs.mind) {
+        let named = loaded.listing.iter().filter_map(|hook| hook.model.as_deref());
+        models.learn(named.map(|name| (name.to_owned(), spelled(world, name, mind))));
+    }
+    loaded
+}
+
+/// What hooks of all dialects run with.
+pub(crate) fn host(
+    world: &World,
+    root: &Path,
+    sandbox: Arc<dyn Sandbox>,
+    notice: Notice,
+) -> HookHost {
+    HookHost {
+        sandbox,
+        is_confined: !world.is_unconfined(),
+        surroundings: workers::surroundings(world),
+        profile: assemble::command_profile(world, root),
+        data: plugin_data(world),
+        notice,
+        reported: Reported::default(),
+        trust: world.trust.vouch(),
+    }
+}
+
+/// The directory that holds one for each plugin's data.
+pub(crate) fn plugin_data(world: &World) -> PathBuf {
+    let own = world.loaded.config_dir.as_ref();
+    own.unwrap_or(&world.environment.temp).join("plugin-data")
+}
+
+/// Prints what is wrong with hooks.
+pub(crate) fn report(problems: &[Fault]) {
+    for problem in problems {
+        output::warning(&problem.to_string());
+        output::hint(&problem.hint);
+    }
+}
+
+fn spelled(world: &World, name: &str, mind: &Mind) -> String {
+    model_names::spelled(world, name, &mind.choice)
+}
+
+/// Where hooks are defined, and what keeps a file of the project from counting.
+fn sources<'a>(world: &'a World, root: &Path) -> (Sources<'a>, Option<Fault>) {
+    if world.global.safe {
+        let sources = Sources { global: None, project: None, plugins: &[], offers: Vec::new() };
+        return (sources, None);
+    }
+    let (project, fault) = project(world, root);
+    let set = world.plugins();
+    let offers = set.offers().iter().flat_map(|offer| {
+        offer.hooks.iter().map(|item| Offered {
+            plugin: offer.plugin.clone(),
+            name: offer.entry_point(item).to_owned(),
+            config: item.get("config").unwrap_or(item).clone(),
+        })
+    });
+    let sources = Sources {
+        global: world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml")),
+        project,
+        plugins: &set.plugins,
+        offers: offers.collect(),
+    };
+    (sources, fault)
+}
+
+fn project(world: &World, root: &Path) -> (Option<ProjectFile>, Option<Fault>) {
+    let path = root.join(trust::HOOKS);
+    let Some(trusted) = world.trust.trusted().filter(|_| world.has_project()) else {
+        return (None, None);
+    };
+    match trusted.bytes(&path) {
+        Some(bytes) => (Some(ProjectFile { path, bytes: bytes.to_owned() }), None),
+        None if path.symlink_metadata().is_ok() => {
+            let what = "this is no regular file of the project, so that none of its hooks runs";
+            (None, Some(Fault::new(&path, what, "put a copy in the place of the link")))
+        }
+        None => (None, None),
+    }
+}
+
+/// The files of hooks that count, whether they exist or not.
+pub(crate) fn files(world: &World, root: &Path) -> Vec<PathBuf> {
+    let global = world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
+    let project = world.has_project().then(|| root.join(trust::HOOKS));
+    let has_file = |plugin: &&Plugin| plugin.manifest.hooks && plugin.package.is_none();
+    let plugins = world.plugins().active().filter(has_file);
+    let plugins = plugins.map(|plugin| plugin.root.join("hooks.yaml"));
+    global.into_iter().chain(project).chain(plugins).collect()
+}

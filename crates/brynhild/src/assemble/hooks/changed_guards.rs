@@ -1,0 +1,85 @@
+//! Guards of a project that changed since the user trusted it: hooks that were asked before a tool call.
+//! Until the user decides they do not run, and refuse the calls that they guarded.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::action::Action;
+use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
+use plugins::hooks::{ProjectFile, Settings, Sources};
+
+use crate::assemble::trust::Stale;
+use crate::assemble::world::World;
+
+/// Loads the guards from the hook files as they were trusted. The check in `settings` refuses them.
+pub(super) fn load(
+    world: &World,
+    stale: &Stale,
+    settings: impl Fn() -> Settings,
+) -> Vec<Arc<dyn Hook>> {
+    let is_off = |path: &Path| {
+        let mut plugins = world.plugins().plugins.iter();
+        plugins.any(|plugin| !plugin.enabled && path.starts_with(&plugin.root))
+    };
+    let mut guards: Vec<Arc<dyn Hook>> = Vec::new();
+    for (path, bytes) in stale.hook_files("hooks.yaml") {
+        if is_off(path) {
+            continue;
+        }
+        let project = Some(ProjectFile { path: path.to_owned(), bytes: bytes.to_owned() });
+        let sources = Sources { global: None, project, plugins: &[], offers: Vec::new() };
+        let loaded = plugins::hooks::load(sources, settings());
+        guards.extend(loaded.hooks.into_iter().filter(|hook| hook.wants(Moment::BeforeTool)));
+    }
+    for (plugin, point) in &stale.guards {
+        let title = format!("'{point}' (plugin {plugin})");
+        let reason = format!("Hook {title} guards this call, and {}", stale.reason());
+        guards.push(Arc::new(ChangedGuard { title, point: point.clone(), reason }));
+    }
+    guards
+}
+
+/// A hook of a plugin that was asked before calls.
+struct ChangedGuard {
+    title: String,
+    point: String,
+    reason: String,
+}
+
+impl ChangedGuard {
+    /// Returns true if the hook was asked about such a call.
+    fn is_about(&self, call: CallView<'_>) -> bool {
+        let mut actions = call.actions.iter();
+        match self.point.as_str() {
+            "pre_file_read" => actions.any(|action| matches!(action, Action::Read { .. })),
+            "pre_file_write" => actions.any(|action| matches!(action, Action::Write { .. })),
+            "pre_shell_exec" => actions.any(|action| matches!(action, Action::Run { .. })),
+            "pre_fetch_url" => actions.any(|action| matches!(action, Action::Connect { .. })),
+            "pre_spawn_agent" => call.args.get("subagent_type").is_some(),
+            _ => true,
+        }
+    }
+}
+
+#[async_trait]
+impl Hook for ChangedGuard {
+    fn name(&self) -> &str {
+        &self.title
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        moment == Moment::BeforeTool
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Block
+    }
+
+    async fn before_tool(&self, _: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
+        if self.is_about(call) {
+            return Ok(ToolVerdict::Block(self.reason.clone()).into());
+        }
+        Ok(ToolVerdict::Proceed.into())
+    }
+}

@@ -1,0 +1,216 @@
+//! Services for handlers of hooks: a call of an MCP tool, and an agent that looks into
+//! something. Each is a conversation of its own, whose calls go through rules, other hooks and
+//! sandbox like any. Nobody is asked: what would need a user does not run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ::mcp::Servers;
+use agent::conversation::Conversation;
+use agent::settings::{Bound, Budget, Questions, Settings};
+use async_trait::async_trait;
+use contract::event::{Event, EventKind, Input, Outcome};
+use contract::hook::{
+    Advised, CallView, Hook, HookContext, Moment, OnFailure, ResultView, TextVerdict, ToolVerdict,
+};
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::policy::{Approvals, Mode};
+use contract::tool::{BUILTIN, Risk, Tool};
+use plugins::claude::{HookServices, McpCall, SERVICE_SESSION};
+
+use super::Models;
+use crate::assemble::fallback::fallback;
+use crate::assemble::side_conversation::Aside;
+use crate::assemble::world::World;
+use crate::assemble::{self, Mind};
+use crate::exit::Problem;
+
+/// Rounds of calls that an agent may take.
+const ROUNDS: u32 = 50;
+/// Beside the tools that only look, an agent that looks into something may run commands.
+const COMMANDS: &str = "Bash";
+/// What an agent is told that looks into something.
+const TASK: &str = "You look into a question that a hook of a coding assistant asks. Use the tools \
+                    to find out what you need to know; change nothing. Your last message is the \
+                    answer, in the form that the question wants.";
+
+/// How many calls were made for handlers.
+static CALLS: AtomicU64 = AtomicU64::new(1);
+
+/// Finds the servers of the moment.
+pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
+
+/// The dependencies of [`HookAgents`].
+pub(crate) struct HookAgentDeps<'a> {
+    /// Answers agents, where there is a model.
+    pub(crate) mind: Option<&'a Arc<Mind>>,
+    /// The tools of the conversation.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The servers.
+    pub(crate) servers: Present,
+    /// Judges calls.
+    pub(crate) policy: Arc<dyn Approvals>,
+    /// The hooks of the conversation.
+    pub(crate) hooks: &'a [Arc<dyn Hook>],
+}
+
+/// Serves the handlers of a conversation.
+pub(crate) struct HookAgents {
+    tools: Vec<Arc<dyn Tool>>,
+    servers: Present,
+    aside: Aside,
+}
+
+impl HookAgents {
+    /// Makes them for a conversation.
+    pub(crate) fn new(world: &World, deps: HookAgentDeps<'_>) -> Result<Self, Problem> {
+        let root = world.place();
+        let mut settings =
+            assemble::settings(world, root, deps.mind.map(AsRef::as_ref), TASK.to_owned());
+        settings.rounds.lower(Bound::new(ROUNDS, "the rounds of a hook's agent"));
+        settings.budget = Budget::default();
+        settings.questions = Questions::Refused;
+        let looks = |tool: &Arc<dyn Tool>| {
+            let spec = tool.spec();
+            let only_looks = spec.risk_level == Risk::ReadOnly && !spec.requires_permission;
+            let is_end = ["Finish", "Task", "TodoWrite"].contains(&spec.name.as_str());
+            spec.source == BUILTIN && (only_looks || spec.name == COMMANDS) && !is_end
+        };
+        Ok(Self {
+            tools: deps.tools.into_iter().filter(looks).collect(),
+            servers: deps.servers,
+            aside: Aside {
+                mind: deps.mind.cloned(),
+                policy: deps.policy,
+                hooks: deps.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
+                confinement: assemble::confinement(world, root)?,
+                settings,
+                session: SessionId::parse(SERVICE_SESSION)?,
+                fallback: Some(fallback(world, None)?),
+            },
+        })
+    }
+
+    /// Does one piece of work, and returns what happened. Dropping it stops the work.
+    async fn done(&self, mut conversation: Conversation, input: Input) -> Vec<Arc<Event>> {
+        // A conversation that has ended is seen by the loop below.
+        let _ = conversation.inputs.send(input).await;
+        let mut events = Vec::new();
+        while let Some(event) = conversation.events.recv().await {
+            let is_over = matches!(event.kind, EventKind::TurnFinished { .. });
+            events.push(event);
+            if is_over {
+                break;
+            }
+        }
+        conversation.finish().await;
+        events
+    }
+
+    /// The tool that a handler means, as it may be called by it.
+    fn tool(&self, wanted: &McpCall) -> Result<Arc<dyn Tool>, String> {
+        let servers = (self.servers)().ok_or("there is no MCP server here")?;
+        let own = wanted.plugin.as_ref().and_then(|plugin| {
+            let server = format!("plugin:{plugin}:{}", wanted.server);
+            let own = servers.plugin_tool(plugin, &server, &wanted.tool);
+            own.or_else(|| servers.tool(&server, &wanted.tool))
+        });
+        let found = own.or_else(|| servers.tool(&wanted.server, &wanted.tool));
+        found.ok_or_else(|| {
+            format!("no MCP server `{}` is known to have a tool `{}`", wanted.server, wanted.tool)
+        })
+    }
+}
+
+#[async_trait]
+impl HookServices for HookAgents {
+    async fn call(&self, wanted: McpCall) -> Result<String, String> {
+        let tool = self.tool(&wanted)?;
+        let name = tool.spec().name.clone();
+        let settings = Settings { mode: wanted.mode, ..self.aside.settings.clone() };
+        // What was shown with one call says nothing of another.
+        let id = CallId(format!("hook-{}", CALLS.fetch_add(1, Ordering::Relaxed)));
+        let call = ToolCall { id, name: name.clone(), args: wanted.input, opaque: None };
+        let events = self.done(self.aside.open(vec![tool], settings), Input::Call(call)).await;
+        let finished = events.iter().find_map(|event| match &event.kind {
+            EventKind::ToolFinished { output, content, .. } => Some((output, content)),
+            _ => None,
+        });
+        match finished {
+            Some((output, _)) if output.success => Ok(output.output.clone()),
+            Some((_, content)) => Err(format!("{name}: {content}")),
+            None => Err(format!("{name}: the call did not end")),
+        }
+    }
+
+    async fn look_into(
+        &self,
+        model: Option<&str>,
+        prompt: &str,
+        mode: Mode,
+    ) -> Result<String, String> {
+        let mind = self.aside.mind.as_ref().ok_or("there is no model that could be asked")?;
+        let mut settings = Settings { mode, ..self.aside.settings.clone() };
+        settings.request.model = Models::new(mind).model(model);
+        let conversation = self.aside.open(self.tools.clone(), settings);
+        let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
+        let words = events.iter().rev().find_map(|event| match &event.kind {
+            EventKind::ReplyFinished { reply, .. } => Some(reply.text()),
+            _ => None,
+        });
+        let outcome = events.iter().rev().find_map(|event| match &event.kind {
+            EventKind::TurnFinished { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        match outcome {
+            Some(Outcome::Answered { .. }) => Ok(words.unwrap_or_default()),
+            Some(Outcome::Limited { told, .. }) => Err(format!("the agent reached {told}")),
+            Some(Outcome::Failed { error, .. }) => Err(format!("the agent failed: {error}")),
+            Some(
+                Outcome::Finished(_)
+                | Outcome::Stuck { .. }
+                | Outcome::Cancelled
+                | Outcome::Blocked { .. },
+            )
+            | None => Err("the agent came to no answer".to_owned()),
+        }
+    }
+}
+
+/// A hook that is asked about calls and nothing else: what is done for a handler is no session of
+/// its own.
+struct Guard(Arc<dyn Hook>);
+
+impl Guard {
+    fn over(hook: Arc<dyn Hook>) -> Arc<dyn Hook> {
+        Arc::new(Self(hook))
+    }
+}
+
+#[async_trait]
+impl Hook for Guard {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        matches!(moment, Moment::BeforeTool | Moment::AfterTool) && self.0.wants(moment)
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.0.on_failure()
+    }
+
+    async fn before_tool(&self, scene: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
+        self.0.before_tool(scene, call).await
+    }
+
+    async fn after_tool(
+        &self,
+        scene: &HookContext,
+        result: ResultView<'_>,
+    ) -> Advised<TextVerdict> {
+        self.0.after_tool(scene, result).await
+    }
+}

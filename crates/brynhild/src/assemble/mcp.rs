@@ -1,0 +1,322 @@
+//! Connects MCP servers to this program: its configuration, rules, trust and terminal. Nothing is
+//! started before something needs it.
+
+pub(crate) mod terminal;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::mcp::config::{
+    self as server_config, ConfigPlaces, DiscoveredServers, Server, ServerPolicy, Source,
+};
+use ::mcp::oauth::Credentials;
+use ::mcp::{
+    CatalogState, ClientRegistry, Failure, LaunchSettings, PromptCommand, Resolver, Servers,
+    Settings, UserPrompt,
+};
+use config::origin::Layer;
+use config::redact;
+use contract::sandbox::{Limits, SandboxError};
+use futures::FutureExt as _;
+use serde_json::Value;
+use tools::tool_search::Deferral;
+
+use crate::args::McpScope;
+use crate::assemble::dialects::{Listed, Named};
+use crate::assemble::permissions;
+use crate::assemble::plugin_set;
+use crate::assemble::trust::SERVERS as PROJECT_FILE;
+use crate::assemble::world::World;
+use crate::assemble::{self, Mind};
+use crate::exit::{Exit, Problem};
+use crate::output;
+use crate::signals::Signals;
+use terminal::Terminal;
+
+/// The name of the system among those of plugins.
+const NAME: &str = "mcp";
+
+/// The environment variable by which a server knows that it was started as one.
+const SERVED: &str = "BRYNHILD_MCP_SERVED";
+
+/// The configured servers. Prints warnings about their configuration.
+pub(crate) fn open(world: &World) -> Result<Servers, Problem> {
+    let found = discover(world);
+    for warning in &found.warnings {
+        output::warning(warning);
+    }
+    with_servers(world, found.servers, None)
+}
+
+/// These servers, whose hosts are looked up by `resolver` if there is one.
+pub(crate) fn with_servers(
+    world: &World,
+    servers: Vec<Server>,
+    resolver: Option<Resolver>,
+) -> Result<Servers, Problem> {
+    let frontend = Arc::new(Terminal::new(world));
+    let clients = clients(world).cloned();
+    let user = UserPrompt::new(Arc::clone(&frontend) as _, clients.clone(), world.global.yes);
+    let settings = Settings {
+        cache: world.cache_dir()?.join("cache/mcp"),
+        pins: world.cache_dir()?.join("mcp-pins"),
+        credentials: credentials(world)?,
+        sandbox: assemble::sandbox(world)?,
+        launch: launch_settings(world)?,
+        frontend,
+        user: Arc::new(user),
+        clients,
+        resolver,
+    };
+    Ok(Servers::new(settings, servers))
+}
+
+/// The clients that this process serves.
+fn clients(world: &World) -> Option<&Arc<ClientRegistry>> {
+    world.made.clients.get()
+}
+
+/// Sets the model that writes for servers.
+pub(crate) fn set_model(servers: &Servers, mind: &Mind) {
+    servers.set_model(Arc::clone(&mind.provider), mind.model.clone());
+}
+
+/// Starts servers of which nothing is known: all, or for one call of a tool those that may have it
+/// and those that hooks call.
+pub(crate) async fn fetch(world: &World, servers: &Servers, tool: Option<&str>) {
+    let Some(tool) = tool else { return servers.fetch_catalogs().await };
+    let hooks = world.claude().loaded.iter().flat_map(plugins::claude::Loaded::servers_asked);
+    let called: Vec<&str> = hooks.collect();
+    let is_called = |server: &str| {
+        let plain = server.rsplit(':').next().unwrap_or(server);
+        called.iter().any(|name| *name == server || *name == plain)
+    };
+    servers.fetch_catalogs_for(tool, is_called).await;
+}
+
+/// Starts servers of which nothing is known, for a conversation, which does not wait for slow ones.
+pub(crate) async fn start(world: &World, servers: &Servers) -> Result<(), Exit> {
+    let wait = world.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
+    let interrupt = || {
+        let mut signals = Signals::new().map_err(|_| Exit::Failed)?;
+        Ok(async move { signals.next().await }.boxed())
+    };
+    servers.start_unknown(Duration::from_secs(wait.unwrap_or_default()), interrupt).await
+}
+
+/// The servers after a change of their configuration. Servers that are configured as before go on.
+pub(crate) async fn renewed(
+    world: &World,
+    before: Option<Arc<Servers>>,
+) -> Result<Option<Arc<Servers>>, Problem> {
+    if !is_used(world) {
+        if let Some(before) = before {
+            before.shutdown().await;
+        }
+        return Ok(None);
+    }
+    let found = discover(world);
+    let servers = match before {
+        Some(before) if before.are(&found.servers) => return Ok(Some(before)),
+        Some(before) => before.reconfigured(found.servers).await,
+        None => with_servers(world, found.servers, None)?,
+    };
+    for warning in &found.warnings {
+        output::warning(warning);
+    }
+    // A signal that ends the wait ends the conversation too.
+    let _ = start(world, &servers).await;
+    Ok(Some(Arc::new(servers)))
+}
+
+/// The text of a server's prompt that the user typed as a command. None if no server has it.
+pub(crate) async fn prompt(
+    world: &World,
+    name: &str,
+    typed: &str,
+) -> Result<Option<String>, Problem> {
+    if !name.starts_with("mcp__") || !is_used(world) {
+        return Ok(None);
+    }
+    let servers = open(world)?;
+    let text = servers.prompt(name, typed).await;
+    servers.shutdown().await;
+    text.map_err(problem)
+}
+
+/// The prompts of servers as commands, as far as they are known. Starts nothing.
+pub(crate) fn commands(world: &World) -> Vec<PromptCommand> {
+    if !is_used(world) {
+        return Vec::new();
+    }
+    let servers = with_servers(world, discover(world).servers, None);
+    servers.map(|servers| servers.commands()).unwrap_or_default()
+}
+
+/// A failure as a problem of a command.
+pub(crate) fn problem(failure: Failure) -> Problem {
+    let hint = failure.hint().map(str::to_owned);
+    let is_unsafe = matches!(failure, Failure::Sandbox(SandboxError::Unavailable { .. }));
+    let exit = if is_unsafe { Exit::Unsafe } else { Exit::Failed };
+    Problem { exit, error: failure.into(), hint }
+}
+
+/// The keys of servers that the user signed in to.
+pub(crate) fn credentials(world: &World) -> Result<Credentials, Problem> {
+    Ok(Credentials::new(world.cache_dir()?.join("mcp-credentials")))
+}
+
+/// The file for the servers of a scope.
+pub(crate) fn file(world: &World, scope: McpScope) -> Result<PathBuf, Problem> {
+    match scope {
+        McpScope::User => Ok(world.config_dir()?.join("mcp.json")),
+        McpScope::Project => Ok(world.root()?.join(PROJECT_FILE)),
+    }
+}
+
+/// Runs `work` with the places that configure servers.
+fn with_places<T>(world: &World, work: impl FnOnce(ConfigPlaces<'_>) -> T) -> T {
+    let is_own = |path: &[&str]| {
+        let layer = world.loaded.origin(path).map(|origin| origin.layer);
+        !matches!(layer, Some(Layer::Project | Layer::EnvFile | Layer::Environment))
+    };
+    let project = world.has_project().then(|| file(world, McpScope::Project).ok()).flatten();
+    let trusted = world.trust.trusted();
+    work(ConfigPlaces {
+        section: &world.config().mcp,
+        is_own: &is_own,
+        own_file: file(world, McpScope::User).ok(),
+        project_file: project.and_then(|path| {
+            let bytes = trusted?.bytes(&path)?;
+            Some((path, bytes))
+        }),
+        plugins: world.claude().sources(),
+    })
+}
+
+/// All configured servers. Only reads.
+pub(crate) fn discover(world: &World) -> DiscoveredServers {
+    if world.global.safe {
+        return DiscoveredServers::default();
+    }
+    let rules = match permissions::host_rules(world) {
+        Ok(rules) => rules,
+        Err(problem) => {
+            let warnings = vec![problem.message()];
+            return DiscoveredServers { warnings, ..DiscoveredServers::default() };
+        }
+    };
+    let denied_host = |host: &str| rules.as_ref()?.denying(host).map(ToString::to_string);
+    let switches = plugin_set::state(world);
+    let complete = |server: &mut Server| {
+        world.claude().equip(world, server);
+        let shown = plugins::claude::unquoted(&server.shown);
+        server.shown = redact::without_keys(&shown);
+    };
+    let policy = ServerPolicy {
+        denied_host: &denied_host,
+        is_off: &|name| plugin_set::is_off(world, &switches, NAME, name),
+        complete: &complete,
+        is_own_address: &|address| clients(world).is_some_and(|it| it.is_own_address(address)),
+    };
+    with_places(world, |places| places.discover(&variables(world), &policy))
+}
+
+/// The variables that configurations of servers can name: the environment, and the workspace.
+pub(crate) fn variables(world: &World) -> BTreeMap<String, String> {
+    let mut variables = world.environment.variables.clone();
+    if let Ok(root) = world.root() {
+        let root = root.display().to_string();
+        variables.entry("workspaceFolder".to_owned()).or_insert(root);
+    }
+    variables
+}
+
+/// All servers, for the commands that switch plugins on and off.
+pub(crate) fn named(world: &World) -> Vec<Named> {
+    if !is_used(world) {
+        return Vec::new();
+    }
+    let switches = plugin_set::state(world);
+    let named = discover(world).servers.into_iter().map(|server| {
+        let is_off = plugin_set::is_off(world, &switches, NAME, &server.name);
+        Named {
+            system: NAME,
+            version: String::new(),
+            description: server.shown,
+            state: if server.enabled { "enabled" } else { "disabled" },
+            sleeps: false,
+            held_off: (!server.enabled && !is_off)
+                .then(|| format!("its entry in {} says so", server.origin)),
+            name: server.name,
+        }
+    });
+    named.collect()
+}
+
+/// All servers as lists of plugins show them. Starts none.
+pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
+    if !is_used(world) {
+        return Ok(Vec::new());
+    }
+    let servers = with_servers(world, discover(world).servers, None)?;
+    let offered = servers.tools();
+    let listed = servers.statuses().into_iter().map(|status| {
+        let report = status.report();
+        let enabled = status.state != CatalogState::Disabled;
+        let failure = status.error.filter(|_| status.state == CatalogState::Failed);
+        let tools = if enabled { status.tools } else { Vec::new() };
+        let (name, path) = (status.name, status.origin);
+        Listed { name, dialect: NAME, path, enabled, failure, report, tools, ..Listed::default() }
+            .weighed(&offered)
+    });
+    Ok(listed.collect())
+}
+
+/// The documents of the user's own that configure servers. Only reads.
+pub(crate) fn own_sources(world: &World) -> Vec<Source> {
+    with_places(world, |places| places.own_sources())
+}
+
+/// Returns true if anything configures a server. Cheap, so that a run without servers pays nothing.
+pub(crate) fn is_used(world: &World) -> bool {
+    // Two processes that serve each other would start each other without end.
+    let is_served = world.environment.variable(SERVED).is_some();
+    if world.global.safe || (is_served && clients(world).is_some()) {
+        return false;
+    }
+    let exists = |scope| file(world, scope).is_ok_and(|path| path.exists());
+    exists(McpScope::User)
+        || (world.has_project() && exists(McpScope::Project))
+        || server_config::configures_servers(&world.config().mcp)
+        || world.claude().has_servers()
+}
+
+fn launch_settings(world: &World) -> Result<LaunchSettings, Problem> {
+    let mut env = crate::assemble::child_environment::child_environment(world);
+    // Code of the workspace must not get in by way of a search path.
+    env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
+    env.insert(SERVED.to_owned(), "1".to_owned());
+    Ok(LaunchSettings {
+        workspace: world.root()?.to_owned(),
+        env,
+        variables: world.environment.variables.clone(),
+        home: world.environment.home.clone(),
+        data: world.cache_dir()?.join("mcp-data"),
+        mode: world.mode(),
+        // A server may well be a program with a large heap.
+        limits: Limits { memory: 8 << 30, ..Limits::default() },
+        trust_check: world.trust.vouch(),
+    })
+}
+
+/// The limits above which tools of servers and plugins are found by a search.
+pub(crate) fn deferral(world: &World) -> Deferral {
+    let number = |key: &str| {
+        let value = world.config().mcp.get(key).and_then(Value::as_u64);
+        value.and_then(|value| usize::try_from(value).ok()).unwrap_or(usize::MAX)
+    };
+    Deferral { tools: number("defer_above"), bytes: number("defer_bytes") }
+}

@@ -1,0 +1,61 @@
+//! The terminal, for the messages and questions of MCP servers.
+
+use ::mcp::frontend::{DialogInput, Frontend};
+use ::tui::host::ReplyKind;
+use async_trait::async_trait;
+
+use crate::args::OutputFormat;
+use crate::assemble::world::World;
+use crate::output;
+use crate::output::hush::{self, Hush};
+use crate::output::question;
+
+/// Shows messages, and asks by lines or on the whole screen.
+pub(crate) struct Terminal {
+    has_terminal: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(world: &World) -> Self {
+        let terminal = world.environment.terminal;
+        let is_text = world.format() == OutputFormat::Text;
+        Self { has_terminal: terminal.stdin && terminal.stderr && is_text }
+    }
+}
+
+#[async_trait]
+impl Frontend for Terminal {
+    fn warn(&self, text: &str) {
+        output::warning(text);
+    }
+
+    fn hint(&self, text: &str) {
+        output::hint(text);
+    }
+
+    fn is_full_screen(&self) -> bool {
+        hush::is_screen_taken()
+    }
+
+    fn has_terminal(&self) -> bool {
+        self.has_terminal
+    }
+
+    fn pause_animation(&self) -> Box<dyn Send> {
+        Box::new(Hush::new())
+    }
+
+    async fn dialog(&self, title: &str, body: &str, input: DialogInput) -> Option<String> {
+        let wanted = match input {
+            DialogInput::Consent(label) => ReplyKind::Agreement(label),
+            DialogInput::Choice { choices, default } => ReplyKind::One { choices, usual: default },
+            DialogInput::Text(label) => ReplyKind::Text(label),
+        };
+        hush::ask_on_screen(title, body, wanted).await
+    }
+
+    async fn line(&self, text: &str, prompt: &str) -> Option<String> {
+        question::show(text).ok()?;
+        question::line(prompt).await.ok().flatten()
+    }
+}

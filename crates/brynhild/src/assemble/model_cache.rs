@@ -1,0 +1,70 @@
+//! The list of a provider's models, kept for as long as its `cache_ttl` says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use contract::provider::Model;
+use files::private;
+
+use crate::assemble::learning::Keep;
+use crate::assemble::provider_choice::Candidate;
+use crate::assemble::world::World;
+
+/// The usual time a list is kept, in seconds.
+const USUAL: u64 = 3600;
+
+/// A list that was kept and is not too old.
+pub(crate) fn kept(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
+    let path = file(world, candidate)?;
+    let age = SystemTime::now().duration_since(fs::metadata(&path).ok()?.modified().ok()?).ok()?;
+    let ttl = candidate.instance.as_ref().map_or(USUAL, |instance| instance.cache_ttl);
+    if age > Duration::from_secs(ttl) {
+        return None;
+    }
+    read(path)
+}
+
+/// The list that was kept last, however old it is: a model's size and price change rarely.
+pub(crate) fn last(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
+    read(file(world, candidate)?)
+}
+
+fn read(path: PathBuf) -> Option<Vec<Model>> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+}
+
+/// Keeps a list.
+pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
+    keeper(world, candidate)(models);
+}
+
+/// What keeps a list that comes later.
+pub(crate) fn keeper(world: &World, candidate: &Candidate) -> Keep {
+    let path = file(world, candidate);
+    Arc::new(move |models| {
+        if let Some(path) = &path {
+            write(path, models);
+        }
+    })
+}
+
+/// Writes a list. If that fails, the next run only takes longer.
+fn write(path: &Path, models: &[Model]) {
+    if let (Ok(text), Ok(_lock)) = (serde_json::to_vec(models), private::lock(path)) {
+        let _ = private::replace(path, &text, private::Durability::Synced);
+    }
+}
+
+/// Where a list is kept; none for local servers, whose models come and go.
+fn file(world: &World, candidate: &Candidate) -> Option<PathBuf> {
+    if candidate.vendor().local || candidate.is_script() {
+        return None;
+    }
+    let directory = world.loaded.config_dir.as_ref()?.join("cache");
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let place: String =
+        format!("{} {}", candidate.name, candidate.shown_address()).chars().map(safe).collect();
+    Some(directory.join(format!("models-{place}.json")))
+}

@@ -1,0 +1,53 @@
+//! Files that the user names for Brynhild to write or to read. A link on the way that a command could have made,
+//! or that came with the project, does not decide which file that is.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::assemble::world::World;
+use crate::exit::Problem;
+
+/// Opens a file to be written anew; one that is made is the user's alone.
+pub(crate) fn create(world: &World, named: &Path) -> Result<File, Problem> {
+    let place = place(world, named)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    if !is_device(&place) {
+        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    let file = options.open(place);
+    file.map_err(|error| Problem::failed(format!("cannot write {}: {error}", named.display())))
+}
+
+/// Whether a path is one of the system's own, as `/dev/stdout`, where nobody else makes links.
+fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+/// Where a named file really lies. One that is not there yet lies in a directory that is.
+pub(crate) fn place(world: &World, named: &Path) -> Result<PathBuf, Problem> {
+    let path = world.environment.cwd.join(named);
+    if is_device(&path) {
+        return Ok(path);
+    }
+    if let Some(real) = led(world, named, &path)? {
+        return Ok(real);
+    }
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+    Ok(led(world, named, directory)?.unwrap_or_else(|| directory.to_owned()).join(name))
+}
+
+fn led(world: &World, named: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> {
+    let state = world.loaded.config_dir.as_deref().map(|directory| directory.join("sandbox"));
+    sandbox::file_at(path, world.place(), &state.unwrap_or_default()).map_err(|astray| {
+        let (link, real) = (astray.link.display(), astray.real.display());
+        let named = named.display();
+        Problem::failed(format!(
+            "{named} leads to {real} by the link {link}: a command or the project could have made it"
+        ))
+        .hint(format!("remove the link, or, if it is yours, name {real}"))
+    })
+}

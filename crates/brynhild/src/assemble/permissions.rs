@@ -1,0 +1,184 @@
+//! The policy that judges calls, from what was configured and what was remembered.
+
+mod file_rules;
+mod names;
+pub(crate) mod remembered;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::origin::Layer;
+use config::settings::Approval;
+use contract::action::{Action, View};
+use contract::policy::{Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval};
+use contract::tool::ToolSpec;
+use policy::rules::{Rule, Scope};
+use policy::{Judge, RequireApproval, Settings, ToolSettings};
+use serde_json::{Value, json};
+
+use crate::assemble;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::output;
+pub(crate) use file_rules::{file_rules, host_rules};
+use remembered::Memories;
+
+/// Makes the policy of a session in the project `root`.
+pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
+    let memories = world.loaded.config_dir.as_deref().map(Memories::new);
+    let mut rules = rules(world)?;
+    if let Some(memories) = &memories {
+        let (remembered, problems) = memories.rules(root);
+        rules.extend(remembered);
+        for problem in problems {
+            output::warning(&problem);
+        }
+    }
+    let judge = policy::policy(Settings {
+        workspace: root.to_owned(),
+        home: world.environment.home.clone(),
+        allowed_paths: world.config().sandbox.allowed_paths.clone(),
+        readable_paths: readable(world),
+        protected_paths: world.loaded.config_dir.iter().cloned().collect(),
+        rules,
+        tools: tools(world),
+        file_rules_enforced: file_rules_enforced(world),
+        approve_all: world.global.yes,
+    });
+    for warning in judge.warnings() {
+        output::warning(&warning);
+    }
+    let bound = world.loaded.max_mode;
+    Ok(Arc::new(Keeper { judge, memories, root: root.to_owned(), bound }))
+}
+
+/// Judges, and writes approvals down that outlive the session.
+struct Keeper {
+    judge: Judge,
+    memories: Option<Memories>,
+    root: PathBuf,
+    /// The loosest mode that the site or the deployment admits.
+    bound: Option<Mode>,
+}
+
+impl Policy for Keeper {
+    fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
+        let mode = self.bound.map_or(mode, |bound| mode.min(bound));
+        self.judge.judge(tool, actions, mode)
+    }
+
+    fn view(&self, tool: &ToolSpec) -> View {
+        self.judge.view(tool)
+    }
+}
+
+impl Approvals for Keeper {
+    fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.judge.remember(tool, actions)
+    }
+
+    fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.judge.rememberable(tool, actions)
+    }
+
+    fn session(&self) -> Vec<String> {
+        self.judge.session()
+    }
+
+    fn forget(&self, rule: &str) -> bool {
+        self.judge.forget(rule)
+    }
+
+    fn grant(&self, rules: &[String], origin: &str) -> Granted {
+        self.judge.grant(rules, origin)
+    }
+
+    fn store(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> StoredApproval {
+        let memories = self.judge.memories(tool, actions);
+        let rules = self.judge.remember(tool, actions);
+        if rules.is_empty() {
+            return StoredApproval::default();
+        }
+        let written = match &self.memories {
+            Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
+            Some(_) => Err(String::from("this permission cannot be written down")),
+            None => Err(String::from("there is no home directory to keep permissions in")),
+        };
+        StoredApproval { rules, problem: written.err() }
+    }
+}
+
+/// Returns true if the sandbox keeps processes from the files that rules deny.
+fn file_rules_enforced(world: &World) -> bool {
+    assemble::sandbox(world).is_ok_and(|sandbox| sandbox.enforces().file_rules)
+}
+
+/// What may be read outside the workspace: what the user opened, long output, skills.
+pub(crate) fn readable(world: &World) -> Vec<PathBuf> {
+    let mut paths = world.config().sandbox.read_paths.clone();
+    paths.push(world.spill_dir());
+    paths.extend(assemble::skill_directories(world));
+    paths
+}
+
+/// The rules, each in the scope of the place where it stands.
+fn rules(world: &World) -> Result<Vec<Rule>, Problem> {
+    let permissions = &world.config().permissions;
+    let lists =
+        [("allow", &permissions.allow), ("ask", &permissions.ask), ("deny", &permissions.deny)];
+    let mut rules = Vec::new();
+    for (list, entries) in lists {
+        for (index, entry) in entries.iter().enumerate() {
+            match rule(world, list, index, entry) {
+                Ok(read) => rules.extend(read),
+                Err(problem) if world.global.safe => {
+                    output::warning(&format!(
+                        "left out because of `--safe`: {}",
+                        problem.message()
+                    ));
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+    }
+    Ok(rules)
+}
+
+fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Rule>, Problem> {
+    let position = index.to_string();
+    let origin = world.loaded.origin(&["permissions", list, &position]);
+    let scope = match origin.map(|origin| origin.layer) {
+        Some(Layer::Site | Layer::Deployment) => Scope::Managed,
+        // A project's allow rules get here only if the user trusts them.
+        Some(Layer::Project) if list == "allow" && world.trust.trusted().is_some() => Scope::User,
+        Some(Layer::Project) => Scope::Project,
+        Some(Layer::Builtin | Layer::User | Layer::EnvFile | Layer::Environment | Layer::Flag)
+        | None => Scope::User,
+    };
+    let place = origin.map(ToString::to_string).unwrap_or_default();
+    let entries = names::meant(world, list, entry, &place);
+    let parsed = policy::rules::parse(&json!({ list: entries }), scope, |_| place.clone())
+        .map_err(|error| {
+            Problem::misuse(error.to_string())
+                .hint("a rule is written as `Bash(git status:*)`, `Read(/etc/**)` or a tool's name")
+        })?;
+    for refused in parsed.refused {
+        world.warn_once(&refused);
+    }
+    Ok(parsed.rules)
+}
+
+fn tools(world: &World) -> BTreeMap<String, ToolSettings> {
+    let settings = |tool: &config::settings::Tool| ToolSettings {
+        require_approval: match tool.require_approval {
+            Some(Approval::Always) => RequireApproval::Always,
+            Some(Approval::Once) | None => RequireApproval::Once,
+            Some(Approval::Never) => RequireApproval::Never,
+        },
+        allowed_commands: tool.allowed_commands.clone(),
+        blocked_commands: tool.blocked_commands.clone(),
+        allowed_paths: tool.allowed_paths.clone(),
+    };
+    world.config().tools.each.iter().map(|(name, tool)| (name.clone(), settings(tool))).collect()
+}

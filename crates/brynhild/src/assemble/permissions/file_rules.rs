@@ -1,0 +1,89 @@
+//! The deny rules for files and hosts as the sandbox holds them, whatever a command's text says.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use policy::rules::Rule;
+
+use crate::assemble::world::World;
+use crate::exit::Problem;
+
+/// The rules that keep files from every process; none where no rule denies a file.
+pub(crate) fn file_rules(world: &World) -> Result<Option<Arc<dyn sandbox::FileRules>>, Problem> {
+    let rules = denying(world)?;
+    tell_of_denied_grants(world, &rules);
+    Ok(held(world, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
+}
+
+/// The rules that keep hosts from every process; none where no rule denies a host.
+pub(crate) fn host_rules(world: &World) -> Result<Option<policy::HostRules>, Problem> {
+    Ok(policy::HostRules::of(&denying(world)?))
+}
+
+fn denying(world: &World) -> Result<Vec<Rule>, Problem> {
+    let mut rules = Vec::new();
+    for (index, entry) in world.config().permissions.deny.iter().enumerate() {
+        match super::rule(world, "deny", index, entry) {
+            Ok(read) => rules.extend(read),
+            // The policy tells of it.
+            Err(_) if world.global.safe => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    Ok(rules)
+}
+
+fn held(world: &World, rules: &[Rule]) -> Option<Held> {
+    let home = world.environment.home.as_deref();
+    policy::FileRules::of(rules, world.place(), home).map(Held)
+}
+
+/// Says what is granted for nothing, since a rule denies it: the sandbox does not show it.
+fn tell_of_denied_grants(world: &World, rules: &[Rule]) {
+    let sandbox = &world.config().sandbox;
+    let keys = [
+        ("sandbox.allowed_paths", &sandbox.allowed_paths),
+        ("sandbox.read_paths", &sandbox.read_paths),
+    ];
+    for rule in rules.iter().filter(|_| !world.is_unconfined()) {
+        let Some(held) = held(world, std::slice::from_ref(rule)) else { continue };
+        for (key, paths) in keys {
+            // Further names of the same, which are links, need no word of their own.
+            let is_real = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
+            let denied = |path: &&PathBuf| sandbox::is_hidden(&held, path);
+            for path in paths.iter().filter(is_real).filter(denied) {
+                world.warn_once(&format!(
+                    "`{key}` grants {}, but the rule `{}` denies reading it: it is not shown to commands; \
+                     remove it from one of the two",
+                    path.display(),
+                    rule.text
+                ));
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Held(policy::FileRules);
+
+impl sandbox::FileRules for Held {
+    fn hides(&self, path: &Path) -> bool {
+        self.0.hides(path)
+    }
+
+    fn keeps(&self, path: &Path) -> bool {
+        self.0.keeps(path)
+    }
+
+    fn binds(&self, path: &Path) -> bool {
+        self.0.binds(path)
+    }
+
+    fn may_mean_below(&self, directory: &Path) -> bool {
+        self.0.may_mean_below(directory)
+    }
+
+    fn starts(&self) -> Vec<PathBuf> {
+        self.0.starts()
+    }
+}

@@ -1,0 +1,110 @@
+//! The names of tools in rules. A rule that speaks of a tool which nobody has guards nothing, so it
+//! is told, and so is one whose letters are not what they seem; one that differs from a built-in name in case
+//! alone guards what was meant.
+
+use ::mcp::resource_tools::{LIST_RESOURCES, READ_RESOURCE};
+use contract::text::closest;
+use serde_json::Value;
+use tui::masks::unmasked;
+
+use crate::assemble::dialects;
+use crate::assemble::world::World;
+use config::schema::TOOLS;
+
+/// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
+const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "ToolSearch"];
+
+/// What a rule of the list `allow`, `ask` or `deny` comes to: itself, and where it tightens also
+/// the one that was meant. Tells what is odd about its name; `place` is where it stands.
+pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Vec<Value> {
+    let mut rules = vec![entry.clone()];
+    let text = words(entry);
+    let shown = unmasked(&text);
+    let tell = |told: &str| world.warn_once(&format!("{place}: rule `{shown}`: {told}"));
+    if shown != text {
+        tell("the characters shown as `\\u{…}` cannot be seen, or only look like others");
+    }
+    if let Some(tool) = of_server(entry) {
+        tell(&format!(
+            "what a server's tool works on is not known beforehand, so that this means nothing; \
+             write `{tool}`"
+        ));
+    }
+    let Some(name) = name(entry) else { return rules };
+    if is_known(name) {
+        return rules;
+    }
+    let known = || TOOLS.iter().copied().filter(|tool| !tool.starts_with('_')).chain(WORDS);
+    let same = known().find(|tool| tool.eq_ignore_ascii_case(name));
+    let told = match same {
+        Some(same) if list == "allow" => {
+            format!("there is no tool `{name}`, so that this rule allows nothing; write `{same}`")
+        }
+        Some(same) => {
+            rules.push(renamed(entry, name, same));
+            format!("there is no tool `{name}`; the rule counts for `{same}`: write that")
+        }
+        None => match closest(name, known()) {
+            Some(close) => format!("there is no tool `{name}` (did you mean `{close}`?)"),
+            // A role, a plugin or a server may have a tool of any name.
+            None if brings_tools(world) => return rules,
+            None => format!("there is no tool `{name}`, and no plugin or server here brings one"),
+        },
+    };
+    tell(&told);
+    rules
+}
+
+/// Whether there are tools besides ours.
+fn brings_tools(world: &World) -> bool {
+    world.made.role.get().is_some() || !dialects::named(world).is_empty()
+}
+
+/// The tool of a server of which a rule says more than can be known.
+fn of_server(entry: &Value) -> Option<&str> {
+    let (tool, is_more) = match entry {
+        Value::String(text) => {
+            let (tool, inside) = text.split_once('(')?;
+            // These are the words of an answer that was remembered.
+            let is_known = inside == "*)" || inside.contains(" of MCP server ");
+            (tool, !is_known)
+        }
+        Value::Object(fields) => {
+            let is_more = fields.contains_key("path") || fields.contains_key("command");
+            (fields.get("tool")?.as_str()?, is_more)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+    };
+    Some(tool.trim()).filter(|tool| is_more && tool.starts_with("mcp__"))
+}
+
+/// The name of the tool that a rule speaks of, where it names a single one.
+fn name(entry: &Value) -> Option<&str> {
+    let name = match entry {
+        Value::String(text) => text.split('(').next().unwrap_or(text),
+        Value::Object(fields) => fields.get("tool")?.as_str()?,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+    };
+    let name = name.trim();
+    let is_single = !name.is_empty() && !name.contains(['*', ':', '/', '.']);
+    Some(name).filter(|_| is_single)
+}
+
+fn is_known(name: &str) -> bool {
+    TOOLS.contains(&name) || WORDS.contains(&name) || name.starts_with("mcp__")
+}
+
+fn renamed(entry: &Value, name: &str, same: &str) -> Value {
+    match entry {
+        Value::String(text) => Value::from(text.replacen(name, same, 1)),
+        other => {
+            let mut other = other.clone();
+            other["tool"] = Value::from(same);
+            other
+        }
+    }
+}
+
+fn words(entry: &Value) -> String {
+    entry.as_str().map_or_else(|| entry.to_string(), str::to_owned)
+}

@@ -1,0 +1,72 @@
+//! What replies cost that came before their price was known: by the configuration, else by the list
+//! that the provider gave last. Asks nobody.
+
+use std::collections::BTreeMap;
+
+use agent::settings::{Known, Prices};
+use sessions::statistics::{SessionFigures, Spent};
+
+use crate::assemble;
+use crate::assemble::model_cache;
+use crate::assemble::provider_choice::{self, Candidate};
+use crate::assemble::world::World;
+
+/// Gives a price to the replies of sessions that had none, where it is known by this time.
+pub(crate) fn complete(world: &World, sessions: &mut [SessionFigures]) {
+    let mut list = PriceList { world, candidates: None, known: BTreeMap::new() };
+    for session in sessions {
+        let mut models = session.total().models.into_keys();
+        // The figures of a turn do not name its model.
+        if let (Some(only), None) = (models.next(), models.next()) {
+            list.price(&only, &mut session.last_turn);
+        }
+        for figures in session.days.values_mut() {
+            for (name, spent) in &mut figures.models {
+                list.price(name, spent);
+            }
+        }
+    }
+}
+
+/// Prices by `provider/model`, each looked for once.
+struct PriceList<'a> {
+    world: &'a World,
+    candidates: Option<Vec<Candidate>>,
+    known: BTreeMap<String, Option<Prices>>,
+}
+
+impl PriceList<'_> {
+    fn price(&mut self, name: &str, spent: &mut Spent) {
+        if spent.unpriced_replies == 0 {
+            return;
+        }
+        let prices = self.known.get(name).copied().unwrap_or_else(|| {
+            let prices = self.find(name);
+            self.known.insert(name.to_owned(), prices);
+            prices
+        });
+        if let Some(prices) = prices {
+            spent.price(prices.of(&spent.unpriced));
+        }
+    }
+
+    fn find(&mut self, name: &str) -> Option<Prices> {
+        let world = self.world;
+        let (provider, model) = name.split_once('/')?;
+        let candidates = self.candidates.get_or_insert_with(|| provider_choice::candidates(world));
+        candidates
+            .iter()
+            .filter(|candidate| candidate.vendor().name == provider)
+            .find_map(|candidate| prices_at(world, candidate, model))
+    }
+}
+
+fn prices_at(world: &World, candidate: &Candidate, model: &str) -> Option<Prices> {
+    let registered = assemble::registered(world, model, candidate);
+    if let Some(prices) = registered.and_then(|(_, binding)| assemble::prices(binding)) {
+        return Some(prices);
+    }
+    let known = Known::default();
+    let _ = known.offered.set(model_cache::last(world, candidate)?);
+    known.prices_of(model)
+}

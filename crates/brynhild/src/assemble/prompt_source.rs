@@ -1,0 +1,103 @@
+//! The prompt of `chat`: files, standard input and words, each in its own tag.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::assemble::named_file;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+
+/// A prompt and what it was made of.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PromptSource {
+    /// What the model reads.
+    pub(crate) content: String,
+    /// Where it comes from: `file:PATH`, `stdin`, `args`.
+    pub(crate) sources: Vec<String>,
+}
+
+impl PromptSource {
+    /// Joins the parts that are there, in their order. None where there is none.
+    pub(crate) fn new(
+        files: &[(PathBuf, String)],
+        stdin: Option<&str>,
+        words: &[String],
+    ) -> Option<Self> {
+        let words = words.join(" ");
+        let mut parts = Vec::new();
+        let mut sources = Vec::new();
+        let mut add = |source: String, open: String, close: &str, text: &str| {
+            let text = text.trim();
+            if !text.is_empty() {
+                sources.push(source);
+                parts.push(format!("<{open}>\n{text}\n</{close}>"));
+            }
+        };
+        for (path, text) in files {
+            let path = path.display();
+            let open = format!("prompt_file path=\"{path}\"");
+            add(format!("file:{path}"), open, "prompt_file", text);
+        }
+        add("stdin".into(), "stdin".into(), "stdin", stdin.unwrap_or_default());
+        add("args".into(), "prompt".into(), "prompt", &words);
+        (!parts.is_empty()).then(|| Self { content: parts.join("\n\n"), sources })
+    }
+
+    /// As the JSON answer repeats it.
+    pub(crate) fn as_json(&self) -> Value {
+        json!({"sources": self.sources, "content": self.content})
+    }
+}
+
+/// Reads prompt files, all of which must exist.
+pub(crate) fn read_files(
+    world: &World,
+    paths: &[PathBuf],
+) -> Result<Vec<(PathBuf, String)>, Problem> {
+    let read = |path: &PathBuf| {
+        let bytes = std::fs::read(named_file::place(world, path)?).map_err(|error| {
+            Problem::misuse(format!("cannot read prompt file {}: {error}", path.display()))
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            Problem::misuse(format!("prompt file {} is not UTF-8 text", path.display()))
+                .hint("convert it, or name the file in the prompt and let the model read it")
+        })?;
+        Ok((path.clone(), text))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// Reads all of standard input.
+pub(crate) fn read_stdin() -> Result<String, Problem> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| {
+        Problem::misuse("standard input is not UTF-8 text")
+            .hint("convert it, or save it as a file and let the model read that")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_in_order_each_in_its_tag() {
+        let files = [(PathBuf::from("a.md"), " text \n".to_owned())];
+        let prompt = PromptSource::new(&files, Some("piped\n"), &["do".into(), "it".into()]);
+        assert_eq!(
+            prompt.expect("a prompt").content,
+            "<prompt_file path=\"a.md\">\ntext\n</prompt_file>\n\n<stdin>\npiped\n</stdin>\n\n\
+             <prompt>\ndo it\n</prompt>"
+        );
+    }
+
+    #[test]
+    fn empty_parts_are_dropped() {
+        assert_eq!(PromptSource::new(&[], Some(" \n"), &[]), None);
+        let prompt = PromptSource::new(&[], Some(""), &["x".into()]).expect("a prompt");
+        assert_eq!(prompt.sources, ["args"]);
+    }
+}

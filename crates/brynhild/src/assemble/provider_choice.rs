@@ -1,0 +1,464 @@
+//! Which provider answers: a flag, the configuration, else the first key or local server found.
+
+use std::sync::Arc;
+
+use config::redact;
+use config::settings::Instance;
+use contract::provider::Provider;
+use contract::secret::Secret;
+use plugins::plugin::Plugin;
+use plugins::profiles::ModelProfile;
+use providers::catalog::{Quirks, Vendor, Wire};
+use python_host::{Described, Missing, ProviderDescription};
+
+use crate::assemble::raw_witness;
+use crate::assemble::workers::{self, Workers};
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::output;
+
+/// Something that could answer.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    /// The name to ask for.
+    pub(crate) name: String,
+    /// What answers in its name.
+    backing: Backing,
+    /// Its address.
+    pub(crate) base_url: Option<String>,
+    /// The key.
+    pub(crate) key: Key,
+    /// What the configuration says of it; none for one that is only built in.
+    pub(crate) instance: Option<Instance>,
+}
+
+/// What answers in the name of a candidate.
+#[derive(Clone)]
+enum Backing {
+    /// A server.
+    Server(&'static Vendor),
+    /// A provider of a plugin.
+    Plugin(Arc<Offered>),
+}
+
+/// A provider of a plugin.
+struct Offered {
+    plugin: String,
+    description: ProviderDescription,
+    /// What can be said of it as of a server.
+    vendor: Vendor,
+}
+
+impl Offered {
+    fn new(plugin: &str, description: &ProviderDescription) -> Self {
+        let name = &description.name;
+        let vendor = Vendor {
+            name: name.clone(),
+            label: name.clone(),
+            description: description.doc.clone().unwrap_or_default(),
+            wire: Wire::Plugin,
+            base_url: None,
+            key_env: None,
+            default_model: None,
+            local: false,
+            quirks: Quirks::default(),
+        };
+        Self { plugin: plugin.to_owned(), description: description.clone(), vendor }
+    }
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug)]
+pub(crate) enum Key {
+    /// None is needed.
+    NotNeeded,
+    /// It was found.
+    Found {
+        /// Where.
+        place: String,
+        /// The key.
+        value: Secret<String>,
+    },
+    /// It is needed and was not found.
+    Missing {
+        /// The variable that should hold it.
+        variable: String,
+    },
+    /// It is kept in a file that cannot be used.
+    Broken {
+        /// Why.
+        problem: String,
+    },
+}
+
+/// The provider that was chosen, and why.
+pub(crate) struct Choice {
+    pub(crate) candidate: Candidate,
+    pub(crate) reason: String,
+}
+
+/// Everything that could answer: what is configured first, then what is built in.
+pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
+    let instances = &world.config().providers.instances;
+    let mut candidates: Vec<Candidate> = instances
+        .iter()
+        .filter(|(_, instance)| instance.enabled)
+        .filter_map(|(name, instance)| {
+            let backing = backing(world, &instance.kind)?;
+            Some(candidate(world, name, backing, Some(instance)))
+        })
+        .collect();
+    for vendor in providers::catalog::catalog() {
+        if !instances.contains_key(&vendor.name) {
+            candidates.push(candidate(world, &vendor.name, Backing::Server(vendor), None));
+        }
+    }
+    for offered in offered(world) {
+        let name = offered.description.name.clone();
+        if candidates.iter().any(|candidate| candidate.name == name) {
+            let plugin = &offered.plugin;
+            let root = world.plugins().get(plugin).map(|plugin| plugin.root.as_path());
+            let file = root.map(|root| root.join(&offered.description.key));
+            let file = file.filter(|file| file.is_file());
+            let place = file.map_or_else(String::new, |file| format!(" ({})", file.display()));
+            output::warning(&format!(
+                "provider '{name}' of plugin {plugin}{place} is left out: the name is taken (rename \
+                 it with `PROVIDER_NAME` in its class)"
+            ));
+            continue;
+        }
+        let backing = Backing::Plugin(Arc::new(offered));
+        candidates.push(candidate(world, &name, backing, None));
+    }
+    candidates
+}
+
+/// What a type means: a vendor that is built in, or a provider of a plugin.
+fn backing(world: &World, name: &str) -> Option<Backing> {
+    if let Some(vendor) = providers::catalog::vendor(name) {
+        return Some(Backing::Server(vendor));
+    }
+    let offered = offered(world).find(|it| it.description.name == name)?;
+    Some(Backing::Plugin(Arc::new(offered)))
+}
+
+/// The providers of plugins, as far as they were asked.
+fn offered(world: &World) -> impl Iterator<Item = Offered> {
+    let each = world.known_workers().into_iter().flat_map(Workers::providers);
+    each.map(|(plugin, description)| Offered::new(plugin, description))
+}
+
+fn has_providers(plugin: &Plugin) -> bool {
+    let mut package = plugin.package.iter().flat_map(|package| &package.entry_points);
+    !plugin.manifest.providers.is_empty()
+        || package.any(|point| point.group == "brynhild.providers")
+}
+
+/// Whether a plugin that was not asked yet may bring the provider `name`, or the type of an instance
+/// of that name. Runs nothing: it does where nothing is known of the plugin from before.
+pub(crate) fn may_come(world: &World, name: &str) -> bool {
+    let plugins: Vec<&Plugin> =
+        world.plugins().active().filter(|plugin| has_providers(plugin)).collect();
+    if plugins.is_empty() || world.known_workers().is_some() {
+        return false;
+    }
+    let instance = world.config().providers.instances.get(name).filter(|it| it.enabled);
+    let kind = instance.map_or(name, |instance| &instance.kind);
+    let brings = |described: Option<Described>| {
+        described.is_none_or(|it| it.providers.iter().any(|provider| provider.name == kind))
+    };
+    world.python().is_ok_and(|python| {
+        let known = python.host.described(&python.plugins(plugins));
+        known.into_iter().any(brings)
+    })
+}
+
+/// Asks plugins for their providers, where any plugin has some.
+pub(crate) async fn ask_plugins(world: &World) -> Result<(), Problem> {
+    if world.plugins().active().any(has_providers) {
+        world.workers(Missing::Install).await?;
+    }
+    Ok(())
+}
+
+/// Chooses. Asks local servers only where nothing else was found.
+pub(crate) async fn choose(world: &World) -> Result<Choice, Problem> {
+    ask_plugins(world).await?;
+    if let Some(name) = &world.global.provider {
+        let candidate = named(world, name)?;
+        return Ok(Choice { candidate, reason: "`--provider` names it".to_owned() });
+    }
+    let default = &world.config().providers.default;
+    if world.is_configured(&["providers", "default"]) {
+        let origin = world.loaded.origin(&["providers", "default"]);
+        let place = origin.map(|origin| format!(" in {origin}")).unwrap_or_default();
+        let reason = format!("`providers.default`{place} names it");
+        let candidate = named(world, default).map_err(|problem| {
+            if problem.hint.is_some() { problem } else { problem.hint(&*reason) }
+        })?;
+        return Ok(Choice { candidate, reason });
+    }
+    warn_of_unknown_types(world);
+    let candidates = candidates(world);
+    for candidate in &candidates {
+        if let Some(reason) = ready(candidate) {
+            return Ok(Choice { candidate: candidate.clone(), reason });
+        }
+    }
+    let is_server = |it: &&Candidate| it.vendor().local && !it.is_script();
+    let local: Vec<&Candidate> = candidates.iter().filter(is_server).collect();
+    let answering = futures::future::join_all(local.iter().map(|c| is_answering(c))).await;
+    let found = local.iter().zip(answering).find(|(_, answers)| *answers);
+    match found {
+        Some((candidate, _)) => {
+            let reason = format!("a server answers at {}", candidate.shown_address());
+            Ok(Choice { candidate: (*candidate).clone(), reason })
+        }
+        None => Err(nothing_found(&local)),
+    }
+}
+
+/// Whether a server answers at a candidate's address.
+pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
+    providers::is_answering(candidate.vendor(), &candidate.address()).await
+}
+
+impl Candidate {
+    /// The keys that it is sent.
+    pub(crate) fn keys(&self) -> Vec<Secret<String>> {
+        let key = match &self.key {
+            Key::Found { value, .. } => Some(value.clone()),
+            Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
+        };
+        let headers = self.instance.iter().flat_map(|instance| &instance.headers);
+        let headers = headers.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| {
+            // Of `Bearer key` the last word is the key.
+            let key = value.rsplit_once(' ').map_or(value.as_str(), |(_, key)| key);
+            Secret::new(key.to_owned())
+        });
+        key.into_iter().chain(headers).collect()
+    }
+
+    /// What kind of server it is.
+    pub(crate) fn vendor(&self) -> &Vendor {
+        match &self.backing {
+            Backing::Server(vendor) => vendor,
+            Backing::Plugin(offered) => &offered.vendor,
+        }
+    }
+
+    /// Whether a plugin speaks for it.
+    pub(crate) fn is_plugin(&self) -> bool {
+        matches!(self.backing, Backing::Plugin(_))
+    }
+
+    /// Its address.
+    pub(crate) fn address(&self) -> String {
+        self.base_url.clone().or_else(|| self.vendor().base_url.clone()).unwrap_or_default()
+    }
+
+    /// Its address as people may see it: without the login that may be in it.
+    pub(crate) fn shown_address(&self) -> String {
+        let address = self.address();
+        redact::without_login(&address).unwrap_or(address)
+    }
+
+    /// Whether it speaks for itself, without a server.
+    pub(crate) fn is_script(&self) -> bool {
+        self.vendor().wire == Wire::Script
+    }
+
+    /// Connects. Sends nothing yet. A plugin's provider can look the model's profile up.
+    pub(crate) fn connect(
+        &self,
+        world: &World,
+        model: &str,
+        profile: Option<&ModelProfile>,
+    ) -> Result<Arc<dyn Provider>, Problem> {
+        if self.is_script() {
+            let scenario = providers::script::open(model, &world.environment.cwd)
+                .map_err(|error| Problem::misuse(error.to_string()))?;
+            return Ok(Arc::new(providers::script::Script::new(scenario)));
+        }
+        let api_key = match &self.key {
+            Key::NotNeeded => None,
+            Key::Found { value, .. } => Some(value.clone()),
+            Key::Missing { variable } => {
+                let label = &self.vendor().label;
+                let name = if self.name == self.vendor().name { label } else { &self.name };
+                let text = format!("{name} API key required. Set `{variable}`");
+                return Err(Problem::misuse(text).hint(
+                    "`brynhild api providers` shows what was found; `brynhild demo` needs no key",
+                ));
+            }
+            Key::Broken { problem } => {
+                return Err(Problem::misuse(format!("{}: {problem}", self.name)));
+            }
+        };
+        let instance = self.instance.as_ref();
+        let vendor = match &self.backing {
+            Backing::Server(vendor) => vendor,
+            Backing::Plugin(offered) => {
+                let mut settings =
+                    workers::provider_settings(&offered.description, instance, model, api_key);
+                settings.profile = profile.and_then(ModelProfile::unapplied);
+                let workers = world.known_workers();
+                let opened = workers.and_then(|it| it.open(world, &offered.plugin, settings));
+                return opened.ok_or_else(|| {
+                    Problem::misuse(format!("plugin {} is not there any more", offered.plugin))
+                });
+            }
+        };
+        let mut settings = providers::Instance::of(vendor);
+        settings.name.clone_from(&self.name);
+        settings.base_url.clone_from(&self.base_url);
+        settings.api_key = api_key;
+        if let Some(instance) = instance {
+            settings.headers.clone_from(&instance.headers);
+            if instance.api_key_env.is_some() {
+                settings.key_env.clone_from(&instance.api_key_env);
+            }
+        }
+        settings.witness = raw_witness::witness(world, (&vendor.name, model), &self.keys());
+        providers::connect(settings)
+            .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::misuse(error.message) })
+    }
+}
+
+fn named(world: &World, name: &str) -> Result<Candidate, Problem> {
+    let candidates = candidates(world);
+    if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
+        return Ok(candidate.clone());
+    }
+    let instance = world.config().providers.instances.get(name);
+    if let Some(instance) = instance {
+        if instance.enabled {
+            let what = format!("provider '{name}' has the unknown type '{}'", instance.kind);
+            return Err(Problem::misuse(what).hint(known_types(world)));
+        }
+        let what = format!("provider '{name}' is switched off in the configuration");
+        return Err(Problem::misuse(what));
+    }
+    let mut names: Vec<&str> = candidates.iter().map(|it| it.name.as_str()).collect();
+    names.sort_unstable();
+    Err(Problem::misuse(format!("Unknown provider '{name}'. Available: {}", names.join(", "))))
+}
+
+fn known_types(world: &World) -> String {
+    let plugins = offered(world).map(|offered| offered.description.name);
+    let types = providers::catalog::catalog().iter().map(|vendor| vendor.name.clone());
+    format!("the types are {}", types.chain(plugins).collect::<Vec<_>>().join(", "))
+}
+
+/// Says which configured instances are left out.
+fn warn_of_unknown_types(world: &World) {
+    for (name, instance) in &world.config().providers.instances {
+        if instance.enabled && backing(world, &instance.kind).is_none() {
+            output::warning(&format!(
+                "provider '{name}' is left out, its type '{}' is unknown: {}",
+                instance.kind,
+                known_types(world)
+            ));
+        }
+    }
+}
+
+fn candidate(
+    world: &World,
+    name: &str,
+    backing: Backing,
+    instance: Option<&Instance>,
+) -> Candidate {
+    let mut base_url = instance.and_then(|instance| instance.base_url.clone());
+    let is_ollama = matches!(&backing, Backing::Server(vendor) if vendor.wire == Wire::Ollama);
+    if is_ollama && base_url.is_none() {
+        let host = world
+            .environment
+            .variable("BRYNHILD_OLLAMA_HOST")
+            .or_else(|| world.environment.variable("OLLAMA_HOST"));
+        base_url = host.map(str::to_owned);
+    }
+    let key = match &backing {
+        Backing::Plugin(_) => plugin_key(world, instance),
+        Backing::Server(vendor) => key(world, vendor, instance),
+    };
+    Candidate { name: name.to_owned(), backing, base_url, key, instance: instance.cloned() }
+}
+
+/// The key of a provider of a plugin, which reads its credentials file itself.
+fn plugin_key(world: &World, instance: Option<&Instance>) -> Key {
+    let Some(variable) = instance.and_then(|it| it.api_key_env.as_deref()) else {
+        return Key::NotNeeded;
+    };
+    match world.environment.variable(variable) {
+        Some(value) => {
+            Key::Found { place: variable.to_owned(), value: Secret::new(value.to_owned()) }
+        }
+        None => Key::Missing { variable: variable.to_owned() },
+    }
+}
+
+fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
+    if let Some(path) = instance.and_then(|it| it.credentials_path.as_deref()) {
+        return match credentials(path) {
+            Ok(value) => Key::Found { place: path.to_owned(), value: Secret::new(value) },
+            Err(problem) => Key::Broken { problem },
+        };
+    }
+    let own = instance.and_then(|it| it.api_key_env.as_deref());
+    let Some(variable) = own.or(vendor.key_env.as_deref()) else {
+        return Key::NotNeeded;
+    };
+    let set = world.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
+    let set = set.or_else(|| world.loaded.env_file_variables.get(variable).cloned());
+    let configured = world.config().openrouter_api_key.clone();
+    let configured = configured.filter(|_| variable == "OPENROUTER_API_KEY");
+    let found = set.map(|value| (variable, value));
+    match found.or_else(|| configured.map(|it| ("`openrouter_api_key` of the configuration", it))) {
+        Some((place, value)) => Key::Found { place: place.to_owned(), value },
+        // A server of one's own at another address may well need no key.
+        None if own.is_none() && instance.is_some_and(|it| it.base_url.is_some()) => Key::NotNeeded,
+        None if own.is_none() && vendor.local => Key::NotNeeded,
+        None => Key::Missing { variable: variable.to_owned() },
+    }
+}
+
+/// The key in a file of credentials.
+pub(crate) fn credentials(path: &str) -> Result<String, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the credentials file {path}: {error}"))?;
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| format!("the credentials file {path} is not valid JSON: {error}"))?;
+    let key = value.get("api_key").and_then(serde_json::Value::as_str);
+    key.map(str::to_owned)
+        .ok_or_else(|| format!("the credentials file {path} has no text under `api_key`"))
+}
+
+/// Why a candidate can be used without asking further, if it can.
+fn ready(candidate: &Candidate) -> Option<String> {
+    let is_configured = candidate.instance.is_some();
+    match &candidate.key {
+        Key::Found { place, .. } => Some(format!("{place} holds its key")),
+        Key::NotNeeded if is_configured => Some("it is the first configured instance".to_owned()),
+        Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
+    }
+}
+
+fn nothing_found(local: &[&Candidate]) -> Problem {
+    let variables: Vec<&str> = providers::catalog::catalog()
+        .iter()
+        .filter(|vendor| !vendor.local)
+        .filter_map(|vendor| vendor.key_env.as_deref())
+        .collect();
+    let servers: Vec<String> =
+        local.iter().map(|it| format!("{} at {}", it.name, it.shown_address())).collect();
+    let text = format!(
+        "no model is configured: none of the variables {} is set, and no local server answers ({})",
+        variables.join(", "),
+        servers.join(", ")
+    );
+    Problem::misuse(text).hint(
+        "set one of these variables, start a local server, or add `providers.instances` to the \
+         configuration (`brynhild config path`); `brynhild demo` works without any of that",
+    )
+}

@@ -1,0 +1,64 @@
+//! Writes down what goes over the wire, where that is wanted.
+
+use std::sync::{Arc, OnceLock};
+
+use agent::keys::Keys;
+use contract::id::Timestamp;
+use contract::secret::Secret;
+use providers::witness::{Exchange, Witness};
+use sessions::conversation_log::{self, RawExchange, RawLog};
+
+use crate::assemble::world::World;
+use crate::output;
+
+/// A witness with a file, which is made when there is something to write.
+struct RawWitness {
+    settings: conversation_log::Settings,
+    provider: String,
+    model: String,
+    /// What a server may repeat in any form, and nobody should read.
+    keys: Keys,
+    log: OnceLock<Option<RawLog>>,
+}
+
+/// The witness for a provider that is sent these keys, if exchanges are to be written down.
+pub(crate) fn witness(
+    world: &World,
+    (provider, model): (&str, &str),
+    keys: &[Secret<String>],
+) -> Option<Arc<dyn Witness>> {
+    world.config().logging.raw_payloads.then(|| {
+        Arc::new(RawWitness {
+            settings: world.log_settings(),
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            keys: Keys::new(keys),
+            log: OnceLock::new(),
+        }) as Arc<dyn Witness>
+    })
+}
+
+impl Witness for RawWitness {
+    fn saw(&self, exchange: &Exchange<'_>) {
+        let log = self.log.get_or_init(|| match RawLog::create(&self.settings, Timestamp::now()) {
+            Ok(log) => Some(log),
+            Err(error) => {
+                output::warning(&format!("no raw log: {error}"));
+                None
+            }
+        });
+        let Some(log) = log else { return };
+        let hidden = self.keys.without(exchange.payload);
+        let written = log.record(&RawExchange {
+            direction: exchange.direction.as_str(),
+            provider: &self.provider,
+            model: &self.model,
+            endpoint: exchange.endpoint,
+            payload: hidden.as_deref().unwrap_or(exchange.payload),
+            duration_ms: u64::try_from(exchange.elapsed.as_millis()).unwrap_or(u64::MAX),
+        });
+        if let Err(error) = written {
+            output::warning(&error.to_string());
+        }
+    }
+}

@@ -1,0 +1,600 @@
+//! The role that a run plays: its file, its words for the model, its tools and its limits.
+
+pub(crate) mod answer;
+mod delegate;
+pub(crate) mod persona;
+mod reach;
+mod servers;
+mod tools;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::mcp::Servers;
+use agent::settings::{Bound, Budget, Settings, Span};
+use config::settings::Instance;
+use contract::hook::Hook;
+use contract::tool::Tool;
+use files::private;
+use plugins::initrunner::custom::Depth;
+use plugins::initrunner::final_result::FinalResult;
+use plugins::initrunner::guard::{Allowance, RoleGuards};
+use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
+use plugins::initrunner::skill::{self, RoleSkill};
+use plugins::initrunner::variables;
+use serde_json::Value;
+
+use crate::assemble::dialects::initrunner::{self, Loaded};
+use crate::assemble::provider_choice::{self, Key};
+use crate::assemble::workers;
+use crate::assemble::world::World;
+use crate::assemble::{self, Mind};
+use crate::exit::Problem;
+use crate::output;
+use answer::Referee;
+use reach::came_with_project;
+use tools::Brought;
+
+/// The name of a provider that a role describes itself.
+const OWN_PROVIDER: &str = "role";
+
+/// A role that was read and whose variables have values.
+pub(crate) struct Chosen {
+    role: Role,
+    prompt: String,
+    skills: Vec<RoleSkill>,
+    output: Option<Value>,
+    /// The values that were given for its variables.
+    given: BTreeMap<String, String>,
+    /// Modules of tools that the user added.
+    added: Vec<String>,
+}
+
+/// A role that is ready to be played.
+pub(crate) struct Opened {
+    /// Its tools, and no others.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What the model is told.
+    pub(crate) system: String,
+    /// The schema of its answer.
+    pub(crate) output: Option<Value>,
+    /// How many calls it may make.
+    pub(crate) allowance: Arc<Allowance>,
+    /// The files that it was made from.
+    pub(crate) files: Vec<PathBuf>,
+    given: BTreeMap<String, String>,
+    added: Vec<String>,
+    referee: Arc<Referee>,
+    guards: Arc<RoleGuards>,
+    servers: Vec<Arc<Servers>>,
+    temperature: Option<f64>,
+    max_tokens: Option<u64>,
+    guardrails: Guardrails,
+}
+
+/// Reads a role's file, with its skills and tools as far as that runs nothing. Errors of those are
+/// among the findings.
+pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), Problem> {
+    let file = role::locate(&world.environment.cwd.join(path)).map_err(|what| {
+        Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
+    })?;
+    let mut reading = role::read(&file);
+    if let Some(role) = &reading.role {
+        let mut findings = Vec::new();
+        let skills = skills(world, role, &mut findings);
+        answer::schema(world, role, &mut findings);
+        let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
+        for (index, entry) in entries.enumerate() {
+            findings.extend(tools::check(world, role, (&place(index), entry)));
+        }
+        reading.findings.extend(findings);
+    }
+    Ok((file, reading))
+}
+
+/// The file of a role that was named: a path, or a name among the user's own.
+pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
+    let path = world.environment.cwd.join(name);
+    if path.exists() && !path.is_dir() {
+        return Ok(path);
+    }
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+    let home = world.environment.home.iter().map(|home| home.join(".initrunner/roles"));
+    let directories: Vec<PathBuf> = own.chain(home).collect();
+    let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+    let candidates = directories.iter().filter(|_| is_plain).flat_map(|directory| {
+        ["yaml", "yml"]
+            .map(|ending| directory.join(format!("{name}.{ending}")))
+            .into_iter()
+            .chain([directory.join(name)])
+    });
+    let found = candidates.into_iter().find_map(|path| role::locate(&path).ok());
+    found.ok_or_else(|| {
+        let places: Vec<String> = directories.iter().map(|it| it.display().to_string()).collect();
+        Problem::misuse(format!("there is no agent {name}"))
+            .hint(format!("name a role's file, or put `{name}.yaml` into {}", places.join(" or ")))
+    })
+}
+
+/// Has this run play a role: its model answers, unless a flag names another.
+pub(crate) fn choose(
+    world: &mut World,
+    path: &Path,
+    given: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    let (file, reading) = examine(world, path)?;
+    let errors: Vec<String> = reading.errors().map(words).collect();
+    let Some(role) = reading.role.filter(|_| errors.is_empty()) else {
+        let text = format!("{}: {}", file.display(), errors.join("; "));
+        return Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"));
+    };
+    reach::required(world, &role)?;
+    for finding in &reading.findings {
+        output::warning(&format!("{}: {}", file.display(), words(finding)));
+    }
+    take_variables(world, &role);
+    let environment = &world.environment.variables;
+    let prompt = variables::filled(&role.prompt, role.variables.as_ref(), given, environment)
+        .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
+    choose_model(world, &role);
+    let mut findings = Vec::new();
+    let skills = skills(world, &role, &mut findings);
+    let output = answer::schema(world, &role, &mut findings);
+    if !initrunner::is_trusted(world, &role) {
+        let mut sending = entries(&role, &skills);
+        sending.retain(|entry| tools::may_send_variables(entry));
+        initrunner::tell_withheld(world, &role, &sending);
+    }
+    let (given, added) = (given.clone(), Vec::new());
+    // Nothing is chosen twice in one run.
+    let _ = world.made.role.set(Chosen { role, prompt, skills, output, given, added });
+    Ok(())
+}
+
+/// Reads the role that was chosen again, with another module of tools where one is named. Where that
+/// fails, everything stays as it was.
+pub(crate) async fn renew(world: &mut World, module: Option<String>) -> Result<(), Problem> {
+    let Some(before) = world.made.role.take() else { return Ok(()) };
+    let (path, given) = (before.role.file.clone(), before.given.clone());
+    let added: Vec<String> = before.added.iter().cloned().chain(module).collect();
+    if let Err(problem) = choose(world, &path, &given) {
+        world.made.role = before.into();
+        return Err(problem);
+    }
+    if let Some(chosen) = world.made.role.get_mut() {
+        chosen.add(added);
+    }
+    let rehearsed = rehearse(world).await;
+    if rehearsed.is_err() {
+        world.made.role = before.into();
+    }
+    rehearsed
+}
+
+/// A role that is being played, made anew from its files; it goes on with what it may still do.
+pub(crate) async fn again(
+    world: &mut World,
+    mind: Option<&Arc<Mind>>,
+    before: &Opened,
+) -> Result<Arc<Opened>, Problem> {
+    if let Some(file) = before.files.first() {
+        choose(world, file, &before.given)?;
+    }
+    if let Some(chosen) = world.made.role.get_mut() {
+        chosen.add(before.added.clone());
+    }
+    let chosen = world.made.role.get().ok_or_else(|| Problem::failed("the role is gone"))?;
+    let python = python(world, chosen, Depth::Run).await?;
+    let opened = opened(world, (mind, Depth::Run), (chosen, &before.allowance), &python).await;
+    if let Some(mind) = mind {
+        opened.set_mind(mind);
+    }
+    Ok(opened)
+}
+
+impl Chosen {
+    /// Adds modules of tools.
+    fn add(&mut self, modules: Vec<String>) {
+        let entry = |module: &String| ToolEntry {
+            kind: String::from("custom"),
+            fields: serde_json::Map::from_iter([
+                (String::from("type"), "custom".into()),
+                (String::from("module"), module.as_str().into()),
+            ]),
+        };
+        self.role.tools.extend(modules.iter().map(entry));
+        self.added = modules;
+    }
+
+    /// What it may cost.
+    pub(crate) fn cost_limit(&self) -> Option<f64> {
+        self.role.guardrails.cost
+    }
+
+    /// Its limit of calls.
+    fn allowance(&self) -> Arc<Allowance> {
+        Arc::new(Allowance::new(self.role.guardrails.tool_calls))
+    }
+
+    /// The files that it was made from, its own first.
+    fn files(&self, python: &Loaded) -> Vec<PathBuf> {
+        let role = &self.role;
+        let schema = match &role.output {
+            Some(Value::String(file)) => Some(role.directory().join(file)),
+            _ => None,
+        };
+        let own = [role.file.clone()].into_iter().chain(schema);
+        own.chain(python.files().map(PathBuf::from)).collect()
+    }
+}
+
+/// Takes the variables of the `.env` beside a role, and of the user's own, that are not set. A
+/// project that is not trusted sets none.
+fn take_variables(world: &mut World, role: &Role) {
+    let beside = role.directory().join(".env");
+    let is_refused = came_with_project(world, role);
+    if is_refused && beside.exists() {
+        output::warning(&format!(
+            "{} is not read: it came with a project that is not trusted",
+            beside.display()
+        ));
+    }
+    let beside = Some(beside).filter(|_| !is_refused);
+    let own = world.environment.home.iter().map(|home| home.join(".initrunner/.env"));
+    for file in beside.into_iter().chain(own.collect::<Vec<_>>()) {
+        let text = match private::read(&file) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned(),
+            Err(why) => {
+                output::warning(&format!("{} is not read: {why}", file.display()));
+                continue;
+            }
+        };
+        for line in config::dotenv::parse(&text) {
+            world.environment.variables.entry(line.name).or_insert(line.value);
+        }
+    }
+}
+
+/// Finding and place in one line.
+pub(crate) fn words(finding: &Finding) -> String {
+    if finding.path.is_empty() {
+        return finding.message.clone();
+    }
+    format!("{}: {}", finding.path, finding.message)
+}
+
+/// The place of an entry among the tools of a role and its skills.
+pub(crate) fn place(index: usize) -> String {
+    format!("tools[{index}]")
+}
+
+/// Adds to the findings what only the Python of a role's tools can say: runs it, confined, where
+/// the user trusts it, and else only reads it.
+///
+/// Returns a line on each of its tools.
+pub(crate) async fn ask_python(
+    world: &World,
+    reading: &mut Reading,
+) -> Result<Vec<String>, Problem> {
+    let Some(role) = &reading.role else { return Ok(Vec::new()) };
+    let skills = skills(world, role, &mut Vec::new());
+    let entries = entries(role, &skills);
+    let mut lines: Vec<String> = entries.iter().map(|entry| tools::summary(role, entry)).collect();
+    if !entries.iter().any(|entry| initrunner::is_python(world, role, entry)) || world.global.safe {
+        return Ok(lines);
+    }
+    let may_run = initrunner::may_run(world, role, &entries);
+    let mut findings = Vec::new();
+    // An interpreter of the project's is not for those who only look.
+    if may_run || !initrunner::has_venv(role) {
+        let depth = if may_run { Depth::Run } else { Depth::Look };
+        let python = initrunner::load(world, role, &entries, depth).await?;
+        python.close().await;
+        for (index, line) in lines.iter_mut().enumerate() {
+            if let Some(said) = python.summary(index) {
+                said.clone_into(line);
+            }
+        }
+        findings.extend(python.findings);
+    }
+    if !may_run {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            path: String::from("tools"),
+            message: not_loaded(role),
+        });
+    }
+    reading.findings.extend(findings);
+    Ok(lines)
+}
+
+/// The entries of a role and of its skills, in the order of their places.
+fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
+    role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools)).collect()
+}
+
+/// The Python behind the tools of the role that was chosen. What is wrong with it stops the role.
+async fn python(world: &World, chosen: &Chosen, depth: Depth) -> Result<Loaded, Problem> {
+    let role = &chosen.role;
+    let entries = entries(role, &chosen.skills);
+    let loaded = initrunner::load(world, role, &entries, depth).await?;
+    let file = role.file.display();
+    let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
+        loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
+    for finding in warnings {
+        output::warning(&format!("{file}: {}", words(finding)));
+    }
+    if errors.is_empty() {
+        return Ok(loaded);
+    }
+    let errors: Vec<String> = errors.into_iter().map(words).collect();
+    let text = format!("{file}: {}", errors.join("; "));
+    Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"))
+}
+
+/// Sees to it that the role that was chosen could be played.
+pub(crate) async fn rehearse(world: &World) -> Result<(), Problem> {
+    if let Some(chosen) = world.made.role.get() {
+        python(world, chosen, Depth::Run).await?.close().await;
+    }
+    Ok(())
+}
+
+/// The role that was chosen, ready to be played; none where none was. `mind` answers in it.
+pub(crate) async fn open(
+    world: &World,
+    mind: Option<&Arc<Mind>>,
+) -> Result<Option<Arc<Opened>>, Problem> {
+    let Some(chosen) = world.made.role.get() else { return Ok(None) };
+    let python = python(world, chosen, Depth::Run).await?;
+    let allowance = chosen.allowance();
+    Ok(Some(opened(world, (mind, Depth::Run), (chosen, &allowance), &python).await))
+}
+
+/// The same for those who only look: the Python and the servers of a project that is not trusted do
+/// not run; tools are known by what their text says, which is told.
+pub(crate) async fn look(world: &World) -> Result<Option<Arc<Opened>>, Problem> {
+    let Some(chosen) = world.made.role.get() else { return Ok(None) };
+    let role = &chosen.role;
+    let entries = entries(role, &chosen.skills);
+    let has_python = entries.iter().any(|entry| initrunner::is_python(world, role, entry));
+    let starts = entries.iter().any(|entry| entry.kind == "mcp");
+    let is_free = !has_python || initrunner::may_run(world, role, &entries);
+    if is_free && !(starts && came_with_project(world, role)) {
+        return open(world, None).await;
+    }
+    output::warning(&format!("{}: {}", role.file.display(), not_loaded(role)));
+    // An interpreter of the project's is not for those who only look.
+    let python = match (is_free, initrunner::has_venv(role)) {
+        (true, _) => python(world, chosen, Depth::Run).await?,
+        (false, true) => Loaded::default(),
+        (false, false) => python(world, chosen, Depth::Look).await?,
+    };
+    let allowance = chosen.allowance();
+    let looked_at = opened(world, (None, Depth::Look), (chosen, &allowance), &python).await;
+    python.close().await;
+    Ok(Some(looked_at))
+}
+
+/// Why the Python behind a role's tools is left alone.
+fn not_loaded(role: &Role) -> String {
+    format!(
+        "what runs behind its tools was not started, only looked at: {} is in a project that you \
+         have not trusted",
+        role.directory().display()
+    )
+}
+
+async fn opened(
+    world: &World,
+    (mind, depth): (Option<&Arc<Mind>>, Depth),
+    (chosen, allowance): (&Chosen, &Arc<Allowance>),
+    python: &Loaded,
+) -> Arc<Opened> {
+    let role = &chosen.role;
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let (mut servers, mut guards) = (Vec::new(), RoleGuards::default());
+    for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
+        let guard = tools::guard(world, entry).within(allowance);
+        let guard = if assemble::asks_nothing(world) { guard.approved() } else { guard };
+        let brought = match entry.kind.as_str() {
+            "mcp" if depth == Depth::Look => Brought::default(),
+            _ => tools::made(world, (role, mind), (&place(index), entry)).await,
+        };
+        for tool in brought.tools.into_iter().chain(python.tools(index)) {
+            guards.add(&tool.spec(), &guard);
+            tools.push(tool);
+        }
+        servers.extend(brought.server);
+    }
+    let mut parts = vec![chosen.prompt.clone(), skill::prompt_block(&chosen.skills)];
+    if let Some(schema) = &chosen.output {
+        tools.push(Arc::new(FinalResult::new(schema)));
+        parts.push(format!(
+            "Give your final answer by calling `final_result`, or as JSON alone that fits this \
+             schema:\n{schema}"
+        ));
+    }
+    parts.retain(|part| !part.is_empty());
+    Arc::new(Opened {
+        tools,
+        system: parts.join("\n\n"),
+        output: chosen.output.clone(),
+        referee: Arc::new(Referee::new(chosen.output.clone(), role.answer_retries, allowance)),
+        guards: Arc::new(guards),
+        allowance: Arc::clone(allowance),
+        files: chosen.files(python),
+        given: chosen.given.clone(),
+        added: chosen.added.clone(),
+        servers,
+        temperature: role.model.temperature,
+        max_tokens: role.model.max_tokens,
+        guardrails: role.guardrails.clone(),
+    })
+}
+
+impl Opened {
+    /// Names the model that writes for the role's servers, where a user agrees to it.
+    pub(crate) fn set_mind(&self, mind: &Mind) {
+        self.servers.iter().for_each(|servers| crate::assemble::mcp::set_model(servers, mind));
+    }
+
+    /// What is asked at moments of its conversation.
+    pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        vec![Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.referee) as _]
+    }
+
+    /// The role's servers.
+    pub(crate) fn servers(&self) -> &[Arc<Servers>] {
+        &self.servers
+    }
+
+    /// Ends the role's servers.
+    pub(crate) async fn shutdown(&self) {
+        futures::future::join_all(self.servers.iter().map(|server| server.shutdown())).await;
+    }
+
+    /// Puts the role's limits into the settings of a conversation; the narrower holds.
+    pub(crate) fn tighten(&self, settings: &mut Settings) {
+        let limits = &self.guardrails;
+        let budget = &mut settings.budget;
+        if *budget == Budget::default() {
+            // The role's limits are those of one run, which is a turn; the user's are not.
+            budget.span = Span::Turn;
+        }
+        lower(&mut budget.output_tokens, Bound::new(limits.output_tokens, "max_tokens_per_run"));
+        if let Some(limit) = limits.input_tokens {
+            lower(&mut budget.input_tokens, Bound::new(limit, "input_tokens_limit"));
+        }
+        if let Some(limit) = limits.total_tokens {
+            lower(&mut budget.tokens, Bound::new(limit, "total_tokens_limit"));
+        }
+        lower(&mut budget.time, Bound::new(limits.time, "timeout_seconds"));
+        // Nothing is charged for what is free, so that it has no price either.
+        if let Some(limit) = limits.cost.filter(|_| !settings.request.known.is_free) {
+            lower(&mut budget.cost_usd, Bound::new(limit, "cost_limit"));
+        }
+        settings.rounds.lower(Bound::new(limits.requests, "max_request_limit"));
+        let request = &mut settings.request;
+        request.temperature = self.temperature.or(request.temperature);
+        request.max_tokens = self.max_tokens.unwrap_or(request.max_tokens);
+    }
+}
+
+/// Puts a limit where there is none, or a higher one.
+fn lower<T: PartialOrd>(own: &mut Option<Bound<T>>, limit: Bound<T>) {
+    *own = Some(Bound::lower_of(own.take(), limit));
+}
+
+fn choose_model(world: &mut World, role: &Role) {
+    let wish = &role.model;
+    let global = &world.global;
+    world.made.typed.get_or_init(|| (global.provider.clone(), global.model.clone()));
+    let address = world.global.provider.is_none().then(|| reach::address(world, role));
+    if let Some(address) = address.flatten() {
+        let instance = Instance {
+            kind: String::from("openai"),
+            enabled: true,
+            base_url: Some(address),
+            cache_ttl: 3600,
+            default_model: wish.name.clone(),
+            api_key_env: wish.api_key_env.clone(),
+            credentials_path: None,
+            headers: BTreeMap::new(),
+            extra: serde_json::Map::new(),
+        };
+        world.loaded.config.providers.instances.insert(OWN_PROVIDER.to_owned(), instance);
+        world.global.provider = Some(OWN_PROVIDER.to_owned());
+        return;
+    }
+    let Some(provider) = &wish.provider else {
+        world.global.model = world.global.model.take().or_else(|| wish.name.clone());
+        return;
+    };
+    if world.global.provider.as_ref().is_some_and(|named| named != provider) {
+        return;
+    }
+    let candidates = provider_choice::candidates(world);
+    let candidate = candidates.iter().find(|candidate| candidate.name == *provider);
+    let can_answer =
+        candidate.is_some_and(|it| !matches!(it.key, Key::Missing { .. } | Key::Broken { .. }));
+    let may_come = || candidate.is_none() && provider_choice::may_come(world, provider);
+    if !can_answer && world.global.provider.is_none() && !may_come() {
+        let why = if candidate.is_some() { "has no key" } else { "is not known here" };
+        output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
+        return;
+    }
+    world.global.provider = Some(provider.clone());
+    world.global.model = world.global.model.take().or_else(|| wish.name.clone());
+}
+
+fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
+    let directories = skill_directories(world);
+    let mut skills = Vec::new();
+    for name in &role.skills {
+        let may_read = |path: &Path| {
+            let is_known = directories.iter().any(|directory| path.starts_with(directory));
+            if is_known { Ok(()) } else { reach::check(world, role, path) }
+        };
+        match skill::load(name, role.directory(), &directories, may_read) {
+            Ok(mut skill) => {
+                findings.extend(skill.findings.iter().cloned());
+                findings.extend(wants(world, &skill));
+                let known = role.tools.iter();
+                let known: Vec<&ToolEntry> =
+                    known.chain(skills.iter().flat_map(|skill: &RoleSkill| &skill.tools)).collect();
+                skill.tools.retain(|entry| !known.iter().any(|other| is_same(other, entry)));
+                skills.push(skill);
+            }
+            Err(what) => findings.push(error("skills", what)),
+        }
+    }
+    skills
+}
+
+/// Where skills lie that a role names.
+fn skill_directories(world: &World) -> Vec<PathBuf> {
+    let home = world.environment.home.iter().map(|home| home.join(".initrunner/skills"));
+    let named = world.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    named.into_iter().chain(home).chain(own).collect()
+}
+
+/// Whether two entries bring the same tools: those of most built-in types have the same names
+/// whatever their settings, and the first counts.
+fn is_same(one: &ToolEntry, other: &ToolEntry) -> bool {
+    const SINGLE: [&str; 10] = [
+        "filesystem",
+        "http",
+        "web_reader",
+        "web_scraper",
+        "python",
+        "datetime",
+        "sql",
+        "git",
+        "shell",
+        "slack",
+    ];
+    one.kind == other.kind && (SINGLE.contains(&one.kind.as_str()) || one == other)
+}
+
+/// What a skill needs and does not find here.
+fn wants(world: &World, skill: &RoleSkill) -> Vec<Finding> {
+    let is_unset = |name: &&String| world.environment.variable(name).is_none();
+    let unset = skill.variables.iter().filter(is_unset);
+    let unset = unset.map(|name| format!("the variable {name}, which is not set"));
+    let around = workers::surroundings(world);
+    let missing = skill.programs.iter().filter(|name| around.program(name).is_none());
+    let missing = missing.map(|name| format!("the program `{name}`, which is not found"));
+    let finding = |what: String| Finding {
+        severity: Severity::Warning,
+        path: String::from("skills"),
+        message: format!("skill `{}` needs {what}", skill.name),
+    };
+    unset.chain(missing).map(finding).collect()
+}
+
+fn error(path: &str, message: String) -> Finding {
+    Finding { severity: Severity::Error, path: path.to_owned(), message }
+}

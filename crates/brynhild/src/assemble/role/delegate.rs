@@ -1,0 +1,298 @@
+//! `delegate`: other roles and agents as tools of a role. Each call holds a conversation of its own
+//! within the one that made it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::nested::Parent;
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::secret::Secret;
+use contract::tool::{
+    Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+};
+use plugins::initrunner::remote::{Address, RemoteAgent, Speech};
+use plugins::initrunner::role::{self, Role, ToolEntry};
+use serde_json::{Value, json};
+
+use super::tools::source;
+use crate::assemble::dialects::api;
+use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
+use crate::assemble::world::World;
+use crate::assemble::{Knowledge, Mind};
+
+/// The keys of an entry.
+const KEYS: [&str; 6] =
+    ["agents", "mode", "max_depth", "timeout_seconds", "timeout", "shared_memory"];
+/// The keys of an agent.
+const AGENT_KEYS: [&str; 5] = ["name", "role_file", "url", "description", "headers_env"];
+
+/// How deep conversations go one within the other, at most.
+const DEEPEST: u64 = 10;
+
+/// What an entry says.
+pub(super) struct Described {
+    agents: Vec<Agent>,
+    remote: Vec<Far>,
+    max_depth: u32,
+    time: Duration,
+    /// What does not count.
+    pub(super) notes: Vec<String>,
+}
+
+/// An agent of another program.
+struct Far {
+    name: String,
+    description: String,
+    address: Address,
+    speech: Speech,
+}
+
+/// Reads an entry. An error says what is wrong with it.
+pub(super) fn described(
+    world: &World,
+    role: &Role,
+    entry: &ToolEntry,
+) -> Result<Described, String> {
+    let fields = &entry.fields;
+    let mut notes = Vec::new();
+    let shared = ["type", "permissions", "approval"];
+    let is_known = |key: &str| KEYS.contains(&key) || shared.contains(&key);
+    let unknown: Vec<&str> =
+        fields.keys().map(String::as_str).filter(|key| !is_known(key)).collect();
+    if !unknown.is_empty() {
+        let text = format!("Unknown keys for tool 'delegate': ['{}']", unknown.join("', '"));
+        if !role.is_enveloped {
+            return Err(text);
+        }
+        notes.push(text);
+    }
+    if fields.get("shared_memory").is_some_and(|value| !value.is_null()) {
+        notes.push(String::from("`shared_memory` is not supported and does nothing here"));
+    }
+    let mode = fields.get("mode").and_then(Value::as_str).unwrap_or("inline");
+    let listed = fields.get("agents").and_then(Value::as_array).filter(|it| !it.is_empty());
+    let listed = listed.ok_or("`agents` is missing: list at least one with `name`")?;
+    let max_depth = match fields.get("max_depth") {
+        None | Some(Value::Null) => 3,
+        Some(value) => value
+            .as_u64()
+            .filter(|depth| (1..=DEEPEST).contains(depth))
+            .ok_or_else(|| format!("`max_depth` is no whole number from 1 to {DEEPEST}"))?,
+    };
+    let time = ["timeout_seconds", "timeout"].iter().find_map(|key| fields.get(*key));
+    let time =
+        time.map_or(Some(120.0), Value::as_f64).filter(|time| (0.001..=86_400.0).contains(time));
+    let time = time.ok_or("`timeout_seconds` is no number of seconds from 0.001 to 86400")?;
+    let mut agents = Vec::new();
+    let mut remote = Vec::new();
+    match mode {
+        "inline" => {
+            let list = AgentList::find(world);
+            for value in listed {
+                agents.push(agent(world, role, &list, value)?);
+            }
+        }
+        // What is called `mcp` here is an agent that is served as a model.
+        "a2a" | "mcp" => {
+            for value in listed {
+                let mut far = far(world, role, value, &mut notes)?;
+                if mode == "mcp" {
+                    far.speech = Speech::Completions(far.name.clone());
+                }
+                remote.push(far);
+            }
+        }
+        other => {
+            return Err(format!("`mode: {other}` is not known; there are inline, mcp and a2a"));
+        }
+    }
+    let max_depth = u32::try_from(max_depth).unwrap_or(1);
+    Ok(Described { agents, remote, max_depth, time: Duration::from_secs_f64(time), notes })
+}
+
+/// One agent at an address, with the headers whose values stand in variables.
+fn far(world: &World, role: &Role, value: &Value, notes: &mut Vec<String>) -> Result<Far, String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let name = text("name").ok_or("an agent has no `name`")?;
+    check_keys(name, value)?;
+    let url = text("url").ok_or_else(|| format!("agent `{name}` has no `url`"))?;
+    let wanted = value.get("headers_env").and_then(Value::as_object);
+    let came_along = wanted.is_some() && super::came_with_project(world, role);
+    if came_along {
+        notes.push(format!(
+            "agent `{name}`: what `headers_env` names is not sent: the role came with a project \
+             that is not trusted"
+        ));
+    }
+    let mut headers = BTreeMap::new();
+    for (header, variable) in wanted.into_iter().flatten().filter(|_| !came_along) {
+        let variable = variable.as_str().unwrap_or_default();
+        match world.environment.variable(variable) {
+            Some(found) => drop(headers.insert(header.clone(), Secret::new(found.to_owned()))),
+            None => notes.push(format!("agent `{name}`: {variable} is not set")),
+        }
+    }
+    let address = Address::new(url, headers).map_err(|what| format!("agent `{name}`: {what}"))?;
+    let description = text("description").unwrap_or_default().to_owned();
+    Ok(Far { name: name.to_owned(), description, address, speech: Speech::Tasks })
+}
+
+fn check_keys(name: &str, value: &Value) -> Result<(), String> {
+    let keys = value.as_object().into_iter().flat_map(|fields| fields.keys());
+    match keys.into_iter().find(|key| !AGENT_KEYS.contains(&key.as_str())) {
+        Some(key) => Err(format!("agent `{name}`: `{key}` is not known")),
+        None => Ok(()),
+    }
+}
+
+/// One agent of an entry: a role's file, or one that is known by its name.
+fn agent(world: &World, role: &Role, list: &AgentList, value: &Value) -> Result<Agent, String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let name = text("name").ok_or("an agent has no `name`")?;
+    check_keys(name, value)?;
+    let Some(file) = text("role_file") else {
+        let known = list.get(name).cloned().ok_or_else(|| {
+            format!("agent `{name}` has no `role_file`, and there is no agent of that name")
+        })?;
+        let description = text("description").map_or(known.description.clone(), str::to_owned);
+        return Ok(Agent { description, ..known });
+    };
+    let path = located(role, file).and_then(|path| {
+        super::reach::check(world, role, &path)?;
+        Ok(path)
+    });
+    let path = path.map_err(|what| format!("agent `{name}`: {what}"))?;
+    let reading = role::read(&path);
+    if let Some(error) = reading.errors().next() {
+        return Err(format!("agent `{name}`: {}: {}", path.display(), super::words(error)));
+    }
+    let own = reading.role.map(|role| role.description).unwrap_or_default();
+    Ok(Agent {
+        name: name.to_owned(),
+        description: text("description").map_or(own, str::to_owned),
+        source: source(role),
+        kind: Kind::Role(path),
+    })
+}
+
+fn located(role: &Role, file: &str) -> Result<PathBuf, String> {
+    role::locate(&role.directory().join(Path::new(file)))
+}
+
+/// Makes the tools of an entry.
+pub(super) fn open(
+    world: &World,
+    (role, mind): (&Role, Option<&Arc<Mind>>),
+    entry: &ToolEntry,
+) -> Vec<Arc<dyn Tool>> {
+    let Ok(described) = described(world, role, entry) else { return Vec::new() };
+    let Ok(root) = world.root() else { return Vec::new() };
+    let list = AgentList { agents: described.agents.clone(), problems: Vec::new() };
+    let knowledge = Arc::new(Knowledge::default());
+    let mut workplace = Workplace::new(world, root, (mind, knowledge), &list);
+    workplace.max_depth = described.max_depth;
+    workplace.time = Some(described.time);
+    let workplace = Arc::new(workplace);
+    let made = |agent: Agent| {
+        let tool = Delegate {
+            spec: spec((&agent.name, &agent.description), role).into(),
+            agent,
+            workplace: Arc::clone(&workplace),
+        };
+        Arc::new(tool) as Arc<dyn Tool>
+    };
+    let requests = api::settings(world);
+    let reached = |far: Far| {
+        // What is said leaves the machine.
+        let spec = ToolSpec {
+            requires_permission: true,
+            risk_level: Risk::Mutating,
+            recovery_policy: Recovery::Confirm,
+            ..spec((&far.name, &far.description), role)
+        };
+        let there = (far.address, far.speech);
+        let agent = RemoteAgent::new(spec.into(), there, described.time, requests.clone());
+        Arc::new(agent) as Arc<dyn Tool>
+    };
+    let remote = described.remote.into_iter().map(reached);
+    described.agents.into_iter().map(made).chain(remote).collect()
+}
+
+fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
+    let usable = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let name: String = agent.chars().map(usable).collect();
+    let about = if description.is_empty() {
+        format!("Hand a task to the agent {agent} and return its answer.")
+    } else {
+        format!("Hand a task to the agent {agent}: {description}")
+    };
+    ToolSpec {
+        name: format!("delegate_to_{name}"),
+        description: about,
+        input_schema: json!({
+            "type": "object",
+            "properties": {"prompt": {
+                "type": "string",
+                "description": "The whole task: the agent knows nothing but this",
+            }},
+            "required": ["prompt"],
+            "additionalProperties": false,
+        })
+        .into(),
+        version: String::new(),
+        categories: vec!["delegate".to_owned()],
+        // It changes nothing itself; what the agent does is judged call by call.
+        requires_permission: false,
+        risk_level: Risk::ReadOnly,
+        recovery_policy: Recovery::Allow,
+        parallel: true,
+        source: source(role),
+        traits: Traits::default(),
+    }
+}
+
+struct Delegate {
+    spec: Arc<ToolSpec>,
+    agent: Agent,
+    workplace: Arc<Workplace>,
+}
+
+impl Delegate {
+    async fn delegated(
+        &self,
+        context: &ToolContext,
+        prompt: String,
+    ) -> Result<ToolOutput, ToolError> {
+        let most = self.workplace.max_depth;
+        if Parent::of(context).is_some_and(|parent| parent.depth() >= most) {
+            let words = format!("the depth of delegation ({most}) is reached");
+            return Ok(ToolOutput::failure(words));
+        }
+        self.workplace.hand_on(context, &self.agent, prompt).await
+    }
+}
+
+#[async_trait]
+impl Tool for Delegate {
+    fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
+    }
+
+    fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let prompt = call.args.get("prompt").and_then(Value::as_str).unwrap_or_default();
+        let mut output = if prompt.trim().is_empty() {
+            ToolOutput::failure("the prompt is empty")
+        } else {
+            self.delegated(context, prompt.to_owned()).await?
+        };
+        output.error = output.error.map(|error| format!("[DELEGATION ERROR] {error}"));
+        Ok(output)
+    }
+}

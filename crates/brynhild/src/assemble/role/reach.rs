@@ -1,0 +1,51 @@
+//! How far a role reaches that came with a project and is not trusted: it decides neither where a key
+//! goes nor which files of the user's are read.
+
+use std::path::Path;
+
+use plugins::initrunner::role::Role;
+
+use crate::assemble::dialects::initrunner;
+use crate::assemble::world::World;
+use crate::exit::{Exit, Problem};
+use crate::output;
+
+/// Whether a file that a role names may be read: it lies below the role's directory, or the role is the
+/// user's own or trusted. The error says why not.
+pub(super) fn check(world: &World, role: &Role, path: &Path) -> Result<(), String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(path).starts_with(real(role.directory())) || initrunner::is_trusted(world, role) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} lies outside of the role's directory, and the role came with a project that is not trusted",
+        path.display()
+    ))
+}
+
+/// The address that a role names for its model, where it may name one.
+pub(super) fn address(world: &World, role: &Role) -> Option<String> {
+    let address = role.model.base_url.clone()?;
+    if initrunner::is_trusted(world, role) {
+        return Some(address);
+    }
+    output::warning(&format!(
+        "the role names {address} as the address of its model, and came with a project that is not \
+         trusted; the usual provider answers"
+    ));
+    None
+}
+
+/// Whether a role came with a project, and the user has not trusted its bytes.
+pub(super) fn came_with_project(world: &World, role: &Role) -> bool {
+    !initrunner::is_trusted(world, role)
+}
+
+/// Stops where trust is required and the role came without it.
+pub(super) fn required(world: &World, role: &Role) -> Result<(), Problem> {
+    if !world.global.require_trust || initrunner::is_trusted(world, role) {
+        return Ok(());
+    }
+    let text = format!("trust is required and missing: {}", role.file.display());
+    Err(Problem::new(Exit::PermissionNeeded, text).hint("name this file on the command line"))
+}

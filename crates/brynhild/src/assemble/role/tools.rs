@@ -1,0 +1,205 @@
+//! The tools of a role: one arm for each kind of entry. Checking runs nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use mcp::Servers;
+use plugins::initrunner::builtin::{self, Ground};
+use plugins::initrunner::guard::Guard;
+use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
+use plugins::rest::{Api, Settings};
+use serde_json::Value;
+
+use super::{delegate, servers};
+use crate::assemble::Mind;
+use crate::assemble::dialects::{api, initrunner};
+use crate::assemble::workers;
+use crate::assemble::world::World;
+
+/// What an entry brings.
+#[derive(Default)]
+pub(super) struct Brought {
+    /// Its tools.
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// The server behind them.
+    pub(super) server: Option<Arc<Servers>>,
+}
+
+impl From<Vec<Arc<dyn Tool>>> for Brought {
+    fn from(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self { tools, server: None }
+    }
+}
+
+/// What there is to say about an entry of the tools.
+pub(super) fn check(
+    world: &World,
+    role: &Role,
+    (place, entry): (&str, &ToolEntry),
+) -> Vec<Finding> {
+    let value = Value::Object(entry.fields.clone());
+    let mut findings = Vec::new();
+    let mut note = |severity, message: String| {
+        findings.push(Finding { severity, path: place.to_owned(), message });
+    };
+    if let Err(what) = Guard::read(&value) {
+        note(Severity::Error, what);
+    }
+    let kind = entry.kind.as_str();
+    if initrunner::is_python(world, role, entry) {
+        findings.extend(initrunner::check(world, role, (place, entry)));
+        return findings;
+    }
+    if let Some(unknown) = builtin::unknown_keys(entry) {
+        // Only the flat shape refuses what it does not know.
+        let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
+        note(severity, unknown);
+    }
+    if world.global.safe && ["mcp", "api", "delegate"].contains(&kind) {
+        note(Severity::Warning, "with `--safe` nothing is reached, so it is left out".to_owned());
+        return findings;
+    }
+    if builtin::is_known(kind) {
+        let ground = ground(world, role);
+        match builtin::build(entry, &ground) {
+            Ok(built) => built.notes.into_iter().for_each(|text| note(Severity::Warning, text)),
+            Err(what) => note(Severity::Error, what),
+        }
+        return findings;
+    }
+    match kind {
+        "api" => {
+            let (api, problems) = Api::read(&value, &role.file);
+            for problem in problems {
+                let severity = match &api {
+                    Some(api) if api.lost(&problem) => Severity::Loss,
+                    Some(_) => Severity::Warning,
+                    None => Severity::Error,
+                };
+                note(severity, format!("{} ({})", problem.what, problem.hint));
+            }
+        }
+        "mcp" => match servers::described(world, role, (place, entry)) {
+            Ok(described) => {
+                described.problems.into_iter().for_each(|text| note(Severity::Warning, text));
+            }
+            Err(what) => note(Severity::Error, what),
+        },
+        "delegate" => match delegate::described(world, role, entry) {
+            Ok(described) => {
+                described.notes.into_iter().for_each(|text| note(Severity::Warning, text));
+            }
+            Err(what) => note(Severity::Error, what),
+        },
+        kind => {
+            let what = format!("tools of type `{kind}` are not supported and are left out");
+            note(Severity::Warning, what);
+        }
+    }
+    findings
+}
+
+/// The tools of an entry. What is wrong with it was told when the role was chosen.
+pub(super) async fn made(
+    world: &World,
+    (role, mind): (&Role, Option<&Arc<Mind>>),
+    (place, entry): (&str, &ToolEntry),
+) -> Brought {
+    let kind = entry.kind.as_str();
+    let is_left = world.global.safe && ["mcp", "api", "delegate"].contains(&kind);
+    if is_left || initrunner::is_python(world, role, entry) {
+        return Brought::default();
+    }
+    if builtin::is_known(kind) {
+        let built = builtin::build(entry, &ground(world, role));
+        return built.map(|built| built.tools).unwrap_or_default().into();
+    }
+    match kind {
+        "api" => {
+            let value = Value::Object(entry.fields.clone());
+            let (api, _) = Api::read(&value, &role.file);
+            let tools = api.map(|api| api.tools(&requests(world, role), &source(role)));
+            tools.unwrap_or_default().into()
+        }
+        "mcp" => servers::open(world, role, (place, entry)).await,
+        "delegate" => delegate::open(world, (role, mind), entry).into(),
+        _ => Brought::default(),
+    }
+}
+
+/// Where a role's tools come from, as rules know it.
+pub(super) fn source(role: &Role) -> String {
+    format!("role:{}", role.name)
+}
+
+/// What requests are made with. A role that came with a project does not decide where a variable's
+/// value goes before the user trusts its directory.
+pub(super) fn requests(world: &World, role: &Role) -> Settings {
+    let settings = api::settings(world);
+    if initrunner::is_trusted(world, role) {
+        settings
+    } else {
+        settings.with_variables(BTreeMap::new())
+    }
+}
+
+/// Whether what requests carry may stand in variables.
+pub(super) fn may_send_variables(entry: &ToolEntry) -> bool {
+    matches!(entry.kind.as_str(), "api" | "slack")
+}
+
+/// One line on an entry, for people.
+pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
+    if entry.kind == "api"
+        && let (Some(api), _) = Api::read(&Value::Object(entry.fields.clone()), &role.file)
+    {
+        return api.summary();
+    }
+    let main: &[&str] = match entry.kind.as_str() {
+        "custom" => &["module", "function"],
+        "delegate" => &["agents"],
+        "filesystem" => &["root_path"],
+        "git" => &["repo_path"],
+        "http" => &["base_url"],
+        "mcp" => &["command", "args", "url"],
+        "shell" => &["allowed_commands"],
+        "sql" => &["database"],
+        "web_reader" | "web_scraper" => &["allowed_domains"],
+        _ => &[],
+    };
+    let words = main.iter().filter_map(|key| entry.fields.get(*key)).map(plain);
+    let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
+    let kind = &entry.kind;
+    if words.is_empty() { kind.clone() } else { format!("{kind}: {}", words.join(" ")) }
+}
+
+/// A value as people write it; of what has a name, the name.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => fields.get("name").map(plain).unwrap_or_default(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// What an entry says of calls of its tools, whose paths count from its directory.
+pub(super) fn guard(world: &World, entry: &ToolEntry) -> Guard {
+    let keys = ["root_path", "repo_path", "working_dir", "cwd"];
+    let named = keys.iter().find_map(|key| entry.fields.get(*key)?.as_str());
+    let directory = world.environment.cwd.join(named.unwrap_or_default());
+    Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(directory)
+}
+
+/// Where the built-in types work.
+fn ground(world: &World, role: &Role) -> Ground {
+    Ground {
+        role_directory: role.directory().to_owned(),
+        surroundings: workers::surroundings(world),
+        requests: requests(world, role),
+        network: initrunner::network(world, role),
+        source: source(role),
+    }
+}

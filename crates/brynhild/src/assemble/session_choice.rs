@@ -1,0 +1,228 @@
+//! Which session a conversation goes into.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agent::transcript::Transcript;
+use contract::event::{Event, EventKind, Level};
+use contract::id::{SessionId, Timestamp};
+use contract::log::Log;
+use contract::message::Usage;
+use sessions::error::{Error, FileError};
+use sessions::reader::Repair;
+use sessions::store::{Cut, Opened, Store};
+use sessions::unsaved::Unsaved;
+
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::panics;
+
+/// A session to write to, with what happened in it so far.
+pub(crate) struct Chosen {
+    pub(crate) id: SessionId,
+    pub(crate) keeping: Keeping,
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) history: Vec<Event>,
+    pub(crate) notices: Vec<EventKind>,
+}
+
+/// Whether a session outlives the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// It can be continued.
+    Kept,
+    /// It is gone afterwards.
+    Unsaved,
+}
+
+/// Opens or creates the session that the flags name.
+pub(crate) fn choose(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+    let chosen = open(world, root, no_save)?;
+    if chosen.keeping == Keeping::Kept {
+        panics::in_session(&chosen.id);
+    }
+    Ok(chosen)
+}
+
+fn open(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+    let global = &world.global;
+    let existing = existing(world, root)?;
+    if no_save || !world.config().session.auto_save && existing.is_none() {
+        if existing.is_some() {
+            return Err(Problem::misuse("`--no-save` cannot continue a session"));
+        }
+        let id = global.session.as_deref().unwrap_or("unsaved");
+        return Ok(unsaved(SessionId::parse(id)?));
+    }
+    let Some(id) = existing else {
+        if global.fork {
+            let text = "`--fork` needs `--resume`, `--continue` or `--session`";
+            return Err(Problem::misuse(text));
+        }
+        return begun(world);
+    };
+    let store = world.store()?;
+    if global.fork {
+        let copy = free_name(&store, &id)?;
+        let opened = store.fork(&id, &copy, None)?;
+        return continued(copy, opened);
+    }
+    let opened = store.open(&id).map_err(|error| refused(&error))?;
+    continued(id, opened)
+}
+
+/// A session that is kept where there is a place for it, and goes on where there is none.
+fn begun(world: &World) -> Result<Chosen, Problem> {
+    let name = world.global.session.as_deref();
+    let text = match world.store() {
+        Ok(store) => match created(&store, name) {
+            Ok(chosen) => return Ok(chosen),
+            Err(Error::File(error)) if has_no_place(&error) || world.global.safe => {
+                error.to_string()
+            }
+            Err(error) => return Err(not_kept(&error)),
+        },
+        Err(problem) => problem.message(),
+    };
+    let mut chosen = unsaved(SessionId::parse(name.unwrap_or("unsaved"))?);
+    chosen.notices.push(EventKind::Notice {
+        level: Level::Warning,
+        text: format!("the session is not kept: {text}"),
+        hint: Some(String::from(
+            "set HOME or BRYNHILD_CONFIG_DIR to a directory of your own that can be written",
+        )),
+    });
+    Ok(chosen)
+}
+
+/// Whether there is no directory that takes files, in contrast to a disk that fails or is full.
+fn has_no_place(error: &FileError) -> bool {
+    use rustix::io::Errno;
+    let errors = [
+        Errno::NOENT,
+        Errno::ACCESS,
+        Errno::PERM,
+        Errno::EXIST,
+        Errno::NOTDIR,
+        Errno::ISDIR,
+        Errno::ROFS,
+        Errno::NAMETOOLONG,
+        Errno::LOOP,
+        // A disk on which nobody can keep others out.
+        Errno::NOLCK,
+        Errno::NOSYS,
+        Errno::OPNOTSUPP,
+        Errno::NODEV,
+    ];
+    Errno::from_io_error(&error.source).is_some_and(|error| errors.contains(&error))
+}
+
+fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Error> {
+    let log = match name {
+        Some(name) => store.create(&SessionId::parse(name)?)?,
+        None => store.create_named_for(Timestamp::now())?,
+    };
+    let id = log.id.clone();
+    let keeping = Keeping::Kept;
+    Ok(Chosen { id, keeping, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
+}
+
+/// The session that is to be continued, if one is.
+fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
+    let global = &world.global;
+    let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
+    if wants_last {
+        let here = root.display().to_string();
+        let newest = world.store()?.newest(|directory| directory == here)?.ok_or_else(|| {
+            Problem::misuse("there is no session of this directory to continue")
+                .hint("`brynhild session list` shows all; `--resume ID` takes one of them")
+        })?;
+        return Ok(Some(newest));
+    }
+    if let Some(name) = &global.resume {
+        return Ok(Some(world.store()?.resolve(name).map_err(|error| {
+            Problem::misuse(error.to_string()).hint("`brynhild session list` shows all sessions")
+        })?));
+    }
+    if let Some(name) = &global.session {
+        let id = SessionId::parse(name).map_err(|error| Problem::misuse(error.to_string()))?;
+        return Ok(world.store().is_ok_and(|store| store.exists(&id)).then_some(id));
+    }
+    Ok(None)
+}
+
+fn unsaved(id: SessionId) -> Chosen {
+    let keeping = Keeping::Unsaved;
+    Chosen { id, keeping, log: Arc::new(Unsaved), history: Vec::new(), notices: Vec::new() }
+}
+
+fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
+    let Some(log) = opened.log else {
+        return Err(Problem::misuse(format!(
+            "session {id} was written by a later version of Brynhild and can only be read"
+        ))
+        .hint("update Brynhild, or go on in a copy with `--fork`"));
+    };
+    let repaired = |text: String| EventKind::Notice { level: Level::Warning, text, hint: None };
+    let mut notices: Vec<EventKind> = damage(&opened.repairs, opened.repair_count)
+        .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
+        .collect();
+    notices.extend(opened.cut.map(|cut| shortened(&cut, &opened.events)));
+    let keeping = Keeping::Kept;
+    Ok(Chosen { id, keeping, log: Arc::new(log), history: opened.events, notices })
+}
+
+/// Says that the model goes on without the oldest part of a history that is longer than any model
+/// reads. The log keeps it.
+fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
+    let kept = Transcript::of(&events[cut.at..]).entries().len() as u64;
+    EventKind::Compacted {
+        summary: Some("[Earlier messages were dropped. Look again at what you need.]".to_owned()),
+        strategy: "truncate".to_owned(),
+        dropped: cut.left_out,
+        range: None,
+        kept,
+        usage: Usage::default(),
+    }
+}
+
+/// What is wrong with a log: the first few places, and how many more there are.
+pub(crate) fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = String> {
+    const TOLD: usize = 3;
+    let more = count.saturating_sub(repairs.len().min(TOLD) as u64);
+    let rest = (more > 0).then(|| format!("{more} more places"));
+    repairs.iter().take(TOLD).map(ToString::to_string).chain(rest)
+}
+
+fn refused(error: &Error) -> Problem {
+    let is_open = matches!(error, Error::Open { .. });
+    let problem = Problem::misuse(error.to_string());
+    if is_open {
+        problem.hint("end the other one, or go on in a copy with `--fork`")
+    } else {
+        problem
+    }
+}
+
+/// A session that cannot be begun, most often because of the directory it would be in.
+fn not_kept(error: &Error) -> Problem {
+    let is_about_files = matches!(error, Error::File(_));
+    let problem = refused(error);
+    if is_about_files {
+        problem.hint("make room, or keep no session: `BRYNHILD_SESSION__AUTO_SAVE=false`")
+    } else {
+        problem
+    }
+}
+
+fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
+    // The name of the copy must not become too long for a name.
+    let stem = contract::text::head(id.as_str(), 80);
+    for number in 1.. {
+        let name = SessionId::parse(&format!("{stem}-fork-{number}"))?;
+        if !store.exists(&name) {
+            return Ok(name);
+        }
+    }
+    unreachable!("some number is free")
+}

@@ -1,0 +1,96 @@
+//! `allowed-tools` of a skill: while the skill is active, what it names runs without a question, as
+//! far as no rule, no mode and not the floor says otherwise. A skill of a project that is not
+//! trusted grants nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract::policy::Approvals;
+use contract::skill::Skill;
+use plugins::commands::SESSION;
+use serde_json::json;
+use tools::ActivateSkill;
+
+use crate::assemble::world::World;
+
+/// The skills that may grant something, by name.
+#[derive(Clone)]
+pub(crate) struct Grants {
+    allowed: BTreeMap<String, Vec<String>>,
+    policy: Arc<dyn Approvals>,
+}
+
+impl Grants {
+    /// Takes from the skills what counts here.
+    pub(crate) fn new(world: &World, skills: &[Skill], policy: Arc<dyn Approvals>) -> Self {
+        let is_trusted = world.trust.trusted().is_some();
+        let counts = |skill: &&Skill| match place(world, skill) {
+            Found::Elsewhere => true,
+            Found::Covered => is_trusted,
+            Found::Loose => false,
+        };
+        let entry = |skill: &Skill| (skill.name.to_lowercase(), skill.allowed_tools.clone());
+        let mut allowed: BTreeMap<String, Vec<String>> =
+            skills.iter().filter(counts).map(entry).collect();
+        for command in world.claude().commands() {
+            let tools = command.recipe.iter().flat_map(|recipe| &recipe.allowed_tools);
+            allowed.insert(grant_name(command), tools.cloned().collect());
+        }
+        Self { allowed, policy }
+    }
+
+    /// Makes a skill active. Returns what runs without a question from here on.
+    pub(crate) fn activate(&self, name: &str) -> Vec<String> {
+        let name = name.trim().to_lowercase();
+        let Some(tools) = self.allowed.get(&name) else {
+            return Vec::new();
+        };
+        // A name for every tool is no list of tools.
+        let named: Vec<String> = tools.iter().filter(|tool| *tool != "*").cloned().collect();
+        self.policy.grant(&named, &format!("skill {name}")).rules
+    }
+
+    /// Grants again what was granted in the name of `origin`, as far as it counts at this moment.
+    pub(crate) fn renew(&self, origin: &str) {
+        if let Some(name) = origin.strip_prefix("skill ") {
+            self.activate(name);
+        }
+    }
+
+    /// Makes active each skill whose instructions `LearnSkill` returns.
+    pub(crate) fn activation(&self) -> ActivateSkill {
+        let grants = self.clone();
+        Arc::new(move |skill, session, output| {
+            output.output = output.output.replace(SESSION, session.as_str());
+            let granted = grants.activate(skill);
+            if !granted.is_empty() {
+                output.facts.insert(String::from("granted"), json!(granted));
+            }
+        })
+    }
+}
+
+/// Where a skill lies.
+enum Found {
+    /// Outside of the project, or in a plugin, which is trusted on its own.
+    Elsewhere,
+    /// Where the trust in a project covers it.
+    Covered,
+    /// Elsewhere in the project, whichever way it was named.
+    Loose,
+}
+
+fn place(world: &World, skill: &Skill) -> Found {
+    if skill.source == "project" {
+        return Found::Covered;
+    }
+    let is_plugins = skill.source.starts_with("plugin:");
+    let directory = skill.directory.as_ref().and_then(|directory| directory.canonicalize().ok());
+    let is_inside = directory.is_some_and(|it| world.root().is_ok_and(|root| it.starts_with(root)));
+    if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
+}
+
+/// The name under which the tools of a command are granted; no skill can have it.
+pub(crate) fn grant_name(command: &plugins::commands::Command) -> String {
+    format!("/{}", command.qualified()).to_lowercase()
+}

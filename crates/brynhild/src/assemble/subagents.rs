@@ -1,0 +1,42 @@
+//! Agents that the model hands work to: where they are found, the tool that hands it to them, and
+//! what they begin with. Each works in a conversation within the one that called it, with the same
+//! rules, hooks, questions and sandbox; `agent::nested` holds it.
+
+mod agent_list;
+mod report;
+mod scoped;
+mod subagent_run;
+mod task;
+mod tool_filter;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::tool::Tool;
+
+use crate::assemble::world::World;
+use crate::assemble::{Knowledge, Mind};
+use crate::output;
+pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
+pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};
+use task::Task;
+
+/// The tool that hands work to agents; none where it is off.
+pub(crate) fn tool(
+    world: &World,
+    root: &Path,
+    mind: Option<&Arc<Mind>>,
+    knowledge: &Arc<Knowledge>,
+) -> Option<Arc<dyn Tool>> {
+    let disabled = &world.config().tools.disabled;
+    let is_off = |name: &str| disabled.get(name).copied().unwrap_or(false);
+    if is_off("__builtin__") || is_off(task::NAME) || world.config().agents.max_depth == 0 {
+        return None;
+    }
+    let list = AgentList::find(world);
+    for problem in &list.problems {
+        output::warning(&format!("{problem} ({})", problem.hint));
+    }
+    let workplace = Workplace::new(world, root, (mind, Arc::clone(knowledge)), &list);
+    Some(Arc::new(Task::new(list, workplace)))
+}

@@ -1,0 +1,210 @@
+//! Which agents there are. Looking for them reads files and starts nothing; what a project brings
+//! counts only where the user trusts it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plugins::claude::{self, AgentFile};
+use plugins::initrunner::role;
+use plugins::problem::Problem as Fault;
+
+use crate::assemble::world::World;
+
+/// The name of the agent without instructions of its own.
+pub(crate) const PLAIN: &str = "general-purpose";
+
+/// Someone who can be handed work.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    /// The name to ask for.
+    pub(crate) name: String,
+    /// When to use it.
+    pub(crate) description: String,
+    /// Where it comes from: `builtin`, `project`, `user`, `plugin:NAME`, `role`.
+    pub(crate) source: String,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What an agent is.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// A model with the tools at hand.
+    Plain,
+    /// One with instructions.
+    File(Arc<AgentFile>),
+    /// One that plays a role, with the role's own model, tools and limits.
+    Role(PathBuf),
+}
+
+impl Agent {
+    /// Its file; none for the one that is built in.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Plain => None,
+            Kind::File(file) => Some(&file.path),
+            Kind::Role(path) => Some(path),
+        }
+    }
+}
+
+/// All agents.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AgentList {
+    /// Them, each name once.
+    pub(crate) agents: Vec<Agent>,
+    /// What is wrong with others.
+    pub(crate) problems: Vec<Fault>,
+}
+
+impl AgentList {
+    /// Finds them. Of two with one name the first counts: the project's before the user's, those
+    /// before roles.
+    pub(crate) fn find(world: &World) -> Self {
+        let mut list = Self::default();
+        list.add(Agent {
+            name: PLAIN.to_owned(),
+            description: "Does what it is told, with the same tools as you and a history of its \
+                          own. Good for searching widely, and for work whose details you do not \
+                          need to see."
+                .to_owned(),
+            source: "builtin".to_owned(),
+            kind: Kind::Plain,
+        });
+        if world.global.safe {
+            return list;
+        }
+        list.of_project(world);
+        let home = world.environment.home.as_deref();
+        let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+        let own: Vec<PathBuf> = own.chain(home.map(|home| home.join(".claude/agents"))).collect();
+        for directory in &own {
+            let (files, problems) = claude::agents_in(directory);
+            list.problems.extend(problems);
+            for file in files {
+                list.add_file(file, "user".to_owned());
+            }
+        }
+        for file in world.claude().agents() {
+            if let Some(plugin) = &file.plugin {
+                list.add_file(file.clone(), format!("plugin:{plugin}"));
+            }
+        }
+        let roles = home.map(|home| home.join(".initrunner/roles"));
+        for directory in own.iter().take(1).cloned().chain(roles) {
+            list.of_roles(&directory);
+        }
+        list
+    }
+
+    /// The agent of a name. That of a plugin may do without the plugin's, where it is the only one;
+    /// a role is also found by its file.
+    pub(crate) fn get(&self, name: &str) -> Option<&Agent> {
+        let exact = self.agents.iter().find(|agent| agent.name == name);
+        exact.or_else(|| self.of_any_plugin(name)).or_else(|| {
+            let is_named = |agent: &&Agent| {
+                let is_role = matches!(agent.kind, Kind::Role(_));
+                is_role && agent.path() == Some(Path::new(name))
+            };
+            self.agents.iter().find(is_named)
+        })
+    }
+
+    fn of_any_plugin(&self, name: &str) -> Option<&Agent> {
+        let is_meant =
+            |agent: &&Agent| agent.name.split_once(':').is_some_and(|(_, own)| own == name);
+        let mut meant = self.agents.iter().filter(is_meant);
+        let first = meant.next()?;
+        meant.next().is_none().then_some(first)
+    }
+
+    fn add(&mut self, agent: Agent) {
+        if self.agents.iter().all(|other| other.name != agent.name) {
+            self.agents.push(agent);
+        }
+    }
+
+    fn add_file(&mut self, file: AgentFile, source: String) {
+        self.add(Agent {
+            name: file.qualified(),
+            description: file.description.clone(),
+            source,
+            kind: Kind::File(Arc::new(file)),
+        });
+    }
+
+    fn of_project(&mut self, world: &World) {
+        let Some(root) = world.root().ok().filter(|_| world.has_project()) else { return };
+        let Some(trusted) = world.trust.trusted() else { return };
+        let own = root.join(".brynhild/agents");
+        for (path, bytes) in trusted.beneath(&own) {
+            if path.parent() != Some(&own) || path.extension().is_none_or(|it| it != "md") {
+                continue;
+            }
+            match claude::agent_of(path, bytes) {
+                Ok(file) => self.add_file(file, "project".to_owned()),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        for file in world.claude().agents().filter(|file| file.plugin.is_none()) {
+            self.add_file(file.clone(), "project".to_owned());
+        }
+    }
+
+    /// The roles in a directory: files, or directories of their own.
+    fn of_roles(&mut self, directory: &Path) {
+        let Ok(entries) = std::fs::read_dir(directory) else { return };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort_unstable();
+        for path in paths {
+            let is_file = path.extension().is_some_and(|it| it == "yaml" || it == "yml");
+            if !is_file && !path.is_dir() {
+                continue;
+            }
+            let Ok(file) = role::locate(&path) else { continue };
+            let reading = role::read(&file);
+            let errors: Vec<String> = reading.errors().map(crate::assemble::role::words).collect();
+            if let Some(role) = reading.role.filter(|_| errors.is_empty()) {
+                self.add(Agent {
+                    name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+                    description: role.description,
+                    source: "role".to_owned(),
+                    kind: Kind::Role(file),
+                });
+            } else {
+                let hint = "`brynhild validate` shows all there is to say";
+                self.problems.push(Fault::new(&file, errors.join("; "), hint));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(names: &[&str]) -> AgentList {
+        let mut list = AgentList::default();
+        for name in names {
+            list.add(Agent {
+                name: (*name).to_owned(),
+                description: String::new(),
+                source: String::new(),
+                kind: Kind::Role(PathBuf::from(format!("/roles/{name}.yaml"))),
+            });
+        }
+        list
+    }
+
+    #[test]
+    fn a_plugins_agent_is_found_by_its_own_name_where_that_is_clear() {
+        let list = list(&["a", "p:a", "p:b", "p:c", "q:c"]);
+        let found = |name: &str| list.get(name).map(|agent| agent.name.as_str());
+        assert_eq!(found("a"), Some("a"));
+        assert_eq!(found("p:a"), Some("p:a"));
+        assert_eq!(found("b"), Some("p:b"));
+        assert_eq!(found("c"), None);
+        assert_eq!(found("/roles/a.yaml"), Some("a"));
+        assert_eq!(found("/roles/other.yaml"), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! A tool that an agent's file leaves for some of its calls only: commands, files or hosts. Only
+//! tightens; what is left is judged like every call.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::action::Action;
+use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
+use contract::policy::{Decision, Mode, Policy as _};
+use contract::tool::ToolSpec;
+use policy::Judge;
+use policy::rules::{Scope, parse};
+use serde_json::json;
+
+use crate::assemble::gaps;
+
+/// Where the rules of the file stand.
+const ORIGIN: &str = "the agent's file";
+
+/// A tool with what it is left for.
+struct ToolScope {
+    tool: Arc<ToolSpec>,
+    /// The entries of the file.
+    entries: Vec<String>,
+    /// What commands look like that may run.
+    commands: Vec<String>,
+    /// Judges everything else by the entries alone.
+    judge: Judge,
+}
+
+impl ToolScope {
+    /// Leaves a tool for what `entries` say, each of the form `Name(what)`.
+    fn new(tool: Arc<ToolSpec>, entries: &[&str], root: &Path) -> Self {
+        let entries: Vec<String> = entries.iter().map(|entry| entry.trim().to_owned()).collect();
+        let inner = |entry: &String| {
+            let (_, rest) = entry.split_once('(')?;
+            Some(rest.strip_suffix(')').unwrap_or(rest).trim().to_owned())
+        };
+        let commands = entries.iter().filter_map(inner).collect();
+        let rules = entries.iter().filter_map(|entry| {
+            // An entry that is no rule covers nothing.
+            parse(&json!({"allow": [entry]}), Scope::User, |_| ORIGIN.to_owned()).ok()
+        });
+        let rules = rules.flat_map(|parsed| parsed.rules).collect();
+        let judge = policy::policy(policy::Settings {
+            workspace: root.to_owned(),
+            rules,
+            ..policy::Settings::default()
+        });
+        Self { tool, entries, commands, judge }
+    }
+
+    /// The reason why the agent may not do this; none if it may.
+    fn refusal(&self, actions: &[Action]) -> Option<String> {
+        let is_covered = actions.iter().all(|action| self.covers(action));
+        let left = || self.entries.join(", ");
+        (!is_covered).then(|| format!("Permission denied: this agent may use only {}", left()))
+    }
+
+    fn covers(&self, action: &Action) -> bool {
+        if let Action::Run { command, .. } = action {
+            return self.covers_command(command);
+        }
+        let ruling = self.judge.judge(&self.tool, std::slice::from_ref(action), Mode::Ask);
+        let is_own =
+            |it: &contract::policy::Reason| it.origin == ORIGIN && it.decision == Decision::Allow;
+        ruling.decision == Decision::Allow && ruling.reasons.iter().any(is_own)
+    }
+
+    /// Whether every program that a command is proven to run is one of those that may.
+    fn covers_command(&self, command: &str) -> bool {
+        let Some(programs) = policy::shell::literal_commands(command) else { return false };
+        programs.iter().all(|words| {
+            let line = words.join(" ");
+            self.commands.iter().any(|pattern| fits(pattern, &line))
+        })
+    }
+}
+
+/// Whether a command looks like a pattern: `*` is anything, and `:*` or a last ` *` anything from
+/// the next word on.
+fn fits(pattern: &str, line: &str) -> bool {
+    let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    let meets = |pattern: &str| gaps::meets(pattern.split('*'), line);
+    match prefix {
+        Some(prefix) => meets(prefix) || meets(&format!("{prefix} *")),
+        None => meets(pattern),
+    }
+}
+
+/// The scopes of an agent's tools, asked before each call.
+#[derive(Default)]
+pub(super) struct ScopeGuard(Vec<ToolScope>);
+
+impl ScopeGuard {
+    /// Leaves a tool for what `entries` say.
+    pub(super) fn add(&mut self, tool: Arc<ToolSpec>, entries: &[&str], root: &Path) {
+        self.0.push(ToolScope::new(tool, entries, root));
+    }
+
+    /// The hook; none if every tool may do everything.
+    pub(super) fn hook(self) -> Option<Arc<dyn Hook>> {
+        (!self.0.is_empty()).then(|| Arc::new(self) as Arc<dyn Hook>)
+    }
+}
+
+#[async_trait]
+impl Hook for ScopeGuard {
+    fn name(&self) -> &'static str {
+        ORIGIN
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        moment == Moment::BeforeTool
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Block
+    }
+
+    async fn before_tool(&self, _: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
+        let mut scopes = self.0.iter().filter(|scope| scope.tool.name == call.tool);
+        Ok(match scopes.find_map(|scope| scope.refusal(call.actions)) {
+            Some(refusal) => ToolVerdict::Block(refusal).into(),
+            None => ToolVerdict::Proceed.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_whole_words_and_stars_anything() {
+        assert!(fits("git *", "git log") && fits("git *", "git") && !fits("git *", "gitk"));
+        assert!(fits("git diff:*", "git diff --stat") && !fits("git diff:*", "git push"));
+        assert!(fits("npm run *test", "npm run unit test") && !fits("npm run *test", "npm run x"));
+        assert!(fits("make", "make") && !fits("make", "make install") && fits("*", "anything"));
+        assert!(!fits("a*a", "a") && fits("a*b*c", "axxbyyc") && !fits("a*b*c", "acb"));
+    }
+}

@@ -1,0 +1,405 @@
+//! What an agent begins with: its prompt, its model, its tools and its limits. Never more than
+//! what the conversation has that sends it; a role brings tools of its own, which the same rules
+//! judge.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agent::nested::{Ended, NestedTask, Parent};
+use agent::prompt::{self, Ingredients};
+use agent::registry::IsHidden;
+use agent::settings::{Bound, Budget, Questions, Settings};
+use contract::event::{EventKind, Level};
+use contract::hook::Hook;
+use contract::policy::Mode;
+use contract::provider::Delivery;
+use contract::sandbox::Sandbox;
+use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use plugins::claude::AgentFile;
+use python_host::Host;
+use tools::tool_search::{self, Found};
+
+use super::agent_list::{Agent, AgentList, Kind};
+use super::report::report;
+use super::task::NAME;
+use super::tool_filter::{Narrowed, narrowed, slips};
+use crate::args::Global;
+use crate::assemble::mcp;
+use crate::assemble::role::{self, Opened};
+use crate::assemble::trust::process_check::TrustedRoots;
+use crate::assemble::world::World;
+use crate::assemble::{self, Knowledge, Mind};
+use crate::environment::Environment;
+use crate::exit::Problem;
+
+/// Names that agents' files use for models of one vendor. Where the provider at hand has none of
+/// that name, its usual model answers.
+pub(crate) const FAMILIAR: [&str; 3] = ["haiku", "opus", "sonnet"];
+
+/// What agents find when they begin.
+#[derive(Clone)]
+pub(crate) struct Workplace {
+    /// How many conversations may be one within the other, beside the session's own.
+    pub(crate) max_depth: u32,
+    /// How long an agent may take; none where only its own limits count.
+    pub(crate) time: Option<Duration>,
+    global: Global,
+    environment: Environment,
+    root: PathBuf,
+    mind: Option<Arc<Mind>>,
+    knowledge: Arc<Knowledge>,
+    /// Other models, by the names that agents have for them.
+    models: BTreeMap<String, Arc<Model>>,
+    host: Option<Host>,
+    sandbox: Option<Arc<dyn Sandbox>>,
+    trusted_roots: Arc<TrustedRoots>,
+    /// The files whose slips were told.
+    told: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+/// Another model of the provider at hand.
+struct Model {
+    mind: Mind,
+    settings: Settings,
+}
+
+/// A role that is ready to do some work.
+pub(crate) struct Player {
+    /// The work.
+    pub(crate) task: NestedTask,
+    opened: Arc<Opened>,
+}
+
+impl Player {
+    /// Has the role do the work to its end, and ends what ran for it.
+    pub(crate) async fn play(self, parent: &Parent) -> Result<Ended, Problem> {
+        let ended = parent.converse(self.task).await;
+        self.opened.shutdown().await;
+        Ok(ended?)
+    }
+}
+
+/// What an agent's file makes of a conversation.
+pub(crate) struct Persona {
+    /// The tools that are left.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Keeps tools to what the file leaves them for.
+    pub(crate) guard: Option<Arc<dyn Hook>>,
+    /// Tells which of them are hidden.
+    pub(crate) is_hidden: Option<IsHidden>,
+    /// The system prompt.
+    pub(crate) system: String,
+    /// What the file asks for and does not get.
+    pub(crate) remarks: Vec<String>,
+    /// What the file means to keep back and does not.
+    pub(crate) slips: Vec<String>,
+}
+
+/// Puts the limits of an agent's file into settings.
+pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
+    if file.permission_mode.as_deref() == Some("plan") {
+        settings.mode = Mode::ReadOnly;
+    }
+    if file.permission_mode.as_deref() == Some("dontAsk") {
+        settings.questions = Questions::Refused;
+    }
+    if let Some(most) = file.max_turns.filter(|rounds| *rounds > 0) {
+        settings.rounds.lower(Bound::new(most, "maxTurns"));
+    }
+}
+
+impl Workplace {
+    /// The place that agents of this list find.
+    pub(crate) fn new(
+        world: &World,
+        root: &Path,
+        (mind, knowledge): (Option<&Arc<Mind>>, Arc<Knowledge>),
+        list: &AgentList,
+    ) -> Self {
+        let mut global = world.global.clone();
+        if let Some(typed) = world.made.typed.get() {
+            // What the role that is played asks for is not for others.
+            (global.provider, global.model) = typed.clone();
+        }
+        let mut place = Self {
+            max_depth: world.config().agents.max_depth,
+            time: None,
+            global,
+            environment: world.environment.clone(),
+            root: root.to_owned(),
+            mind: mind.cloned(),
+            knowledge,
+            models: BTreeMap::new(),
+            host: world.known_workers().map(|workers| workers.host().clone()),
+            sandbox: world.made.sandbox.get().cloned(),
+            trusted_roots: Arc::clone(world.trusted_roots()),
+            told: Arc::default(),
+        };
+        if let Some(mind) = mind {
+            let wishes = list.agents.iter().filter_map(|agent| match &agent.kind {
+                Kind::File(file) => file.model.clone(),
+                Kind::Plain | Kind::Role(_) => None,
+            });
+            for name in wishes {
+                place.models.extend(other_model(world, root, mind, name));
+            }
+        }
+        place
+    }
+
+    /// Hands work to an agent, within the conversation of a call, and tells what came of it.
+    pub(crate) async fn hand_on(
+        &self,
+        context: &ToolContext,
+        agent: &Agent,
+        prompt: String,
+    ) -> Result<ToolOutput, ToolError> {
+        let Some(parent) = Parent::of(context) else {
+            return Err(ToolError::Broken("agents work within a conversation only".to_owned()));
+        };
+        if parent.depth() >= self.max_depth {
+            return Ok(ToolOutput::failure(
+                "agents may not hand work on here (`agents.max_depth`): do it yourself",
+            ));
+        }
+        match self.send(parent, agent, prompt).await {
+            Ok(ended) => report(&agent.name, ended),
+            Err(why) => {
+                let text = format!("the agent {} cannot begin: {why}", agent.name);
+                Ok(ToolOutput::failure(text))
+            }
+        }
+    }
+
+    /// Has an agent do some work, to its end.
+    pub(crate) async fn send(
+        &self,
+        parent: &Parent,
+        agent: &Agent,
+        prompt: String,
+    ) -> Result<Ended, String> {
+        let task = match &agent.kind {
+            Kind::Plain => self.plain(parent, &agent.name, prompt),
+            Kind::File(file) => self.of_file(parent, file, prompt),
+            Kind::Role(path) => {
+                let role = (agent.name.as_str(), path.as_path());
+                let played = match self.of_role(parent, role, prompt).await {
+                    Ok(player) => player.play(parent).await,
+                    Err(problem) => Err(problem),
+                };
+                return played.map_err(|problem| problem.message());
+            }
+        };
+        parent.converse(task).await.map_err(|error| error.to_string())
+    }
+
+    fn plain(&self, parent: &Parent, name: &str, prompt: String) -> NestedTask {
+        let tools = self.at_hand(parent);
+        let mut settings = self.inherited(parent);
+        let (is_hidden, hooks) = (parent.registry().hidden(), Vec::new());
+        settings.system = self.system((&tools, is_hidden.as_ref()), "", self.mind.as_deref());
+        let (agent, provider, notices) = (name.to_owned(), None, Vec::new());
+        NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
+    }
+
+    fn of_file(&self, parent: &Parent, file: &AgentFile, prompt: String) -> NestedTask {
+        let model = file.model.as_ref().and_then(|name| self.models.get(name));
+        let mind = model.map(|model| &model.mind).or(self.mind.as_deref());
+        let at_hand = (self.at_hand(parent), parent.registry().hidden());
+        let Persona { tools, is_hidden, guard, system, mut remarks, slips } =
+            self.persona(file, at_hand, mind);
+        let hooks = guard.into_iter().collect();
+        if let (Some(name), None) = (&file.model, model) {
+            remarks.push(format!("there is no model {name} here; the usual one answers"));
+        }
+        let mut settings = self.inherited(parent);
+        if let Some(model) = model {
+            take_over(&mut settings, &model.settings);
+        }
+        tighten(&mut settings, file);
+        settings.system = system;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let slips = slips.into_iter().filter(|_| !told.contains(&file.path)).map(warning);
+        let notices = slips.chain(remarks.into_iter().map(note)).collect();
+        told.insert(file.path.clone());
+        let (agent, provider) = (file.qualified(), None);
+        NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
+    }
+
+    /// What a file's agent gets of these tools, and what it is told.
+    pub(crate) fn persona(
+        &self,
+        file: &AgentFile,
+        (at_hand, is_hidden): (Vec<Arc<dyn Tool>>, Option<IsHidden>),
+        mind: Option<&Mind>,
+    ) -> Persona {
+        let Narrowed { tools, guard, named, missing } = narrowed(&at_hand, file, &self.root);
+        let is_hidden = is_hidden.map(|is_hidden| -> IsHidden {
+            Arc::new(move |name: &str| is_hidden(name) && !named.contains(name))
+        });
+        let mut remarks = Vec::new();
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            remarks.push(format!("its file names tools that are not here: {names}"));
+        }
+        let (instructions, unknown) = self.instructions(file);
+        if !unknown.is_empty() {
+            let names = unknown.join(", ");
+            remarks.push(format!("its file names skills that are not here: {names}"));
+        }
+        let system = self.system((&tools, is_hidden.as_ref()), &instructions, mind);
+        Persona { tools, is_hidden, guard, system, remarks, slips: slips(&at_hand, file) }
+    }
+
+    /// A role with its own model, tools and limits.
+    pub(crate) async fn of_role(
+        &self,
+        parent: &Parent,
+        (name, path): (&str, &Path),
+        prompt: String,
+    ) -> Result<Player, Problem> {
+        let mut world = World::again(self.global.clone(), self.environment.clone())?;
+        world.made.trusted_roots.get_or_init(|| Arc::clone(&self.trusted_roots));
+        if let Some(sandbox) = &self.sandbox {
+            world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
+        }
+        if let Some(host) = &self.host {
+            world.adopt(host.clone()).await?;
+        }
+        role::choose(&mut world, path, &BTreeMap::new())?;
+        let mind = Arc::new(assemble::mind(&world).await?);
+        let opened = role::open(&world, Some(&mind)).await?;
+        let opened = opened.ok_or_else(|| Problem::failed("the role cannot be played"))?;
+        opened.set_mind(&mind);
+        let mut settings = self.inherited(parent);
+        let own = assemble::settings(&world, &self.root, Some(&mind), opened.system.clone());
+        take_over(&mut settings, &own);
+        settings.system = own.system;
+        opened.tighten(&mut settings);
+        let (tools, is_hidden) = tool_search::behind_search(
+            opened.tools.clone(),
+            mcp::deferral(&world),
+            &Found::default(),
+        );
+        let task = NestedTask {
+            agent: name.to_owned(),
+            prompt,
+            provider: Some(Arc::clone(&mind.provider)),
+            tools,
+            is_hidden,
+            hooks: opened.hooks(),
+            settings,
+            notices: Vec::new(),
+        };
+        Ok(Player { task, opened })
+    }
+
+    /// The settings of the outer conversation, without what only that one is bound to. Its budget
+    /// holds for all that happens within it anyway.
+    fn inherited(&self, parent: &Parent) -> Settings {
+        let mut settings = parent.settings().clone();
+        settings.required_finish = None;
+        settings.budget = Budget {
+            time: self.time.map(|time| Bound::new(time, "timeout_seconds")),
+            ..Budget::default()
+        };
+        settings
+    }
+
+    /// The tools of whoever sends an agent; `Task` among them where it may hand work on.
+    fn at_hand(&self, parent: &Parent) -> Vec<Arc<dyn Tool>> {
+        let hands_on = parent.depth() + 1 < self.max_depth;
+        let is_left = |tool: &&Arc<dyn Tool>| hands_on || tool.spec().name != NAME;
+        parent.registry().tools().filter(is_left).cloned().collect()
+    }
+
+    /// An agent's own words with the skills that it begins with, and the skills that are not here.
+    fn instructions(&self, file: &AgentFile) -> (String, Vec<String>) {
+        let mut text = file.body.trim().to_owned();
+        let mut unknown = Vec::new();
+        for name in &file.skills {
+            let skill = self.knowledge.skills.iter().find(|it| it.name == name.to_lowercase());
+            match skill {
+                Some(skill) => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(text, "\n\n# Skill: {}\n\n{}", skill.name, skill.body.trim());
+                }
+                None => unknown.push(name.clone()),
+            }
+        }
+        (text, unknown)
+    }
+
+    fn system(
+        &self,
+        (tools, is_hidden): (&[Arc<dyn Tool>], Option<&IsHidden>),
+        instructions: &str,
+        mind: Option<&Mind>,
+    ) -> String {
+        let is_hidden = |name: &str| is_hidden.is_some_and(|is_hidden| is_hidden(name));
+        let specs = tools.iter().map(|tool| tool.spec());
+        let specs: Vec<Arc<ToolSpec>> =
+            specs.filter(|spec| !spec.traits.unoffered && !is_hidden(&spec.name)).collect();
+        let can_learn = specs.iter().any(|spec| spec.name == "LearnSkill");
+        let skills = if can_learn {
+            plugins::skills::prompt_block(&self.knowledge.skills)
+        } else {
+            String::new()
+        };
+        let ingredients = Ingredients {
+            model: mind.map_or("", |mind| &mind.model),
+            cwd: &self.root.display().to_string(),
+            inner: "",
+            tools: &specs,
+            facts: &self.knowledge.facts.told(&specs),
+            rules: &self.knowledge.rules,
+            skills: &skills,
+            style: mind.map(|mind| assemble::prompt_style(&mind.profile)).unwrap_or_default(),
+        };
+        prompt::agent_prompt(&ingredients, instructions)
+    }
+}
+
+fn warning(text: String) -> EventKind {
+    EventKind::Notice { level: Level::Warning, text, hint: None }
+}
+
+fn note(text: String) -> EventKind {
+    EventKind::Notice { level: Level::Info, text, hint: None }
+}
+
+/// Takes from other settings what depends on the model.
+fn take_over(settings: &mut Settings, other: &Settings) {
+    let delivery = settings.request.delivery;
+    settings.request.clone_from(&other.request);
+    if delivery == Delivery::Whole {
+        settings.request.delivery = delivery;
+    }
+    settings.recovery = other.recovery;
+    settings.stuck_after = other.stuck_after;
+    settings.max_calls = other.max_calls;
+    settings.parallel_tools = other.parallel_tools;
+}
+
+/// The model of a name at the provider at hand, by that name; none where there is none, or it is
+/// the one at hand.
+fn other_model(
+    world: &World,
+    root: &Path,
+    mind: &Mind,
+    name: String,
+) -> Option<(String, Arc<Model>)> {
+    let mind = assemble::with_model(world, mind, &name)?;
+    let is_meant = || {
+        world.is_configured(&["models", "aliases", &name])
+            || assemble::registered(world, &mind.model, &mind.choice.candidate).is_some()
+    };
+    if FAMILIAR.contains(&name.as_str()) && !is_meant() {
+        return None;
+    }
+    let settings = assemble::settings(world, root, Some(&mind), String::new());
+    Some((name, Arc::new(Model { mind, settings })))
+}

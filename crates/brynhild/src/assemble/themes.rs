@@ -1,0 +1,82 @@
+//! The color themes: built in, the user's own, and those of plugins.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ::tui::theme::{self, Theme};
+use files::private;
+
+use crate::assemble::world::World;
+
+/// A theme by its name: a built-in one, the user's own, or a plugin's.
+pub(crate) fn theme(world: &World, name: &str) -> Option<Theme> {
+    let named = |theme: &Theme| theme.name == name;
+    let built_in = || Theme::built_in().into_iter().find(named);
+    let others = || themes(world).0.into_iter().find(named);
+    own_theme(world, name).or_else(built_in).or_else(others)
+}
+
+/// The problem with the name of the theme in the configuration, if there is one.
+pub(crate) fn missing_theme(world: &World) -> Option<String> {
+    let name = &world.config().ui.theme.0;
+    if theme(world, name).is_some() {
+        return None;
+    }
+    let broken = themes(world).1.into_iter().find(|(theme, _)| theme == name);
+    let missing = || format!("there is no theme `{name}` (ui.theme)");
+    Some(broken.map_or_else(missing, |(_, problem)| problem))
+}
+
+/// The themes of the user and of plugins, and what is wrong with others, by their names. A
+/// user's own may have the name of a built-in one; no other name is there twice.
+pub(crate) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
+    let own = world.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
+    let plugins = world.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
+    let mut themes: Vec<Theme> = Vec::new();
+    let mut problems = Vec::new();
+    let built_in: Vec<String> = Theme::built_in().into_iter().map(|theme| theme.name).collect();
+    for (directory, is_own) in own.chain(plugins) {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|it| it == "yaml" || it == "yml"));
+        paths.sort();
+        for path in paths {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_taken = themes.iter().any(|theme| theme.name == name)
+                || (!is_own && built_in.contains(&name));
+            let parsed = if is_taken {
+                Err(format!("there is another theme `{name}`"))
+            } else {
+                read_theme(&path, &name)
+            };
+            match parsed {
+                Ok(theme) => themes.push(theme),
+                Err(error) => {
+                    problems.push((name, format!("theme {}: {error}", path.display())));
+                }
+            }
+        }
+    }
+    (themes, problems)
+}
+
+/// A theme of the user's own, read from no other file than its own; none where that is not there
+/// or broken.
+pub(crate) fn own_theme(world: &World, name: &str) -> Option<Theme> {
+    let directory = world.loaded.config_dir.as_ref()?.join("themes");
+    Path::new(name).file_name().filter(|it| *it == name)?;
+    let paths = ["yaml", "yml"].map(|ending| directory.join(format!("{name}.{ending}")));
+    paths.iter().find_map(|path| read_theme(path, name).ok())
+}
+
+pub(crate) fn read_theme(path: &Path, name: &str) -> Result<Theme, String> {
+    let yaml = theme_text(path).map_err(|error| error.to_string())?;
+    theme::parse(&yaml, name).map_err(|error| error.to_string())
+}
+
+/// The text of a theme's file.
+pub(crate) fn theme_text(path: &Path) -> io::Result<String> {
+    let bytes = private::read(path)?.ok_or(io::ErrorKind::NotFound)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
+}

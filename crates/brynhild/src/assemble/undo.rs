@@ -1,0 +1,299 @@
+//! What turns changed in files: shown, taken back, made again. Says it in words; the store of
+//! snapshots does it.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::event::{Change, Direction, EventKind};
+use contract::id::SessionId;
+use contract::snapshots::Snapshots as _;
+use contract::text::head;
+use serde_json::{Value, json};
+use sessions::snapshots::{
+    Content, FileChange, History, SessionSnapshots, Settings, Turn, TurnState, UndoReport,
+    UndoRequest,
+};
+use similar::{ChangeTag, TextDiff};
+
+use crate::assemble::session_choice::{Chosen, Keeping};
+use crate::assemble::world::World;
+use crate::exit::{Exit, Problem};
+use crate::output::question::one_line;
+
+/// Bytes of one file's difference that are shown.
+const SHOWN: usize = 100_000;
+
+/// How much is told of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Which files.
+    Files,
+    /// Which lines.
+    Lines,
+}
+
+/// Keeps what files hold for a session that is kept itself.
+pub(crate) fn keeping(
+    world: &World,
+    root: &Path,
+    chosen: &Chosen,
+) -> Option<Arc<SessionSnapshots>> {
+    let is_kept = chosen.keeping == Keeping::Kept && world.config().undo.enabled;
+    let keeper = is_kept.then(|| keeper(world, root, &chosen.id))?;
+    keeper.ok().map(Arc::new)
+}
+
+/// The snapshots of a session that works in `root`.
+pub(crate) fn keeper(
+    world: &World,
+    root: &Path,
+    session: &SessionId,
+) -> Result<SessionSnapshots, Problem> {
+    let config = world.config();
+    let settings = Settings {
+        directory: world.store()?.snapshots(),
+        root: root.to_owned(),
+        tracker: world.made.tracker(root),
+        others: config.sandbox.allowed_paths.clone(),
+        max_file: config.undo.max_file_mb << 20,
+        max_total: config.undo.max_total_mb << 20,
+        is_confined: !world.is_unconfined(),
+        linked_git: sandbox::linked_git_directories(root),
+    };
+    Ok(SessionSnapshots::new(settings, session.clone()))
+}
+
+/// Takes changes back or makes them again. Every event is handed to `record` as soon as it counts.
+pub(crate) fn restore(
+    keeper: &SessionSnapshots,
+    read: impl FnOnce() -> Result<History, Problem>,
+    (direction, wanted): (Direction, UndoRequest),
+    record: &mut dyn FnMut(EventKind) -> Result<(), Problem>,
+) -> Result<UndoReport, Problem> {
+    for what in keeper.recover() {
+        record(what)?;
+    }
+    let history = read()?;
+    let report = match direction {
+        Direction::Undo => keeper.undo(&history, wanted),
+        Direction::Redo => keeper.redo(&history, wanted),
+    };
+    let mut report = report.map_err(|error| Problem::failed(format!("cannot restore: {error}")))?;
+    if let Some(event) = report.event.take() {
+        record(event)?;
+    }
+    Ok(report)
+}
+
+/// How a restoration ends the program.
+pub(crate) fn exit(report: &UndoReport) -> Exit {
+    if report.kept.is_empty() { Exit::Done } else { Exit::Failed }
+}
+
+/// A restoration in words.
+pub(crate) fn told(report: &UndoReport) -> String {
+    let (verb, nothing) = match report.direction {
+        Direction::Undo => ("undone", "There is nothing to undo: no turn changed a file.\n"),
+        Direction::Redo => ("made again", "There is nothing to make again.\n"),
+    };
+    if report.turns.is_empty() {
+        return nothing.to_owned();
+    }
+    let turns: Vec<String> = report.turns.iter().map(ToString::to_string).collect();
+    let word = if turns.len() == 1 { "turn" } else { "turns" };
+    let would = if report.dry_run { "would be " } else { "" };
+    let count = counted(report.files.len());
+    let mut text = format!("{word} {}: {count} {would}{verb}\n", turns.join(", "));
+    for file in &report.files {
+        let word = match file.change {
+            Change::Created => "brought back",
+            Change::Modified => "restored",
+            Change::Deleted => "deleted",
+        };
+        let _ = writeln!(text, "  {word}  {}", one_line(&file.path));
+    }
+    for kept in &report.kept {
+        let _ = writeln!(text, "  not restored  {}: {}", one_line(&kept.path), one_line(&kept.why));
+    }
+    if report.can_force {
+        text.push_str("`--force` (`/undo force`) overwrites what somebody changed since\n");
+    }
+    text
+}
+
+fn counted(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
+/// The last turns that changed files, oldest first; all where no number is given.
+pub(crate) fn last(history: &History, count: Option<u32>) -> &[Turn] {
+    let turns = history.turns();
+    let count = count.map_or(turns.len(), |count| usize::try_from(count).unwrap_or(usize::MAX));
+    &turns[turns.len().saturating_sub(count)..]
+}
+
+/// The changes of turns in words.
+pub(crate) fn listed(
+    keeper: &SessionSnapshots,
+    turns: &[Turn],
+    detail: Detail,
+) -> Result<String, Problem> {
+    let told = parts(keeper, turns, detail)?;
+    Ok(told.into_iter().map(|part| part.words + &part.unified).collect())
+}
+
+/// A part of what is told of changes.
+#[derive(Default)]
+pub(crate) struct Part {
+    /// Whose change it is, or of which file; lines with their ends.
+    pub(crate) words: String,
+    pub(crate) path: String,
+    /// The change line by line, where that is wanted.
+    pub(crate) unified: String,
+}
+
+/// The changes of turns, part by part.
+pub(crate) fn parts(
+    keeper: &SessionSnapshots,
+    turns: &[Turn],
+    detail: Detail,
+) -> Result<Vec<Part>, Problem> {
+    let only = |words: String| Part { words, ..Part::default() };
+    if turns.is_empty() {
+        return Ok(vec![only("No turn changed a file.\n".to_owned())]);
+    }
+    let mut parts = Vec::new();
+    for turn in turns {
+        let state = match turn.state {
+            TurnState::Done => "",
+            TurnState::Partly => " (undone in part)",
+            TurnState::Undone => " (undone)",
+        };
+        let at = turn.at.0.strftime("%Y-%m-%d %H:%M");
+        let prompt = one_line(&turn.prompt);
+        parts.push(only(format!("turn {}{state}  {at}  {prompt}\n", turn.number)));
+        let Some(views) = keeper.changes(turn)? else {
+            parts.push(only("  what it changed is no longer kept\n".to_owned()));
+            continue;
+        };
+        let renamed = SessionSnapshots::renamed(&views);
+        for view in &views {
+            if renamed.values().any(|new| *new == view.path) {
+                continue;
+            }
+            let path = one_line(&view.path);
+            if let Some(new) = renamed.get(view.path.as_str()) {
+                parts.push(only(format!("  renamed   {path} to {}\n", one_line(new))));
+                continue;
+            }
+            let words = format!("  {:<8}  {path}{}\n", word(view.change), size(view));
+            let unified = match detail {
+                Detail::Lines => difference(view),
+                Detail::Files => String::new(),
+            };
+            parts.push(Part { words, path, unified });
+        }
+    }
+    Ok(parts)
+}
+
+fn word(change: Change) -> &'static str {
+    match change {
+        Change::Created => "created",
+        Change::Modified => "modified",
+        Change::Deleted => "deleted",
+    }
+}
+
+/// The changes of turns for programs.
+pub(crate) fn data(
+    keeper: &SessionSnapshots,
+    turns: &[Turn],
+    detail: Detail,
+) -> Result<Value, Problem> {
+    let mut list = Vec::new();
+    for turn in turns {
+        let file = |view: &FileChange| {
+            let mut file = json!({"path": view.path, "change": view.change});
+            if let Some((added, removed)) = lines(view) {
+                file["added"] = added.into();
+                file["removed"] = removed.into();
+            }
+            if detail == Detail::Lines {
+                file["diff"] = difference(view).into();
+            }
+            file
+        };
+        let views = keeper.changes(turn)?;
+        let files = views.as_ref().map(|views| views.iter().map(file).collect::<Vec<_>>());
+        list.push(json!({
+            "turn": turn.number,
+            "at": turn.at,
+            "prompt": turn.prompt,
+            "state": turn.state,
+            "files": files,
+        }));
+    }
+    Ok(Value::Array(list))
+}
+
+/// The texts of a file before and after; none where they are no texts.
+fn texts(view: &FileChange) -> Option<(&str, &str)> {
+    fn text(content: &Content) -> Option<&str> {
+        match content {
+            Content::Absent => Some(""),
+            Content::File { bytes: Some(bytes), .. } if !bytes.contains(&0) => {
+                std::str::from_utf8(bytes).ok()
+            }
+            Content::File { .. } | Content::Link(_) | Content::Directory | Content::Unsaved(_) => {
+                None
+            }
+        }
+    }
+    Some((text(&view.before)?, text(&view.after)?))
+}
+
+/// How many lines were added and removed.
+fn lines(view: &FileChange) -> Option<(usize, usize)> {
+    let (before, after) = texts(view)?;
+    let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(before, after);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    Some((count(ChangeTag::Insert), count(ChangeTag::Delete)))
+}
+
+fn size(view: &FileChange) -> String {
+    match (&view.before, &view.after) {
+        (Content::Unsaved(why), _) | (_, Content::Unsaved(why)) => format!(" ({why})"),
+        (_, Content::Link(target)) => format!(" (a link to {})", target.display()),
+        (Content::Directory, Content::Absent) | (_, Content::Directory) => {
+            " (a directory)".to_owned()
+        }
+        (Content::File { mode: old, bytes: was }, Content::File { mode: new, bytes: is })
+            if was == is =>
+        {
+            format!(" (permissions {old:o} to {new:o})")
+        }
+        _ => match lines(view) {
+            Some((added, removed)) => format!(" (+{added} -{removed})"),
+            None => " (no text)".to_owned(),
+        },
+    }
+}
+
+/// The change line by line; nothing where it is no text.
+fn difference(view: &FileChange) -> String {
+    let Some((before, after)) = texts(view) else { return String::new() };
+    let name = |content: &Content, side: &str| match content {
+        Content::Absent => "/dev/null".to_owned(),
+        _ => format!("{side}/{}", one_line(&view.path)),
+    };
+    let names = (name(&view.before, "a"), name(&view.after, "b"));
+    let unified = tools::diff::between(before, after, 3, Some((&names.0, &names.1)));
+    if unified.len() <= SHOWN {
+        return unified;
+    }
+    let shown = head(&unified, SHOWN);
+    format!("{shown}\n… ({} more bytes of difference)\n", unified.len() - shown.len())
+}

@@ -1,0 +1,517 @@
+//! What a command works with: flags, environment, configuration, and the directories they lead to.
+
+mod made;
+
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use config::load::{LayerFile, Loaded, OnMistake, Sources};
+use config::origin::Layer;
+use config::settings::{self, Config};
+use contract::policy::Mode;
+use files::private;
+use plugins::claude::Expansions;
+use plugins::directories::Directories;
+use plugins::offer::Contributions;
+use python_host::{Host, Missing};
+use sessions::conversation_log;
+use sessions::store::Store;
+use tui::theme::{Depth, Theme};
+
+use crate::args::{Global, ModeName, OutputFormat};
+use crate::assemble::configuration::{self, sources};
+use crate::assemble::dialects::claude::ClaudeSet;
+use crate::assemble::plugin_set::PluginSet;
+use crate::assemble::themes;
+use crate::assemble::trust::process_check::TrustedRoots;
+use crate::assemble::trust::{self, Standing};
+use crate::assemble::workers::{self, HostedPython, Workers};
+use crate::environment::Environment;
+use crate::exit::{Exit, Problem};
+use crate::output;
+use crate::output::style::Palette;
+use crate::project_root::{self, NoProject};
+
+pub(crate) use made::Made;
+
+/// Everything that was typed, set and configured.
+pub(crate) struct World {
+    pub(crate) global: Global,
+    pub(crate) environment: Environment,
+    pub(crate) loaded: Loaded,
+    /// How the user stands to what the project brings.
+    pub(crate) trust: Standing,
+    root: Result<PathBuf, NoProject>,
+    occasion: Notification,
+    /// What is made when something needs it first.
+    pub(crate) made: Made,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Notification {
+    /// A command that needs its files.
+    #[default]
+    Command,
+    /// A conversation, which goes on where the home is broken.
+    Talk,
+}
+
+impl World {
+    /// Reads the environment and the configuration. Prints the configuration's warnings.
+    pub(crate) fn read(global: Global) -> Result<Self, Problem> {
+        let world = Self::of(global, surroundings()?)?;
+        world.begin();
+        Ok(world)
+    }
+
+    /// The same for a conversation. It goes on where the user's own file is broken, and only looks
+    /// then, as with `--safe`: what the file forbids is not known.
+    pub(crate) fn for_talk(global: Global) -> Result<Self, Problem> {
+        let environment = surroundings()?;
+        let read = Self::of(global.clone(), environment.clone());
+        let mut world = read.or_else(|problem| {
+            let global = Global { safe: true, ..global };
+            let (mut sources, found) = sources(&global, &environment);
+            sources.on_mistake = OnMistake::SkipUserFile;
+            let retreated = Self::from(global, environment, &mut sources, found);
+            retreated.ok().filter(|world| world.loaded.skipped_layer).ok_or(problem)
+        })?;
+        world.occasion = Notification::Talk;
+        world.begin();
+        Ok(world)
+    }
+
+    /// The same for a command that needs nothing of the project: a broken file of it is told, and
+    /// left out.
+    pub(crate) fn beside_project(global: Global) -> Result<Self, Problem> {
+        let environment = surroundings()?;
+        let (mut sources, found) = sources(&global, &environment);
+        if !global.safe {
+            sources.on_mistake = OnMistake::SkipProjectFiles;
+        }
+        let world = Self::from(global, environment, &mut sources, found)?;
+        world.begin();
+        Ok(world)
+    }
+
+    /// Reads all of it anew, for the same occasion.
+    pub(crate) fn anew(self) -> Result<Self, Problem> {
+        match self.occasion {
+            Notification::Command => Self::read(self.global),
+            Notification::Talk => Self::for_talk(self.global),
+        }
+    }
+
+    /// Says what is wrong with the configuration, and what the terminal can do.
+    fn begin(&self) {
+        if !self.can_redraw() {
+            ::tui::line::set_simple();
+        }
+        for warning in &self.loaded.warnings {
+            output::warning(&warning.to_string());
+        }
+        self.tell_passed_over();
+    }
+
+    /// Says where a directory above is not taken for the project, as another user may have made it one.
+    fn tell_passed_over(&self) {
+        let (Ok(root), None) = (self.root(), self.environment.variable("BRYNHILD_PROJECT_ROOT"))
+        else {
+            return;
+        };
+        if let Some(directory) = project_root::passed_over(root, self.environment.home.as_deref()) {
+            let (directory, root) = (directory.display(), root.display());
+            output::warning(&format!(
+                "{directory} looks like the project, but other users have a hand in it or in a directory \
+                 below it; the project is {root}"
+            ));
+            output::hint(&format!("set BRYNHILD_PROJECT_ROOT={directory} if you trust them"));
+        }
+    }
+
+    /// Reads the same again in the middle of a conversation, without the configuration's warnings,
+    /// after something has changed.
+    pub(crate) fn again(global: Global, environment: Environment) -> Result<Self, Problem> {
+        Ok(Self { occasion: Notification::Talk, ..Self::of(global, environment)? })
+    }
+
+    /// Goes on with workers that are there already.
+    pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
+        let python = HostedPython::new(self, host)?;
+        self.made.python.get_or_init(|| python);
+        self.workers(Missing::Install).await.map(|_| ())
+    }
+
+    /// The same without warnings in the project `root`, none of which is trusted.
+    pub(crate) fn untrusted_at(global: Global, root: &Path) -> Result<Self, Problem> {
+        let environment = Environment::read()?;
+        let (mut sources, _) = sources(&global, &environment);
+        root.clone_into(&mut sources.project_root);
+        sources.read_project = true;
+        let loaded = configuration::load(&sources)?;
+        let (trust, root) = (Standing::default(), Ok(root.to_owned()));
+        let occasion = Notification::default();
+        Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
+    }
+
+    /// The same without the project's own files, so that none of them can stop it.
+    pub(crate) fn without_project(global: Global) -> Result<Self, Problem> {
+        let environment = Environment::read()?;
+        let (mut sources, found) = sources(&global, &environment);
+        sources.read_project = false;
+        Self::from(global, environment, &mut sources, found)
+    }
+
+    /// The same without warnings, as if the program had been started in another directory, which is a project.
+    pub(crate) fn read_at(global: Global, directory: &Path) -> Result<Self, Problem> {
+        let mut environment = Environment::read()?;
+        directory.clone_into(&mut environment.cwd);
+        let root = directory.display().to_string();
+        environment.variables.insert("BRYNHILD_PROJECT_ROOT".to_owned(), root);
+        Self::of(global, environment)
+    }
+
+    /// The files that configuration is read from, whether they can be read or not.
+    pub(crate) fn files(global: &Global) -> Result<Vec<LayerFile>, Problem> {
+        Ok(sources(global, &Environment::read()?).0.files())
+    }
+
+    /// The same for what was read.
+    pub(crate) fn layer_files(&self) -> impl Iterator<Item = PathBuf> {
+        let (sources, _) = sources(&self.global, &self.environment);
+        sources.files().into_iter().filter_map(|file| file.path)
+    }
+
+    fn of(global: Global, environment: Environment) -> Result<Self, Problem> {
+        let (mut sources, found) = sources(&global, &environment);
+        Self::from(global, environment, &mut sources, found)
+    }
+
+    fn from(
+        mut global: Global,
+        environment: Environment,
+        sources: &mut Sources,
+        found: Result<PathBuf, NoProject>,
+    ) -> Result<Self, Problem> {
+        if global.safe {
+            global.plugin_dir.clear();
+        }
+        // No file of the project is understood before it is known whether it is trusted.
+        let trust = if sources.read_project {
+            trust::standing(&sources.project_root, sources.config_dir().as_deref())
+        } else {
+            Standing::default()
+        };
+        if let Some(trusted) = trust.trusted() {
+            configuration::trust(sources, trusted);
+        }
+        let loaded = configuration::load(sources).map_err(|error| Problem {
+            exit: Exit::Misuse,
+            error: error.into(),
+            hint: Some("`brynhild config path` lists the files that are read".to_owned()),
+        })?;
+        let root = found.or_else(|none| match none {
+            NoProject::TooWide { root } if loaded.config.allow_home_directory => Ok(root),
+            other => Err(other),
+        });
+        let occasion = Notification::default();
+        Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
+    }
+
+    /// The directories that are used because the user trusts the project.
+    pub(crate) fn trusted_roots(&self) -> &Arc<TrustedRoots> {
+        self.made.trusted_roots.get_or_init(Arc::default)
+    }
+
+    /// What lies in directories of plugins, as it was when something asked first.
+    pub(crate) fn directories(&self) -> &Arc<Directories> {
+        self.made.directories.get_or_init(|| {
+            let file =
+                self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/directories.json"));
+            let project = self.root.as_ref().ok().cloned();
+            Arc::new(Directories::load(file.filter(|_| !self.global.safe), project))
+        })
+    }
+
+    /// The plugins of this run. They are looked for when something asks first, and what is wrong
+    /// with them is told then.
+    pub(crate) fn plugins(&self) -> &PluginSet {
+        self.made.plugins.get_or_init(|| {
+            let set = PluginSet::discover(self);
+            for problem in &set.problems {
+                output::warning(&format!("{problem} ({})", problem.hint));
+            }
+            set
+        })
+    }
+
+    /// The host of all plugins in Python, of whatever dialect.
+    pub(crate) fn python(&self) -> Result<&HostedPython, Problem> {
+        if let Some(python) = self.made.python.get() {
+            return Ok(python);
+        }
+        let python = workers::host(self)?;
+        Ok(self.made.python.get_or_init(|| python))
+    }
+
+    /// Prints a warning, the first time that it is given.
+    pub(crate) fn warn_once(&self, text: &str) {
+        let mut warned = self.made.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(text.to_owned()) {
+            output::warning(text);
+        }
+    }
+
+    /// The plugins in the manner of Claude Code, on the same terms.
+    pub(crate) fn claude(&self) -> &ClaudeSet {
+        self.made.claude.get_or_init(|| {
+            let set = ClaudeSet::discover(self);
+            for problem in &set.problems {
+                output::warning(&format!("{problem} ({})", problem.hint));
+            }
+            set
+        })
+    }
+
+    /// The commands that were typed, for hooks.
+    pub(crate) fn expansions(&self) -> &Arc<Expansions> {
+        self.made.expansions.get_or_init(Arc::default)
+    }
+
+    /// The background commands of the session.
+    pub(crate) fn jobs(&self) -> &Arc<tools::jobs::Jobs> {
+        self.made.jobs.get_or_init(Arc::default)
+    }
+
+    /// What plugins contribute beside tools and hooks.
+    pub(crate) fn contributions(&self) -> Contributions<'_> {
+        let mut contributions = self.plugins().contributions();
+        self.claude().contribute(&mut contributions);
+        contributions
+    }
+
+    /// What Python plugins offer; `missing` counts where nothing has asked before.
+    pub(crate) async fn workers(&self, missing: Missing) -> Result<&Workers, Problem> {
+        self.made.workers.get_or_try_init(|| Workers::ask(self, missing)).await
+    }
+
+    /// The same, where something has asked before.
+    pub(crate) fn known_workers(&self) -> Option<&Workers> {
+        self.made.workers.get()
+    }
+
+    /// The settings.
+    pub(crate) fn config(&self) -> &Config {
+        &self.loaded.config
+    }
+
+    /// The project's root.
+    pub(crate) fn root(&self) -> Result<&Path, Problem> {
+        match &self.root {
+            Ok(root) => Ok(root),
+            Err(none) => Err(Problem::misuse(none.to_string())),
+        }
+    }
+
+    /// The project's root, or where the program was started: for commands that only look.
+    pub(crate) fn place(&self) -> &Path {
+        self.root.as_deref().unwrap_or(&self.environment.cwd)
+    }
+
+    /// Whether there is a project here, whose files count.
+    pub(crate) fn has_project(&self) -> bool {
+        self.root.is_ok() && !self.global.safe
+    }
+
+    /// The user's own directory.
+    pub(crate) fn config_dir(&self) -> Result<&Path, Problem> {
+        self.loaded.config_dir.as_deref().ok_or_else(|| {
+            Problem::misuse("there is no home directory to keep sessions in")
+                .hint("set HOME or BRYNHILD_CONFIG_DIR")
+        })
+    }
+
+    /// The user's own directory, where something can be kept in it. Only a conversation, and a run
+    /// that only looks, try that: they do without.
+    pub(crate) fn keeping_dir(&self) -> Option<&Path> {
+        let found = || {
+            let dir = self.loaded.config_dir.clone();
+            let must_work = self.occasion == Notification::Talk || self.global.safe;
+            dir.filter(|dir| !must_work || private::is_writable(dir))
+        };
+        self.made.keeping.get_or_init(found).as_deref()
+    }
+
+    /// Where things are kept between calls: in the user's own directory, and where that takes nothing
+    /// in a directory for temporary files that nobody else could have prepared.
+    pub(crate) fn cache_dir(&self) -> Result<PathBuf, Problem> {
+        self.keeping_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
+    }
+
+    /// Where the sandbox keeps what it needs between calls, on the same terms.
+    pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
+        let directory = self.keeping_dir().map(|dir| dir.join("sandbox"));
+        let directory = directory.filter(|directory| private::could_be_writable(directory));
+        directory.map_or_else(|| self.temporary_dir(), Ok)
+    }
+
+    fn temporary_dir(&self) -> Result<PathBuf, Problem> {
+        let directory =
+            self.environment.temp.join(format!("brynhild-sandbox-{}", self.environment.user()));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
+        let own = rustix::process::geteuid().as_raw();
+        let is_ours = std::fs::symlink_metadata(&directory).is_ok_and(|found| {
+            found.is_dir() && found.uid() == own && found.mode() & 0o777 == 0o700
+        });
+        if is_ours {
+            return Ok(directory);
+        }
+        let why = made.err().map_or_else(String::new, |error| format!(": {error}"));
+        Err(Problem::misuse(format!("cannot keep things in {}{why}", directory.display()))
+            .hint("set HOME or BRYNHILD_CONFIG_DIR"))
+    }
+
+    /// The sessions.
+    pub(crate) fn store(&self) -> Result<Store, Problem> {
+        Ok(Store::new(self.config_dir()?.join("sessions")))
+    }
+
+    /// The directory of conversation logs.
+    pub(crate) fn log_dir(&self) -> PathBuf {
+        let usual = || {
+            let name = format!("brynhild-logs-{}", self.environment.user());
+            self.environment.temp.join(name)
+        };
+        self.config().logging.dir.clone().unwrap_or_else(usual)
+    }
+
+    /// Where and how logs are written.
+    pub(crate) fn log_settings(&self) -> conversation_log::Settings {
+        conversation_log::Settings {
+            directory: self.log_dir(),
+            private: self.config().logging.private,
+            zone: jiff::tz::TimeZone::system(),
+        }
+    }
+
+    /// A directory for tool output that is too large for the model.
+    pub(crate) fn spill_dir(&self) -> PathBuf {
+        let name = format!("brynhild-output-{}", self.environment.user());
+        self.environment.temp.join(name)
+    }
+
+    /// The mode in force.
+    pub(crate) fn mode(&self) -> Mode {
+        let config = self.config();
+        if self.global.safe {
+            return Mode::ReadOnly;
+        }
+        if let Some(mode) = self.made.mode.get() {
+            return *mode;
+        }
+        if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
+            // The site's mode is a bound on this too.
+            return self.loaded.max_mode.unwrap_or(Mode::Yolo);
+        }
+        config.behavior.mode
+    }
+
+    /// Whether processes run unconfined: the user's own file or flag says so. A variable or a
+    /// project cannot.
+    pub(crate) fn is_unconfined(&self) -> bool {
+        let config = self.config();
+        if self.global.safe {
+            return false;
+        }
+        let skipped = config.dangerously_skip_sandbox && self.is_own("dangerously_skip_sandbox");
+        let disabled = !config.sandbox.enabled && self.is_own("sandbox.enabled");
+        skipped || disabled
+    }
+
+    /// Whether a setting comes from a place that only the user controls.
+    fn is_own(&self, key: &str) -> bool {
+        let path: Vec<&str> = key.split('.').collect();
+        let layer = self.loaded.origin(&path).map(|origin| origin.layer);
+        matches!(layer, Some(Layer::Site | Layer::Deployment | Layer::User | Layer::Flag))
+    }
+
+    /// Whether a setting was changed from what is built in.
+    pub(crate) fn is_configured(&self, path: &[&str]) -> bool {
+        self.loaded.origin(path).is_some_and(|origin| origin.layer != Layer::Builtin)
+    }
+
+    /// Whether the answer is one JSON object.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.format() == OutputFormat::Json
+    }
+
+    /// The form of the answer.
+    pub(crate) fn format(&self) -> OutputFormat {
+        self.global.format().unwrap_or(match self.config().behavior.output_format {
+            settings::OutputFormat::Text => OutputFormat::Text,
+            settings::OutputFormat::Json => OutputFormat::Json,
+            settings::OutputFormat::StreamJson => OutputFormat::StreamJson,
+        })
+    }
+
+    /// The styles for standard output.
+    pub(crate) fn palette(&self) -> Palette {
+        if self.is_colored() {
+            Palette::themed(&self.config().ui.theme.0)
+        } else {
+            Palette::plain()
+        }
+    }
+
+    /// The theme for standard output, with no more colors than it has.
+    pub(crate) fn theme(&self) -> Theme {
+        if !self.is_colored() || self.config().ui.theme.0 == "none" {
+            return Theme::unstyled();
+        }
+        let wanted = themes::theme(self, &self.config().ui.theme.0);
+        let found = wanted.or_else(|| themes::theme(self, "16-color"));
+        found.unwrap_or_else(Theme::unstyled).limited(self.depth())
+    }
+
+    /// How many colors standard output has.
+    pub(crate) fn depth(&self) -> Depth {
+        let variable = |name: &str| self.environment.variable(name).unwrap_or_default();
+        if self.is_colored() {
+            Depth::of(variable("TERM"), variable("COLORTERM"))
+        } else {
+            Depth::None
+        }
+    }
+
+    /// Whether colors are wanted on standard output.
+    pub(crate) fn is_colored(&self) -> bool {
+        self.environment.terminal.stdout
+            && !self.global.no_color
+            && self.environment.variable("NO_COLOR").is_none()
+            && self.can_redraw()
+    }
+
+    /// Whether the terminal is known to be able to go back and draw again.
+    pub(crate) fn can_redraw(&self) -> bool {
+        let term = self.environment.variable("TERM").unwrap_or_default();
+        !matches!(term, "" | "dumb")
+    }
+}
+
+/// What the program finds around itself.
+fn surroundings() -> Result<Environment, Problem> {
+    Environment::read().map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::ReadOnly => Self::ReadOnly,
+            ModeName::Ask => Self::Ask,
+            ModeName::Normal => Self::Normal,
+            ModeName::Yolo => Self::Yolo,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The program behind `mcp serve`: each call of another agent runs as a conversation of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::mcp::ClientRegistry;
+use ::mcp::frontend::Frontend;
+use ::mcp::serve::Backend;
+use ::mcp::serve::host::{CallConversation, CommandEntry, Commands, Host, Offer, PromptNames};
+use agent::conversation::Conversation;
+use agent::registry::Registry;
+use agent::session::Listeners;
+use agent::settings::{Renewal, Renewed};
+use async_trait::async_trait;
+use contract::event::{Event, EventKind, Input, Level};
+use contract::hook::{Hook, HookContext};
+use contract::id::SessionId;
+use contract::log::LogError;
+use contract::tool::Tool;
+use plugins::commands::Command;
+use sessions::unsaved::Unsaved;
+use tokio::sync::mpsc;
+
+use crate::args::Global;
+use crate::assemble;
+use crate::assemble::fallback::fallback;
+use crate::assemble::mcp::terminal::Terminal;
+use crate::assemble::setup::{self, Backstage, Reload, Setup};
+use crate::assemble::side_conversation::Aside;
+use crate::assemble::world::World;
+use crate::environment::Environment;
+use crate::exit::Problem;
+use crate::frontends::slash;
+use crate::output;
+use crate::output::question::about;
+use crate::output::style::Palette;
+
+/// Opens the conversations of calls.
+pub(crate) struct ServingHost {
+    /// The conversation of a call, but for its hooks and its session.
+    aside: Aside,
+    global: Global,
+    environment: Environment,
+    reload: Arc<Reload>,
+    backstage: Backstage,
+    terminal: Terminal,
+}
+
+impl ServingHost {
+    /// Makes all tools available, or those of the role if one was chosen.
+    pub(crate) async fn backend(
+        world: &World,
+        root: &Path,
+        clients: &Arc<ClientRegistry>,
+    ) -> Result<(Backend, Backstage), Problem> {
+        let mut setup = Setup::for_others(world, root).await?;
+        let reload = setup.watch(world);
+        let setup::Offer { mind, policy, registry, hooks, backstage } = setup.into_offer();
+        let host = Self {
+            aside: Aside {
+                settings: assemble::settings(world, root, mind.as_deref(), String::new()),
+                mind,
+                policy,
+                hooks: Vec::new(),
+                confinement: assemble::confinement(world, root)?,
+                session: SessionId::parse("mcp-serve")?,
+                fallback: Some(fallback(world, None)?),
+            },
+            global: world.global.clone(),
+            environment: world.environment.clone(),
+            reload,
+            backstage: backstage.clone(),
+            terminal: Terminal::new(world),
+        };
+        let offer = host.offer(&registry, hooks, host.texts()?);
+        Ok((Backend::new(Arc::new(host), offer, Arc::clone(clients))?, backstage))
+    }
+
+    fn texts(&self) -> Result<Texts, Problem> {
+        let world = World::again(self.global.clone(), self.environment.clone())?;
+        let skills = match self.backstage.role() {
+            Some(_) => Vec::new(),
+            None => assemble::skills(&world, world.root()?),
+        };
+        let skills = skills.into_iter().map(|skill| {
+            let references = plugins::skills::references(&skill);
+            (skill, references)
+        });
+        let skills = skills.collect();
+        let commands = slash::Offer::new(&world);
+        commands.report();
+        Ok((Arc::new(CommandSet { world, commands }), skills))
+    }
+
+    fn offer(
+        &self,
+        registry: &Registry,
+        hooks: Vec<Arc<dyn Hook>>,
+        (commands, skills): Texts,
+    ) -> Offer {
+        let has_role = self.backstage.role().is_some();
+        Offer {
+            specs: registry.specs(),
+            tools: registry.tools().cloned().collect(),
+            hooks,
+            commands,
+            skills,
+            servers: self.backstage.servers(),
+            prompt_names: if has_role { PromptNames::Own } else { PromptNames::Command },
+        }
+    }
+
+    fn listeners(&self, offer: &Offer, session: &SessionId) -> Listeners {
+        let cwd = self.aside.settings.cwd.clone();
+        Listeners {
+            hooks: offer.hooks.clone(),
+            scene: HookContext { session: session.clone(), cwd, within: None },
+            log: Arc::new(Unsaved),
+        }
+    }
+}
+
+/// The commands and the skills of an offer.
+type Texts = (Arc<dyn Commands>, Vec<(contract::skill::Skill, Vec<std::path::PathBuf>)>);
+
+/// Prints the warnings of hooks.
+fn warn_of(events: Result<Vec<Arc<Event>>, LogError>) {
+    let events = events.unwrap_or_else(|error| {
+        output::warning(&error.to_string());
+        Vec::new()
+    });
+    for event in events {
+        if let EventKind::Notice { level: Level::Warning | Level::Error, text, .. } = &event.kind {
+            output::warning(text);
+        }
+    }
+}
+
+#[async_trait]
+impl Host for ServingHost {
+    async fn renew(&self, before: &Offer) -> Option<Offer> {
+        let Renewed { change, notices } = self.reload.renew().await;
+        for notice in &notices {
+            if let EventKind::Notice { text, .. } = notice {
+                output::warning(text);
+            }
+        }
+        let change = change?;
+        let texts = self.texts().unwrap_or_else(|problem| {
+            output::warning(&format!("changed commands are not used: {}", problem.message()));
+            (Arc::clone(&before.commands), before.skills.clone())
+        });
+        Some(self.offer(&change.registry, change.hooks, texts))
+    }
+
+    fn open(
+        &self,
+        offer: &Offer,
+        session: &SessionId,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Box<dyn CallConversation> {
+        if let Some(role) = self.backstage.role() {
+            // Its limit is for a run, and each call is one.
+            role.allowance.renew();
+        }
+        let (hooks, session) = (offer.hooks.clone(), session.clone());
+        let aside = Aside { hooks, session, ..self.aside.clone() };
+        Box::new(OpenCall(aside.open(tools, aside.settings.clone())))
+    }
+
+    async fn begin_session(&self, offer: &Offer, session: &SessionId) {
+        warn_of(self.listeners(offer, session).greet().await);
+    }
+
+    async fn end_session(&self, offer: &Offer, session: &SessionId) {
+        warn_of(self.listeners(offer, session).part().await);
+    }
+
+    fn question(&self, asked: &Event) -> String {
+        about(asked, None, Palette::plain()).trim().to_owned()
+    }
+
+    fn frontend(&self) -> &dyn Frontend {
+        &self.terminal
+    }
+}
+
+/// The conversation of one call.
+struct OpenCall(Conversation);
+
+#[async_trait]
+impl CallConversation for OpenCall {
+    fn inputs(&self) -> &mpsc::Sender<Input> {
+        &self.0.inputs
+    }
+
+    async fn next_event(&mut self) -> Option<Arc<Event>> {
+        self.0.events.recv().await
+    }
+
+    async fn finish(self: Box<Self>) {
+        self.0.finish().await;
+    }
+}
+
+/// The commands at one time.
+struct CommandSet {
+    world: World,
+    commands: slash::Offer,
+}
+
+impl CommandSet {
+    fn entry(&self, command: &Command) -> CommandEntry {
+        CommandEntry {
+            name: self.commands.table.shortest(command),
+            description: command.description.clone(),
+            usage: command.args.clone(),
+        }
+    }
+}
+
+impl Commands for CommandSet {
+    fn list(&self) -> Vec<CommandEntry> {
+        self.commands.table.commands().iter().map(|command| self.entry(command)).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<CommandEntry> {
+        self.commands.table.find(name).map(|command| self.entry(command))
+    }
+
+    fn render(&self, name: &str, arguments: &str) -> Option<String> {
+        self.commands.rendered(&self.world, name, arguments)
+    }
+}

@@ -1,0 +1,74 @@
+//! Writes conversations to files and to standard output.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use contract::event::Event;
+use contract::id::SessionId;
+use sessions::error::Error;
+use sessions::export::{Export, ExportError, Thinking};
+
+use crate::args::ExportFormat;
+use crate::assemble::named_file;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::output;
+
+/// Writes a conversation that is going on, or just ended, as Markdown: from its log, or from
+/// `unsaved` where it is not kept.
+pub(crate) fn export_talk(
+    world: &World,
+    id: &SessionId,
+    unsaved: Option<&[Event]>,
+    (target, title): (&Path, Option<&str>),
+) -> Result<(), Problem> {
+    let store;
+    let export = if let Some(events) = unsaved {
+        Export::of_events(id, events)?
+    } else {
+        store = world.store()?;
+        Export::of_log(&store, id).map_err(|error| match error {
+            Error::NotFound(_) => Problem::misuse("there is nothing to export: nothing was said"),
+            error => error.into(),
+        })?
+    };
+    write_with((world, target), ExportFormat::Markdown, |out| {
+        let put = &mut |piece: &str| out.write_all(piece.as_bytes());
+        export.markdown(title, Thinking::Collapsible, put)
+    })
+}
+
+/// Writes to a file, or to standard output for `-`.
+pub(crate) fn write_to(world: &World, target: &Path, text: &str) -> Result<(), Problem> {
+    write_with((world, target), ExportFormat::Markdown, |out| {
+        Ok(writeln!(out, "{}", text.trim_end())?)
+    })
+}
+
+/// A file gets everything as it was said; standard output may be a terminal, which nothing said may
+/// steer.
+pub(crate) fn write_with(
+    (world, target): (&World, &Path),
+    format: ExportFormat,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
+) -> Result<(), Problem> {
+    let cannot = |error: &dyn std::fmt::Display| {
+        Problem::failed(format!("cannot write {}: {error}", target.display()))
+    };
+    if target == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = match format {
+            ExportFormat::Markdown => write(&mut output::Tame(&mut out)),
+            ExportFormat::Json => write(&mut output::Quiet(&mut out)),
+        };
+        written.map_err(anyhow::Error::from)?;
+        out.flush()?;
+        return Ok(());
+    }
+    let mut out = BufWriter::new(named_file::create(world, target)?);
+    let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+    written.map_err(|error| match error {
+        ExportError::Read(error) => error.into(),
+        ExportError::Write(error) => cannot(&error),
+    })
+}

@@ -1,0 +1,482 @@
+//! What is typed after `/`: the built-in commands, and prompts of the user, plugins and the
+//! project. Says what a line means; whoever reads lines does it.
+
+pub(crate) mod filled;
+mod local;
+mod once;
+mod shown;
+
+use std::path::{Path, PathBuf};
+
+use ::mcp::PromptCommand;
+use config::redact;
+use contract::event::Direction;
+use contract::id::SessionId;
+use contract::message::Usage;
+use contract::policy::{Approvals, Mode};
+use contract::prompt_lines::PromptLine;
+use contract::skill::Skill;
+use contract::tool::ToolSpec;
+use plugins::claude::Expanded;
+use plugins::commands::{Blanks, Places, Rank, Table, Variable};
+use plugins::problem::Problem as Fault;
+use sessions::snapshots::OnConflict;
+
+use crate::assemble;
+use crate::assemble::mcp;
+use crate::assemble::permissions::remembered;
+use crate::assemble::undo::Detail;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::output;
+
+pub(crate) use once::{Once, once};
+pub(crate) use shown::sentence;
+
+/// A command of the program's own.
+pub(crate) struct Builtin {
+    /// What is typed after `/`.
+    pub(crate) name: &'static str,
+    /// What it takes, in words.
+    pub(crate) args: &'static str,
+    /// What it is for.
+    pub(crate) description: &'static str,
+}
+
+const fn own(name: &'static str, args: &'static str, description: &'static str) -> Builtin {
+    Builtin { name, args, description }
+}
+
+/// The program's own commands. Nobody else's can have their names.
+pub(crate) const BUILTIN: &[Builtin] = &[
+    own("help", "", "Show what can be typed"),
+    own("clear", "", "Begin again with an empty history"),
+    own("compact", "[what to keep]", "Shorten what the model sees of the history"),
+    own("model", "[name]", "Show or change the model that answers"),
+    own("mode", "[read-only | ask | normal | yolo]", "Show or change the permission mode"),
+    own("theme", "[name]", "Choose the colors of the whole screen"),
+    own("skill", "NAME [request]", "Work by a skill's instructions"),
+    own("tools", "", "List the tools"),
+    own("plugins", "", "List the plugins"),
+    own("permissions", "[revoke RULE]", "Show what is allowed without a question; take it back"),
+    own("cost", "", "Show what this conversation took"),
+    own("jobs", "[tail N | stop N]", "List background commands, show output, stop one"),
+    own("undo", "[turns] [force]", "Take back what the last turns changed in files"),
+    own("redo", "[force]", "Make the changes again that were undone last"),
+    own("changes", "[turns]", "List the files that turns changed"),
+    own("diff", "[turns]", "Show what the last turns changed, line by line"),
+    own("resume", "[id]", "Go on with another session; list them without an id"),
+    own("export", "[file]", "Write the conversation as Markdown"),
+    own("quit", "", "End"),
+];
+
+/// The variables that a command of a project that is not trusted gets.
+const HARMLESS: [&str; 9] =
+    ["USER", "LOGNAME", "HOME", "PWD", "LANG", "SHELL", "TERM", "EDITOR", "VISUAL"];
+
+/// The built-in command of a name.
+pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
+    BUILTIN.iter().find(|builtin| builtin.name.eq_ignore_ascii_case(name))
+}
+
+/// A line that looks like a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slash<'a> {
+    /// What stands after `/`, up to a blank.
+    pub(crate) name: &'a str,
+    /// What follows, trimmed.
+    pub(crate) rest: &'a str,
+}
+
+/// Reads a line; none where it is plain words, or begins with a path.
+pub(crate) fn parse(line: &str) -> Option<Slash<'_>> {
+    let line = line.trim();
+    let words = line.strip_prefix('/')?;
+    let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let in_name = |c: char| c.is_alphanumeric() || "-_.:+".contains(c);
+    let is_plain = !name.is_empty() && name.chars().all(in_name);
+    is_plain.then(|| Slash { name, rest: rest.trim() })
+}
+
+/// What a line comes to.
+#[derive(Debug)]
+pub(crate) enum Expansion {
+    /// This goes to the model.
+    Prompt {
+        /// The text.
+        text: String,
+        /// The skill that it activates.
+        skill: Option<Skill>,
+    },
+    /// This is shown to the user.
+    Show(String),
+    /// The conversation itself changes.
+    Control(Control),
+    /// It is no command, and goes to the model as it is.
+    AsIs,
+}
+
+/// A change of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// Its history is dropped.
+    Clear,
+    /// Its history is shortened.
+    Compact {
+        /// What must not be lost.
+        instructions: Option<String>,
+    },
+    /// Another model answers; none asks which one does.
+    Model(Option<String>),
+    /// Tools get more or less freedom.
+    Mode(Mode),
+    /// Other colors; none asks for those that there are.
+    Theme(Option<String>),
+    /// Another session goes on.
+    Resume(String),
+    /// Changes of files are taken back or made again.
+    Restore {
+        /// Which way.
+        direction: Direction,
+        /// How many turns.
+        turns: usize,
+        /// Whether what somebody changed since may be lost.
+        on_conflict: OnConflict,
+    },
+    /// Changes of files are shown.
+    Changes {
+        /// How many turns; none means all.
+        turns: Option<u32>,
+        /// How much of them.
+        detail: Detail,
+    },
+    /// It is written down as Markdown.
+    Export(Option<PathBuf>),
+    /// It ends.
+    Quit,
+}
+
+impl Control {
+    /// The built-in command that asks for it, and the flag or command that does the same for a
+    /// single prompt.
+    pub(crate) fn alternative(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Clear => ("clear", "a run without `--resume` begins with an empty history"),
+            Self::Compact { .. } => ("compact", "`brynhild --resume ID` opens a session for it"),
+            Self::Model(_) => ("model", "`--model NAME` names the model"),
+            Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
+            Self::Theme(_) => ("theme", "`ui.theme` in the configuration names one"),
+            Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
+            Self::Restore { direction: Direction::Undo, .. } => {
+                ("undo", "`brynhild session undo` takes changes back")
+            }
+            Self::Restore { direction: Direction::Redo, .. } => {
+                ("redo", "`brynhild session redo` makes them again")
+            }
+            Self::Changes { .. } => ("changes", "`brynhild session changes` shows them"),
+            Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
+            Self::Quit => ("quit", "a single prompt ends by itself"),
+        }
+    }
+}
+
+/// What is known of the conversation that a line is typed into.
+pub(crate) struct Facts<'a> {
+    /// The tools on offer.
+    pub(crate) tools: &'a [std::sync::Arc<ToolSpec>],
+    /// What the conversation took so far.
+    pub(crate) usage: &'a Usage,
+    /// The session it is kept in.
+    pub(crate) session: Option<&'a SessionId>,
+    /// How much freedom tools have.
+    pub(crate) mode: Mode,
+    /// What judges calls; none where nothing was asked about yet.
+    pub(crate) policy: Option<&'a dyn Approvals>,
+}
+
+/// The commands that are no built-in ones.
+pub(crate) struct Offer {
+    /// By what is typed.
+    pub(crate) table: Table,
+    /// The prompts of servers, as far as they are known.
+    pub(crate) prompts: Vec<PromptCommand>,
+    problems: Vec<Fault>,
+}
+
+impl Offer {
+    /// Finds them.
+    pub(crate) fn new(world: &World) -> Self {
+        let root = world.root().ok().filter(|_| world.has_project());
+        let is_trusted = world.trust.trusted().is_some();
+        let own = world.loaded.config_dir.as_ref().filter(|_| !world.global.safe);
+        let places = Places {
+            global: own.map(|dir| dir.join("commands")),
+            project: root.map(|root| root.join(".brynhild/commands")),
+            project_rank: if is_trusted { Rank::Full } else { Rank::Guest },
+            foreign: world.claude().commands().cloned().collect(),
+        };
+        let found = plugins::commands::discover(&places, &world.contributions());
+        let reserved: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
+        let table = Table::new(found.commands, &reserved);
+        Self { table, prompts: Vec::new(), problems: found.problems }
+    }
+
+    /// The same with the prompts of servers, for lists.
+    pub(crate) fn with_prompts(world: &World) -> Self {
+        Self { prompts: mcp::commands(world), ..Self::new(world) }
+    }
+
+    /// Tells what cannot be used, or not by its short name.
+    pub(crate) fn report(&self) {
+        for problem in self.problems.iter().chain(&self.table.problems) {
+            output::warning(&format!("{problem} ({})", problem.hint));
+        }
+    }
+
+    /// The text of a command with its blanks filled in.
+    pub(crate) fn rendered(&self, world: &World, name: &str, words: &str) -> Option<String> {
+        let command = self.table.find(name)?;
+        if let Some(line) = &command.run {
+            return Some(format!("$ {line}"));
+        }
+        if let Some(recipe) = &command.recipe {
+            return Some(filled::shown(command, recipe, words));
+        }
+        let is_guest = command.source == "project" && command.rank == Rank::Guest;
+        let variable = |name: &str| {
+            let Some(value) = world.environment.variables.get(name) else {
+                return Variable::Unset;
+            };
+            let is_kept = is_guest && !HARMLESS.contains(&name);
+            let has_login = redact::without_login(value).is_some_and(|shown| shown != *value);
+            if is_kept || has_login || redact::is_secret(name) {
+                return Variable::Secret;
+            }
+            Variable::Value(value.clone())
+        };
+        let cwd = world.environment.cwd.display().to_string();
+        let rendered = command.render(&Blanks { args: words, cwd: &cwd, variable: &variable });
+        for name in rendered.withheld {
+            output::warning(&format!(
+                "`/{}` asks for the variable {name}, which may hold a secret and stays out",
+                command.name
+            ));
+        }
+        Some(rendered.text)
+    }
+}
+
+/// Says what a line means. `facts` are asked for only where they are needed.
+pub(crate) async fn expand<'a>(
+    world: &World,
+    slash: Slash<'_>,
+    facts: impl FnOnce() -> Facts<'a>,
+) -> Result<Expansion, Problem> {
+    let rest = Some(slash.rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
+    let show = |text: String| Ok(Expansion::Show(text));
+    let control = |control: Control| Ok(Expansion::Control(control));
+    let Some(builtin) = builtin(slash.name) else {
+        return prompt(world, slash, facts().session).await;
+    };
+    match builtin.name {
+        "help" => show(shown::help(&Offer::with_prompts(world))),
+        "clear" => control(Control::Clear),
+        "compact" => control(Control::Compact { instructions: rest }),
+        "model" => control(Control::Model(rest)),
+        "mode" => match rest {
+            None => show(format!("The mode is {}.", facts().mode.as_str())),
+            Some(wanted) => {
+                mode(world, &wanted).map(|mode| Expansion::Control(Control::Mode(mode)))
+            }
+        },
+        "theme" => control(Control::Theme(rest)),
+        "skill" => Ok(skill(world, slash.rest)),
+        "tools" => show(shown::tools(facts().tools)),
+        "plugins" => show(shown::plugins(world)),
+        "permissions" => show(permissions(world, slash.rest, &facts())?),
+        "jobs" => show(jobs(world, slash.rest).await?),
+        "cost" => {
+            let facts = facts();
+            let took = facts.session.and_then(|id| shown::took(world, id));
+            show(took.unwrap_or_else(|| shown::cost(facts.usage)))
+        }
+        "resume" => match rest {
+            None => show(shown::sessions(world)?),
+            Some(id) => control(Control::Resume(id)),
+        },
+        "undo" | "redo" => restoring(builtin.name, slash.rest).map(Expansion::Control),
+        "changes" => {
+            let turns = turns(rest.as_deref())?;
+            control(Control::Changes { turns, detail: Detail::Files })
+        }
+        "diff" => {
+            let turns = turns(rest.as_deref())?.or(Some(1));
+            control(Control::Changes { turns, detail: Detail::Lines })
+        }
+        "export" => control(Control::Export(rest.map(PathBuf::from))),
+        _ => control(Control::Quit),
+    }
+}
+
+/// Lists what is allowed, or takes some of it back.
+fn permissions(world: &World, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
+    match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
+        ("", _) => shown::permissions(world, facts),
+        ("revoke", rule) if !rule.trim().is_empty() => {
+            remembered::revoke(world, facts.policy, rule.trim())
+        }
+        _ => Err(Problem::misuse(format!("`/permissions {words}` is not understood"))
+            .hint("`/permissions revoke RULE` takes back what `/permissions` lists")),
+    }
+}
+
+/// Lists background commands, shows the output of one, or stops one.
+async fn jobs(world: &World, words: &str) -> Result<String, Problem> {
+    let jobs = world.jobs();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let done = match *words.as_slice() {
+        [] => return Ok(jobs.list()),
+        ["tail", number] => number.parse().map(|number| jobs.tail(number, None)),
+        ["stop", number] => match number.parse() {
+            Ok(number) => Ok(jobs.stop(number).await),
+            Err(error) => Err(error),
+        },
+        _ => return Err(Problem::misuse("`/jobs` takes `tail N` or `stop N`")),
+    };
+    let done = done.map_err(|_| Problem::misuse("a job is named by its number"))?;
+    done.map_err(|why| Problem::misuse(why).hint("`/jobs` lists the background commands"))
+}
+
+/// A number of turns, where one is given.
+fn turns(rest: Option<&str>) -> Result<Option<u32>, Problem> {
+    let number = |word: &str| word.parse().ok().filter(|count| *count > 0);
+    let wrong = |word: &str| Problem::misuse(format!("`{word}` is no number of turns"));
+    rest.map(|word| number(word).ok_or_else(|| wrong(word))).transpose()
+}
+
+/// What `/undo` and `/redo` ask for.
+fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
+    let direction = if name == "redo" { Direction::Redo } else { Direction::Undo };
+    let (forced, other): (Vec<&str>, Vec<&str>) =
+        rest.split_whitespace().partition(|word| matches!(*word, "force" | "--force"));
+    let on_conflict = if forced.is_empty() { OnConflict::Keep } else { OnConflict::Overwrite };
+    let count = match (direction, other.as_slice()) {
+        (_, []) => 1,
+        (Direction::Undo, [count]) => turns(Some(count))?.unwrap_or(1),
+        (_, words) => {
+            let words = words.join(" ");
+            return Err(Problem::misuse(format!("`/{name}` does not take `{words}`")).hint(
+                "`/undo 2` takes two turns back; `force` overwrites what you changed since",
+            ));
+        }
+    };
+    let turns = usize::try_from(count).unwrap_or(usize::MAX);
+    Ok(Control::Restore { direction, turns, on_conflict })
+}
+
+fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
+    let mode = Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
+    let mode = mode.ok_or_else(|| {
+        Problem::misuse(format!("`{wanted}` is no mode"))
+            .hint("the modes are read-only, ask, normal and yolo")
+    })?;
+    if world.global.safe && mode != Mode::ReadOnly {
+        return Err(Problem::misuse("`--safe` is stronger than `/mode`")
+            .hint("start again without `--safe`"));
+    }
+    if let Some(bound) = world.loaded.max_mode.filter(|bound| mode > *bound) {
+        return Err(Problem::misuse(format!(
+            "the site's configuration allows at most mode `{}`",
+            bound.as_str()
+        )));
+    }
+    Ok(mode)
+}
+
+/// A prompt of somebody's, or plain words that begin with a slash.
+async fn prompt(
+    world: &World,
+    slash: Slash<'_>,
+    session: Option<&SessionId>,
+) -> Result<Expansion, Problem> {
+    let offer = Offer::new(world);
+    let found = offer.table.find(slash.name);
+    let note = |text: &str, lines: Vec<PromptLine>| {
+        world.expansions().note(Expanded {
+            name: slash.name.to_owned(),
+            args: slash.rest.to_owned(),
+            source: found.map(|command| command.source.clone()).unwrap_or_default(),
+            text: text.to_owned(),
+            lines,
+        });
+    };
+    if let Some((command, line)) = found.and_then(|it| Some((it, it.run.as_deref()?))) {
+        return local::run(world, command, line, slash.rest).await.map(Expansion::Show);
+    }
+    if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
+        let session = session.map(SessionId::as_str);
+        let filled::Filled { text, lines } =
+            filled::text(world, (command, recipe), slash.rest, session)?;
+        note(&text, lines);
+        return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
+    }
+    if let Some(text) = offer.rendered(world, slash.name, slash.rest) {
+        note(&text, Vec::new());
+        return Ok(Expansion::Prompt { text, skill: None });
+    }
+    // `/tmp is full` is about a directory.
+    if !Path::new("/").join(slash.name).exists() {
+        output::warning(&format!("`/{}` is no command and is sent as it is", slash.name));
+        output::hint("`/help` lists the commands");
+    }
+    Ok(Expansion::AsIs)
+}
+
+fn skill(world: &World, rest: &str) -> Expansion {
+    let (name, request) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let skills = assemble::skills(world, world.place());
+    if name.is_empty() {
+        return Expansion::Show(shown::skills(&skills));
+    }
+    let Some(skill) = skills.into_iter().find(|skill| skill.name == name.to_lowercase()) else {
+        output::warning(&format!("Skill not found: {name}; the message is sent as it is"));
+        output::hint("`/skill` lists the skills");
+        return Expansion::AsIs;
+    };
+    let request = match request.trim() {
+        "" => "Say in one sentence that you have this skill at hand, and wait for the task.",
+        request => request,
+    };
+    let text = format!("{}\n\n{request}", plugins::skills::activation(&skill));
+    Expansion::Prompt { text, skill: Some(skill) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_a_name_and_what_follows_it() {
+        let parsed = |line| parse(line).map(|slash| (slash.name, slash.rest));
+        assert_eq!(parsed("/help"), Some(("help", "")));
+        assert_eq!(
+            parsed("  /acme:deploy  to prod \n now "),
+            Some(("acme:deploy", "to prod \n now"))
+        );
+        assert_eq!(parsed("/skill\ncommit-helper"), Some(("skill", "commit-helper")));
+    }
+
+    #[test]
+    fn paths_and_words_are_no_commands() {
+        for line in ["/usr/bin is full", "/", "/ x", "help", "//x", "/a/b", "a /help", ""] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_built_in_names_are_known_in_any_case() {
+        assert_eq!(builtin("HELP").unwrap().name, "help");
+        assert!(builtin("helpful").is_none());
+        assert_eq!(BUILTIN.len(), 19);
+    }
+}

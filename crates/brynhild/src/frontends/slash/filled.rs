@@ -1,0 +1,135 @@
+//! The text of a command of another system: what was typed is put in, files that it names go with
+//! it, and its shell lines are listed, which the agent runs like calls of the model.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::action::Action;
+use contract::policy::{Approvals, Decision};
+use contract::prompt_lines::PromptLine;
+use contract::skill::Skill;
+use contract::tool::ToolSpec;
+use plugins::commands::Command;
+use plugins::commands::{Here, Piece, Recipe};
+
+use crate::assemble;
+use crate::assemble::permissions;
+use crate::assemble::skill_grants::grant_name;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::output;
+
+/// Bytes of a file that go with a prompt.
+const LONGEST: u64 = 100_000;
+
+/// The text as it stands, with what was typed put in. Runs and reads nothing.
+pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
+    let text = |piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Shell(line) => format!("!`{line}`"),
+        Piece::File(_) => String::new(),
+    };
+    recipe.pieces(&command.body, words, Here::default()).into_iter().map(text).collect()
+}
+
+/// The text of a command: shell lines stand in it as they are written until the prompt is sent.
+pub(super) struct Filled {
+    pub(super) text: String,
+    pub(super) lines: Vec<PromptLine>,
+}
+
+/// The text that is sent in a session, whose name may not be known yet.
+pub(super) fn text(
+    world: &World,
+    (command, recipe): (&Command, &Recipe),
+    words: &str,
+    session: Option<&str>,
+) -> Result<Filled, Problem> {
+    let here = Here { session, effort: Some(&world.config().behavior.reasoning_level) };
+    let (mut text, mut lines, mut files) = (String::new(), Vec::new(), Vec::new());
+    let has_root = !recipe.root.as_os_str().is_empty();
+    for piece in recipe.pieces(&command.body, words, here) {
+        match piece {
+            Piece::Text(more) => text.push_str(&more),
+            Piece::Shell(line) => {
+                let marker = format!("!`{line}`");
+                text.push_str(&marker);
+                let read = if has_root { vec![recipe.root.clone()] } else { Vec::new() };
+                let env = recipe.env.clone();
+                lines.push(PromptLine { marker, command: line, env, read });
+            }
+            Piece::File(path) => files.push(path),
+        }
+    }
+    if !files.is_empty() {
+        let reader = Reader::new(world, (command, recipe))?;
+        for file in files.iter().filter_map(|path| reader.read(path)) {
+            text.push_str("\n\n");
+            text.push_str(&file);
+        }
+    }
+    Ok(Filled { text, lines })
+}
+
+/// What a command wants allowed while it is worked on, in the form in which a skill does.
+pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
+    (!recipe.allowed_tools.is_empty()).then(|| Skill {
+        name: grant_name(command),
+        description: command.description.clone(),
+        source: command.source.clone(),
+        license: None,
+        allowed_tools: recipe.allowed_tools.clone(),
+        body: String::new(),
+        directory: None,
+    })
+}
+
+/// Reads the files that one command names.
+struct Reader<'a> {
+    world: &'a World,
+    root: &'a Path,
+    recipe: &'a Recipe,
+    typed: String,
+    policy: Arc<dyn Approvals>,
+    tools: Vec<Arc<ToolSpec>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(world: &'a World, (command, recipe): (&Command, &'a Recipe)) -> Result<Self, Problem> {
+        let root = world.root()?;
+        let policy = permissions::policy(world, root)?;
+        let named: Vec<String> =
+            recipe.allowed_tools.iter().filter(|tool| *tool != "*").cloned().collect();
+        let typed = command.qualified();
+        // What is no rule grants nothing.
+        let _ = policy.grant(&named, &format!("command /{typed}"));
+        let tools = assemble::tools(world, root, Vec::new(), None);
+        let tools = tools.iter().map(|tool| tool.spec()).collect();
+        Ok(Self { world, root, recipe, typed, policy, tools })
+    }
+
+    fn may_read(&self, path: &Path) -> bool {
+        let Some(spec) = self.tools.iter().find(|spec| spec.name == "Read") else { return false };
+        let action = Action::Read { path: path.to_owned() };
+        self.policy.judge(spec, &[action], self.world.mode()).decision == Decision::Allow
+    }
+
+    /// A file of the project or of the plugin with its name; none where there is no such file.
+    fn read(&self, name: &str) -> Option<String> {
+        let path = self.root.join(name).canonicalize().ok().filter(|path| path.is_file())?;
+        let is_own =
+            !self.recipe.root.as_os_str().is_empty() && path.starts_with(&self.recipe.root);
+        let is_allowed = is_own || (path.starts_with(self.root) && self.may_read(&path));
+        if !is_allowed {
+            output::warning(&format!("`@{name}` in `/{}` may not be read", self.typed));
+            return None;
+        }
+        let is_small = path.metadata().is_ok_and(|found| found.len() <= LONGEST);
+        let Some(text) = std::fs::read_to_string(&path).ok().filter(|_| is_small) else {
+            let what = format!("`@{name}` in `/{}` is no text of up to 100 kB", self.typed);
+            output::warning(&what);
+            return None;
+        };
+        Some(format!("<file path=\"{name}\">\n{}\n</file>", text.trim_end()))
+    }
+}

@@ -1,0 +1,72 @@
+//! Commands in a run that answers one prompt: prompts are sent, what only shows something is shown,
+//! and what changes a conversation has none to change.
+
+use std::sync::Arc;
+
+use contract::message::Usage;
+use contract::skill::Skill;
+use contract::tool::ToolSpec;
+use python_host::Missing;
+use serde_json::json;
+
+use super::{Expansion, Facts, expand, parse};
+use crate::args::OutputFormat;
+use crate::assemble::mcp;
+use crate::assemble::setup::{self, Glance};
+use crate::assemble::workers;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::output;
+
+/// What becomes of the words of a single prompt.
+pub(crate) enum Once {
+    /// They are sent as they are.
+    AsIs,
+    /// This is sent in their place.
+    Prompt {
+        /// The text.
+        text: String,
+        /// The skill that it activates.
+        skill: Option<Skill>,
+    },
+    /// They were a command, which was done.
+    Done,
+}
+
+/// Does what the words of a single prompt ask for.
+pub(crate) async fn once(world: &World, words: &str) -> Result<Once, Problem> {
+    let Some(slash) = parse(words) else {
+        return Ok(Once::AsIs);
+    };
+    if workers::has_packages(world) {
+        world.workers(Missing::Install).await?;
+    }
+    if let Some(text) = mcp::prompt(world, slash.name, slash.rest).await? {
+        return Ok(Once::Prompt { text, skill: None });
+    }
+    let (tools, usage): (Vec<Arc<ToolSpec>>, Usage) = match slash.name.to_lowercase().as_str() {
+        "tools" => {
+            (setup::known_tools(world, Glance::List).await?.specs().to_vec(), Usage::default())
+        }
+        _ => (Vec::new(), Usage::default()),
+    };
+    let facts =
+        || Facts { tools: &tools, usage: &usage, session: None, mode: world.mode(), policy: None };
+    match expand(world, slash, facts).await? {
+        Expansion::AsIs => Ok(Once::AsIs),
+        Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),
+        Expansion::Show(text) => {
+            if world.format() == OutputFormat::Text {
+                output::line(text.trim_end())?;
+            } else {
+                output::json(&json!({"command": slash.name, "text": text}))?;
+            }
+            Ok(Once::Done)
+        }
+        Expansion::Control(control) => {
+            let (name, hint) = control.alternative();
+            let what = format!("`/{name}` needs a conversation, and this is a single prompt");
+            Err(Problem::misuse(what).hint(hint))
+        }
+    }
+}

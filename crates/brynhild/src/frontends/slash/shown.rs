@@ -1,0 +1,144 @@
+//! What built-in commands show.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use contract::id::SessionId;
+use contract::message::Usage;
+use contract::policy::Approvals;
+use contract::skill::Skill;
+use contract::text::head;
+use contract::tool::ToolSpec;
+
+use super::{BUILTIN, Facts, Offer};
+use crate::assemble::dialects::{self, Named};
+use crate::assemble::permissions::remembered::Memories;
+use crate::assemble::pricing;
+use crate::assemble::world::World;
+use crate::exit::Problem;
+use crate::frontends::usage_tables;
+use crate::output::table;
+
+/// Sessions that are listed.
+const SESSIONS: usize = 10;
+
+/// The first sentence of a description, which is not cut unless it goes on and on.
+pub(crate) fn sentence(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let line = text.trim().lines().next().unwrap_or_default();
+    let end = line.find(". ").unwrap_or(line.len());
+    let sentence = line[..end].trim_end_matches('.');
+    let shown = head(sentence, LONGEST);
+    if shown.len() < sentence.len() { format!("{shown}…") } else { sentence.to_owned() }
+}
+
+/// What can be typed.
+pub(super) fn help(offer: &Offer) -> String {
+    let typed = |name: &str, args: &str| format!("/{name} {args}").trim_end().to_owned();
+    let builtin = BUILTIN.iter().map(|it| vec![typed(it.name, it.args), it.description.to_owned()]);
+    let own = offer.table.commands().iter().map(|command| {
+        let name = offer.table.shortest(command);
+        let about = format!("{} ({})", sentence(&command.description), command.source);
+        vec![typed(&name, &command.args), about.trim_start().to_owned()]
+    });
+    let prompts = offer.prompts.iter().map(|prompt| {
+        let about = format!("{} (mcp:{})", sentence(&prompt.description), prompt.server);
+        vec![typed(&prompt.name, &prompt.usage), about.trim_start().to_owned()]
+    });
+    let rows: Vec<Vec<String>> = builtin.chain(own).chain(prompts).collect();
+    table(&rows)
+}
+
+/// The tools.
+pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
+    let rows: Vec<Vec<String>> = tools
+        .iter()
+        .map(|spec| vec![spec.name.clone(), spec.source.clone(), sentence(&spec.description)])
+        .collect();
+    if rows.is_empty() { String::from("There are no tools.\n") } else { table(&rows) }
+}
+
+/// The skills.
+pub(super) fn skills(skills: &[Skill]) -> String {
+    let row = |skill: &Skill| {
+        vec![skill.name.clone(), skill.source.clone(), sentence(&skill.description)]
+    };
+    table(&skills.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The plugins of all systems.
+pub(super) fn plugins(world: &World) -> String {
+    let row = |it: Named| {
+        let description = sentence(&it.description);
+        vec![it.name, it.version, it.state.to_owned(), it.system.to_owned(), description]
+    };
+    let rows: Vec<Vec<String>> = dialects::named(world).into_iter().map(row).collect();
+    if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }
+}
+
+/// What runs without a question.
+pub(super) fn permissions(world: &World, facts: &Facts<'_>) -> Result<String, Problem> {
+    let mut text = format!("The mode is {}.\n", facts.mode.as_str());
+    let rules = &world.config().permissions;
+    for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
+        for rule in list {
+            let rule = rule.as_str().map_or_else(|| rule.to_string(), str::to_owned);
+            let _ = writeln!(text, "{word} {rule} (configured)");
+        }
+    }
+    if let Some(config_dir) = world.loaded.config_dir.as_deref() {
+        let remembered = Memories::new(config_dir).read().map_err(Problem::misuse)?;
+        for entry in remembered {
+            let place = match &entry.project {
+                Some(project) => project.display().to_string(),
+                None => String::from("every project"),
+            };
+            let _ = writeln!(text, "allow {} (remembered for {place})", entry.rule);
+        }
+    }
+    for rule in facts.policy.map(Approvals::session).unwrap_or_default() {
+        let _ = writeln!(text, "allow {rule} (this session)");
+    }
+    Ok(text)
+}
+
+/// What a conversation took that is kept.
+pub(super) fn took(world: &World, id: &SessionId) -> Option<String> {
+    let mut figures = [world.store().ok()?.figures_of(id).ok()?];
+    pricing::complete(world, &mut figures);
+    Some(usage_tables::conversation(&figures[0]))
+}
+
+/// What a conversation took that is kept nowhere.
+pub(super) fn cost(usage: &Usage) -> String {
+    let more = if usage.unpriced { " + unknown" } else { "" };
+    let known = |it| format!("${it:.4}{more}");
+    let cost = usage.cost_usd.map_or_else(|| "unknown cost".to_owned(), known);
+    let count = |count: Option<u64>| count.unwrap_or(0);
+    format!(
+        "{} tokens in ({} read from the cache, {} written to it), {} out, {cost}\n",
+        usage.input_tokens,
+        count(usage.cached_tokens),
+        count(usage.cache_write_tokens),
+        usage.output_tokens
+    )
+}
+
+/// The newest sessions.
+pub(super) fn sessions(world: &World) -> Result<String, Problem> {
+    let rows: Vec<Vec<String>> = world
+        .store()?
+        .list()?
+        .into_iter()
+        .take(SESSIONS)
+        .map(|session| {
+            let title = session.title.or(session.first_prompt).unwrap_or_default();
+            let title = title.lines().next().unwrap_or_default();
+            vec![session.id.to_string(), head(title, 50).to_owned(), session.cwd]
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(String::from("There is no session yet.\n"));
+    }
+    Ok(format!("{}`/resume ID` goes on with one of them.\n", table(&rows)))
+}

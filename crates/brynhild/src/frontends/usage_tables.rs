@@ -1,0 +1,180 @@
+//! Tables of tokens, money and calls, for `stats` and `/cost`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use sessions::statistics::{SessionFigures, Spent, Used};
+
+use crate::output;
+
+/// What a table is about.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Spent,
+    Used,
+}
+
+impl Kind {
+    pub(crate) fn heading(self) -> Vec<String> {
+        let names: &[&str] = match self {
+            Self::Spent => {
+                &["", "REPLIES", "IN", "CACHE READ", "CACHE WRITE", "OUT", "REASONING", "COST"]
+            }
+            Self::Used => &[
+                "",
+                "PLUGIN",
+                "CALLS",
+                "FAILED",
+                "SECONDS",
+                "CHARACTERS",
+                "TOKENS",
+                "COST",
+                "EACH REQUEST",
+            ],
+        };
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
+
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    pub(crate) data: Value,
+}
+
+pub(crate) fn spent_rows(spent: &BTreeMap<String, Spent>) -> Vec<Row> {
+    spent.iter().map(|(name, spent)| spent_row(name, spent)).collect()
+}
+
+pub(crate) fn spent_row(name: &str, spent: &Spent) -> Row {
+    Row { cells: spent_cells(name, spent), data: spent_data(name, spent) }
+}
+
+pub(crate) fn spent_cells(name: &str, spent: &Spent) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        spent.replies.to_string(),
+        spent.input_tokens.to_string(),
+        spent.cache_read_tokens.to_string(),
+        spent.cache_write_tokens.to_string(),
+        spent.output_tokens.to_string(),
+        spent.reasoning_tokens.to_string(),
+        money(spent),
+    ]
+}
+
+/// Money in words: what nobody told is unknown, and never nothing.
+pub(crate) fn money(spent: &Spent) -> String {
+    match (spent.cost_usd, spent.unpriced_replies) {
+        (None, 0) => "-".to_owned(),
+        (None, _) => "unknown".to_owned(),
+        (Some(cost), 0) => format!("${cost:.4}"),
+        (Some(cost), count) => format!("${cost:.4} + unknown ({count})"),
+    }
+}
+
+pub(crate) fn spent_data(name: &str, spent: &Spent) -> Value {
+    let mut data = json!(spent);
+    if let Some(fields) = data.as_object_mut() {
+        fields.remove("unpriced");
+    }
+    if !name.is_empty() {
+        data["name"] = name.into();
+    }
+    data
+}
+
+/// What calls took, and what the model reads of the tools in each request. Nobody tells what the
+/// tokens of one result cost; they are taken for as dear as those of all replies together.
+pub(crate) fn used_rows(
+    used: &BTreeMap<String, Used>,
+    spent: &Spent,
+    read: Option<&BTreeMap<String, usize>>,
+) -> Vec<Row> {
+    let all = spent.input_tokens + spent.output_tokens;
+    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+    let share = |tokens: u64| {
+        spent.cost_usd.filter(|_| all > 0).map(|cost| cost * tokens as f64 / all as f64)
+    };
+    let row = |(name, used): (&String, &Used)| {
+        let cost = share(used.tokens());
+        let mut data = json!(used);
+        data["name"] = name.as_str().into();
+        data["estimated_tokens"] = used.tokens().into();
+        data["estimated_cost_usd"] = cost.into();
+        let plugin = used.plugin.clone().unwrap_or_else(|| "builtin".to_owned());
+        let mut cells = vec![
+            name.clone(),
+            plugin,
+            used.calls.to_string(),
+            used.failures.to_string(),
+            format!("{}.{:03}", used.duration_ms / 1000, used.duration_ms % 1000),
+            used.characters.to_string(),
+            format!("~{}", used.tokens()),
+            cost.map_or_else(|| "unknown".to_owned(), |cost| format!("~${cost:.4}")),
+        ];
+        if let Some(read) = read {
+            let tokens = read.get(name);
+            data["description_tokens"] = json!(tokens);
+            cells.push(tokens.map_or_else(|| "-".to_owned(), |tokens| format!("~{tokens}")));
+        }
+        Row { cells, data }
+    };
+    used.iter().map(row).collect()
+}
+
+/// What a conversation took, for `/cost`.
+pub(crate) fn conversation(session: &SessionFigures) -> String {
+    let total = session.total();
+    let heading = Kind::Spent.heading();
+    let mut text = String::new();
+    for (name, spent) in &total.models {
+        let _ = writeln!(text, "{name}");
+        // The figures of a single model are those of the session.
+        if total.models.len() > 1 {
+            let _ = writeln!(text, "{}", upright(&[heading.clone(), spent_cells("", spent)]));
+        }
+    }
+    let all = spent_cells("session", &total.spent());
+    text.push_str(&upright(&[heading, all, spent_cells("last turn", &session.last_turn)]));
+    let plugins = total.plugins();
+    if !plugins.is_empty() {
+        let mut table = vec![Kind::Used.heading()];
+        table[0].remove(1);
+        table[0].pop();
+        for row in used_rows(&plugins, &total.spent(), None) {
+            let mut cells = row.cells;
+            cells.remove(1);
+            table.push(cells);
+        }
+        text.push('\n');
+        text.push_str(&upright(&table));
+    }
+    text
+}
+
+/// A table of a heading and rows, turned so that it fits a narrow terminal: what was a row is a
+/// column, and where those are too wide together, each stands by itself.
+pub(crate) fn upright(table: &[Vec<String>]) -> String {
+    /// What a terminal of 40 columns has for it.
+    const NARROW: usize = 36;
+    let Some((heading, rows)) = table.split_first() else { return String::new() };
+    let turned = |rows: &[Vec<String>]| -> Vec<Vec<String>> {
+        let cell = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
+        let line = |(at, name): (usize, &String)| {
+            std::iter::once(name.clone()).chain(rows.iter().map(|row| cell(row, at))).collect()
+        };
+        heading.iter().enumerate().map(line).collect()
+    };
+    let whole = output::table(&turned(rows)).trim_start_matches('\n').to_owned();
+    if whole.lines().all(|line| line.chars().count() <= NARROW) {
+        return whole;
+    }
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&output::table(&turned(std::slice::from_ref(row))));
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
