@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spent_within_counts_around_it_too() {
+    fn inner_account_charges_its_outer_account() {
         let tokens = |most| Budget { tokens: Some(Bound::new(most, "most")), ..Budget::default() };
         let outer = Account::new(tokens(100), Usage::default());
         let inner = outer.within(tokens(30));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_its_price_is_priced_with_its_own() {
+    fn earlier_usage_is_priced_with_the_price_of_its_account() {
         let prices = |output| Prices { input: 0.0, output, cache_read: None, cache_write: None };
         let outer = Account::new(Budget::default(), Usage::default());
         let inner = outer.within(Budget::default());

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_announcement_is_told_from_an_answer() {
+    fn announced_action_is_distinguished_from_an_answer() {
         for text in [
             "I will now read the file and fix it.",
             "The test is red. Let me look at src/main.rs:",

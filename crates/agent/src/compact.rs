@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn skills_are_found_where_this_and_earlier_versions_put_them() {
+    fn compaction_finds_skills_of_current_and_older_sessions() {
         let request = |words: &str| format!("{ASKED}{words}{REQUEST_END}");
         let meanwhile = |words: &str| format!("{MEANWHILE}{words}{REQUEST_END}");
         assert_eq!(found(SKILL), 1);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_taken_out_and_nothing_else() {
+    fn redaction_replaces_the_key_only() {
         let said = hidden(&keys(), notice("it is sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==, short"));
         assert_eq!(said, notice("it is [redacted], short"));
         let harmless = notice("nothing\n\"here\"");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_keep_their_order_and_nothing_is_lost_or_let_through() {
+    fn streamed_pieces_are_redacted_in_order() {
         let mut pieces = Pieces::new(&keys());
         let said = ["the key sk-", "Zx9/Qw+\"Er7\\Ty", "5Ui3Op1==!", " sk"].map(text);
         let mut told: Vec<Piece> = said.into_iter().flat_map(|it| pieces.take(it)).collect();

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_reply_says_often_counts_once() {
+    fn repeated_calls_in_one_reply_are_one_observation() {
         let mut circles = LoopDetector::new(Some(3));
         for _ in 0..500 {
             assert_eq!(circles.observe(&call(json!({})), "x", true), HookReply::GoOn);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_with_the_same_result_is_first_mentioned_and_then_stopped() {
+    fn repeated_call_gets_a_suggestion_then_a_stop() {
         let mut circles = LoopDetector::new(Some(3));
         let (one, same) = (call(json!({"a": 1, "b": 2})), call(json!({"b": 2, "a": 1})));
         let mut told = Vec::new();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_run_after_each_change_is_no_circle() {
+    fn repeated_test_between_edits_is_no_loop() {
         let mut circles = LoopDetector::new(Some(3));
         for number in 0..10 {
             assert_eq!(
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn two_calls_in_turn_are_a_circle_too() {
+    fn alternating_calls_are_a_loop() {
         let mut circles = LoopDetector::new(Some(3));
         let advice: Vec<HookReply> = (0..6)
             .map(|number| observe(&mut circles, &call(json!(number % 2)), "same", false))
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_error_from_different_calls_counts() {
+    fn repeated_error_of_different_calls_is_a_loop() {
         let mut circles = LoopDetector::new(Some(3));
         let advice: Vec<HookReply> = (0..9)
             .map(|number| observe(&mut circles, &call(json!(number)), "no such file", true))
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_cannot_be_read_are_mentioned_once_and_then_stopped() {
+    fn invalid_arguments_get_a_suggestion_then_a_stop() {
         let mut circles = LoopDetector::new(Some(3));
         let broken = |number: u32| call(json!(format!("{{\"a\": {number}")));
         let mut told: Vec<HookReply> =
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_stays_doubtful_until_something_comes_of_it() {
+    fn refused_loop_needs_approval_until_progress() {
         let mut circles = LoopDetector::new(Some(3));
         for _ in 0..6 {
             observe(&mut circles, &call(json!({})), "x", false);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_keeps_failing_in_one_way_is_asked_about_whatever_its_input() {
+    fn tool_with_a_repeated_error_needs_approval() {
         let mut circles = LoopDetector::new(Some(3));
         for number in 0..6 {
             assert_eq!(circles.doubt(&call(json!(number))), None, "{number}");
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn talk_without_an_act_is_mentioned_asked_about_and_stopped() {
+    fn repeated_talk_escalates_from_suggestion_to_stop() {
         let mut circles = LoopDetector::new(Some(2));
         let rungs: Vec<Talked> = (0..5).map(|_| circles.talked()).collect();
         assert!(matches!(rungs[..2], [Talked::Suggest, Talked::Suggest]), "{rungs:?}");
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_without_a_call_are_mentioned_asked_about_and_stopped() {
+    fn replies_without_calls_escalate_to_a_stop() {
         let mut circles = LoopDetector::new(Some(3));
         let rungs: Vec<Talked> = (0..15).map(|_| circles.idled()).collect();
         assert_eq!(rungs[4], Talked::Suggest);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_nothing_is_a_circle() {
+    fn loop_detection_without_a_limit_is_off() {
         let mut circles = LoopDetector::new(None);
         assert!((0..100).all(|_| circles.idled() == Talked::GoOn));
         for _ in 0..100 {

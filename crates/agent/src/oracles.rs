@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_corpus_holds_whole_and_cut_anywhere() {
+    fn recovery_survives_truncated_corpus_files() {
         let corpus = corpus();
         assert!(corpus.len() >= 10);
         for bytes in corpus {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_put_together_from_pieces_of_calls_holds() {
+    fn recovery_survives_random_call_fragments() {
         let pieces = [
             "{",
             "}",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_length_are_survived() {
+    fn recovery_survives_deep_and_long_input() {
         recovery("{\"file_path\":".repeat(100_000).as_bytes());
         recovery("[".repeat(200_000).as_bytes());
         recovery(format!("{{\"file_path\": \"{}\"}}", "x".repeat(1 << 20)).as_bytes());

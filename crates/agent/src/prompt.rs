@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_calls_by_writing_is_told_how() {
+    fn prompt_describes_calls_by_text() {
         let prompt = prompt(PromptStyle { calls_by_text: true, ..PromptStyle::default() });
         assert!(prompt.contains("[tool_call: "));
         assert!(prompt.contains("Read: Reads a file.\nInput: {\"type\":\"object\"}"));

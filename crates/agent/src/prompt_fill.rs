@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denied_line_says_that_it_was_not_run() {
+    fn denied_line_is_replaced_by_the_reason() {
         let denied = (CallOutcome::Denied, ToolOutput::failure("Permission denied: no"));
         let text = replaced("x !`a`", &[line("a")], &[denied]);
         assert_eq!(text, "x [`a` was not run: Permission denied: no]");

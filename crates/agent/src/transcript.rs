@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_leaves_calls_that_closing_answers() {
+    fn calls_left_open_by_a_crash_get_a_result() {
         let mut transcript = Transcript::default();
         transcript.apply(&EventKind::TurnStarted { prompt: "go".into() });
         transcript.apply(&reply(vec![call("a"), call("b")]));
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_takes_the_place_of_what_was_dropped() {
+    fn summary_replaces_the_dropped_entries() {
         let mut transcript = Transcript::default();
         for (seq, prompt) in (1..).zip(["one", "two", "three"]) {
             transcript.apply_at(Seq(seq), &EventKind::TurnStarted { prompt: prompt.into() });
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn of_results_about_one_subject_the_last_one_lasts() {
+    fn last_lasting_result_of_a_subject_survives() {
         let mut transcript = Transcript::default();
         for (id, subject, text) in
             [("a", None, "skill"), ("b", Some("todos"), "one"), ("c", Some("todos"), "two")]

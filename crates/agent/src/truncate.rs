@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_output_keeps_head_and_tail_and_a_file_with_all() {
+    fn long_output_is_cut_and_saved_whole_to_a_file() {
         let directory = tempfile::tempdir().expect("tempdir");
         let whole = format!("BEGIN{}END", "é".repeat(60_000));
         let shown = truncate(whole.clone(), &CallId("a/../b".into()), directory.path());
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_the_same_id_keep_files_of_their_own() {
+    fn calls_with_equal_ids_get_separate_files() {
         let directory = tempfile::tempdir().expect("tempdir");
         for letter in ["a", "b"] {
             truncate(letter.repeat(50_001), &CallId("same".into()), directory.path());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn short_output_stays_as_it_is() {
+    fn short_output_is_unchanged() {
         let text = "é".repeat(50_000);
         let shown = truncate(text.clone(), &CallId("c".into()), Path::new("/nowhere"));
         assert_eq!((shown.text, shown.stored), (text, None));

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn words_that_are_ready_are_waited_for() {
+    async fn gather_waits_for_expected_messages() {
         let waiting = Waiting::default();
         assert!(waiting.gather().await.is_empty());
         waiting.expect(true);

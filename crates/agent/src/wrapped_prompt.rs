@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_in_one_tag_are_found_and_others_put_in_their_place() {
+    fn wrapped_prompt_is_parsed_and_replaced() {
         for (whole, words, other) in [
             ("<prompt>\ngo\n</prompt>", "go", "<prompt>\nx\n</prompt>"),
             ("<prompt_file path=\"a b\">\na\nb\n</prompt_file>", "a\nb", {

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_hidden_in_every_dress_and_nothing_else_is() {
+    fn key_is_redacted_in_every_encoding() {
         let keys = keys();
         for (text, wanted) in [
             ("it is sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==, short", "it is [redacted], short"),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_gives_a_key_away_wherever_it_stands_in_the_text() {
+    fn key_is_redacted_in_base64_at_every_offset() {
         // printf '%s' "$KEY", "u$KEY", "us$KEY", "user:$KEY!" | base64
         for text in [
             "c2stWng5L1F3KyJFcjdcVHk1VWkzT3AxPT0=",
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_comes_in_pieces_is_hidden_too() {
+    fn key_split_between_pieces_is_redacted() {
         let keys = keys();
         let text = format!("é sk-Zx is no key, {KEY} is, and so is {KEY}");
         let wanted = "é sk-Zx is no key, [redacted] is, and so is [redacted]";

@@ -33,7 +33,7 @@ fn sought(reply: &Reply) -> Option<(String, Value, String)> {
 }
 
 #[test]
-fn an_object_at_the_end_of_a_thought_is_a_call() {
+fn object_at_the_end_of_thinking_is_a_call() {
     let (name, args, told) = sought(&thought(r#"Let me look. {"file_path": "a.txt"}"#)).unwrap();
     assert_eq!((name.as_str(), args), ("Read", json!({"file_path": "a.txt"})));
     assert_eq!(
@@ -51,7 +51,7 @@ fn an_envelope_is_unwrapped() {
 }
 
 #[test]
-fn a_tool_that_is_named_before_an_object_is_meant() {
+fn tool_named_before_an_object_is_called() {
     let (name, _, told) = sought(&thought(r#"with find all: {"depth": 3}"#)).unwrap();
     assert_eq!(name, "Find_All");
     assert!(told.contains("trailing_json") || told.contains("fallback_json"));
@@ -63,7 +63,7 @@ fn an_example_is_no_call() {
 }
 
 #[test]
-fn a_tool_that_must_not_be_recovered_is_not() {
+fn tool_excluded_from_recovery_is_not_called() {
     assert_eq!(sought(&thought(r#"{"command": "ls"}"#)), None);
     assert_eq!(sought(&said(r#"[tool_call: Bash(command="ls")]"#)), None);
 }
@@ -77,12 +77,12 @@ fn a_tag_in_the_answer_is_a_call() {
 }
 
 #[test]
-fn an_object_in_the_answer_itself_is_none() {
+fn object_in_the_answer_is_no_call() {
     assert_eq!(sought(&said(r#"{"file_path": "a.txt"}"#)), None);
 }
 
 #[test]
-fn the_same_call_twice_is_a_loop_unless_the_model_called_something_meanwhile() {
+fn recovery_refuses_a_repeat_without_a_native_call_between() {
     let reply = thought(r#"{"file_path": "a"}"#);
     let mut recoveries = Recoveries::default();
     assert!(matches!(recoveries.seek(&reply, &tools(), SETTINGS), Sought::Found { .. }));
@@ -103,7 +103,7 @@ fn a_budget_ends_recovery() {
 }
 
 #[test]
-fn intent_is_asked_for_where_the_profile_says_so() {
+fn recovery_needs_an_intent_phrase_if_configured() {
     let settings = RecoverySettings { requires_intent_phrase: true, ..SETTINGS };
     let seek = |text: &str| Recoveries::default().seek(&thought(text), &tools(), settings);
     assert!(matches!(seek(r#"It was {"file_path": "a"}"#), Sought::Nothing));
@@ -111,7 +111,7 @@ fn intent_is_asked_for_where_the_profile_says_so() {
 }
 
 #[test]
-fn an_envelope_that_names_another_tool_is_no_call_of_one_that_fits() {
+fn envelope_that_names_another_tool_is_no_call() {
     for name in ["append_file", "Bash"] {
         let text = format!(r#"{{"name": "{name}", "input": {{"file_path": "a"}}}}"#);
         assert_eq!(sought(&thought(&text)), None, "{text}");
@@ -119,7 +119,7 @@ fn an_envelope_that_names_another_tool_is_no_call_of_one_that_fits() {
 }
 
 #[test]
-fn where_it_is_agreed_each_tag_is_a_call_and_what_cannot_be_read_is_told() {
+fn agreed_tags_are_calls_and_invalid_ones_are_reported() {
     let text = "[tool_call: bash(command=\"a\nb\")] then [tool_call: Fly(to='x')] and \
                 [tool_call: Read(file_path=)] and [tool_call: Read";
     let calls = agreed(text, &tools());
