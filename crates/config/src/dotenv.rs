@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_shells_and_tools_write_them() {
+    fn dotenv_accepts_the_syntax_of_shells_and_tools() {
         let text = "# comment\n\nA=1\nexport B = two words # note\nC='it # stays'\n\
                     D=\"a\\\"b\\nc\" # end\nnot a line\nE=\nF=a#b\nG=# note\nH='open\n";
         let found: Vec<(String, String, usize)> =

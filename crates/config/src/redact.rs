@@ -196,7 +196,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_of_secrets_differ_from_names_of_their_places() {
+    fn secret_names_are_told_from_names_of_locations() {
         for name in [
             "openrouter_api_key",
             "API-KEY",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_taken_out_at_any_depth() {
+    fn secrets_are_redacted_at_any_depth() {
         let tree = json!({
             "openrouter_api_key": "sk-1",
             "providers": {"instances": {"a": {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_shown_without_its_keys() {
+    fn command_line_is_shown_without_its_keys() {
         let shown = without_keys("npx server --token abc --port=80 https://u:p@h/x?token=q");
         assert_eq!(
             shown,

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_adds_what_is_known() {
+    fn usage_sums_known_figures() {
         let mut total = Usage::default();
         total.add(&Usage { input_tokens: 3, cost_usd: Some(0.5), ..Usage::default() });
         total.add(&Usage { output_tokens: 2, cost_usd: Some(0.25), ..Usage::default() });

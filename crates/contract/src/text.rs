@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typing_error_finds_the_word_that_was_meant_and_no_other() {
+    fn closest_finds_the_misspelled_word() {
         let words = ["max_tokens", "mode", "verbose", "tools"];
         assert_eq!(closest("max_token", words), Some("max_tokens"));
         assert_eq!(closest("vebrose", words), Some("verbose"));
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn blanks_that_are_none_deceive_and_are_not_hidden() {
+    fn unusual_blanks_are_deceptive_but_not_hidden() {
         let blanks = "\u{a0}\u{2003}\u{3000}\u{fe0f}";
         assert!(blanks.chars().all(is_deceptive));
         assert!(matches!(visible(blanks), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn characters_that_look_like_nothing_are_hidden() {
+    fn invisible_characters_are_hidden() {
         let nothing = "\u{34f}\u{115f}\u{e0100}\u{17b4}\u{180b}\u{2800}\u{3164}\u{fe00}\u{fe0e}";
         assert!(nothing.chars().chain("\u{ffa0}\u{fff0}\u{1bca3}\u{1d173}".chars()).all(is_hidden));
         assert!(!"\u{2764}\u{fe0f} ✔ é 漢 \u{a0}".contains(is_hidden));

@@ -272,13 +272,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_call_shows_the_model_its_output_and_its_error() {
+    fn failed_call_returns_output_and_error() {
         let output = ToolOutput { output: "partial".into(), ..ToolOutput::failure("exit code 1") };
         assert_eq!(output.for_model(), "partial\n\nexit code 1");
     }
 
     #[test]
-    fn no_result_is_ever_empty() {
+    fn tool_result_is_never_empty() {
         assert!(!ToolOutput::default().for_model().is_empty());
         assert!(!ToolOutput::success("").for_model().is_empty());
     }

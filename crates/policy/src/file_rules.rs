@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_denied_to_every_tool_or_to_commands_counts() {
+    fn only_deny_rules_for_all_tools_or_commands_apply() {
         assert!(rules(&json!({"allow": ["Read(a)"], "ask": ["Read(b)"]})).is_none());
         assert!(rules(&json!({"deny": [{"tool": "x", "path": "a"}, "Bash(cat *)"]})).is_none());
         let mapped = |tool: &str| rules(&json!({"deny": [{"tool": tool, "path": "a"}]})).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn where_they_could_mean_something_is_known() {
+    fn rules_know_the_directories_they_may_match_in() {
         let held = rules(&json!({"deny": ["Read(a/b/*.key)", "Read(~/.cargo/x)", "Read(/etc/y)"]}));
         let held = held.unwrap();
         let below = |path: &str| held.may_mean_below(Path::new(path));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_is_meant_with_all_in_it() {
+    fn home_pattern_covers_the_whole_home() {
         for pattern in ["~", "~/**", "$HOME/**"] {
             let denied = [format!("Read({pattern})"), format!("Write({pattern})")];
             let held = rules(&json!({"deny": denied})).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_look_leaves_nothing_out() {
+    fn quick_check_agrees_with_the_full_match() {
         let patterns =
             ["*.pem", "id_*", "s?cret/**", "a[bc]d", "**", "x/**/*.k?y", "{p,q}.env", "*"];
         let directories = ["~", "~/**", "$HOME", "$HOME/**", "~/*/**", ".", "./**", "/**", "//**"];

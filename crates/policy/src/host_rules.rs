@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_denied_to_every_tool_or_to_commands_counts() {
+    fn only_deny_rules_for_all_tools_or_commands_apply() {
         assert!(rules(&json!({"allow": ["Host(a.test)"], "ask": ["Host(b.test)"]})).is_none());
         assert!(rules(&json!({"deny": [{"tool": "x", "host": "a.test"}, "Read(a)"]})).is_none());
         let held = rules(&json!({"deny": ["Host(a.test)", "Host(127.0.0.1)", "Host(b.test:81)"]}));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_secrets_are_known() {
+    fn names_of_secrets_are_recognized() {
         for path in [
             ".env",
             "a/.env.local",
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_that_could_mean_a_secret_counts_as_one() {
+    fn wildcard_that_may_match_a_secret_is_secret() {
         assert!(is_secret(".e*", Reading::Shell));
         assert!(is_secret("c*", Reading::Shell));
         assert!(!is_secret("src/*.rs", Reading::Shell));

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_is_encoded_from_where_it_was_left() {
+    fn history_encoding_continues_incrementally() {
         let entry = |text: &str| Arc::new(Entry::new(Message::User { text: text.into() }));
         let memo = HistoryMemo::default();
         let encode = |history: &[Arc<Entry>], format: &str| {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_goes_into_objects_and_null_removes() {
+    fn merge_enters_objects_and_null_removes() {
         let mut fields =
             Map::from_iter([("a".to_owned(), json!({"x": 1, "y": 2})), ("b".to_owned(), json!(1))]);
         let more = [("a", json!({"y": 3})), ("b", Value::Null), ("c", json!([1]))];
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_field_is_written_once_even_if_a_parameter_has_its_name() {
+    fn encoded_field_replaces_a_parameter_of_its_name() {
         let head =
             Map::from_iter([("messages".to_owned(), json!("mine")), ("n".to_owned(), json!(1))]);
         assert_eq!(assemble(head, &[("messages", &[b"[]"])]), br#"{"n":1,"messages":[]}"#);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_never_guessed() {
+    fn invalid_arguments_stay_text() {
         assert_eq!(arguments("", Ended::Properly), json!({}));
         assert_eq!(arguments("", Ended::Early), json!(""));
         assert_eq!(arguments(r#"{"a": 1"#, Ended::Early), json!(r#"{"a": 1"#));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_surrogate_pairs_are_replaced_and_whole_pairs_kept() {
+    fn lone_surrogates_are_replaced() {
         let mut repaired = None;
         let text: String =
             parse(r#""a\ud83d \ud83e\udd80 \\ud83d \ude00""#, &mut repaired).unwrap();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_tools_are_encoded_once() {
+    fn equal_tools_are_encoded_once() {
         let memo = ToolsMemo::default();
         let tools: Arc<[Arc<ToolSpec>]> = Arc::new([]);
         assert_eq!(&memo.get(&tools, |_| Bytes::from_static(b"1"))[..], b"1");

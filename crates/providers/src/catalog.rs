@@ -141,7 +141,7 @@ mod tests {
     use crate::endpoint::Endpoint;
 
     #[test]
-    fn every_vendor_is_complete_and_has_a_name_of_its_own() {
+    fn every_vendor_is_complete_and_unique() {
         let mut names = BTreeSet::new();
         for vendor in catalog() {
             assert!(names.insert(&vendor.name), "{} twice", vendor.name);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn openrouter_comes_first_and_keeps_prompts_from_being_collected() {
+    fn openrouter_is_first_and_denies_data_collection() {
         let first = &catalog()[0];
         assert_eq!(first.name, "openrouter");
         assert_eq!(first.quirks.body["provider"]["data_collection"], "deny");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_has_finds_nothing() {
+    fn unknown_vendor_is_not_found() {
         assert_eq!(vendor("ollama").map(|vendor| vendor.wire), Some(Wire::Ollama));
         assert!(vendor("Ollama ").is_none());
     }

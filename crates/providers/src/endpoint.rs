@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_completed_as_people_mean_them() {
+    fn addresses_are_completed() {
         for (text, bare_port, expected) in [
             ("https://a.example/api/v1/", None, "https://a.example/api/v1/x"),
             ("localhost:1234/v1", None, "http://localhost:1234/v1/x"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_an_example() {
+    fn invalid_address_is_refused_with_an_example() {
         for text in ["", "http://", "file:///etc/passwd", "http://a b"] {
             let error = Endpoint::parse(text, None).unwrap_err();
             assert!(error.message.contains("base_url"), "{text}");

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn all_three_line_ends_are_one_line_end_each() {
+    fn all_three_line_endings_end_one_line() {
         assert_eq!(cut(&[b"a\nb\rc\r\nd\n\re\r"]), ["a", "b", "c", "d", "", "e"]);
     }
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_an_error_whole_or_in_pieces() {
+    fn line_over_the_limit_is_an_error() {
         let mut long = vec![b'x'; LIMIT + 1];
         let mut lines = Lines::default();
         assert_eq!(lines.feed(&long, |_| Ok::<_, TooLong>(())), Err(TooLong));

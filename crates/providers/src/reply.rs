@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_arrives_together_leaves_together() {
+    fn text_that_arrives_together_is_one_piece() {
         let mut deltas = Deltas::default();
         deltas.thinking("a");
         deltas.thinking("b");

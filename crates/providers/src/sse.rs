@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_other_fields_and_events_without_data_give_nothing() {
+    fn comments_and_events_without_data_are_ignored() {
         assert_eq!(
             data(": hi\n\nid: 3\nretry: 5\nevent: x\n\nnonsense\n\ndata: a\n: in between\n\n"),
             ["a"]
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_data_is_an_event_and_an_event_without_its_blank_line_is_none() {
+    fn event_needs_its_blank_line_but_no_data_text() {
         assert_eq!(data("data\n\ndata:\n\ndata: lost\n"), ["", ""]);
     }
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_utf8_is_replaced_and_unicode_line_separators_are_text() {
+    fn invalid_utf8_is_replaced() {
         assert_eq!(parse([&b"data: a\xff\xf0\x9f\n\n"[..]])[0].1, "a\u{fffd}\u{fffd}");
         assert_eq!(data("data: a\u{2028}b\0\u{85}c\n\n"), ["a\u{2028}b\0\u{85}c"]);
     }

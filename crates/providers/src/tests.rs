@@ -89,7 +89,7 @@ async fn a_plain_server_behind_an_https_address_is_a_tls_failure() {
 }
 
 #[tokio::test]
-async fn something_that_is_not_http_is_garbled_and_a_closed_door_is_cut() {
+async fn non_http_reply_is_garbled_and_closed_connection_cut() {
     let raw = |bytes: &[u8]| Answer { pieces: vec![bytes.to_vec()], then: Then::Close };
     let error = failure(raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), "openai").await;
     assert_eq!(error.kind, Failure::Garbled, "{}", error.message);
@@ -122,7 +122,7 @@ async fn silence_before_an_answer_is_idle() {
 }
 
 #[tokio::test]
-async fn silence_within_an_answer_is_idle_and_keeps_what_came() {
+async fn silence_within_an_answer_is_idle_and_keeps_the_text() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     let server = Server::start(vec![Answer::events(text).then(Then::Stall)]).await;
     let (seen, error) = collect(&*server.impatient("openai"), request()).await;
@@ -134,7 +134,7 @@ async fn silence_within_an_answer_is_idle_and_keeps_what_came() {
 }
 
 #[tokio::test]
-async fn keep_alives_do_not_count_for_ever() {
+async fn keep_alives_do_not_prevent_the_timeout() {
     for (name, sign) in [
         ("openrouter", ": OPENROUTER PROCESSING\n\n"),
         ("anthropic", "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
@@ -147,7 +147,7 @@ async fn keep_alives_do_not_count_for_ever() {
 }
 
 #[tokio::test]
-async fn a_complete_reply_needs_no_end_of_the_connection() {
+async fn complete_reply_ends_without_the_connection() {
     let stop =
         "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
     let complete = [Delta::Text("a".into()), Delta::Stopped(StopReason::EndTurn)];
@@ -202,7 +202,7 @@ async fn a_connection_is_used_again_for_the_next_round() {
 }
 
 #[test]
-fn a_key_is_required_only_where_the_vendor_itself_is_asked() {
+fn key_is_required_only_by_the_vendor_itself() {
     let openrouter = vendor("openrouter").unwrap();
     let error = connect(Instance::of(openrouter)).err().unwrap();
     assert_eq!(error.kind, Failure::Auth);
@@ -215,7 +215,7 @@ fn a_key_is_required_only_where_the_vendor_itself_is_asked() {
 }
 
 #[test]
-fn keys_and_headers_that_cannot_be_sent_are_refused_without_being_shown() {
+fn invalid_keys_and_headers_are_refused_unshown() {
     let with = |key: &str, header: (&str, &str)| Instance {
         api_key: Some(Secret::new(key.into())),
         headers: [(header.0.into(), header.1.into())].into(),
@@ -231,7 +231,7 @@ fn keys_and_headers_that_cannot_be_sent_are_refused_without_being_shown() {
 }
 
 #[tokio::test]
-async fn an_instances_headers_win_and_its_name_stands_in_messages() {
+async fn instance_headers_win_and_messages_name_it() {
     let server = Server::start(vec![Answer::new(500, "", "")]).await;
     let instance = Instance {
         name: "work".into(),

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_tags_before_the_answer_is_reasoning() {
+    fn tagged_text_before_the_answer_is_reasoning() {
         let own = |(thought, said): (&str, &str)| (thought.to_owned(), said.to_owned());
         for (text, expected) in [
             ("<think>plan</think>\n\nanswer", ("plan", "answer")),

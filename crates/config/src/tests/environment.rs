@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Setup, at};
 
 #[test]
-fn names_are_matched_without_regard_to_case() {
+fn names_in_environment_variables_ignore_case() {
     let user = "plugins: {my-plugin: {x: 1}}\nproviders: {instances: {Box: {type: openai}}}\n\
                 models: {aliases: {Fast: a/b}}";
     let cases = [
@@ -58,7 +58,7 @@ fn names_are_matched_without_regard_to_case() {
 }
 
 #[test]
-fn a_nested_variable_adds_to_the_json_of_its_parent() {
+fn nested_environment_variable_overrides_json_of_its_parent() {
     let loaded = Setup::new()
         .env("BRYNHILD_BEHAVIOR", "{\"max_tokens\": 9, \"verbose\": true}")
         .env("BRYNHILD_BEHAVIOR__MAX_TOKENS", "10")
@@ -68,7 +68,7 @@ fn a_nested_variable_adds_to_the_json_of_its_parent() {
 }
 
 #[test]
-fn wrong_variables_are_named() {
+fn invalid_environment_variables_are_reported() {
     let setup = Setup::new()
         .env("BRYNHILD_BEHAVIOR__MAX_TOKENS", "0")
         .env("BRYNHILD_SANDBOX", "on")
@@ -83,7 +83,7 @@ fn wrong_variables_are_named() {
 }
 
 #[test]
-fn renamed_variables_are_errors_unless_ignored() {
+fn renamed_environment_variables_are_errors_unless_ignored() {
     let names = [
         "MODEL",
         "PROVIDER",
@@ -115,7 +115,7 @@ fn renamed_variables_are_errors_unless_ignored() {
 }
 
 #[test]
-fn unknown_variables_are_warnings_with_a_suggestion() {
+fn unknown_environment_variables_get_a_suggestion() {
     let setup = Setup::new()
         .env("BRYNHILD_BEHAVIOUR__VERBOSE", "1")
         .env("BRYNHILD_BEHAVIOR__VERBOS", "1")
@@ -138,7 +138,7 @@ fn unknown_variables_are_warnings_with_a_suggestion() {
 }
 
 #[test]
-fn no_variable_leaves_the_sandbox() {
+fn environment_cannot_disable_the_sandbox() {
     let setup = Setup::new().env("BRYNHILD_DANGEROUSLY_SKIP_SANDBOX", "true");
     assert!(!setup.load().config.dangerously_skip_sandbox);
     assert_snapshot!(setup.warnings(), @"environment variable BRYNHILD_DANGEROUSLY_SKIP_SANDBOX: it is ignored: a variable may not leave the sandbox (pass `--dangerously-skip-sandbox`)");
@@ -147,7 +147,7 @@ fn no_variable_leaves_the_sandbox() {
 }
 
 #[test]
-fn an_env_file_of_one_s_own_is_trusted() {
+fn env_file_of_the_user_is_trusted() {
     let setup = Setup::new()
         .file("own.env", "OPENROUTER_API_KEY=sk-o\nOTHER_KEY=k\nBRYNHILD_BEHAVIOR__MODE=yolo\n")
         .file("project/.env", "BRYNHILD_BEHAVIOR__VERBOSE=true");
@@ -164,7 +164,7 @@ fn an_env_file_of_one_s_own_is_trusted() {
 }
 
 #[test]
-fn a_named_env_file_that_is_missing_means_none() {
+fn missing_env_file_replaces_the_project_env_file() {
     let setup = Setup::new()
         .file("project/.env", "BRYNHILD_BEHAVIOR__VERBOSE=true")
         .env("BRYNHILD_ENV_FILE", "/does/not/exist");
@@ -172,14 +172,14 @@ fn a_named_env_file_that_is_missing_means_none() {
 }
 
 #[test]
-fn a_wrong_line_in_an_env_file_is_named() {
+fn invalid_env_file_line_is_reported() {
     let setup = Setup::new().file("own.env", "\nBRYNHILD_BEHAVIOR__MAX_TOKENS=x\n");
     let own = super::shown(&setup.path("own.env"));
     assert_snapshot!(setup.env("BRYNHILD_ENV_FILE", &own).problems(), @r#"Error in env file T/own.env: line 2: behavior.max_tokens is "x", expected a whole number from 1 to 200000"#);
 }
 
 #[test]
-fn variable_that_loosens_is_reported_and_not_in_force() {
+fn loosening_environment_variable_is_reported_and_ignored() {
     let setup = Setup::new()
         .env("BRYNHILD_DANGEROUSLY_SKIP_PERMISSIONS", "yes")
         .env("BRYNHILD_SANDBOX", r#"{"enabled": false, "allow_network": true}"#);

@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::settings::OutputFormat;
 
 #[test]
-fn nothing_configured_gives_the_built_in_values() {
+fn defaults_apply_without_configuration() {
     let loaded = Setup::new().load();
     let config = &loaded.config;
     assert_eq!(config.models.default, "openai/gpt-oss-120b");
@@ -88,7 +88,7 @@ fn maps_merge_while_lists_and_scalars_replace() {
 }
 
 #[test]
-fn null_overrides_and_an_empty_section_says_nothing() {
+fn null_overrides_and_an_empty_section_changes_nothing() {
     let site = "logging: {dir: /logs}\nmodels: {favorites: {a/b: true}}";
     let setup = Setup::user("logging: {dir: null}\nmodels:\n  favorites:\nsandbox:\n");
     let setup = setup.file("site.yaml", site);
@@ -114,7 +114,7 @@ fn tags_delete_and_replace() {
 }
 
 #[test]
-fn tags_act_inside_a_replaced_map_too() {
+fn tags_apply_inside_a_replaced_map() {
     let loaded = Setup::user("plugins: {x: !replace {a: !delete , b: {c: 1}}}").load();
     assert_eq!(at(&loaded, "plugins.x"), json!({"b": {"c": 1}}));
 }
@@ -195,7 +195,7 @@ fn favorites_and_bindings_have_a_short_and_a_long_form() {
 }
 
 #[test]
-fn config_directory_moves_by_variables() {
+fn config_directory_follows_environment_variables() {
     let setup = Setup::new()
         .file("elsewhere/config.yaml", "behavior: {max_tokens: 1}")
         .file("xdg/brynhild/config.yaml", "behavior: {max_tokens: 2}")
@@ -211,7 +211,7 @@ fn config_directory_moves_by_variables() {
 }
 
 #[test]
-fn empty_and_missing_files_and_a_missing_home_are_no_mistake() {
+fn empty_or_missing_files_and_home_are_accepted() {
     let mut setup = Setup::user("# nothing\n").env("BRYNHILD_SITE_CONFIG", "/does/not/exist");
     assert_eq!(setup.load().warnings, []);
     setup.sources.home = None;
@@ -231,7 +231,7 @@ fn an_origin_names_file_and_line() {
 }
 
 #[test]
-fn the_key_works_under_both_of_its_names_and_does_not_print() {
+fn api_key_has_two_names_and_does_not_print() {
     for name in ["openrouter_api_key", "OPENROUTER_API_KEY"] {
         let loaded = Setup::user(&format!("{name}: sk-x")).load();
         assert_eq!(loaded.config.openrouter_api_key.as_ref().unwrap().expose(), "sk-x");

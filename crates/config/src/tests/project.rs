@@ -19,7 +19,7 @@ logging: {dir: /mine}
 ";
 
 #[test]
-fn every_loosening_is_refused_and_changes_nothing() {
+fn project_cannot_loosen_any_setting() {
     let attempts = [
         "sandbox: {enabled: false}",
         "sandbox: {allow_network: true}",
@@ -91,7 +91,7 @@ fn every_loosening_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn tightening_and_harmless_keys_are_obeyed_without_a_word() {
+fn project_may_tighten_settings_without_a_warning() {
     let setup = Setup::user(USER).project(
         "
 version: 1
@@ -127,7 +127,7 @@ ui: {theme: light}
 }
 
 #[test]
-fn emptying_a_deny_list_leaves_it_as_it_is() {
+fn project_cannot_empty_a_deny_list() {
     let loaded = Setup::user(USER).project("permissions: {deny: [], ask: !replace []}").load();
     assert_eq!(at(&loaded, "permissions.deny"), json!(["secret"]));
     assert_eq!(at(&loaded, "permissions.ask"), json!(["first"]));
@@ -142,7 +142,7 @@ fn read_only_mode_of_the_user_stays_read_only() {
 }
 
 #[test]
-fn a_refusal_says_what_why_and_where_to_go() {
+fn refused_project_keys_are_reported_with_the_reason() {
     let setup = Setup::user(USER).project(
         "sandbox:\n  enabled: false\n  allowed_paths: [/a, \"/\\e[2J\"]\nbehavior:\n  mode: yolo\n  \
          max_tokens: 9000\nopenrouter_api_key: sk-theirs\nmcp: {x: {}}\nproviders: {e: {type: openai}}\n\
@@ -161,7 +161,7 @@ fn a_refusal_says_what_why_and_where_to_go() {
 }
 
 #[test]
-fn an_env_file_in_the_project_has_the_project_s_rights() {
+fn project_env_file_has_the_rights_of_the_project() {
     let setup = Setup::user(USER).file(
         "project/.env",
         "DATABASE_URL=x\nOPENROUTER_API_KEY=sk-theirs\nBRYNHILD_SANDBOX__ENABLED=false\n\
@@ -187,7 +187,7 @@ fn an_env_file_in_the_project_has_the_project_s_rights() {
 }
 
 #[test]
-fn a_project_that_is_not_read_says_nothing() {
+fn unread_project_has_no_effect() {
     let mut setup = Setup::new()
         .project("behavior: {max_tokens: 5}\nbroken: [")
         .file("project/.env", "BRYNHILD_BEHAVIOR__VERBOSE=true");
@@ -198,7 +198,7 @@ fn a_project_that_is_not_read_says_nothing() {
 }
 
 #[test]
-fn a_directory_named_like_the_env_file_is_no_mistake() {
+fn directory_named_env_is_accepted() {
     let setup = Setup::new().file("project/.env/bin/python", "");
     assert_eq!(setup.warnings(), "");
 }
@@ -234,7 +234,7 @@ const KEPT: &[&str] = &[
 ];
 
 #[test]
-fn trust_does_not_let_a_project_redirect_or_open_anything() {
+fn trusted_project_cannot_redirect_or_disable_the_sandbox() {
     let untouched = Setup::user(USER).load();
     for attempt in KEPT {
         let loaded = Setup::user(USER).project(attempt).trusted().load();
@@ -246,7 +246,7 @@ fn trust_does_not_let_a_project_redirect_or_open_anything() {
 }
 
 #[test]
-fn trust_lets_other_settings_through() {
+fn trusted_project_may_loosen_other_settings() {
     let text = "
 sandbox: {allow_network: true, allowed_paths: [/a, /c]}
 behavior: {max_tokens: 2000}
@@ -281,7 +281,7 @@ mcp: {server: {command: ./run}}
 }
 
 #[test]
-fn trusted_bytes_are_used_whatever_is_there_later() {
+fn trusted_settings_come_from_the_trusted_bytes() {
     let setup = Setup::user(USER).project("sandbox: {allow_network: true}").trusted();
     let setup = setup.project("behavior: {max_tokens: 5}");
     let loaded = setup.load();
@@ -290,7 +290,7 @@ fn trusted_bytes_are_used_whatever_is_there_later() {
 }
 
 #[test]
-fn a_trusted_env_file_still_names_no_key_and_no_directory() {
+fn trusted_env_file_cannot_set_keys_or_directories() {
     let text = "BRYNHILD_SANDBOX__ALLOW_NETWORK=true\nBRYNHILD_CONFIG_DIR=.evil\n\
                 OPENROUTER_API_KEY=sk-theirs\nBRYNHILD_PROVIDERS__BOX__BASE_URL=http://e\n\
                 BRYNHILD_SANDBOX__ENABLED=false\nHTTPS_PROXY=http://e\n";
@@ -303,7 +303,7 @@ fn a_trusted_env_file_still_names_no_key_and_no_directory() {
 }
 
 #[test]
-fn keys_that_cost_money_are_obeyed_with_a_warning() {
+fn project_keys_that_cost_money_get_a_warning() {
     let project = "
 models: {default: a/b}
 behavior: {reasoning_level: maximum, output_format: json}

@@ -15,7 +15,7 @@ const BEGIN: &str =
     "<!-- The table below is generated: UPDATE=1 cargo test -p config reference -->\n";
 
 #[test]
-fn the_table_of_keys_is_what_the_program_knows() {
+fn documented_table_of_keys_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, _) = page.split_once(BEGIN).expect("the mark where the table begins");
@@ -32,7 +32,7 @@ fn the_table_of_keys_is_what_the_program_knows() {
 }
 
 #[test]
-fn every_key_has_a_meaning_and_every_meaning_a_key() {
+fn every_key_has_a_description_and_vice_versa() {
     let keys: Vec<String> = rows().into_iter().map(|row| row.key).collect();
     let known: Vec<&str> = meanings::MEANINGS.iter().map(|(key, _)| *key).collect();
     for key in &keys {

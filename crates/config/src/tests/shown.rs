@@ -68,7 +68,7 @@ fn values_are_shown_with_aligned_origins() {
 }
 
 #[test]
-fn long_lines_do_not_push_the_column() {
+fn long_lines_do_not_move_the_origin_column() {
     let setup = Setup::user("sandbox:\n  read_paths:\n    - /a/very/long/path/indeed\n");
     let narrow = Provenance::Shown { width: Some(24), style: Style::new() };
     assert_snapshot!(yaml(&setup, narrow, "sandbox"), @r"
@@ -120,7 +120,7 @@ fn the_yaml_reads_back_as_the_same_configuration() {
 }
 
 #[test]
-fn json_carries_values_alone_or_beside_their_origins() {
+fn json_shows_values_with_or_without_origins() {
     let setup = Setup::user("logging: {level: debug}").env("BRYNHILD_LOGGING__PRIVATE", "0");
     let loaded = setup.load();
     let plain = show(&loaded, Form::Json, Provenance::Hidden, Some("logging")).unwrap();
@@ -138,14 +138,14 @@ fn json_carries_values_alone_or_beside_their_origins() {
 }
 
 #[test]
-fn an_unknown_section_is_named() {
+fn unknown_section_is_reported() {
     let error = show(&Setup::new().load(), Form::Yaml, SHOWN, Some("sandbx")).unwrap_err();
     assert_eq!(error.to_string(), "Unknown section: sandbx");
     assert!(error.known.contains(&"sandbox".to_owned()));
 }
 
 #[test]
-fn every_layer_that_can_be_a_file_has_its_row() {
+fn every_file_layer_has_a_row() {
     let setup = Setup::user("").project("version: 1");
     assert_snapshot!(setup.filtered(&paths(&setup.sources.files())), @r"
     ✓ Built-in: (in the program)

@@ -22,7 +22,7 @@ fn broken_yaml_is_shown_with_its_place() {
 }
 
 #[test]
-fn every_wrong_file_has_its_message() {
+fn every_invalid_file_has_its_message() {
     let cases = [
         "- a\n- b\n",
         "just text\n",
@@ -58,7 +58,7 @@ fn every_wrong_file_has_its_message() {
 }
 
 #[test]
-fn wrong_values_are_reported_with_file_and_line() {
+fn invalid_values_are_reported_with_file_and_line() {
     let cases = [
         "behavior: {max_tokens: 0}",
         "behavior: {max_tokens: 200001}",
@@ -142,7 +142,7 @@ fn all_problems_of_all_layers_are_reported_at_once() {
 }
 
 #[test]
-fn unreadable_files_are_named() {
+fn unreadable_files_are_reported() {
     let setup = Setup::new().file("project/.brynhild/config.yaml/inner", "");
     assert_snapshot!(setup.problems(), @"Error in config file T/project/.brynhild/config.yaml: it is not a regular file");
     let setup = Setup::user(&"a: aaaaaaaaaaaaaaa\n".repeat(70_000));
@@ -200,7 +200,7 @@ fn free_maps_take_any_name() {
 }
 
 #[test]
-fn a_copied_redaction_is_not_taken_for_a_secret() {
+fn redacted_value_is_not_accepted_as_a_secret() {
     let setup = Setup::user("openrouter_api_key: '[redacted]'\n");
     assert!(setup.load().config.openrouter_api_key.is_none());
     assert_snapshot!(setup.warnings(), @"T/home/.config/brynhild/config.yaml:1: `openrouter_api_key` is a redacted secret and is ignored");

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_get_one_spelling() {
+    fn environment_references_get_one_spelling() {
         let entry = json!({"headers": {"A": "Bearer {env:TOK}", "B": "x $TOK-$OTHER_1", "C": "${TOK:-d}"},
             "args": ["$5", "{x}", "a$", "{env:}", "${env:TOK}", "${userHome}/x"], "n": 1});
         let wanted = json!({"headers": {"A": "Bearer ${TOK}", "B": "x ${TOK}-${OTHER_1}", "C": "${TOK:-d}"},

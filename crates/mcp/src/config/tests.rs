@@ -22,7 +22,7 @@ fn program(found: &ParsedServers) -> &Program {
 }
 
 #[test]
-fn what_a_server_says_loses_the_keys_that_it_gets() {
+fn server_output_is_redacted() {
     let found = user(json!({
         "h": {"url": "https://a.example", "headers": {"Authorization": "Bearer abcd-1234"}},
         "s": {"command": "x", "env": {"TOK": "0123456789", "DIR": "/srv/data-directory", "N": "1"}},
@@ -35,7 +35,7 @@ fn what_a_server_says_loses_the_keys_that_it_gets() {
 }
 
 #[test]
-fn what_would_take_something_away_and_makes_no_sense_is_refused() {
+fn invalid_restrictions_are_refused() {
     let off = user(json!({"s": {"command": "x", "enabled": "false"}}));
     assert!(!off.servers[0].enabled);
     for (key, value) in [
@@ -62,7 +62,7 @@ fn both_shapes_of_the_usual_file_are_read() {
 }
 
 #[test]
-fn the_shapes_of_other_clients_are_read() {
+fn files_of_other_clients_are_read() {
     let shapes = [
         json!({"mcp_servers": {"a": {"command": "x", "args": ["y"], "env": {"K": "v"}}}}),
         json!({"mcp": {"a": {"type": "local", "command": ["x", "y"], "environment": {"K": "v"}}}}),
@@ -95,7 +95,7 @@ fn the_shapes_of_other_clients_are_read() {
 }
 
 #[test]
-fn variables_are_replaced_once_and_never_shown() {
+fn environment_references_are_expanded_once_and_hidden() {
     let found = user(json!({"a": {
         "command": "x", "args": ["${TOKEN}", "${NONE:-d}", "${EMPTY:-e}", "$TOKEN", "${1x}", "${"],
         "env": {"K": "p-${TOKEN}"},
@@ -114,7 +114,7 @@ fn variables_are_replaced_once_and_never_shown() {
 }
 
 #[test]
-fn keys_reach_headers_by_the_names_of_variables() {
+fn headers_take_keys_from_environment_variables() {
     let found = user(json!({"a": {
         "url": "https://h/mcp", "bearer_token_env_var": "TOKEN",
         "env_http_headers": {"X-Key": "TOKEN"}, "headers": {"X-Plain": "1"},
@@ -126,7 +126,7 @@ fn keys_reach_headers_by_the_names_of_variables() {
 }
 
 #[test]
-fn the_first_of_a_name_counts() {
+fn first_server_of_a_name_wins() {
     let own = source(Scope::User, json!({"git": {"command": "mine"}}));
     let theirs =
         source(Scope::Project, json!({"git": {"command": "theirs"}, "g_it": {"command": "z"}}));
@@ -138,7 +138,7 @@ fn the_first_of_a_name_counts() {
 }
 
 #[test]
-fn a_project_grants_itself_nothing_and_the_person_may() {
+fn only_the_user_grants_access_to_a_project_server() {
     let theirs = source(
         Scope::Project,
         json!({"a": {"command": "x", "sandbox": {"network": true, "write": ["/"]}}}),
@@ -193,7 +193,7 @@ fn mistakes_name_the_server_and_leave_the_rest() {
 }
 
 #[test]
-fn unknown_keys_are_told() {
+fn unknown_keys_are_reported() {
     let found = user(json!({"a": {"command": "x", "comand": 1, "trust": true}}));
     assert_eq!(found.servers.len(), 1);
     assert!(

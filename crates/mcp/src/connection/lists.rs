@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valid_parts_of_an_entry_are_kept() {
+    fn invalid_parts_of_an_entry_are_dropped() {
         let any = tool(&json!({"name": "n", "inputSchema": {"type": "object"}})).unwrap();
         for odd in [
             json!({"name": "n"}),

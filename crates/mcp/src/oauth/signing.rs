@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_key_signs_what_its_public_half_confirms() {
+    fn signatures_verify_with_the_public_key() {
         for (text, algorithm) in keys() {
             let key = SigningKey::from_pem(text.as_bytes()).unwrap();
             let word = key.assertion("me", "https://as.example").unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_and_a_key_shows_nothing_of_itself() {
+    fn invalid_keys_are_refused_and_keys_do_not_print() {
         let error = SigningKey::from_pem(b"hush").unwrap_err().to_string();
         assert!(error.contains("no private key in PEM"), "{error}");
         let [(text, _), ..] = keys();

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn busy_server_does_not_count_as_running() {
+    async fn busy_server_is_not_running() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("server.py"), "1").unwrap();
         let state = state(directory.path());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{SERVER, TestWorkspace, entry, run, sent, text, tool};
 
 #[tokio::test]
-async fn a_tool_is_described_called_and_known_without_a_start() {
+async fn cached_tools_are_listed_without_starting_the_server() {
     let workspace = TestWorkspace::new();
     let state = workspace.work().join("starts");
     let mut document = entry(&[]);
@@ -59,7 +59,7 @@ async fn results_of_every_kind_reach_the_model() {
 }
 
 #[tokio::test]
-async fn progress_is_told_while_a_call_runs() {
+async fn progress_is_reported_while_a_call_runs() {
     let workspace = TestWorkspace::new();
     let servers = workspace.server(&[]);
     servers.fetch_catalogs().await;
@@ -75,7 +75,7 @@ async fn progress_is_told_while_a_call_runs() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_over_says_why_and_is_started_again() {
+async fn crashed_server_shows_the_cause_and_is_restarted() {
     let workspace = TestWorkspace::new();
     let servers = workspace.server(&[]);
     servers.fetch_catalogs().await;
@@ -87,7 +87,7 @@ async fn a_server_that_falls_over_says_why_and_is_started_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
+async fn late_and_cancelled_calls_end() {
     let workspace = TestWorkspace::new();
     let mut document = entry(&[]);
     document["test"]["tool_timeout_sec"] = json!(0.05);
@@ -106,7 +106,7 @@ async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
+async fn failed_start_names_the_missing_grant() {
     let workspace = TestWorkspace::new();
     let servers = workspace.server(&["refuse"]);
     servers.fetch_catalogs().await;
@@ -120,7 +120,7 @@ async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up() {
+async fn silent_server_times_out() {
     let workspace = TestWorkspace::new();
     let mut document = entry(&["silent"]);
     document["test"]["startup_timeout_sec"] = json!(0.2);
@@ -130,7 +130,7 @@ async fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_sees_the_variables_that_were_named_and_no_others() {
+async fn server_sees_only_configured_environment_variables() {
     let workspace = TestWorkspace::new();
     let mut document = entry(&[]);
     document["test"]["env"] = json!({"MINE": "1"});

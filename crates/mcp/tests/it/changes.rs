@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{SERVER, TestWorkspace, sent, text, tool};
 
 #[tokio::test]
-async fn a_changed_description_is_not_used_before_a_user_has_seen_it() {
+async fn changed_description_needs_approval() {
     let workspace = TestWorkspace::new();
     let first = workspace.server(&[]);
     first.fetch_catalogs().await;
@@ -44,7 +44,7 @@ async fn a_changed_description_is_not_used_before_a_user_has_seen_it() {
 }
 
 #[tokio::test]
-async fn a_user_can_agree_to_all_changes_at_once() {
+async fn all_changes_can_be_approved_at_once() {
     let workspace = TestWorkspace::new();
     let first = workspace.server(&[]);
     first.fetch_catalogs().await;
@@ -61,7 +61,7 @@ async fn a_user_can_agree_to_all_changes_at_once() {
 }
 
 #[tokio::test]
-async fn a_tool_that_was_added_is_asked_about() {
+async fn added_tool_needs_approval() {
     let workspace = TestWorkspace::new();
     let first = workspace.server(&[]);
     first.fetch_catalogs().await;
@@ -87,7 +87,7 @@ async fn agreed(workspace: &TestWorkspace) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_program_of_the_workspace_that_changed_is_not_started_unseen() {
+async fn changed_workspace_program_needs_approval() {
     let workspace = TestWorkspace::new();
     let (program, document) = agreed(&workspace).await;
     workspace.file("server.py", &program.replace("said: ", "evil: "));
@@ -105,7 +105,7 @@ async fn a_program_of_the_workspace_that_changed_is_not_started_unseen() {
 }
 
 #[tokio::test]
-async fn consent_covers_what_was_shown_and_nothing_that_came_after() {
+async fn approval_does_not_cover_later_changes() {
     let workspace = TestWorkspace::new();
     let (program, document) = agreed(&workspace).await;
     workspace.file("pull.txt", "Other words.");
@@ -141,7 +141,7 @@ async fn consent_covers_what_was_shown_and_nothing_that_came_after() {
 }
 
 #[tokio::test]
-async fn what_was_shown_with_a_call_counts_for_nothing_once_it_is_judged_anew() {
+async fn approval_lapses_if_the_call_is_judged_again() {
     let workspace = TestWorkspace::new();
     let (program, document) = agreed(&workspace).await;
     let evil = program.replace("said: ", "evil: ");
@@ -159,7 +159,7 @@ async fn what_was_shown_with_a_call_counts_for_nothing_once_it_is_judged_anew() 
 }
 
 #[tokio::test]
-async fn a_change_that_was_announced_is_not_forgotten_where_the_server_then_fails() {
+async fn announced_change_survives_a_server_failure() {
     let workspace = TestWorkspace::new();
     let program = std::fs::read_to_string(SERVER).unwrap();
     let tells =
@@ -188,7 +188,7 @@ async fn a_change_that_was_announced_is_not_forgotten_where_the_server_then_fail
 }
 
 #[tokio::test]
-async fn what_has_not_changed_is_not_told_as_changed_though_nobody_took_the_tools() {
+async fn refresh_reports_no_change_without_one() {
     let workspace = TestWorkspace::new();
     let first = workspace.server(&[]);
     first.fetch_catalogs().await;
@@ -203,7 +203,7 @@ async fn what_has_not_changed_is_not_told_as_changed_though_nobody_took_the_tool
 }
 
 #[tokio::test]
-async fn a_server_that_is_removed_while_it_starts_is_given_up() {
+async fn server_removed_during_its_start_is_stopped() {
     let workspace = TestWorkspace::new();
     let servers = Arc::new(workspace.server(&["silent"]));
     let starting = Arc::clone(&servers);
@@ -218,7 +218,7 @@ async fn a_server_that_is_removed_while_it_starts_is_given_up() {
 }
 
 #[tokio::test]
-async fn another_command_line_is_another_server() {
+async fn changed_command_line_is_a_different_server() {
     let workspace = TestWorkspace::new();
     let first = workspace.server(&[]);
     first.fetch_catalogs().await;
@@ -228,7 +228,7 @@ async fn another_command_line_is_another_server() {
 }
 
 #[tokio::test]
-async fn other_servers_take_the_place_of_some_and_the_rest_go_on() {
+async fn reconfiguration_leaves_unchanged_servers_running() {
     let workspace = TestWorkspace::new();
     let program = |words: &[&str]| {
         let args: Vec<&str> = [&[SERVER], words].concat();
@@ -252,7 +252,7 @@ async fn other_servers_take_the_place_of_some_and_the_rest_go_on() {
 }
 
 #[tokio::test]
-async fn a_program_that_changed_before_its_second_start_is_not_started_again() {
+async fn program_changed_before_a_restart_is_not_restarted() {
     let workspace = TestWorkspace::new();
     let other = std::fs::read_to_string(SERVER).unwrap();
     workspace.file("other.py", &other);

@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn text_added_to_what_is_asked_or_denied_never_makes_it_allowed(
+    fn added_text_never_allows_a_denied_command(
         base in prop::sample::select([ASKED, DENIED].concat()),
         // Nothing that could turn what follows into data: no letters, quotes, `#` or `<`.
         before in "[ |&;>()$`\\\\\n*?~!{}=-]{0,12}",
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_allowed_has_no_active_byte_outside_single_quotes(text in "(ls|cat|echo|git status) [ -~]{0,24}") {
+    fn allowed_text_has_no_active_byte_outside_single_quotes(text in "(ls|cat|echo|git status) [ -~]{0,24}") {
         if decision(&text) == Decision::Allow {
             let mut single = false;
             let mut before = ' ';

@@ -13,7 +13,7 @@ fn read(value: &Value) -> Result<usize, RuleError> {
 }
 
 #[test]
-fn every_form_of_a_rule_is_read() {
+fn every_form_of_a_rule_is_parsed() {
     let rules = json!({
         "allow": [
             "Bash(git status:*)", "Bash(cargo test *)", "Bash(npm test)", "Read(/etc/**)",
@@ -30,7 +30,7 @@ fn every_form_of_a_rule_is_read() {
 }
 
 #[test]
-fn what_is_no_rule_is_named_with_its_place() {
+fn invalid_rule_is_reported_with_its_place() {
     for (rule, cause) in [
         (json!("Bash(ls"), "the closing parenthesis is missing"),
         (json!("Bash()"), "names no program"),
@@ -52,7 +52,7 @@ fn what_is_no_rule_is_named_with_its_place() {
 }
 
 #[test]
-fn an_example_that_fails_names_the_rule_and_the_example() {
+fn failed_example_names_its_rule_and_itself() {
     let error =
         read(&json!({"deny": [{"command": "git push", "match": ["git pull"]}]})).unwrap_err();
     assert_eq!(

@@ -69,7 +69,7 @@ fn events(events: &[Value]) -> (Vec<Delta>, Result<(), ProviderError>) {
 }
 
 #[tokio::test]
-async fn a_streamed_reply_brings_thinking_text_calls_and_usage() {
+async fn streamed_reply_has_thinking_text_calls_and_usage() {
     let server = Server::start(vec![Answer::events(RECORDING)]).await;
     let (deltas, error) = collect(&*server.provider("anthropic"), request()).await;
     assert!(error.is_none(), "{error:?}");
@@ -89,12 +89,12 @@ async fn a_streamed_reply_brings_thinking_text_calls_and_usage() {
 }
 
 #[test]
-fn a_recording_stands_every_cut_and_every_chunking() {
+fn recording_survives_every_cut_and_chunking() {
     check(|| MessagesDecoder::new(origin()), RECORDING);
 }
 
 #[tokio::test]
-async fn a_whole_reply_brings_the_same_as_a_streamed_one() {
+async fn whole_reply_equals_a_streamed_one() {
     let reply = json!({"id": "msg_1", "type": "message", "content": [
         {"type": "thinking", "thinking": "Hm 漢", "signature": "EqQ"},
         {"type": "redacted_thinking", "data": "xx"},
@@ -118,7 +118,7 @@ async fn a_whole_reply_brings_the_same_as_a_streamed_one() {
 }
 
 #[test]
-fn a_call_that_the_limit_cut_is_not_one_without_arguments() {
+fn truncated_call_is_no_call_without_arguments() {
     let stream = |json: &str, reason: &str| {
         let (deltas, result) = events(&[
             json!({"type": "content_block_start", "index": 0,
@@ -168,7 +168,7 @@ fn signed() -> Part {
 }
 
 #[test]
-fn a_request_merges_results_and_marks_what_may_be_cached() {
+fn request_merges_results_and_marks_cacheable_parts() {
     let foreign = Part::Thinking { text: "x".into(), opaque: Some(json!([{"type": "other"}])) };
     let unsigned = Part::Thinking { text: "x".into(), opaque: None };
     let mut asked = request();

@@ -39,7 +39,7 @@ fn each_status_has_its_kind_and_its_hint() {
 }
 
 #[test]
-fn the_providers_words_are_found_in_every_shape() {
+fn provider_message_is_found_in_every_shape() {
     for body in [
         r#"{"error":{"message":"their words","code":400}}"#,
         r#"{"error":"their words"}"#,
@@ -58,7 +58,7 @@ fn the_providers_words_are_found_in_every_shape() {
 }
 
 #[test]
-fn a_rejection_that_speaks_of_context_is_too_long() {
+fn rejection_that_names_the_context_is_too_long() {
     for said in [
         "This model's maximum context length is 8192 tokens",
         "prompt is too long: 210000 tokens > 200000 maximum",
@@ -77,7 +77,7 @@ fn a_rejection_that_speaks_of_context_is_too_long() {
 }
 
 #[test]
-fn a_code_counts_whatever_the_words() {
+fn error_code_overrides_the_message() {
     let error = |code: &str| json!({"error": {"message": "zu lang", "code": code}}).to_string();
     assert_eq!(status(400, &error("context_length_exceeded")).kind, Failure::TooLong);
     assert_eq!(status(400, &error("1261")).kind, Failure::Rejected);
@@ -104,14 +104,14 @@ fn the_wait_is_read_as_milliseconds_seconds_or_date() {
 }
 
 #[test]
-fn foreign_words_cannot_show_a_key_or_steer_the_terminal_or_flood_it() {
+fn provider_message_is_redacted_escaped_and_bounded() {
     let message = status(400, "bad key sk-very-secret \x1b[2J").message;
     assert!(message.ends_with("bad key [redacted] \\u{1b}[2J"), "{message}");
     assert!(status(400, &"x".repeat(100_000)).message.len() < 1200);
 }
 
 #[test]
-fn errors_reported_inside_a_reply_have_a_kind_too() {
+fn errors_inside_a_reply_have_a_kind() {
     for (error, kind) in [
         (json!({"message": "m", "code": 429}), Failure::RateLimited(None)),
         (json!({"message": "m", "code": "502"}), Failure::Unavailable(None)),

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_has_its_own_words() {
+    fn every_cause_has_its_own_message() {
         let origin = Origin {
             provider: "Example".into(),
             host: "api.example".into(),

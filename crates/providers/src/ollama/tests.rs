@@ -39,7 +39,7 @@ fn recorded() -> Vec<Delta> {
 }
 
 #[test]
-fn a_recording_stands_every_cut_and_every_chunking() {
+fn recording_survives_every_cut_and_chunking() {
     check(|| LineDecoder::new(origin()), RECORDING);
     let (deltas, result) = decode(LineDecoder::new(origin()), [RECORDING.as_bytes()]);
     result.unwrap();
@@ -47,7 +47,7 @@ fn a_recording_stands_every_cut_and_every_chunking() {
 }
 
 #[tokio::test]
-async fn a_streamed_reply_comes_over_http() {
+async fn streamed_reply_arrives_over_http() {
     let headers = "content-type: application/x-ndjson\r\n";
     let server = Server::start(vec![Answer::new(200, headers, RECORDING)]).await;
     let (deltas, error) = collect(&*server.provider("ollama"), request()).await;
@@ -94,7 +94,7 @@ fn sent(request: &Request) -> Value {
 }
 
 #[test]
-fn a_request_holds_objects_as_arguments_and_names_with_results() {
+fn request_has_object_arguments_and_named_results() {
     let mut asked = request();
     asked.tools = tools();
     asked.temperature = Some(0.5);
@@ -142,7 +142,7 @@ fn a_request_holds_objects_as_arguments_and_names_with_results() {
 }
 
 #[test]
-fn thinking_is_a_level_for_one_family_and_a_switch_for_the_others() {
+fn thinking_is_a_level_for_one_family_only() {
     let mut asked = request();
     let mut think = |model: &str, level: &str| {
         asked.model = model.into();
@@ -179,7 +179,7 @@ async fn models_are_listed_below_any_form_of_the_address() {
 }
 
 #[tokio::test]
-async fn a_model_that_runs_has_the_context_it_was_started_with() {
+async fn running_model_reports_its_actual_context() {
     let installed = json!({"models": [
         {"name": "small:1b", "details": {"context_length": 131_072}},
         {"name": "large:9b", "details": {"context_length": 8192}},

@@ -67,7 +67,7 @@ fn events(lines: &[&str]) -> (Vec<Delta>, Result<(), contract::provider::Provide
 }
 
 #[tokio::test]
-async fn a_streamed_reply_brings_reasoning_text_calls_and_usage() {
+async fn streamed_reply_has_reasoning_text_calls_and_usage() {
     let server = Server::start(vec![Answer::events(RECORDING)]).await;
     let (deltas, error) = collect(&*server.provider("openrouter"), request()).await;
     assert!(error.is_none(), "{error:?}");
@@ -80,12 +80,12 @@ async fn a_streamed_reply_brings_reasoning_text_calls_and_usage() {
 }
 
 #[test]
-fn a_recording_stands_every_cut_and_every_chunking() {
+fn recording_survives_every_cut_and_chunking() {
     check(|| ChatDecoder::new(origin()), RECORDING);
 }
 
 #[tokio::test]
-async fn a_whole_reply_brings_the_same_as_a_streamed_one() {
+async fn whole_reply_equals_a_streamed_one() {
     let reply = json!({"id": "gen-1", "choices": [{"message": {
         "content": "I will read 🦀.", "reasoning": "Let me look 漢🦀",
         "reasoning_details": [{"type": "reasoning.text", "text": "Let me look 漢🦀", "index": 0, "signature": "sig"}],
@@ -109,7 +109,7 @@ async fn a_whole_reply_brings_the_same_as_a_streamed_one() {
 }
 
 #[test]
-fn a_stream_is_complete_with_a_reason_or_with_done_and_cut_without_both() {
+fn stream_without_a_finish_reason_or_done_is_cut() {
     let text = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
     let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
     let complete = [Delta::Text("a".into()), Delta::Stopped(StopReason::EndTurn)];
@@ -134,7 +134,7 @@ fn an_error_inside_a_stream_is_an_error() {
 }
 
 #[test]
-fn calls_are_told_apart_however_a_server_numbers_them() {
+fn calls_are_separated_under_any_numbering() {
     let same_index = r#"{"choices":[{"delta":{"tool_calls":[
         {"index":0,"id":"a","function":{"name":"Read","arguments":"{\"n\":1}"}},
         {"index":0,"id":"b","function":{"name":"Read","arguments":"{\"n\":2}"}}]}}]}"#;
@@ -154,7 +154,7 @@ fn calls_are_told_apart_however_a_server_numbers_them() {
 }
 
 #[test]
-fn arguments_that_are_not_json_travel_as_text() {
+fn invalid_json_arguments_stay_text() {
     let piece = |arguments: &str, reason: &str| {
         let call =
             json!({"index": 0, "id": "a", "function": {"name": "Read", "arguments": arguments}});
@@ -169,7 +169,7 @@ fn arguments_that_are_not_json_travel_as_text() {
 }
 
 #[test]
-fn a_name_in_pieces_and_a_call_of_the_old_form_are_calls() {
+fn split_names_and_legacy_calls_are_calls() {
     let started = |name: &str| Delta::CallStarted { name: name.into() };
     for (name, more) in [("Re", "ad"), ("Read", "Read"), ("Re", "Read")] {
         let (mut deltas, _) = events(&[
@@ -196,7 +196,7 @@ fn a_name_in_pieces_and_a_call_of_the_old_form_are_calls() {
 }
 
 #[test]
-fn odd_shapes_of_content_are_understood() {
+fn unusual_content_shapes_are_read() {
     let (deltas, _) = events(&[
         r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]}}]}"#,
         r#"{"choices":[{"delta":{"reasoning_content":"x","reasoning":"x","content":null,"tool_calls":null}}]}"#,
@@ -232,7 +232,7 @@ fn sent(quirks: &Quirks, request: &contract::provider::Request) -> Value {
 }
 
 #[test]
-fn a_request_holds_the_conversation_the_tools_and_the_vendors_own_fields() {
+fn request_has_conversation_tools_and_vendor_fields() {
     let mut asked = request();
     Arc::make_mut(&mut asked.history).push(entry(Message::Assistant(reply())));
     Arc::make_mut(&mut asked.history).push(entry(Message::Tool {
@@ -276,7 +276,7 @@ fn a_request_holds_the_conversation_the_tools_and_the_vendors_own_fields() {
 }
 
 #[test]
-fn past_reasoning_goes_back_in_the_form_that_is_asked_for() {
+fn past_reasoning_is_sent_in_the_configured_form() {
     let mut asked = request();
     asked.history = Arc::new(vec![entry(Message::Assistant(reply()))]);
     let mut message = |vendor_name: &str, format: &str| {
@@ -294,7 +294,7 @@ fn past_reasoning_goes_back_in_the_form_that_is_asked_for() {
 }
 
 #[test]
-fn levels_are_sent_in_the_vendors_words() {
+fn reasoning_levels_use_the_names_of_the_vendor() {
     let mut asked = request();
     let mut level = |vendor_name: &str, level: &str| {
         asked.reasoning_level = level.into();
@@ -314,7 +314,7 @@ fn levels_are_sent_in_the_vendors_words() {
 }
 
 #[test]
-fn usage_is_found_where_vendors_put_it_and_never_less_than_they_bill() {
+fn usage_is_found_in_every_vendor_format() {
     let told = |chunk: Value| {
         let text = format!("data: {chunk}\n\ndata: [DONE]\n\n");
         let (deltas, _) = decode(ChatDecoder::new(origin()), [text.as_bytes()]);
@@ -340,7 +340,7 @@ fn usage_is_found_where_vendors_put_it_and_never_less_than_they_bill() {
 }
 
 #[test]
-fn calls_and_results_have_the_ids_that_a_vendor_takes() {
+fn call_ids_meet_the_limits_of_the_vendor() {
     let quirks = &vendor("mistral").unwrap().quirks;
     let mut asked = request();
     let calls = ["functions.Read:0", "recovered-da067d4054b5", "abcDEF123"];
@@ -390,7 +390,7 @@ fn an_entry_is_encoded_once_and_used_again() {
 }
 
 #[tokio::test]
-async fn models_are_listed_with_what_is_known_of_them() {
+async fn models_are_listed_with_their_known_properties() {
     let listing = json!({"data": [
         {"id": "a/b", "name": "A: B", "context_length": 1000, "supported_parameters": ["tools"],
          "pricing": {"prompt": "0.0000015", "completion": "0.000002"}},

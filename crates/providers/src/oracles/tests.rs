@@ -22,7 +22,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_corpus_holds() {
+fn parser_passes_the_oracle_on_the_corpus() {
     for (name, check) in TARGETS {
         let corpus = corpus(name);
         assert!(corpus.len() >= 4, "{name}");
@@ -60,14 +60,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_hold(bytes: Vec<u8>) {
+    fn parser_passes_the_oracle_on_random_bytes(bytes: Vec<u8>) {
         for (_, check) in TARGETS {
             check(&bytes);
         }
     }
 
     #[test]
-    fn whatever_is_done_to_recordings_holds(
+    fn parser_passes_the_oracle_on_mutated_recordings(
         target in 0..TARGETS.len(),
         which: prop::sample::Index,
         size: u8,

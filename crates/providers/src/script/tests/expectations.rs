@@ -22,7 +22,7 @@ fn says(text: &str) -> impl FnOnce(&mut Conversation) + use<> {
 }
 
 #[tokio::test]
-async fn a_text_that_is_not_equal_is_shown_as_a_difference() {
+async fn unequal_text_is_shown_as_a_difference() {
     let expect = r#"{ last_user: { equals: "one\ntwo\nthree" } }"#;
     assert_eq!(
         mismatch(expect, says("one\n2\nthree")).await,
@@ -73,7 +73,7 @@ async fn a_text_that_lacks_a_part_is_shown_with_its_closest_line() {
 }
 
 #[tokio::test]
-async fn the_other_forms_of_a_text_fail_with_their_reason() {
+async fn other_text_expectations_fail_with_their_reason() {
     let message = mismatch("{ last_user: { matches: '^[0-9]+$' } }", says("abc")).await;
     assert!(message.contains("- ^[0-9]+$\n+ abc"), "{message}");
     let message = mismatch("{ system: { not_contains: terse } }", says("abc")).await;
@@ -121,7 +121,7 @@ async fn tool_results_are_compared_in_number_and_order() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_as_expected_is_answered() {
+async fn expected_request_is_answered() {
     let mut conversation = Conversation::with(
         "turns:\n  - text: fine\n    expect:\n      messages: 2\n      system: { equals: You are terse. }\n      last_user: { contains: [h, i], matches: ^hi$, not_contains: x }\n      tools: [Read]\n      tool_results: [{ name: Bash, is_error: true, contains: ou }]\n",
     );
@@ -131,7 +131,7 @@ async fn a_request_that_is_as_expected_is_answered() {
 }
 
 #[tokio::test]
-async fn control_characters_in_what_was_sent_do_not_reach_the_terminal() {
+async fn mismatch_escapes_control_characters() {
     let message = mismatch("{ last_user: { equals: a } }", says("\x1b[2Jb")).await;
     assert!(!message.contains('\x1b'), "{message}");
 }

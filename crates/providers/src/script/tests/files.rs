@@ -12,7 +12,7 @@ fn problem(yaml: &str) -> String {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant() {
+fn unknown_key_is_reported_with_a_suggestion() {
     assert_eq!(
         problem("name: x\nturns:\n  - txet: hello\n"),
         "scenario play.yaml, line 3: unknown key `txet`; did you mean `text`?"
@@ -28,7 +28,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant() {
 }
 
 #[test]
-fn a_key_that_is_like_no_other_is_answered_with_those_there_are() {
+fn unknown_key_without_a_match_lists_the_valid_keys() {
     let problem = problem("turns:\n  - text: a\n    usage: { zzz: 1 }\n");
     assert!(
         problem.ends_with("unknown key `zzz`; use one of `input`, `output`, `cached`, `cost`"),
@@ -49,7 +49,7 @@ fn an_unknown_kind_of_error_gets_a_suggestion() {
 }
 
 #[test]
-fn a_value_of_the_wrong_type_is_named_with_its_line() {
+fn value_of_the_wrong_type_is_reported_with_its_line() {
     let delay = problem("turns:\n  - text: a\n    delay_ms: soon\n");
     assert!(delay.starts_with("scenario play.yaml, line 3: "), "{delay}");
     let turns = problem("turns: hello\n");
@@ -59,7 +59,7 @@ fn a_value_of_the_wrong_type_is_named_with_its_line() {
 }
 
 #[test]
-fn a_pattern_that_is_no_regular_expression_is_refused_when_the_file_is_read() {
+fn invalid_pattern_is_refused_when_the_file_is_read() {
     let problem = problem("turns:\n  - text: a\n    expect:\n      system: { matches: '(' }\n");
     assert_eq!(
         problem,
@@ -84,7 +84,7 @@ fn text_that_is_not_yaml_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_turn_that_says_nothing_or_contradicts_itself_is_refused() {
+fn empty_or_contradictory_turn_is_refused() {
     let cases = [
         ("turns:\n  - text: a\n  - delay_ms: 1\n", "line 3: turn 2: it says nothing"),
         ("turns:\n  - text: a\n    error: { kind: cut }\n", "`text` cannot stand beside `error`"),
@@ -102,7 +102,7 @@ fn a_turn_that_says_nothing_or_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn a_misspelled_value_is_refused_and_other_braces_are_text() {
+fn misspelled_placeholder_is_refused() {
     let misspelled = problem("turns:\n  - text: 'got {{last_tool_results}}'\n");
     assert!(misspelled.ends_with("; did you mean `last_tool_result`?"), "{misspelled}");
     assert!(problem("turns:\n  - text: '{{results.0}}'\n").contains("results.0"));
@@ -114,7 +114,7 @@ fn a_misspelled_value_is_refused_and_other_braces_are_text() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_not_text_is_named() {
+fn missing_or_binary_file_is_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     let missing = load(&directory.path().join("no.yaml")).expect_err("missing");
     assert!(missing.to_string().contains("no.yaml: there is no such file"));
@@ -125,7 +125,7 @@ fn a_file_that_is_not_there_or_not_text_is_named() {
 }
 
 #[test]
-fn a_scenario_is_found_by_its_bundled_name_or_by_a_path_relative_to_the_directory() {
+fn scenario_is_found_by_bundled_name_or_relative_path() {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("play.yaml"), "turns: [{ text: a }]").expect("written");
     assert_eq!(open("demo", directory.path()).expect("bundled").name, "demo");
@@ -167,7 +167,7 @@ async fn the_bundled_scenarios_are_valid_and_play_to_their_end() {
 }
 
 #[tokio::test]
-async fn the_examples_of_the_documentation_are_valid_and_the_first_plays_as_it_says() {
+async fn documented_scenarios_are_valid_and_the_first_plays() {
     let page = include_str!("../../../../../docs/scenarios.md");
     let blocks: Vec<&str> = page
         .split("```yaml\n")

@@ -68,7 +68,7 @@ async fn the_reason_for_stopping_can_be_given() {
 }
 
 #[tokio::test]
-async fn values_are_filled_in_where_the_model_speaks() {
+async fn placeholders_are_filled_in_replies() {
     let yaml = "
 turns:
   - text: '{{last_user}}? {{ untouched }}'
@@ -96,7 +96,7 @@ turns:
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_comes_before_the_reply_and_dropping_the_request_ends_it() {
+async fn delay_precedes_the_reply_and_ends_with_the_request() {
     let conversation = Conversation::with("turns: [{ text: a, delay_ms: 60000 }]");
     let started = tokio::time::Instant::now();
     let dropped = tokio::time::timeout(Duration::from_secs(1), conversation.deltas()).await;
@@ -154,7 +154,7 @@ turns:
 ";
 
 #[tokio::test]
-async fn a_retried_request_goes_on_to_the_turn_after_the_error() {
+async fn retried_request_plays_the_turn_after_the_error() {
     let mut conversation = Conversation::with(FAILING);
     assert_eq!(conversation.text().await, "a");
     for _ in 0..2 {
@@ -167,7 +167,7 @@ async fn a_retried_request_goes_on_to_the_turn_after_the_error() {
 }
 
 #[tokio::test]
-async fn a_resumed_session_goes_on_where_it_was_whatever_failed_before() {
+async fn resumed_session_continues_after_failures() {
     let mut conversation = Conversation::with(FAILING);
     for _ in 0..4 {
         let _ = conversation.reply().await;
@@ -178,7 +178,7 @@ async fn a_resumed_session_goes_on_where_it_was_whatever_failed_before() {
 }
 
 #[tokio::test]
-async fn a_reply_that_an_error_broke_off_uses_up_no_reply_turn() {
+async fn reply_cut_by_an_error_uses_no_reply_turn() {
     let yaml = "turns:\n  - error: { kind: cut, after_text: half }\n    repeat: 2\n  - text: a\n  - text: b\n";
     let mut conversation = Conversation::with(yaml);
     assert_eq!(conversation.failure().await.kind, Failure::Cut);
@@ -190,7 +190,7 @@ async fn a_reply_that_an_error_broke_off_uses_up_no_reply_turn() {
 }
 
 #[tokio::test]
-async fn a_broken_reply_in_a_resumed_session_tells_which_error_was_played() {
+async fn resumed_session_derives_the_played_error() {
     let yaml = "turns: [error: { kind: cut, after_text: half }, { text: a }]";
     let mut conversation = Conversation::with(yaml);
     conversation.broken_off("half");
@@ -198,7 +198,7 @@ async fn a_broken_reply_in_a_resumed_session_tells_which_error_was_played() {
 }
 
 #[tokio::test]
-async fn a_reply_that_the_person_broke_off_uses_up_its_turn() {
+async fn reply_interrupted_by_the_user_uses_its_turn() {
     let mut conversation = Conversation::with("turns: [{ text: abc }, { text: b }]");
     conversation.broken_off("ab");
     assert_eq!(conversation.text().await, "b");
@@ -225,7 +225,7 @@ async fn a_repeated_turn_checks_its_expectations_each_time() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_last_turn_can_be_chosen() {
+async fn behavior_after_the_last_turn_is_configurable() {
     let mut last = Conversation::with(
         "turns: [{ text: a }, { tool_calls: [{ name: A }] }]\nwhen_exhausted: repeat_last",
     );
