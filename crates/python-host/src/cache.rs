@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn description_is_kept_for_its_hash_and_environment() {
+    fn description_is_cached_by_hash_and_environment() {
         let directory = tempfile::tempdir().unwrap();
         let cache = |environment: &str| Cache::new(directory.path(), environment);
         let answer = Answer { tools: vec![ToolDescription::default()], ..Answer::default() };
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_and_search_path_count_for_faulty_descriptions() {
+    fn faulty_description_is_keyed_by_packages_and_search_path() {
         let faulty = Answer { problems: vec![Complaint::default()], ..Answer::default() };
         let looking = Answer { looks_for_programs: true, ..Answer::default() };
         let with_packages = Key { packages: "2".to_owned(), ..key("p", "1") };
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_ended_python_are_tried_again_after_a_day() {
+    fn files_that_crashed_python_are_retried_after_a_day() {
         let mut ended = SkippedFiles::default();
         ended.files.insert("a.py".to_owned(), "exit code 3".to_owned());
         let mut answer = Answer { left_out: ended.kept(), ..Answer::default() };

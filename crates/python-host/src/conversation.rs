@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_the_shape_that_providers_read() {
+    fn messages_have_the_shape_of_python_providers() {
         let reply = Reply {
             parts: vec![
                 Part::Thinking { text: "hm".into(), opaque: None },
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_class_adds_to_a_call_comes_back_to_it() {
+    fn additions_of_a_provider_to_a_call_are_returned() {
         let wire = json!({
             "id": "x", "type": "function", "thought_signature": "s",
             "function": {"name": "t", "arguments": "{}", "strict": true},

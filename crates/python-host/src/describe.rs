@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn each_file_has_a_time_of_its_own() {
+    async fn each_file_has_its_own_timeout() {
         let (sender, receiver) = watch::channel(None);
         let begun = Instant::now();
         let files = async {

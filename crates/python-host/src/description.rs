@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_gets_the_documented_defaults() {
+    fn missing_fields_get_the_documented_defaults() {
         let described =
             described(&json!([{"key": "k", "name": "t", "input_schema": {"type": "object"}}]));
         let spec = &described.tools[0].spec;
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_decides_about_recovery_where_the_tool_does_not() {
+    fn recovery_policy_defaults_by_risk() {
         let spec = |risk: &str, recovery: &str| {
             let tool = json!({"name": "t", "input_schema": {"type": "object"}, "risk_level": risk,
                 "recovery_policy": recovery});
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_no_model_could_call_costs_one_message() {
+    fn uncallable_tool_is_one_fault() {
         let described = described(&json!([
             {"name": "good", "input_schema": {"type": "object"}}, {"name": "bad name"},
             {"name": "good"}, {"name": ""},

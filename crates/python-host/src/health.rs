@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_deaths_in_a_minute_are_followed_by_a_minute_of_rest() {
+    fn three_crashes_in_a_minute_pause_for_a_minute() {
         let start = Instant::now();
         let mut health = Health::default();
         for words in ["a", "b"] {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn deaths_that_lie_apart_do_not_count_together() {
+    fn crashes_far_apart_cause_no_pause() {
         let start = Instant::now();
         let mut health = Health::default();
         for number in 0..5 {

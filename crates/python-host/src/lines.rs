@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_whole_and_in_order() {
+    async fn lines_are_whole_and_in_order() {
         assert_eq!(all(b"a\n\nbc\nlost", 10).await, ["a", "", "bc"]);
         let long = "x".repeat(3 * CHUNK);
         assert_eq!(all(format!("{long}\nb\n").as_bytes(), 4 * CHUNK).await, [&long, "b"]);
     }
 
     #[tokio::test]
-    async fn a_line_without_an_end_is_given_up_at_the_limit() {
+    async fn endless_line_is_refused_at_the_limit() {
         assert_eq!(all("x".repeat(2 * CHUNK).as_bytes(), 100).await, ["too long"]);
     }
 }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_corpus_holds_whole_and_cut() {
+    fn wire_parser_passes_the_oracle_on_the_cut_corpus() {
         let corpus = corpus();
         assert!(corpus.len() >= 5);
         for bytes in corpus {
@@ -96,12 +96,12 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_bytes_hold(bytes: Vec<u8>) {
+        fn wire_parser_passes_the_oracle_on_random_bytes(bytes: Vec<u8>) {
             rpc_lines(&bytes);
         }
 
         #[test]
-        fn whatever_is_done_to_the_corpus_holds(
+        fn wire_parser_passes_the_oracle_on_mutated_lines(
             which: prop::sample::Index,
             edits in prop::collection::vec((any::<usize>(), any::<bool>(), any::<u8>()), 1..8),
         ) {

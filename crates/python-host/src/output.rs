@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_is_cut_and_its_end_is_kept() {
+    async fn flood_of_output_is_cut_and_its_end_retained() {
         use std::fmt::Write as _;
         let mut text = String::new();
         for number in 0..100_000 {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_opens_again_after_a_second() {
+    fn output_limit_resets_after_a_second() {
         let mut gate = Gate::new();
         let start = gate.since;
         assert!((0..LINES_PER_SECOND).all(|_| gate.pass(start) == Pass::Open));

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn every_python_file_is_carried() {
+    fn payload_has_every_python_file() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
         let mut found = Vec::new();
         files_below(&source, &source, &mut found);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn its_name_changes_with_every_byte() {
+    fn payload_name_depends_on_every_byte() {
         let mut hasher = blake3::Hasher::new();
         for part in FILES.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]) {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_payload_is_replaced_and_a_whole_one_is_kept() {
+    fn changed_payload_is_replaced() {
         let state = tempfile::tempdir().unwrap();
         let place = unpack(state.path()).unwrap();
         let host = place.join("host.py");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn stubs_are_the_packages_alone() {
+    fn stubs_have_the_packages_only() {
         let directory = tempfile::tempdir().unwrap();
         let written = write_stubs(directory.path()).unwrap();
         assert!(directory.path().join("brynhild/__init__.py").is_file());

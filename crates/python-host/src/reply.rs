@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn text_thinking_usage_and_end_are_passed_on() {
+    fn reply_passes_text_thinking_usage_and_end() {
         let deltas = gathered(json!([
             {"type": "message_start", "usage": {"input_tokens": 7}},
             {"type": "thinking_delta", "thinking": "hm"},
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_comes_once_whether_whole_in_pieces_or_repeated() {
+    fn call_is_emitted_once_in_any_form() {
         let started = Delta::CallStarted { name: "t".into() };
         let stopped = Delta::Stopped(StopReason::ToolUse);
         let use_ = |input: Value| json!({"id": "a", "name": "t", "input": input});
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_event_is_an_error_and_silence_is_no_reply() {
+    fn error_event_is_an_error_and_silence_is_no_reply() {
         let mut builder = ReplyBuilder::default();
         let event = serde_json::from_value(json!({"type": "error", "error": "no"})).unwrap();
         assert_eq!(builder.take(event), Err("no".to_owned()));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_gives_the_same_pieces() {
+    fn whole_reply_gives_equal_pieces() {
         let mut builder = ReplyBuilder::default();
         let response = json!({
             "id": "r", "content": "hi", "thinking": "hm", "stop_reason": null, "usage": null,

@@ -304,7 +304,7 @@ mod tests {
     use crate::tests::fixture::Plugin;
 
     #[test]
-    fn packages_come_from_the_manifest_and_both_files() {
+    fn packages_are_read_from_manifest_and_both_files() {
         let directory = tempfile::tempdir().unwrap();
         let mut plugin = Plugin::new(directory.path(), "p").facts;
         plugin.requirements.0 = vec!["b>=1".into()];
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_no_package() {
+    fn pip_option_is_no_package() {
         let directory = tempfile::tempdir().unwrap();
         let mut plugin = Plugin::new(directory.path(), "p").facts;
         plugin.requirements.0 = vec!["--index-url=http://evil".into()];

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_faults_and_notes_are_told_apart() {
+    fn answers_faults_and_notes_are_distinguished() {
         let answer: Incoming = serde_json::from_str(r#"{"id":1,"result":{}}"#).unwrap();
         assert!(answer.id == Some(1) && answer.result.is_some() && answer.error.is_none());
         let text = r#"{"id":1,"error":{"code":-32000,"message":"m","data":{"type":"ValueError"}}}"#;

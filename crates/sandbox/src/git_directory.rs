@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submodule_shows_its_directory_where_that_names_the_submodule() {
+    fn submodule_shows_only_a_directory_that_points_back() {
         let directory = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(directory.path()).unwrap();
         let (modules, work) = (base.join(".git/modules/sub"), base.join("sub"));

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_a_failure() {
+    fn invalid_plan_is_a_failure() {
         let failed = format!("{:?}", ExitCode::from(FAILED));
         assert_eq!(format!("{:?}", main(&[])), failed);
         assert_eq!(format!("{:?}", main(&[OsString::from("become")])), failed);

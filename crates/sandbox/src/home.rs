@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_of_a_home_is_found_in_the_other() {
+    fn shared_home_paths_are_found_in_a_separate_home() {
         let base = tempfile::tempdir().unwrap();
         let (home, directory) = (base.path().join("home"), base.path().join("data/home"));
         fs::create_dir_all(home.join(".rustup/bin")).unwrap();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_cannot_be_made_changes_nothing() {
+    fn failed_home_leaves_the_environment_unchanged() {
         let base = tempfile::tempdir().unwrap();
         let file = base.path().join("file");
         fs::write(&file, "").unwrap();

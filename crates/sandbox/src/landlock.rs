@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_in_another_one_is_not_looked_for_by_its_path() {
+    fn nested_roots_are_covered_by_the_outermost() {
         let roots = ["/p", "/q/r", "/p/build", "/p/build/x", "/px"].map(PathBuf::from);
         let found: Vec<PathBuf> = outermost(&roots).collect();
         assert_eq!(found, ["/p", "/q/r", "/px"].map(PathBuf::from));

@@ -263,7 +263,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn more_than_a_pipe_holds_arrives_and_nobody_waits_for_who_is_gone() {
+    fn send_exceeds_pipe_capacity_and_survives_a_closed_reader() {
         let bytes: Vec<u8> = (0..=250).cycle().take(1 << 20).collect();
         let (mut heard, told) = io::pipe().unwrap();
         let reader = std::thread::spawn(move || {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_start_that_is_given_up_leaves_nothing_behind() {
+    async fn dropped_start_leaves_no_process() {
         let (mut heard, told) = io::pipe().unwrap();
         let mut shell = command(std::path::Path::new("/bin/sh"), Stdin::Null);
         let script =
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_helper_is_understood() {
+    fn helper_outcomes_are_decoded() {
         assert!(matches!(understand(b"R"), Outcome::Running));
         assert!(matches!(understand(b""), Outcome::Silent));
         let Outcome::NotExecuted(error) = understand(b"R2") else {

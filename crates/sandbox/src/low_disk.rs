@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gigabyte_is_kept_or_half_of_what_is_left() {
+    fn reserve_is_a_gigabyte_or_half_of_the_free_space() {
         assert_eq!(floor(5 << 30), 1 << 30);
         assert_eq!(floor(1 << 30), 1 << 29);
         assert_eq!(floor(0), 0);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_is_not_looked_for() {
+    fn covered_mounts_are_not_expected() {
         let mut expected = ExpectedMounts::default();
         let meant = ExpectedMount::Mounted { file: (1, 2), is_read_only: true };
         for path in ["/p/x/.git", "/p/x y", "/p/x", "/p/x/deep/a"] {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn they_survive_their_journey() {
+    fn expected_mounts_survive_encoding() {
         let mut expected = ExpectedMounts::default();
         expected
             .add(Path::new("/a b/ c"), ExpectedMount::Mounted { file: (1, 2), is_read_only: true });
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_is_followed() {
+    fn mount_check_follows_no_symlink() {
         let base = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(base.path()).unwrap();
         fs::create_dir_all(base.join("x/deep")).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mount_or_another_one_is_told() {
+    fn missing_or_different_mount_is_an_error() {
         let check = |path: &Path, meant| {
             let mut expected = ExpectedMounts::default();
             expected.add(path, meant);

@@ -191,12 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_survives_its_journey() {
+    fn plan_survives_encoding() {
         assert_eq!(Plan::decode(&plan().encode()), Some(plan()));
     }
 
     #[test]
-    fn a_torn_plan_is_no_plan() {
+    fn truncated_plan_is_refused() {
         let bytes = plan().encode();
         for end in 0..bytes.len() {
             let torn = Plan::decode(&bytes[..end]);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_the_whole_machine_is_never_touched() {
+    fn process_limit_needs_a_recent_kernel() {
         assert!(is_recent("6.14.0") && is_recent("6.18.44-fc") && is_recent("7.0-rc1"));
         for old in ["6.13.9", "5.15.0-91-generic", "6", "x.y", ""] {
             assert!(!is_recent(old), "{old}");

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_a_script_is_a_change_and_is_not_waited_for() {
+    fn fifo_in_place_of_a_script_is_a_change_and_does_not_block() {
         let directory = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(directory.path()).unwrap();
         let place = root.join("hook.sh");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_behind_links_has_the_name_that_it_is_called_by() {
+    fn home_behind_symlinks_keeps_its_name() {
         let directory = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(directory.path()).unwrap();
         for name in ["disk/me/work", "homes"] {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_its_parents_and_system_directories_are_no_workspace() {
+    fn home_and_system_directories_are_no_workspace() {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().join("home");
         fs::create_dir(&home).unwrap();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_process_has_of_its_own_is_not_shown_as_a_whole() {
+    fn proc_and_dev_are_not_shared_whole() {
         let directory = tempfile::tempdir().unwrap();
         let read = |path: &str| {
             let read = vec![PathBuf::from(path)];
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_of_the_workspace_grants_what_lies_elsewhere() {
+    fn symlink_in_the_workspace_grants_nothing_outside() {
         let directory = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(directory.path()).unwrap();
         let (work, keys) = (base.join("work"), base.join("keys"));
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_is_found_where_no_mount_holds_it() {
+    fn changed_fixed_file_is_found_without_mounts() {
         let directory = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(directory.path()).unwrap();
         let (script, package) = (root.join("h.sh"), root.join("node_modules/a/index.js"));

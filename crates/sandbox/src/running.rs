@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fatal_signal_is_told_from_a_code() {
+    fn fatal_signal_is_distinguished_from_a_code() {
         let code = |code: i32| ExitStatus::from_raw(code << 8);
         assert_eq!(exit(code(0), &End::Namespace(None)), Exit::Code(0));
         assert_eq!(exit(code(129), &End::Namespace(None)), Exit::Code(129));

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readable_paths_of_the_home_are_found_in_its_place() {
+    fn readable_home_paths_are_found_in_the_scratch_home() {
         let base = tempfile::tempdir().unwrap();
         let (state, home) = (base.path().join("state"), base.path().join("home"));
         let hooks = home.join(".config/brynhild/hooks");

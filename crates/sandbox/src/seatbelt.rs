@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_denied_first() {
+    fn seatbelt_denies_by_default() {
         let text = text(Access::ReadOnly, Network::None);
         assert!(text.starts_with("(version 1)\n(deny default)\n"));
         assert!(!text.contains("(allow network"));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rules_deny_is_denied_after_all_that_is_allowed() {
+    fn denied_paths_follow_all_allow_rules() {
         let hidden = "(deny file-read* file-write* (subpath \"/srv/app/lib/.env\"))";
         let kept = "(deny file-write* (subpath \"/srv/app/tests\"))";
         for access in [Access::ReadOnly, Access::Workspace] {
@@ -276,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_is_moved_to_its_numbers() {
+    fn channel_gets_its_descriptor_numbers() {
         let line = placed(12, 13);
         assert_eq!(line, "exec 8<&12 9>&13 && exec 3<&8 4>&9 8<&- 9>&- && exec \"$@\"");
     }
 
     #[test]
-    fn no_directory_above_a_protected_name_can_be_moved_away() {
+    fn parents_of_protected_names_cannot_be_moved() {
         let text = text(Access::Workspace, Network::None);
         for directory in ["/srv/app", "/srv/app/lib", "/srv/app/lib/sub"] {
             let rule = format!("(deny file-write-unlink (literal \"{directory}\"))");
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_cannot_be_told_what_to_do() {
+    fn apple_events_and_mach_services_are_denied() {
         for network in [Network::None, Network::Host] {
             let text = text(Access::Workspace, network);
             assert!(!text.contains("appleevent") && !text.contains("mach-register"));

@@ -197,14 +197,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_tasks_is_read() {
+    fn task_count_is_read() {
         assert_eq!(tasks("0.10 0.20 0.30 2/431 12345\n"), Some(431));
         assert_eq!(tasks("nonsense"), None);
         assert!(running_tasks() > 0);
     }
 
     #[test]
-    fn local_sockets_close_where_nothing_hides_those_of_the_host() {
+    fn local_sockets_are_denied_if_host_sockets_are_visible() {
         assert!(!openings(Restrictions::Inner, &Network::Host, Strength::Files).local);
         assert!(openings(Restrictions::Inner, &Network::Host, Strength::Scoped).local);
         assert!(!openings(Restrictions::Alone, &Network::Host, Strength::Scoped).local);

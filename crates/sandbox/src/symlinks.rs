@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_a_command_could_have_made_grants_nothing() {
+    fn symlink_that_a_command_may_have_made_grants_nothing() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
         let path = |name: &str| base.join(name);

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_told_from_other_settings() {
+    fn secret_is_distinguished_from_other_settings() {
         for line in [
             "token = \"cio123\"",
             "x = { index = \"i\", token = \"t\" }",
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_found_in_every_version() {
+    fn settings_with_secrets_are_found_in_every_version() {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         let versions = [("v20", "_authToken=x"), ("v22", "registry=x"), ("v24", "_auth=x")];
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_left_out_and_their_neighbors_are_not() {
+    fn secrets_are_left_out_and_neighbors_shown() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         fs::create_dir_all(path("ssl/private")).unwrap();

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_makes_replaces_and_removes_comes_to_the_workspace() {
+    fn changes_of_a_process_reach_the_workspace() {
         let (state, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = directory.path();
         fs::create_dir_all(root.join("tools/deep")).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn to_another_disk_nothing_is_copied_over_what_came_meanwhile_unless_it_is_to_be_replaced() {
+    fn copy_between_disks_replaces_only_listed_files() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (from, to) = (from.path(), to.path());
         fs::create_dir(from.join("directory")).unwrap();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_meanwhile_stays_on_another_disk_too() {
+    fn concurrent_files_on_another_disk_are_not_overwritten() {
         let Ok(state) = tempfile::tempdir_in("/dev/shm") else { return };
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_carried_through_a_link_that_took_the_place_of_a_directory() {
+    fn changes_do_not_follow_a_swapped_in_symlink() {
         let (state, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let outside = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_behind_a_link_that_took_the_place_of_a_directory_is_shown() {
+    fn copies_do_not_follow_a_swapped_in_symlink() {
         let (state, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let home = tempfile::tempdir().unwrap();
         for name in ["x.sh", "secret"] {

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_seen_through_links_or_directories() {
+    fn system_programs_are_visible() {
         let found = system();
         assert!(found.contains(&System::Directory(PathBuf::from("/usr"))));
         let shell = found.iter().any(|entry| match entry {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_found_where_they_really_lie() {
+    fn sockets_are_found_by_their_resolved_paths() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
         let path = |name: &str| base.join(name);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_sockets_is_read() {
+    fn socket_table_is_parsed() {
         let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
                      0000000000000000: 00000002 00000000 00010000 0001 01 11111 /a/far one\n\
                      0000000000000000: 00000003 00000000 00000000 0001 03 22222\n\

@@ -36,7 +36,7 @@ async fn crash_fails_its_call_alone_and_shows_the_last_output() {
 }
 
 #[tokio::test]
-async fn a_worker_that_keeps_dying_is_left_alone() {
+async fn repeatedly_crashing_worker_is_not_restarted() {
     let world = World::new(&[("tools/dies.py", &tool_file("dies", "os._exit(1)"))]);
     let tool = world.tool("dies").await;
     for _ in 0..3 {
@@ -48,7 +48,7 @@ async fn a_worker_that_keeps_dying_is_left_alone() {
 }
 
 #[tokio::test]
-async fn timeout_cancels_a_call_and_its_worker_lives_on() {
+async fn timeout_cancels_the_call_and_not_the_worker() {
     let sleeps = tool_file("sleeps", "await asyncio.sleep(600)");
     let mut world = World::new(&[("tools/sleeps.py", &sleeps), (PID.0, &pid_file())]);
     world.plugin.facts.timeout = Some(Duration::from_millis(1500));
@@ -63,7 +63,7 @@ async fn timeout_cancels_a_call_and_its_worker_lives_on() {
 }
 
 #[tokio::test]
-async fn a_call_that_blocks_its_worker_ends_with_it() {
+async fn call_that_blocks_its_worker_ends_the_worker() {
     let blocks = tool_file("blocks", "time.sleep(600)");
     let mut world = World::new(&[("tools/blocks.py", &blocks), (PID.0, &pid_file())]);
     world.plugin.facts.timeout = Some(Duration::from_millis(1500));
@@ -75,7 +75,7 @@ async fn a_call_that_blocks_its_worker_ends_with_it() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_stops_in_the_plugin_too() {
+async fn cancelled_call_stops_in_the_plugin() {
     let body = "print('begun', flush=True)\n        try: await asyncio.sleep(600)\n        \
                 finally: print('undone', flush=True)";
     let world = World::new(&[("tools/sleeps.py", &tool_file("sleeps", body))]);
@@ -94,7 +94,7 @@ async fn a_cancelled_call_stops_in_the_plugin_too() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_cancelled() {
+async fn dropped_call_is_cancelled() {
     let body = "print('begun', flush=True)\n        try: await asyncio.sleep(600)\n        \
                 finally: print('undone', flush=True)";
     let world = World::new(&[("tools/sleeps.py", &tool_file("sleeps", body))]);
@@ -131,7 +131,7 @@ async fn a_flood_of_output_is_cut_and_large_input_arrives() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_answer_ends_the_worker() {
+async fn invalid_answer_line_ends_the_worker() {
     let body = "[os.write(n, b'garbage\\n') for n in range(3, 12) if not os.set_blocking(n, True)] \
                 if False else [self.garble(n) for n in range(3, 20)]; await asyncio.sleep(600)\n    \
                 def garble(self, n):\n        try: os.write(n, b'garbage\\n')\n        \
@@ -142,7 +142,7 @@ async fn a_line_that_is_no_answer_ends_the_worker() {
 }
 
 #[tokio::test]
-async fn closing_down_calls_close_and_ends_a_worker_that_will_not() {
+async fn shutdown_calls_close_and_kills_a_stuck_worker() {
     let closes = tool_file("closes", "return None")
         + "    async def close(self):\n        print('closed', flush=True)\n";
     let world = World::new(&[("tools/closes.py", &closes)]);

@@ -9,7 +9,7 @@ fn fruit_tool() -> String {
 }
 
 #[tokio::test]
-async fn declared_packages_are_installed_when_they_are_first_needed() {
+async fn declared_packages_are_installed_on_first_use() {
     let mut world = World::new(&[("tools/fruit.py", &format!("import fruit\n{}", fruit_tool()))]);
     world.plugin.facts.requirements.0 = vec![testkit::wheel("fruit", world.directory.path())];
     let plugin = world.plugin.list();
@@ -50,7 +50,7 @@ async fn failed_install_is_one_message_with_the_end_of_pips() {
 }
 
 #[tokio::test]
-async fn a_python_that_is_missing_or_none_is_said_with_what_to_do() {
+async fn missing_or_invalid_python_is_reported_with_a_hint() {
     let world = World::new(&[("tools/fruit.py", &fruit_tool())]);
     let mut settings = world.settings();
     settings.surroundings.env.insert("PATH".into(), "/nowhere".into());
@@ -94,7 +94,7 @@ async fn listed_packages_are_installed_only_if_a_file_needs_them() {
 }
 
 #[tokio::test]
-async fn undeclared_package_costs_its_file_and_is_named_in_the_hint() {
+async fn undeclared_package_is_named_in_the_hint() {
     let file = format!("import yaml_of_nowhere\n{}", fruit_tool());
     let world = World::new(&[("tools/fruit.py", &file)]);
     let offer = world.described().await.offer;

@@ -97,7 +97,7 @@ async fn deltas(provider: &dyn Provider, request: Request) -> Vec<Delta> {
 }
 
 #[tokio::test]
-async fn events_are_bridged_and_arguments_are_given_by_name() {
+async fn provider_gets_named_arguments_and_streams_events() {
     let body = "yield E(type='message_start')\n        \
                 yield E(type='text_delta', text=json.dumps([system, max_tokens, [t.name for t in tools], \
                 self.model, self.api_key, self.extra, messages]))\n        \
@@ -131,7 +131,7 @@ async fn provider_finds_the_profile_of_its_own_model() {
 }
 
 #[tokio::test]
-async fn every_model_that_is_asked_for_has_an_instance_of_its_own() {
+async fn each_requested_model_has_its_own_instance() {
     let body = "self.count = getattr(self, 'count', 0) + 1\n        \
                 yield E(type='text_delta', text='%s %d' % (self.model, self.count))\n        \
                 yield E(type='message_stop')";
@@ -146,7 +146,7 @@ async fn every_model_that_is_asked_for_has_an_instance_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_a_tool_use_carries_comes_back_with_the_history() {
+async fn opaque_tool_use_fields_are_returned_in_the_history() {
     let body = "yield E(type='tool_use_start', tool_use=Signed('c1', 't', {'a': 1}))\n        \
                 yield E(type='message_stop', stop_reason='tool_use')";
     let world = World::new(&[("providers/mine.py", &file(body))]);
@@ -177,7 +177,7 @@ async fn what_a_tool_use_carries_comes_back_with_the_history() {
 }
 
 #[tokio::test]
-async fn errors_keep_what_came_before_them_and_the_providers_words() {
+async fn errors_keep_earlier_pieces_and_the_provider_message() {
     let raises = "yield E(type='text_delta', text='a')\n        raise RuntimeError('lost it')";
     let reports = "yield E(type='error', error='over quota')";
     let silent = "return\n        yield";
@@ -219,7 +219,7 @@ async fn a_dropped_stream_stops_the_provider() {
 }
 
 #[tokio::test]
-async fn a_provider_is_made_again_in_a_worker_that_was_started_again() {
+async fn provider_is_recreated_in_a_restarted_worker() {
     let body = "import os\n        if messages[0]['content'] == 'die': os._exit(1)\n        \
                 yield E(type='text_delta', text='alive')";
     let world = World::new(&[("providers/mine.py", &file(body))]);

@@ -6,7 +6,7 @@ use super::*;
 use contract::action::Action;
 
 #[tokio::test]
-async fn a_tool_is_described_and_called_and_what_it_prints_is_shown() {
+async fn tool_is_described_called_and_its_output_shown() {
     let body = "print('while it runs'); return ToolResult(True, 'got ' + input['x'])";
     let file = format!("print('at import')\n{}", tool_file("greet", body));
     let world = World::new(&[("tools/greet.py", &file)]);
@@ -23,7 +23,7 @@ async fn a_tool_is_described_and_called_and_what_it_prints_is_shown() {
 }
 
 #[tokio::test]
-async fn a_later_run_describes_without_python_and_calls_with_it() {
+async fn later_run_describes_from_the_cache() {
     let world =
         World::new(&[("tools/greet.py", &tool_file("greet", "return ToolResult(True, 'hi')"))]);
     let first = world.described().await;
@@ -37,7 +37,7 @@ async fn a_later_run_describes_without_python_and_calls_with_it() {
 }
 
 #[tokio::test]
-async fn a_tool_keeps_its_state_and_its_loop_between_calls() {
+async fn tool_keeps_state_and_event_loop_between_calls() {
     let body = "Tool.count += 1; self.loops = getattr(self, 'loops', set()) | \
                 {id(asyncio.get_running_loop())}; \
                 return ToolResult(True, f'{Tool.count} {len(self.loops)}')";
@@ -50,7 +50,7 @@ async fn a_tool_keeps_its_state_and_its_loop_between_calls() {
 }
 
 #[tokio::test]
-async fn what_a_tool_raises_or_returns_wrongly_is_its_own_failure() {
+async fn exception_or_invalid_result_fails_the_tool() {
     let world = World::new(&[
         ("tools/raises.py", &tool_file("raises", "raise ValueError('no way')")),
         ("tools/odd.py", &tool_file("odd", "return object()")),
@@ -72,7 +72,7 @@ async fn what_a_tool_raises_or_returns_wrongly_is_its_own_failure() {
 }
 
 #[tokio::test]
-async fn a_changed_file_is_described_and_run_anew() {
+async fn changed_file_is_described_and_run_again() {
     let file = |text: &str| tool_file("greet", &format!("return ToolResult(True, '{text}')"));
     let world = World::new(&[("tools/greet.py", &file("old"))]);
     assert_eq!(run(&*world.tool("greet").await, json!({})).await.unwrap().output, "old");
@@ -84,7 +84,7 @@ async fn a_changed_file_is_described_and_run_anew() {
 }
 
 #[tokio::test]
-async fn a_tool_that_describes_itself_otherwise_takes_its_own_place() {
+async fn changed_description_replaces_the_tool() {
     let file = tool_file("greet", "Tool.count += 1; return ToolResult(True, '')")
         .replace("    description = 'does something'\n", "")
         + "    @property\n    def description(self):\n        return f'used {Tool.count} times'\n    \
@@ -104,7 +104,7 @@ async fn a_tool_that_describes_itself_otherwise_takes_its_own_place() {
 }
 
 #[tokio::test]
-async fn calls_of_one_worker_run_beside_each_other() {
+async fn calls_of_one_worker_run_concurrently() {
     let body = "Tool.count += 1\n        while Tool.count < 2: await asyncio.sleep(0)\n        \
                 return ToolResult(True, 'met')";
     let world = World::new(&[("tools/meet.py", &tool_file("meet", body))]);
@@ -115,7 +115,7 @@ async fn calls_of_one_worker_run_beside_each_other() {
 }
 
 #[tokio::test]
-async fn variables_of_the_profile_reach_the_plugin_and_others_do_not() {
+async fn plugin_sees_only_profile_environment_variables() {
     let body = "return ToolResult(True, str([os.environ.get('SECRET'), os.environ.get('OTHER'), \
                 os.environ['BRYNHILD_PLUGIN_NAME'], os.getcwd(), sys.path[0].endswith('shim')]))";
     let mut world = World::new(&[("tools/look.py", &tool_file("look", body))]);

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_keep_their_order_and_bytes() {
+    fn arguments_keep_their_order_and_bytes() {
         let mut options = Options::default();
         options.flags(&["--new-session"]);
         options.add("--bind", [OsStr::from_bytes(b"/\xff"), OsStr::new("/x y")]);

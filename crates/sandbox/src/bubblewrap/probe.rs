@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_obstacle_is_told_from_the_others() {
+    fn probe_distinguishes_every_obstacle() {
         let map = "bwrap: setting up uid map: Permission denied";
         let apparmor = cause(map, "kernel/apparmor_restrict_unprivileged_userns", "1");
         assert!(apparmor.what.contains("AppArmor"));

@@ -119,7 +119,7 @@ impl World {
 }
 
 #[test]
-fn files_and_directories_are_found_wherever_they_lie() {
+fn denied_names_are_found_in_every_directory() {
     let world = World::new(&[".env", "a/b/.env", "secret/k", "tests/x/t.rs", "src/main.rs"]);
     let rules =
         Plain { hidden: vec!["secret"], kept: vec!["tests"], names: vec![".env"], ..world.rules() };
@@ -130,7 +130,7 @@ fn files_and_directories_are_found_wherever_they_lie() {
 }
 
 #[test]
-fn what_is_meant_in_one_place_cannot_be_moved_with_its_directory() {
+fn parents_of_a_denied_path_cannot_be_moved() {
     let world = World::new(&["a/b/key", "a/b/other", "c/d/key"]);
     let found = world.found(Plain { hidden: vec!["a/b/key"], ..world.rules() });
     assert_eq!(found.hidden, world.paths(&["a/b/key"]));
@@ -138,7 +138,7 @@ fn what_is_meant_in_one_place_cannot_be_moved_with_its_directory() {
 }
 
 #[test]
-fn where_nothing_is_written_nothing_is_kept_from_it() {
+fn read_only_access_needs_no_write_protection() {
     let mut world = World::new(&["tests/t.rs", "a/b/k"]);
     world.profile.access = Access::ReadOnly;
     let rules = Plain { hidden: vec!["a/b/k"], kept: vec!["tests"], ..world.rules() };
@@ -149,7 +149,7 @@ fn where_nothing_is_written_nothing_is_kept_from_it() {
 }
 
 #[test]
-fn links_lead_to_what_is_meant() {
+fn symlinks_to_denied_paths_are_resolved() {
     let world = World::new(&["real/key", "deep/v1/key"]);
     symlink("real/key", world.root.join(".env")).unwrap();
     symlink("deep/v1", world.root.join("current")).unwrap();
@@ -164,7 +164,7 @@ fn links_lead_to_what_is_meant() {
 }
 
 #[test]
-fn what_tools_fetched_is_looked_through_only_where_a_rule_spells_it_out() {
+fn dependencies_are_searched_only_for_explicit_paths() {
     let world = World::new(&["node_modules/a/.env", "node_modules/b/key"]);
     let found = world.found(Plain { names: vec![".env"], ..world.rules() });
     assert_eq!(found, DeniedPaths::default());
@@ -173,7 +173,7 @@ fn what_tools_fetched_is_looked_through_only_where_a_rule_spells_it_out() {
 }
 
 #[test]
-fn what_comes_and_goes_is_seen_by_the_same_rules() {
+fn later_changes_are_found_by_cached_rules() {
     let world = World::new(&["a/b/x"]);
     let rules = Plain { names: vec![".env"], ..world.rules() };
     let rules: Arc<dyn FileRules> = Arc::new(rules);
@@ -187,7 +187,7 @@ fn what_comes_and_goes_is_seen_by_the_same_rules() {
 }
 
 #[test]
-fn who_starts_in_what_is_hidden_is_told_why_it_cannot_be() {
+fn start_in_a_hidden_directory_is_refused() {
     let world = World::new(&["secret/deep/k"]);
     let rules: Arc<dyn FileRules> = Arc::new(Plain { hidden: vec!["secret"], ..world.rules() });
     let error = world.find(&rules, "secret/deep").unwrap_err().to_string();
@@ -195,7 +195,7 @@ fn who_starts_in_what_is_hidden_is_told_why_it_cannot_be() {
 }
 
 #[test]
-fn scripts_that_the_person_trusts_are_found_and_nothing_beside_them() {
+fn trusted_scripts_in_a_hidden_directory_stay_visible() {
     let mut world = World::new(&["secret/in/hook.sh", "secret/in/k", "secret/k", "secret/far/k"]);
     let place = world.root.join("secret/in/hook.sh");
     world.profile.fixed.push(Fixed { place, bytes: b"x".as_slice().into(), mode: 0o755 });
@@ -204,7 +204,7 @@ fn scripts_that_the_person_trusts_are_found_and_nothing_beside_them() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_listed_is_hidden_as_a_whole() {
+fn unreadable_directory_is_hidden_whole() {
     let world = World::new(&["shut/.env"]);
     let shut = world.root.join("shut");
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o311)).unwrap();
@@ -216,7 +216,7 @@ fn a_directory_that_cannot_be_listed_is_hidden_as_a_whole() {
 }
 
 #[test]
-fn nothing_is_mounted_in_what_is_hidden() {
+fn hidden_directory_needs_no_mounts_inside() {
     let world = World::new(&["aa/bb/key", "aa/.env", "b/.env"]);
     let rules = Plain {
         hidden: vec!["aa", "aa/bb/key"],
@@ -230,7 +230,7 @@ fn nothing_is_mounted_in_what_is_hidden() {
 }
 
 #[test]
-fn a_rule_for_the_whole_project_lets_nothing_work_there() {
+fn rule_that_denies_the_whole_project_refuses_the_start() {
     let world = World::new(&["a"]);
     let rules: Arc<dyn FileRules> = Arc::new(Plain { hidden: vec![""], ..world.rules() });
     let error = world.find(&rules, "").unwrap_err().to_string();
@@ -238,7 +238,7 @@ fn a_rule_for_the_whole_project_lets_nothing_work_there() {
 }
 
 #[test]
-fn links_by_which_rules_mean_something_are_known() {
+fn rule_for_a_symlink_to_a_symlink_hides_its_target() {
     let world = World::new(&["real/f"]);
     symlink("real", world.root.join("sec")).unwrap();
     symlink("./sec", world.root.join("led")).unwrap();

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_covers_itself_and_nothing_that_looks_like_it() {
+    fn granted_name_matches_exactly() {
         let (gate, _) = gate(&["docs.x.com", "*.y.com", "z.com:8080", "1.2.3.4", "[::1]:9"]);
         for (host, port) in
             [("docs.x.com", 443), ("docs.x.com", 80), ("a.y.com", 80), ("b.a.y.com", 80)]
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_was_not_granted_is_refused_with_the_form_that_grants_it() {
+    async fn refused_port_names_the_grant_that_allows_it() {
         let (gate, seen) = watched(&["docs.x.com", "localhost", "z.test:443", "2001:db8::1"]);
         assert!(gate.is_granted("localhost", 8000));
         for _ in 0..2 {
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refused_ways_hide_none_that_was_open_and_their_end_is_told() {
+    async fn refused_requests_are_capped_and_open_ones_recorded() {
         // No name has so long a part, so nobody is asked for it.
         let nowhere = format!("{}.test", "a".repeat(64));
         let (gate, seen) = watched(&["127.0.0.1", &nowhere]);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_record_that_waits_holds_up_nothing_but_the_way_that_it_is_of() {
+    async fn slow_observer_delays_only_its_own_request() {
         let (release, wait) = std::sync::mpsc::channel::<()>();
         let (begun, mut beginning) = mpsc::channel(1);
         let wait = Mutex::new(wait);
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_address_is_dialed_only_where_it_is_granted_itself() {
+    fn private_address_needs_a_grant_of_its_own() {
         let open = |names: &[&str], host: &str, address: &str| {
             gate(names).0.is_open(host, address.parse().unwrap())
         };
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_host_is_told_of_once_with_the_key() {
+    async fn refused_host_is_reported_once_with_the_key() {
         let (gate, mut heard) = gate(&["a.test", "https://b.test/x"]);
         assert!(heard.try_recv().unwrap().contains("`https://b.test/x` in `plugins.p.sandbox"));
         for _ in 0..2 {

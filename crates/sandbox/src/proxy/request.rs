@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request_goes_on_with_the_host_it_was_judged_by() {
+    fn plain_request_is_sent_to_the_judged_host() {
         let request = parse(
             "GET http://example.org:81/a?b HTTP/1.1\r\nHost: evil.test\r\nProxy-Connection: x\r\n\
              Accept: */*\r\nConnection: keep-alive\r\n\r\n",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn ambiguous_request_is_refused() {
         for head in [
             "CONNECT example.org HTTP/1.1\r\n\r\n",
             "CONNECT example.org:0 HTTP/1.1\r\n\r\n",

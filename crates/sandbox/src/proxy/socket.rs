@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_that_was_handed_over_takes_connections() {
+    fn passed_socket_accepts_connections() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         assert!(receive(&ours).is_err());
         offer(theirs.as_raw_fd()).unwrap();

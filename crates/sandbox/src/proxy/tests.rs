@@ -39,7 +39,7 @@ async fn ask(proxy: SocketAddr, parts: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn what_was_granted_is_reached_by_tunnel_and_by_plain_request() {
+async fn granted_host_is_reached_by_tunnel_and_plain_request() {
     let server = echo().await;
     let (_proxy, address, _heard) = proxy(&[server.to_string()]);
     let tunnel = format!("CONNECT {server} HTTP/1.1\r\nHost: x\r\n\r\nhello");
@@ -51,7 +51,7 @@ async fn what_was_granted_is_reached_by_tunnel_and_by_plain_request() {
 }
 
 #[tokio::test]
-async fn what_was_not_granted_is_refused_with_a_reason() {
+async fn other_host_is_refused_with_a_reason() {
     let server = echo().await;
     let (_proxy, address, mut heard) = proxy(&["other.test".to_owned(), "*".to_owned()]);
     let text = ask(address, &[&format!("CONNECT {server} HTTP/1.1\r\n\r\n")]).await;
@@ -63,7 +63,7 @@ async fn what_was_not_granted_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_proxy_is_the_end_of_its_connections() {
+async fn dropped_proxy_closes_its_connections() {
     let server = echo().await;
     let (proxy, address, _heard) = proxy(&[server.to_string()]);
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -75,7 +75,7 @@ async fn the_end_of_a_proxy_is_the_end_of_its_connections() {
 }
 
 #[test]
-fn a_loopback_that_was_granted_is_not_kept_from_the_proxy() {
+fn granted_loopback_is_reached_through_the_proxy() {
     let of = |name: &str| {
         let hosts = Hosts { names: vec![name.to_owned()], key: String::new() };
         variables(&hosts).into_iter().find(|(name, _)| name == "NO_PROXY").unwrap().1

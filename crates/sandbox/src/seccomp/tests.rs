@@ -69,34 +69,34 @@ fn dangerous_calls_are_denied() {
 }
 
 #[test]
-fn calls_whose_arguments_lie_in_memory_are_missing() {
+fn calls_with_arguments_in_memory_are_enosys() {
     assert_eq!(call(libc::SYS_clone3, &[]), ENOSYS);
     assert_eq!(call(libc::SYS_openat2, &[]), ENOSYS);
 }
 
 #[test]
-fn foreign_interfaces_are_turned_away() {
+fn foreign_system_call_interfaces_are_denied() {
     const I386: u32 = 0x4000_0003;
     assert_eq!(call_as(OPEN, I386, 102, &[]), EPERM);
     assert_eq!(call(libc::SYS_read | 0x4000_0000, &[]), ENOSYS);
 }
 
 #[test]
-fn no_namespace_is_made_by_clone() {
+fn clone_creates_no_namespace() {
     for bit in NEW_NAMESPACES {
         assert_eq!(call(libc::SYS_clone, &[bit | 0x11]), EPERM, "{bit:#x}");
     }
 }
 
 #[test]
-fn terminal_injection_is_seen_whatever_the_high_half() {
+fn terminal_injection_is_denied_with_any_high_bits() {
     assert_eq!(call(libc::SYS_ioctl, &[0, TIOCSTI]), EPERM);
     assert_eq!(call(libc::SYS_ioctl, &[0, TIOCSTI | 1 << 32]), EPERM);
     assert_eq!(call(libc::SYS_ioctl, &[0, TIOCLINUX | 7 << 40]), EPERM);
 }
 
 #[test]
-fn no_call_sets_a_special_bit_or_makes_a_device() {
+fn setuid_bits_and_devices_are_denied() {
     assert_eq!(call(libc::SYS_fchmod, &[3, 0o4755]), EPERM);
     assert_eq!(call(libc::SYS_fchmod, &[3, 0o755]), ALLOW);
     assert_eq!(call(libc::SYS_fchmodat, &[3, 0, 0o2755]), EPERM);
@@ -111,7 +111,7 @@ fn no_call_sets_a_special_bit_or_makes_a_device() {
 }
 
 #[test]
-fn only_the_opened_socket_families_exist() {
+fn only_opened_socket_families_are_allowed() {
     let family = |openings, family| call_as(openings, ARCHITECTURE.1, libc::SYS_socket, &[family]);
     for allowed in [1, 2, 10] {
         assert_eq!(family(OPEN, allowed), ALLOW);
@@ -157,7 +157,7 @@ fn longest_way(openings: Openings) -> usize {
 }
 
 #[test]
-fn no_call_passes_by_all_that_is_denied() {
+fn filter_checks_a_call_with_few_instructions() {
     let alone = Openings { hidden: false, attributes: false, ipc: false, ..OPEN };
     for openings in [OPEN, alone] {
         let (way, all) = (longest_way(openings), filter(openings).unwrap().len());
@@ -166,7 +166,7 @@ fn no_call_passes_by_all_that_is_denied() {
 }
 
 #[test]
-fn a_filter_survives_being_written() {
+fn filter_survives_encoding() {
     let filter = filter(OPEN).unwrap();
     assert_eq!(read(&write(&filter)), Some(filter));
     assert!(read("").is_none() && read("zz").is_none());
@@ -174,7 +174,7 @@ fn a_filter_survives_being_written() {
 }
 
 #[test]
-fn attributes_of_files_are_kept_where_nothing_may_be_written() {
+fn read_only_access_denies_changes_of_attributes() {
     let closed = Openings { attributes: false, ..OPEN };
     let calls = [libc::SYS_fchmodat, libc::SYS_utimensat, libc::SYS_setxattr, FILE_SETATTR];
     for number in calls {
@@ -188,7 +188,7 @@ fn attributes_of_files_are_kept_where_nothing_may_be_written() {
 }
 
 #[test]
-fn nobody_else_s_processes_and_files_are_touched_where_nothing_hides_them() {
+fn other_processes_are_protected_without_namespaces() {
     const EOPNOTSUPP: u32 = 0x0005_005f;
     let alone = Openings { hidden: false, ..OPEN };
     let under = |openings, number, args: &[u64]| call_as(openings, ARCHITECTURE.1, number, args);

@@ -7,7 +7,7 @@ use sandbox::Rung;
 use crate::rig::{Mode, World, is_root, rungs, skip};
 
 #[tokio::test]
-async fn only_the_variables_of_the_profile_are_seen() {
+async fn only_profile_environment_variables_are_visible() {
     for rung in rungs() {
         let mut world = World::new();
         world.profile.env.clear();
@@ -30,7 +30,7 @@ async fn only_the_variables_of_the_profile_are_seen() {
 }
 
 #[tokio::test]
-async fn variables_of_the_linker_reach_only_the_command() {
+async fn linker_environment_variables_reach_only_the_command() {
     for rung in rungs() {
         let mut world = World::new();
         world.profile.env.insert("LD_DEBUG".to_owned(), "libs".to_owned());
@@ -48,7 +48,7 @@ async fn variables_of_the_linker_reach_only_the_command() {
 }
 
 #[tokio::test]
-async fn resources_have_bounds() {
+async fn resources_are_limited() {
     const MEGABYTE: u64 = 1 << 20;
     for rung in rungs() {
         let mut world = World::new();
@@ -114,7 +114,7 @@ fn bounds_processes(world: &World, rung: Rung) -> bool {
 }
 
 #[tokio::test]
-async fn a_granted_network_is_the_network_and_not_the_sockets() {
+async fn granted_network_excludes_local_sockets() {
     for rung in rungs() {
         let mut world = World::new();
         world.start_host();

@@ -26,7 +26,7 @@ fn exchange(one: &Path, other: &Path) {
 }
 
 #[tokio::test]
-async fn what_is_exchanged_on_the_host_is_not_what_the_process_finds() {
+async fn process_sees_fixed_files_despite_host_changes() {
     if !has_bubblewrap() {
         return;
     }
@@ -58,7 +58,7 @@ async fn what_is_exchanged_on_the_host_is_not_what_the_process_finds() {
 }
 
 #[tokio::test]
-async fn a_process_among_fixed_files_works_in_the_workspace_as_ever() {
+async fn process_with_fixed_files_writes_the_workspace() {
     for rung in rungs() {
         let mut world = World::with_git();
         fix(&mut world, "h.sh", "#!/bin/sh\necho good\n");
@@ -96,7 +96,7 @@ async fn a_process_among_fixed_files_works_in_the_workspace_as_ever() {
 }
 
 #[tokio::test]
-async fn a_rung_without_mounts_ends_what_would_find_something_else() {
+async fn landlock_refuses_a_start_with_changed_files() {
     if !rungs().contains(&Rung::Landlock) {
         return;
     }
@@ -108,7 +108,7 @@ async fn a_rung_without_mounts_ends_what_would_find_something_else() {
 }
 
 #[tokio::test]
-async fn what_python_has_cached_is_not_taken_for_a_module() {
+async fn cached_bytecode_is_not_imported() {
     const PLANT: &str = "mkdir -p t; echo 'print(\"evil\")' > evil.py; $PY -c '
 import importlib.util, py_compile
 unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH

@@ -79,7 +79,7 @@ async fn git_uses_the_repository_identity_and_its_hooks_run_inside() {
 }
 
 #[tokio::test]
-async fn git_config_and_hooks_stay_as_they_are() {
+async fn git_config_and_hooks_are_unchanged() {
     for rung in rungs() {
         let world = World::with_git();
         let read = |name: &str| fs::read(world.work.join(name)).unwrap_or_default();
@@ -119,7 +119,7 @@ async fn git_commits_in_a_linked_worktree() {
 }
 
 #[tokio::test]
-async fn a_damaged_git_directory_is_shown_as_it_is() {
+async fn damaged_git_directory_is_shown_unchanged() {
     for rung in rungs() {
         let world = World::new();
         fs::create_dir(world.work.join(".git")).unwrap();

@@ -29,7 +29,7 @@ async fn run(world: &World, script: &str) -> crate::rig::Output {
 }
 
 #[tokio::test]
-async fn a_granted_host_is_reached_and_another_is_refused_and_told_of_once() {
+async fn granted_host_is_reached_and_others_are_reported_once() {
     if !has_bubblewrap() {
         return;
     }
@@ -48,7 +48,7 @@ async fn a_granted_host_is_reached_and_another_is_refused_and_told_of_once() {
 }
 
 #[tokio::test]
-async fn beside_the_proxy_everything_stays_shut() {
+async fn network_outside_the_proxy_is_denied() {
     if !has_bubblewrap() {
         return;
     }
@@ -64,7 +64,7 @@ async fn beside_the_proxy_everything_stays_shut() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_home_is_refused_unless_home_is_granted() {
+async fn name_resolving_to_loopback_needs_a_loopback_grant() {
     if !has_bubblewrap() {
         return;
     }
@@ -79,7 +79,7 @@ async fn a_name_that_leads_home_is_refused_unless_home_is_granted() {
 }
 
 #[tokio::test]
-async fn its_own_loopback_stays_its_own() {
+async fn loopback_of_the_sandbox_is_separate() {
     if !has_bubblewrap() {
         return;
     }
@@ -95,7 +95,7 @@ async fn its_own_loopback_stays_its_own() {
 }
 
 #[tokio::test]
-async fn where_hosts_cannot_be_told_apart_there_is_no_network_and_the_reason() {
+async fn landlock_refuses_host_grants_with_a_reason() {
     if !rungs().contains(&Rung::Landlock) {
         return;
     }

@@ -77,7 +77,7 @@ async fn standard_input_reaches_the_command() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_is_an_error_of_the_start() {
+async fn missing_program_fails_the_start() {
     for mode in modes() {
         let world = World::new();
         let spawn = Spawn {
@@ -97,7 +97,7 @@ async fn a_program_that_is_missing_is_an_error_of_the_start() {
 }
 
 #[tokio::test]
-async fn a_program_is_looked_up_by_name_inside() {
+async fn program_is_looked_up_inside_the_sandbox() {
     for mode in modes() {
         let world = World::new();
         let spawn = Spawn {
@@ -111,7 +111,7 @@ async fn a_program_is_looked_up_by_name_inside() {
 }
 
 #[tokio::test]
-async fn a_home_of_its_own_lasts_and_costs_no_process() {
+async fn separate_home_persists_and_needs_no_process() {
     for mode in modes().into_iter().filter(|mode| *mode != Mode::Open) {
         let mut world = World::new();
         let data = world.base().join("data");
@@ -135,7 +135,7 @@ async fn a_home_of_its_own_lasts_and_costs_no_process() {
 }
 
 #[tokio::test]
-async fn nothing_outlives_the_command() {
+async fn background_processes_end_with_the_command() {
     for mode in modes() {
         let world = World::new();
         let mark = mark(&world);
@@ -147,7 +147,7 @@ async fn nothing_outlives_the_command() {
 }
 
 #[tokio::test]
-async fn a_kill_ends_everything_that_ignores_it() {
+async fn kill_ends_processes_that_ignore_signals() {
     for mode in modes() {
         let world = World::new();
         let mark = mark(&world);
@@ -196,7 +196,7 @@ async fn a_wait_can_be_cancelled_and_repeated() {
 
 /// The thread that asked for a start may end; the process goes on.
 #[tokio::test]
-async fn a_process_outlives_the_thread_that_asked_for_it() {
+async fn process_outlives_the_thread_that_started_it() {
     for mode in modes() {
         let world = World::new();
         let sandbox = world.sandbox(mode);
@@ -289,7 +289,7 @@ async fn victim_of_a_kill() {
 }
 
 #[tokio::test]
-async fn orphans_are_buried_while_the_command_runs() {
+async fn orphans_are_reaped_while_the_command_runs() {
     for mode in modes() {
         let world = World::new();
         let script = "for i in $(seq 100); do (true & ); done; sleep 0.3; echo $$ > id; read x";
@@ -335,7 +335,7 @@ async fn many_starts_leak_no_descriptors() {
 }
 
 #[tokio::test]
-async fn without_a_helper_nothing_runs() {
+async fn start_without_a_helper_fails() {
     for rung in rungs() {
         let world = World::new();
         let helper = "/no/such/helper".into();
@@ -347,7 +347,7 @@ async fn without_a_helper_nothing_runs() {
 }
 
 #[tokio::test]
-async fn a_rung_of_another_system_is_refused_with_its_cause() {
+async fn sandbox_of_another_system_is_refused_with_its_cause() {
     let world = World::new();
     match world.start(Mode::Confined(Rung::Seatbelt), "true") {
         Err(SandboxError::Unavailable { cause, .. }) => assert!(cause.contains("macOS"), "{cause}"),
@@ -356,7 +356,7 @@ async fn a_rung_of_another_system_is_refused_with_its_cause() {
 }
 
 #[tokio::test]
-async fn the_ladder_takes_the_strongest_rung_and_says_so() {
+async fn strongest_sandbox_is_chosen_and_reported() {
     let world = World::new();
     let reports = sandbox::doctor(&world.settings(None));
     let Some(best) = reports.iter().find(|report| report.chosen) else {

@@ -49,7 +49,7 @@ async fn protected_names_are_neither_created_nor_changed() {
 }
 
 #[tokio::test]
-async fn what_names_a_program_to_an_editor_debugger_or_package_manager_is_put_away() {
+async fn created_tool_settings_are_quarantined() {
     for rung in rungs() {
         for name in [".vim/coc-settings.json", ".yarnrc.yml", ".yarnrc", ".pdbrc"] {
             let world = World::with_git();
@@ -62,7 +62,7 @@ async fn what_names_a_program_to_an_editor_debugger_or_package_manager_is_put_aw
 }
 
 #[tokio::test]
-async fn what_is_undone_is_never_undone_through_a_link() {
+async fn restoring_files_follows_no_symlink() {
     for rung in rungs() {
         for change in [
             "rm -rf .git; ln -s $REAL/outside .git",
@@ -86,7 +86,7 @@ async fn what_is_undone_is_never_undone_through_a_link() {
 }
 
 #[tokio::test]
-async fn what_leaves_protected_names_alone_is_left_alone() {
+async fn ordinary_changes_are_not_quarantined() {
     let script =
         "for i in 1 2 3 4 5 6 7 8 9; do echo $i > file$i; mv file$i other$i; git status >/dev/null
         done; git log -1 --format=%s; cat .git/config > copy; sleep 0.6; echo done";
@@ -99,7 +99,7 @@ async fn what_leaves_protected_names_alone_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_planted_repository_is_reported() {
+async fn created_bare_repository_is_quarantined() {
     for rung in rungs() {
         let world = World::new();
         let script = "mkdir objects refs; echo 'ref: refs/heads/x' > HEAD";
@@ -111,7 +111,7 @@ async fn a_planted_repository_is_reported() {
 }
 
 #[tokio::test]
-async fn a_link_at_a_protected_name_is_refused() {
+async fn symlink_at_a_protected_name_is_refused() {
     for rung in rungs() {
         let world = World::new();
         std::os::unix::fs::symlink(world.home.join("outside"), world.work.join(".vscode")).unwrap();
@@ -123,7 +123,7 @@ async fn a_link_at_a_protected_name_is_refused() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_is_a_link_is_its_target() {
+async fn workspace_symlink_is_resolved() {
     for rung in rungs() {
         let mut world = World::new();
         let link = world.base().join("link");
@@ -175,7 +175,7 @@ async fn the_git_file_of_a_submodule_stays() {
 }
 
 #[tokio::test]
-async fn a_submodule_that_is_not_checked_out_breaks_no_git_and_takes_no_repository() {
+async fn uninitialized_submodule_takes_no_repository() {
     for rung in rungs() {
         let world = World::with_git();
         let script = "git -c protocol.file.allow=always submodule add -q $W libs/sub && git commit \
@@ -236,7 +236,7 @@ async fn closed_directories_hide_no_repository() {
 
 /// One command prepares it where nobody looks, the next one moves it.
 #[tokio::test]
-async fn in_a_large_project_nothing_comes_out_of_a_directory_that_is_not_searched() {
+async fn moves_from_unsearched_directories_are_quarantined() {
     let prepare = "mkdir -p node_modules/e/.vscode gh/hooks; echo x > node_modules/e/.vscode/x
         echo x > gh/hooks/a.json; echo x > node_modules/e/.mcp.json; git init -q node_modules/e
         git -C node_modules/e config core.fsmonitor 'touch x; false'";

@@ -32,7 +32,7 @@ async fn read_only_access_writes_nothing_but_scratch() {
 }
 
 #[tokio::test]
-async fn further_paths_are_granted_and_missing_ones_are_not_fatal() {
+async fn further_paths_are_granted_and_missing_ones_skipped() {
     for rung in rungs() {
         let mut world = World::new();
         let writable = world.home.join("outside");
@@ -64,7 +64,7 @@ async fn files_made_inside_belong_to_the_user() {
 }
 
 #[tokio::test]
-async fn names_resolve_where_the_network_is_granted() {
+async fn names_resolve_if_the_network_is_granted() {
     let mut world = World::new();
     world.profile.network = Network::Host;
     for rung in rungs() {

@@ -29,7 +29,7 @@ fn everything_holds_for_an_ordinary_user() {
 }
 
 #[test]
-fn without_user_namespaces_the_ladder_falls_back_and_says_why() {
+fn without_user_namespaces_the_choice_falls_back_with_a_reason() {
     if !has_bubblewrap() {
         return;
     }

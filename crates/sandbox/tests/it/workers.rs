@@ -32,7 +32,7 @@ fn lines(ends: ChannelEnds) -> (Answers, Box<dyn tokio::io::AsyncWrite + Send + 
 }
 
 #[tokio::test]
-async fn a_worker_answers_on_a_line_that_its_prints_cannot_touch() {
+async fn worker_channel_is_separate_from_its_output() {
     for mode in modes() {
         let world = World::new();
         let mut child = world.sandbox(mode).start(&spawn(&world, WORKER), &world.profile).unwrap();
@@ -73,7 +73,7 @@ async fn a_process_without_a_channel_has_none() {
 }
 
 #[tokio::test]
-async fn directories_of_its_own_are_writable_when_the_workspace_is_not() {
+async fn worker_directories_are_writable_in_a_read_only_workspace() {
     for mode in modes() {
         let mut world = World::new();
         let (own, read) = (world.base().join("plugin-data/own"), world.base().join("tools"));
@@ -94,7 +94,7 @@ async fn directories_of_its_own_are_writable_when_the_workspace_is_not() {
 }
 
 #[tokio::test]
-async fn protected_names_are_kept_in_granted_directories_as_in_the_workspace() {
+async fn protected_names_are_protected_in_granted_directories() {
     for mode in modes().into_iter().filter(|mode| *mode != crate::rig::Mode::Open) {
         for access in [Access::ReadOnly, Access::Workspace] {
             let mut world = World::new();
@@ -138,7 +138,7 @@ async fn an_own_directory_cannot_open_the_workspace() {
 }
 
 #[tokio::test]
-async fn a_dropped_worker_takes_its_own_children_along() {
+async fn dropped_worker_ends_its_children() {
     for mode in modes() {
         let world = World::new();
         let mark = mark(&world);
