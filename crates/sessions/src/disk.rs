@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_is_undone_and_can_be_tried_again() {
+    fn failed_write_is_undone_and_can_be_retried() {
         for written in 0..5 {
             let disk = Faulty::new(vec![Ok(5), Ok(written), Err(ENOSPC)]);
             let mut tail = Tail::new(disk, 0);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_somebody_else_changed_is_left_alone() {
+    fn file_changed_by_another_process_is_not_written() {
         let mut tail = Tail::new(Faulty::new(Vec::new()), 0);
         tail.append(b"a\n").unwrap();
         tail.disk.file.set_len(1).unwrap();

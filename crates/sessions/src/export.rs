@@ -271,12 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn a_session_becomes_a_document() {
+    fn session_is_exported_as_markdown() {
         insta::assert_snapshot!(markdown(None, Thinking::Collapsible));
     }
 
     #[test]
-    fn a_session_becomes_json() {
+    fn session_is_exported_as_json() {
         let events = samples::conversation();
         let export = Export::of_events(&samples::id(), &events).unwrap();
         let mut bytes = Vec::new();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_shown_as_asked() {
+    fn thinking_is_exported_as_configured() {
         let with = |thinking| markdown(Some("Other"), thinking);
         assert!(with(Thinking::Full).contains("**Thinking**\n\n```text\nLet me look"));
         assert!(with(Thinking::Summary).contains("*Thinking: 4 words*"));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_gives_what_its_events_give_and_tells_what_could_not_be_read() {
+    fn log_export_equals_its_events_and_reports_damage() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path());
         let log = contract::log::Log::append;

@@ -97,7 +97,7 @@ mod tests {
     use crate::store::Store;
 
     #[test]
-    fn a_batch_is_kept_whole_or_not_at_all() {
+    fn batch_is_written_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path());
         let log = store.create(&samples::id()).unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_events_are_not_kept() {
+    fn transient_events_are_not_stored() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path());
         let log = store.create(&samples::id()).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_deleted_while_open_says_so() {
+    fn log_deleted_while_open_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let log = Store::new(directory.path()).create(&samples::id()).unwrap();
         let events = samples::conversation();

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_block_that_was_left_open_is_closed() {
+    fn open_code_block_is_closed() {
         assert_eq!(closed("a\n```rust\nlet x"), "a\n```rust\nlet x\n```");
         assert_eq!(closed("~~~~\n~~~\n```\n"), "~~~~\n~~~\n```\n~~~~");
         for whole in ["```\nx\n```", "```\n```x\n````", "    ```\nx", "``` `x`", "a"] {

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_never_ended_is_shown_without_a_result() {
+    fn unfinished_call_is_shown_without_a_result() {
         let events = samples::conversation();
         let is_call = |event: &Event| matches!(event.kind, EventKind::ToolCalled { .. });
         let called = events.iter().position(is_call).unwrap();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_corpus_holds() {
+    fn log_reader_passes_the_oracle_on_the_corpus() {
         let logs = corpus("log");
         assert!(logs.len() >= 8);
         for bytes in &logs {
@@ -117,7 +117,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_bytes_and_any_edits_hold(bytes: Vec<u8>) {
+        fn log_reader_passes_the_oracle_on_mutated_bytes(bytes: Vec<u8>) {
             log(&bytes);
             edited_log(&bytes);
         }

@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn every_text_survives() {
+    fn record_survives_any_text() {
         let text = "a\nb\r\0\u{2028}\u{2029}\u{feff}\u{10ffff}\\\"\u{7f}";
         let event = samples::event(1, EventKind::TurnStarted { prompt: text.into() });
         assert_eq!(round_trip(&event).unwrap(), event);
     }
 
     #[test]
-    fn what_is_written_can_be_read_however_deep() {
+    fn record_refuses_nesting_that_cannot_be_read() {
         let deepest = nested(DEEPEST - 1);
         assert_eq!(round_trip(&deepest).unwrap(), deepest);
         let mut records = b"before".to_vec();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_record_is_told_from_a_damaged_one() {
+    fn foreign_line_is_distinguished_from_a_damaged_record() {
         assert_eq!(open(b""), Err(Cause::Shapeless));
         assert_eq!(open(b"+0000000 {}"), Err(Cause::Shapeless));
         assert_eq!(open(b"00000000"), Err(Cause::Shapeless));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_json_is_refused_without_harm() {
+    fn hostile_json_is_refused() {
         let deep = "[".repeat(1_000_000);
         let texts = [
             "",

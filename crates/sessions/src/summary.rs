@@ -160,7 +160,7 @@ mod tests {
     use crate::samples;
 
     #[test]
-    fn a_summary_tells_what_a_session_is_about() {
+    fn summary_describes_the_session() {
         let events = samples::conversation();
         let mut summarizer = Summarizer::new(samples::id(), Timestamp::now());
         for event in &events {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_is_found_in_a_prompt() {
+    fn typed_text_is_found_in_a_prompt() {
         assert_eq!(typed("plain"), Some("plain"));
         assert_eq!(typed("<prompt>\nhi\n</prompt>"), Some("hi"));
         assert_eq!(typed("<stdin>\nx\n</stdin>\n\n<prompt>\nhi\n</prompt>"), None);

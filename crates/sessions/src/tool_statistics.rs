@@ -131,7 +131,7 @@ mod tests {
     use crate::samples;
 
     #[test]
-    fn the_runs_of_a_session_are_counted() {
+    fn tool_runs_are_counted() {
         let statistics = ToolStatistics::of_events(&samples::conversation());
         insta::assert_json_snapshot!(statistics, @r#"
         {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_gives_the_same_figures_and_tolerates_odd_lines() {
+    fn log_statistics_tolerate_invalid_lines() {
         let lines = [
             json!({"event_type": "tool_result", "tool_name": "Read", "success": true}),
             json!({"event_type": "tool_result", "tool_name": "Read", "success": false,

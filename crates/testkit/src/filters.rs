@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_run_to_run_is_replaced() {
+    fn volatile_text_is_replaced() {
         let project = crate::Project::new();
         let path = project.path().join("src/a.rs");
         assert_eq!(
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_in_every_run_stays() {
+    fn stable_text_is_unchanged() {
         for text in ["12 tests", "src/main.rs:12:5", "exit code 2", "gpt-4s", "/usr/bin/env"] {
             assert_eq!(filtered(text), text);
         }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_sees_a_terminal_of_the_given_size_and_answers_keys() {
+    fn program_gets_a_terminal_of_the_given_size_and_keys() {
         let terminal = shell("test -t 0 && test -t 1 && stty size; read line; echo \"<$line>\"");
         terminal.wait_for("5 40");
         terminal.send("hello\r");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_frame_is_no_screen() {
+    fn incomplete_frame_is_not_shown() {
         let terminal = shell(
             "printf '\\033[?20'; printf '26hhalf'; read x; printf ' and half\\033[?2026l'; read x",
         );
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_the_screen_is_still_known() {
+    fn scrolled_out_text_is_available() {
         let terminal = shell("seq 12");
         assert_eq!(terminal.wait_for_end(), Some(0));
         let numbers: Vec<String> = (1..=12).map(|number| number.to_string()).collect();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_key_interrupts_and_a_resize_is_told() {
+    fn control_key_interrupts_and_resize_is_reported() {
         let terminal = shell("trap 'stty size; exit 7' INT; echo ready; while :; do read x; done");
         terminal.wait_for("ready");
         terminal.resize((60, 9));
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "waited in vain for \"never\" on the screen")]
-    fn waiting_for_what_never_comes_fails_with_the_screen() {
+    fn wait_for_missing_text_fails_with_the_screen() {
         shell("echo something else").wait_for("never");
     }
 }

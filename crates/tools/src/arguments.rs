@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_a_whole_number_however_it_is_written() {
+    fn whole_number_argument_accepts_every_notation() {
         let limit = |args: Value| parse::<Args>("X", &args).map(|args| args.limit);
         assert_eq!(limit(json!({})).expect("none"), None);
         assert_eq!(limit(json!({"limit": null})).expect("none"), None);

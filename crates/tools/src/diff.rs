@@ -96,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_line_endings_alone_shows_too() {
+    fn change_of_line_endings_is_shown() {
         assert!(unified("x", Some("a\r\n"), "a\n").contains("-a\r\n+a\n"));
     }
 
     #[test]
-    fn a_name_makes_no_line_of_its_own() {
+    fn file_name_cannot_add_diff_lines() {
         let diff = unified("x\n+++ b/y\n@@ -1 +1 @@\r\u{202e}", None, "a\n");
         let head = "x\\u{a}+++ b/y\\u{a}@@ -1 +1 @@\\u{d}\\u{202e}";
         assert_eq!(diff, format!("--- /dev/null\n+++ b/{head}\n@@ -0,0 +1 @@\n+a\n"));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_huge_diff_only_what_was_there_before_is_cut() {
+    fn huge_diff_cuts_removed_lines_only() {
         let lines = "line\n".repeat(100_000);
         let diff = unified("x", None, &format!("{lines}last\n"));
         assert!(diff.ends_with("+line\n+last\n") && diff.len() > 600_000);

@@ -258,7 +258,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn a_link_swapped_in_after_the_check_is_not_written_through() {
+    fn write_does_not_follow_a_swapped_in_symlink() {
         let directory = fixture::directory();
         let root = directory.path();
         std::fs::create_dir(root.join("outside")).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_regular_file_is_never_opened() {
+    fn special_files_are_never_opened() {
         let directory = fixture::directory();
         let pipe = directory.path().join("pipe");
         system::mknodat(system::CWD, &pipe, system::FileType::Fifo, Mode::from_raw_mode(0o600), 0)

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_looked_for_in_all_directories_newest_first() {
+    async fn glob_searches_all_directories_newest_first() {
         let project = aged(&["src/b.rs", "a.rs", "src/deep/c.rs", "x.py"]);
         assert_eq!(glob(&project, "*.rs").await, "src/b.rs\na.rs\nsrc/deep/c.rs");
         assert_eq!(glob(&project, "c.rs").await, "src/deep/c.rs");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_directory_that_was_swapped_since_the_call_was_judged_is_not_listed() {
+    async fn glob_does_not_list_a_swapped_directory() {
         let project = Project::with(&[("d/e/open", ""), ("secret/e/closed", "")]);
         let args = json!({"pattern": "d/e/*"});
         let (mut context, _lines) = project.context();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_seen_through_a_link_is_not_shown() {
+    fn glob_hides_names_found_through_a_symlink() {
         let project = Project::with(&[("d/open", ""), ("secret/open", ""), ("secret/closed", "")]);
         std::fs::rename(project.path("d"), project.path("old")).unwrap();
         symlink("secret", project.path("d")).unwrap();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_of_the_same_age_come_in_the_order_of_their_names() {
+    async fn glob_sorts_files_of_equal_age_by_name() {
         let project = aged(&["b", "a"]);
         let time = SystemTime::UNIX_EPOCH;
         for name in ["a", "b"] {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ignored_and_hidden_files_and_links_are_left_out() {
+    async fn glob_skips_ignored_hidden_and_symlinked_files() {
         let project = aged(&["a.rs", "target/b.rs", ".github/ci.yml", ".git/config"]);
         project.write(".gitignore", "target\n");
         symlink("a.rs", project.path("link.rs")).unwrap();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_limit_keeps_the_newest() {
+    async fn glob_limit_keeps_the_newest() {
         let project = aged(&["a", "b", "c"]);
         let args = json!({"pattern": "*", "limit": 2});
         let text = project.output(&tool(&project), args).await;
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_by_the_limit() {
+    fn glob_memory_is_bounded_by_the_limit() {
         let mut newest = Newest::new(2);
         for number in 0..10_000_u64 {
             let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(number);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pattern_may_lead_elsewhere_only_where_reading_is_allowed() {
+    async fn glob_pattern_leaves_the_project_only_for_allowed_paths() {
         let project = aged(&["src/a.rs"]);
         let root = project.paths.root().to_str().unwrap().to_owned();
         assert_eq!(glob(&project, &format!("{root}/src/*.rs")).await, "src/a.rs");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_named() {
+    async fn glob_reports_invalid_arguments() {
         let project = aged(&["file"]);
         let tool = tool(&project);
         let fail = async |args: Value| project.fail(&tool, args).await;

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn links_and_strange_names_are_shown_as_what_they_are() {
+    async fn listing_shows_symlinks_and_escapes_names() {
         let project = Project::with(&[("new\nline", "")]);
         symlink("/etc/hosts", project.path("link")).unwrap();
         let listed = names(&project, json!({"operation": "ls"})).await;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_file_can_be_looked_at() {
+    async fn single_file_can_be_inspected() {
         let project = sample();
         let tool = tool(&project);
         let run = async |operation: &str, path: &str| {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_named_by_its_resolved_path() {
+    async fn inspect_errors_name_the_resolved_path() {
         let project = sample();
         let tool = tool(&project);
         let fail = async |operation: &str, path: &str| {

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_says_what_it_is_and_what_it_takes() {
+    fn every_tool_has_a_description_and_a_schema() {
         let tools = all(Settings::default());
         let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
         let expected = [
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_decides_about_permission_and_recovery() {
+    fn risk_determines_permission_and_recovery() {
         let specs: Vec<_> =
             all(Settings::default()).iter().map(|tool| tool.spec().clone()).collect();
         let of = |name: &str| specs.iter().find(|spec| spec.name == name).expect("a tool");

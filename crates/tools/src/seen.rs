@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_stated_changes_are_kept() {
+    fn number_of_stated_changes_is_bounded() {
         let seen = Seen::default();
         let state = |number: usize| seen.state(PathBuf::from(format!("/{number}")), None, None);
         let actions: Vec<Action> = (0..=STATED).map(state).collect();

@@ -127,7 +127,7 @@ mod tests {
     use crate::fixture::Project;
 
     #[tokio::test]
-    async fn the_whole_list_is_shown_and_lasts() {
+    async fn todo_list_is_shown_whole_and_persists() {
         let todos = json!([
             {"content": "read the\nparser", "status": "completed", "activeForm": "Reading"},
             {"content": "mend it", "status": "in_progress"},

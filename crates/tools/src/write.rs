@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_came_after_it_was_judged_is_not_overwritten() {
+    async fn write_refuses_a_file_created_after_the_check() {
         let project = Project::new();
         let tool = tool(&project);
         for (name, content) in [("f", "mine\n"), ("g", "")] {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_made_with_its_directories_and_its_bytes_are_counted() {
+    async fn write_creates_directories_and_reports_bytes() {
         let project = Project::new();
         let args = json!({"file_path": "a/b/c.txt", "content": "héllo\n"});
         let output = project.run(&tool(&project), args).await;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_written_is_refused_with_the_reason() {
+    async fn write_refuses_directories_and_special_files() {
         let project = Project::with(&[("directory/file", "")]);
         let tool = tool(&project);
         let args = |path: &str| json!({"file_path": path, "content": "x"});
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_tell_that_a_directory_cannot_be_written() {
+    fn write_actions_report_a_directory() {
         let project = Project::with(&[("d/f", "")]);
         let obstacle = |path: &str| {
             let args = json!({"file_path": path, "content": "x"});
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_name_the_target_of_a_link_and_the_link() {
+    fn write_actions_name_symlink_and_target() {
         let project = Project::new();
         let outside = project.path("..").canonicalize().unwrap().join("outside");
         symlink(&outside, project.path("link")).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_changed_since_it_was_read_is_left_alone() {
+    async fn write_refuses_a_file_changed_since_it_was_read() {
         let project = Project::with(&[("f", "one")]);
         let write = tool(&project);
         let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_partly_read_file_is_known_as_a_whole() {
+    async fn partly_read_file_is_compared_whole() {
         let project = Project::with(&[("f", "one\ntwo\n")]);
         let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
         project.output(&read, json!({"file_path": "f", "limit": 1})).await;

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_hashes_are_those_of_other_programs() {
+    fn short_hashes_match_those_of_other_programs() {
         assert_eq!(short_hash(""), "e3b0c44298fc1c14");
         assert_eq!(short_hash("abc"), "ba7816bf8f01cfea");
     }

@@ -29,13 +29,13 @@ fn mode(path: &std::path::Path) -> u32 {
 }
 
 #[test]
-fn a_conversation_is_written_down_line_by_line() {
+fn conversation_is_logged_line_by_line() {
     let (_parent, path) = recorded();
     insta::assert_snapshot!(fs::read_to_string(path).unwrap());
 }
 
 #[test]
-fn a_log_becomes_a_document() {
+fn log_is_exported_as_markdown() {
     let (_parent, path) = recorded();
     let (lines, skipped) = read(&path).unwrap();
     assert_eq!(skipped, 0);
@@ -43,7 +43,7 @@ fn a_log_becomes_a_document() {
 }
 
 #[test]
-fn a_log_and_its_session_give_the_same_statistics() {
+fn log_and_session_give_equal_statistics() {
     let (_parent, path) = recorded();
     let (lines, _) = read(&path).unwrap();
     let of_log = ToolStatistics::of_log(&lines);
@@ -52,14 +52,14 @@ fn a_log_and_its_session_give_the_same_statistics() {
 }
 
 #[test]
-fn file_and_directory_are_closed_to_others() {
+fn log_file_and_directory_are_private() {
     let (_parent, path) = recorded();
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(path.parent().unwrap()), 0o700);
 }
 
 #[test]
-fn an_open_directory_of_ours_is_closed_when_it_is_to_be_private() {
+fn own_directory_is_made_private() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let mut settings = settings(directory.path().to_owned());
@@ -73,7 +73,7 @@ fn an_open_directory_of_ours_is_closed_when_it_is_to_be_private() {
 }
 
 #[test]
-fn logs_of_the_same_second_do_not_overwrite_each_other() {
+fn logs_of_one_second_do_not_overwrite_each_other() {
     let directory = tempfile::tempdir().unwrap();
     let settings = settings(directory.path().to_owned());
     let at = samples::conversation()[0].at;
@@ -84,7 +84,7 @@ fn logs_of_the_same_second_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn a_directory_that_is_a_link_is_refused() {
+fn symlinked_directory_is_refused() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("logs");
     symlink(parent.path(), &path).unwrap();
@@ -99,7 +99,7 @@ fn a_directory_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn a_directory_of_somebody_else_is_refused() {
+fn directory_of_another_user_is_refused() {
     let given = tempfile::tempdir().unwrap();
     // Only the superuser can give a directory away; for all others the root directory is foreign.
     let directory = match chown(given.path(), Some(12_345), None) {
@@ -145,7 +145,7 @@ fn a_named_file_is_continued() {
 }
 
 #[test]
-fn a_change_of_model_and_a_failure_leave_their_lines() {
+fn model_change_and_failure_are_logged() {
     let configured = |model: &str| EventKind::Configured {
         provider: "script".into(),
         model: model.into(),

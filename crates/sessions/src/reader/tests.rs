@@ -29,7 +29,7 @@ fn is_within(part: &[Event], whole: &[Event]) -> bool {
 }
 
 #[test]
-fn the_format_is_the_one_that_was_released() {
+fn log_format_matches_the_released_one() {
     let events = samples::conversation();
     let contents = read(GOLDEN);
     assert_eq!(causes(&contents), []);
@@ -39,7 +39,7 @@ fn the_format_is_the_one_that_was_released() {
 }
 
 #[test]
-fn garbage_between_records_costs_nothing_but_itself() {
+fn garbage_between_records_is_skipped() {
     let events = samples::conversation();
     let garbage: [&[u8]; 6] = [b"", b"\0\0\0", b"\xff\xfe", b"{}", b"00000000 {}", b"\r"];
     let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ fn garbage_between_records_costs_nothing_but_itself() {
 }
 
 #[test]
-fn a_log_cut_anywhere_gives_the_events_before_the_cut() {
+fn truncated_log_gives_the_events_before_the_cut() {
     let events = samples::conversation();
     let mut ends = GOLDEN.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     let mut end = ends.next().unwrap().0;
@@ -71,7 +71,7 @@ fn a_log_cut_anywhere_gives_the_events_before_the_cut() {
 }
 
 #[test]
-fn repeated_and_missing_events_are_told() {
+fn repeated_and_missing_events_are_reported() {
     let events = samples::conversation();
     let order = [0, 0, 1, 4, 2, 5].map(|position: usize| events[position].clone());
     let contents = read(&log_of(&order));
@@ -104,7 +104,7 @@ fn a_log_of_a_later_version_is_recognized() {
 }
 
 #[test]
-fn a_line_without_bounds_is_skipped_in_bounded_memory() {
+fn endless_line_is_skipped_in_bounded_memory() {
     let events = samples::conversation();
     let mut bytes = log_of(&events[..1]);
     bytes.extend(std::iter::repeat_n(b'x', 5_000_000));
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn flipped_bits_lose_the_records_they_hit_and_no_others(
+    fn flipped_bits_lose_only_their_own_records(
         flips in prop::collection::vec((0..GOLDEN.len(), 0..8_u8), 1..6),
     ) {
         let whole = read(GOLDEN).events;
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn cut_copied_and_shuffled_pieces_give_no_event_that_was_not_there(
+    fn shuffled_pieces_give_no_invented_event(
         pieces in prop::collection::vec((0..GOLDEN.len(), 0..GOLDEN.len()), 1..6),
     ) {
         let whole = read(GOLDEN).events;

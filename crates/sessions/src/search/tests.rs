@@ -18,7 +18,7 @@ fn who(store: &Store, query: &str) -> Vec<Who> {
 }
 
 #[test]
-fn words_are_found_wherever_they_stand_and_in_any_case() {
+fn search_finds_words_in_every_event_in_any_case() {
     let (_directory, store) = store_with_sample();
     assert_eq!(who(&store, "PARSER why"), [Who::User]);
     assert_eq!(who(&store, "off by one"), [Who::Assistant]);
@@ -32,7 +32,7 @@ fn words_are_found_wherever_they_stand_and_in_any_case() {
 }
 
 #[test]
-fn a_hit_shows_the_match_in_its_surroundings() {
+fn search_hit_shows_the_match_in_context() {
     let (_directory, store) = store_with_sample();
     let hit = store.search("PANICKED", 1).unwrap().remove(0);
     assert!(hit.snippet.contains("parser panicked at"), "{}", hit.snippet);
@@ -42,7 +42,7 @@ fn a_hit_shows_the_match_in_its_surroundings() {
 }
 
 #[test]
-fn the_limit_holds_and_the_session_last_used_comes_first() {
+fn search_is_limited_and_newest_session_comes_first() {
     let (_directory, store) = store_with_sample();
     let newer = SessionId::parse("newer").unwrap();
     let log = store.create(&newer).unwrap();
@@ -76,7 +76,7 @@ fn a_snippet_is_cut_between_characters() {
 }
 
 #[test]
-fn characters_that_change_length_are_found_at_their_place() {
+fn search_finds_characters_whose_length_depends_on_case() {
     let text = "İİ Straße ẞ x";
     let place = Query::new("STRAßE").unwrap().find(text).unwrap();
     assert_eq!(&text[place], "Straße");

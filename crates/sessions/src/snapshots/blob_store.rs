@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_kept_once_and_seen_by_others() {
+    fn blobs_are_stored_once_and_shared() {
         let directory = tempfile::tempdir().unwrap();
         let mut first = BlobStore::open(directory.path(), 100).unwrap();
         let mut second = BlobStore::open(directory.path(), 100).unwrap();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_as_if_it_were_not_there() {
+    fn damaged_blob_is_missing() {
         let directory = tempfile::tempdir().unwrap();
         let mut blobs = BlobStore::open(directory.path(), 100).unwrap();
         let (one, two) = (put(&mut blobs, "one"), put(&mut blobs, "two"));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_first_of_all_survives_a_look_at_others() {
+    fn unflushed_blob_survives_a_refresh() {
         let directory = tempfile::tempdir().unwrap();
         let mut blobs = BlobStore::open(directory.path(), 100).unwrap();
         let one = put(&mut blobs, "one");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needs_is_dropped() {
+    fn unreferenced_blobs_are_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let mut blobs = BlobStore::open(directory.path(), 100).unwrap();
         let mut other = BlobStore::open(directory.path(), 100).unwrap();

@@ -13,7 +13,7 @@ use rig::Rig;
 
 /// Whatever a command did is undone.
 #[test]
-fn everything_that_a_command_did_to_files_is_taken_back() {
+fn undo_restores_every_kind_of_change() {
     let rig = Rig::new();
     rig.file("edited.txt", "old");
     rig.file("deleted.txt", "gone");
@@ -53,7 +53,7 @@ fn everything_that_a_command_did_to_files_is_taken_back() {
 }
 
 #[test]
-fn nothing_is_written_before_a_call_that_could_change_something() {
+fn store_is_created_by_the_first_writing_call() {
     let rig = Rig::new();
     rig.file("a", "a");
     rig.reading(|| {});
@@ -63,7 +63,7 @@ fn nothing_is_written_before_a_call_that_could_change_something() {
 }
 
 #[test]
-fn what_somebody_changed_since_is_kept_unless_forced() {
+fn undo_keeps_later_changes_unless_forced() {
     let rig = Rig::new();
     rig.file("mine.txt", "1");
     rig.file("yours.txt", "1");
@@ -89,7 +89,7 @@ fn what_somebody_changed_since_is_kept_unless_forced() {
 }
 
 #[test]
-fn what_the_person_changed_between_two_calls_survives() {
+fn undo_keeps_changes_made_between_two_calls() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.begin("one turn");
@@ -103,7 +103,7 @@ fn what_the_person_changed_between_two_calls_survives() {
 }
 
 #[test]
-fn several_turns_are_taken_back_together_and_made_again() {
+fn several_turns_are_undone_and_redone() {
     let rig = Rig::new();
     rig.file("a.txt", "0");
     for number in 1..=3 {
@@ -123,7 +123,7 @@ fn several_turns_are_taken_back_together_and_made_again() {
 }
 
 #[test]
-fn a_dry_run_tells_the_same_and_does_nothing() {
+fn dry_run_reports_without_changing_files() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.command("edit", || rig.file("a.txt", "2"));
@@ -135,7 +135,7 @@ fn a_dry_run_tells_the_same_and_does_nothing() {
 }
 
 #[test]
-fn files_on_the_way_to_their_names_are_not_seen() {
+fn temporary_files_of_writes_are_ignored() {
     let rig = Rig::new();
     let told = rig.command("write", || {
         rig.file("a", "a");
@@ -145,7 +145,7 @@ fn files_on_the_way_to_their_names_are_not_seen() {
 }
 
 #[test]
-fn a_change_of_the_same_size_at_the_same_moment_is_seen() {
+fn change_with_equal_size_and_time_is_found() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     for number in 2..60 {
@@ -174,7 +174,7 @@ fn protected_names_and_git_config_are_never_touched() {
 }
 
 #[test]
-fn a_link_that_took_the_place_of_a_directory_is_not_followed() {
+fn undo_does_not_follow_a_swapped_in_symlink() {
     let rig = Rig::new();
     rig.file("src/a.txt", "1");
     rig.command("edit", || rig.file("src/a.txt", "2"));
@@ -188,7 +188,7 @@ fn a_link_that_took_the_place_of_a_directory_is_not_followed() {
 }
 
 #[test]
-fn a_command_that_may_not_write_costs_no_look() {
+fn read_only_command_takes_no_snapshot() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.begin("look");
@@ -198,7 +198,7 @@ fn a_command_that_may_not_write_costs_no_look() {
 }
 
 #[test]
-fn calls_that_run_together_and_within_each_other_tell_each_change_once() {
+fn parallel_and_nested_calls_report_each_change_once() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.file("b.txt", "1");
@@ -214,7 +214,7 @@ fn calls_that_run_together_and_within_each_other_tell_each_change_once() {
 }
 
 #[test]
-fn a_session_does_not_claim_what_another_did_meanwhile() {
+fn session_does_not_claim_changes_of_another() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.file("b.txt", "1");
@@ -234,7 +234,7 @@ fn a_session_does_not_claim_what_another_did_meanwhile() {
 }
 
 #[test]
-fn what_a_tool_is_writing_is_its_sessions_also_where_a_command_of_another_ends_first() {
+fn unfinished_write_belongs_to_its_own_session() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.file("b.txt", "1");
@@ -254,7 +254,7 @@ fn what_a_tool_is_writing_is_its_sessions_also_where_a_command_of_another_ends_f
 }
 
 #[test]
-fn what_two_commands_may_have_changed_is_taken_back_by_force_alone() {
+fn change_of_two_commands_is_undone_only_by_force() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     let other = rig.another("other");
@@ -275,7 +275,7 @@ fn what_two_commands_may_have_changed_is_taken_back_by_force_alone() {
 }
 
 #[test]
-fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
+fn changes_before_a_crash_are_undone_by_force() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.begin("crash");
@@ -293,7 +293,7 @@ fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-fn a_directory_that_cannot_be_read_is_told_and_what_is_in_it_is_left_alone() {
+fn unreadable_directory_is_reported_and_unchanged() {
     if rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: root can read every directory; an ordinary user's run shows it");
         return;
@@ -334,7 +334,7 @@ fn note_that_root_reads_every_directory() {
 }
 
 #[test]
-fn what_a_turn_changed_in_a_directory_that_it_closed_is_taken_back() {
+fn undo_restores_files_in_a_directory_the_turn_closed() {
     note_that_root_reads_every_directory();
     let rig = Rig::new();
     let mode = |mode: u32| {
@@ -368,7 +368,7 @@ fn what_a_turn_changed_in_a_directory_that_it_closed_is_taken_back() {
 }
 
 #[test]
-fn what_the_person_did_in_a_directory_that_a_turn_closed_stays() {
+fn undo_keeps_user_changes_in_a_closed_directory() {
     note_that_root_reads_every_directory();
     for closed in [0o555, 0o000] {
         let rig = Rig::new();
@@ -399,7 +399,7 @@ fn what_the_person_did_in_a_directory_that_a_turn_closed_stays() {
 }
 
 #[test]
-fn what_one_call_changed_in_a_directory_that_the_next_closed_is_taken_back() {
+fn undo_restores_files_in_a_directory_closed_later() {
     note_that_root_reads_every_directory();
     let rig = Rig::new();
     rig.file("closed/x", "1");
@@ -417,7 +417,7 @@ fn what_one_call_changed_in_a_directory_that_the_next_closed_is_taken_back() {
 }
 
 #[test]
-fn a_directory_that_a_turn_closed_is_opened_again() {
+fn undo_restores_directory_permissions() {
     note_that_root_reads_every_directory();
     let rig = Rig::new();
     let closed = rig.path("closed");

@@ -19,7 +19,7 @@ fn fold(events: &[Event]) -> Figures {
 }
 
 #[test]
-fn the_sample_adds_up_by_model_and_tool() {
+fn statistics_sum_by_model_and_tool() {
     let figures = fold(&samples::conversation());
     assert_eq!(figures.turns, 1);
     let spent = &figures.models["script/play"];
@@ -32,7 +32,7 @@ fn the_sample_adds_up_by_model_and_tool() {
 }
 
 #[test]
-fn a_price_that_nobody_told_is_not_nothing() {
+fn unknown_price_is_not_zero() {
     let priced = Usage { cost_usd: Some(0.25), input_tokens: 10, ..Usage::default() };
     let unpriced = Usage { input_tokens: 5, cached_tokens: Some(4), ..Usage::default() };
     let only = fold(&[reply(1, unpriced.clone())]).spent();
@@ -43,7 +43,7 @@ fn a_price_that_nobody_told_is_not_nothing() {
 }
 
 #[test]
-fn figures_of_a_session_grow_with_its_log() {
+fn statistics_follow_a_growing_log() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::new(directory.path());
     let events = samples::conversation();
@@ -62,7 +62,7 @@ fn figures_of_a_session_grow_with_its_log() {
 }
 
 #[test]
-fn a_fork_counts_what_it_added_alone() {
+fn statistics_of_a_fork_exclude_its_source() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::new(directory.path());
     let events = samples::conversation();

@@ -38,7 +38,7 @@ fn message<T>(result: Result<T, Error>) -> String {
 }
 
 #[test]
-fn nothing_is_made_before_there_is_a_session() {
+fn store_creates_no_file_before_a_session() {
     let (parent, store) = store();
     assert!(store.list().unwrap().is_empty());
     assert!(store.search("x", 5).unwrap().is_empty());
@@ -50,7 +50,7 @@ fn nothing_is_made_before_there_is_a_session() {
 }
 
 #[test]
-fn what_was_saved_can_be_continued() {
+fn saved_session_can_be_continued() {
     let (_parent, store) = store();
     let events = conversation("a");
     store.create(&id("a")).unwrap().append(&events[..4]).unwrap();
@@ -62,7 +62,7 @@ fn what_was_saved_can_be_continued() {
 }
 
 #[test]
-fn files_are_closed_to_others() {
+fn session_files_are_private() {
     let (_parent, store) = store();
     save(&store, "a");
     store.list().unwrap();
@@ -75,14 +75,14 @@ fn files_are_closed_to_others() {
 }
 
 #[test]
-fn a_session_in_which_nothing_happened_leaves_nothing() {
+fn empty_session_leaves_no_file() {
     let (_parent, store) = store();
     drop(store.create(&id("a")).unwrap());
     assert_eq!(fs::read_dir(&store.directory).unwrap().count(), 0);
 }
 
 #[test]
-fn a_log_cut_anywhere_keeps_its_whole_records_and_goes_on() {
+fn truncated_log_keeps_whole_records_and_continues() {
     let (_parent, store) = store();
     let all = samples::conversation();
     let events = all[..2].to_vec();
@@ -126,7 +126,7 @@ fn a_session_is_open_once_at_a_time() {
 }
 
 #[test]
-fn a_log_of_a_later_version_can_be_read_and_forked_but_not_continued() {
+fn log_of_a_later_version_cannot_be_continued() {
     let (_parent, store) = store();
     let mut events = conversation("a");
     let EventKind::SessionStarted { format, .. } = &mut events[0].kind else {
@@ -143,7 +143,7 @@ fn a_log_of_a_later_version_can_be_read_and_forked_but_not_continued() {
 }
 
 #[test]
-fn sessions_of_the_same_second_get_names_of_their_own() {
+fn sessions_of_one_second_get_distinct_names() {
     let (_parent, store) = store();
     let at = samples::conversation()[0].at;
     let barrier = Barrier::new(20);
@@ -164,7 +164,7 @@ fn sessions_of_the_same_second_get_names_of_their_own() {
 }
 
 #[test]
-fn a_name_is_used_once() {
+fn session_name_is_unique() {
     let (_parent, store) = store();
     save(&store, "a");
     save(&store, "b");
@@ -176,7 +176,7 @@ fn a_name_is_used_once() {
 }
 
 #[test]
-fn a_renamed_session_goes_on_under_its_name() {
+fn renamed_session_continues_under_its_name() {
     let (_parent, store) = store();
     let events = conversation("a");
     store.create(&id("a")).unwrap().append(&events[..4]).unwrap();
@@ -189,7 +189,7 @@ fn a_renamed_session_goes_on_under_its_name() {
 }
 
 #[test]
-fn a_fork_shares_the_past_and_not_the_future() {
+fn fork_copies_events_up_to_a_point() {
     let (_parent, store) = store();
     save(&store, "a");
     let forked = store.fork(&id("a"), &id("b"), Some(Seq(5))).unwrap();
@@ -213,7 +213,7 @@ fn a_fork_shares_the_past_and_not_the_future() {
 }
 
 #[test]
-fn a_fork_closes_gaps_and_tells_of_damage() {
+fn fork_closes_gaps_and_reports_damage() {
     let (_parent, store) = store();
     save(&store, "a");
     let path = store.path(&id("a"));
@@ -228,7 +228,7 @@ fn a_fork_closes_gaps_and_tells_of_damage() {
 }
 
 #[test]
-fn a_session_is_found_by_its_beginning() {
+fn session_is_found_by_prefix() {
     let (_parent, store) = store();
     for name in ["alpha-1", "alpha-2", "beta"] {
         save(&store, name);
@@ -243,7 +243,7 @@ fn a_session_is_found_by_its_beginning() {
 }
 
 #[test]
-fn the_index_changes_nothing_but_speed() {
+fn list_is_equal_with_and_without_an_index() {
     let (_parent, store) = store();
     for name in ["a", "b", "c"] {
         save(&store, name);
@@ -271,7 +271,7 @@ fn the_index_changes_nothing_but_speed() {
 }
 
 #[test]
-fn a_list_is_taken_from_the_index_where_the_log_is_unchanged() {
+fn list_uses_the_index_for_unchanged_logs() {
     let (_parent, store) = store();
     save(&store, "a");
     store.list().unwrap();
@@ -296,7 +296,7 @@ fn other_files_in_the_directory_are_no_sessions() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_named() {
+fn uncreatable_directory_is_reported() {
     let parent = tempfile::tempdir().unwrap();
     fs::write(parent.path().join("file"), "").unwrap();
     let store = Store::new(parent.path().join("file/sessions"));
@@ -306,7 +306,7 @@ fn a_directory_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn a_list_reads_only_what_has_been_added_to_a_log() {
+fn list_reads_only_appended_events() {
     use std::os::unix::fs::FileExt;
     let (parent, store) = store();
     let mut events = conversation("a");

@@ -186,7 +186,7 @@ fn an_ollama_stream_carries_the_whole_reply_and_is_the_default() {
 }
 
 #[test]
-fn whole_replies_come_in_one_object() {
+fn whole_reply_is_one_object() {
     let openai = ask(full(), CHAT, false).json();
     let message = &openai["choices"][0]["message"];
     assert_eq!(message["content"], "hello wörld");
@@ -199,7 +199,7 @@ fn whole_replies_come_in_one_object() {
 }
 
 #[test]
-fn calls_have_ids_of_their_own_unless_the_test_gives_them() {
+fn calls_get_unique_ids_by_default() {
     let calls = || Reply::calls([("A", json!({})), ("B", json!({}))]);
     let server = ModelServer::start([
         calls(),
@@ -252,7 +252,7 @@ fn requests_are_recorded_with_length_or_in_chunks() {
 }
 
 #[test]
-fn after_the_last_reply_comes_an_error_that_says_so_or_the_last_again() {
+fn after_the_last_reply_comes_an_error_or_a_repeat() {
     let server = ModelServer::start([Reply::text("only")]);
     let mut client = Client::of(&server);
     client.chat(CHAT, true);
@@ -269,7 +269,7 @@ fn after_the_last_reply_comes_an_error_that_says_so_or_the_last_again() {
 }
 
 #[test]
-fn replies_can_be_made_from_requests() {
+fn replies_can_depend_on_requests() {
     let server = ModelServer::respond_with(|request| {
         Reply::text(request.body["n"].to_string()).delta_size(1)
     });
@@ -303,7 +303,7 @@ fn every_chunk_size_gives_the_same_body() {
 }
 
 #[test]
-fn a_cut_ends_the_body_where_it_says() {
+fn cut_ends_the_body_at_its_position() {
     for stream in [true, false] {
         let whole = ask(full(), CHAT, stream).body;
         for at in [0, 1, 50, whole.len() - 1] {
@@ -315,7 +315,7 @@ fn a_cut_ends_the_body_where_it_says() {
 }
 
 #[test]
-fn a_reset_is_not_an_end_in_order() {
+fn reset_is_no_orderly_end() {
     let server = ModelServer::start([full().reset_at(20)]);
     let mut client = Client::of(&server);
     client.post(CHAT, &json!({"stream": true}));
@@ -357,7 +357,7 @@ fn a_stall_lasts_until_the_server_is_released() {
 }
 
 #[test]
-fn a_client_that_hangs_up_is_noticed_and_a_stalled_server_can_be_dropped() {
+fn client_hangup_is_noticed() {
     let server = ModelServer::start([full().stall_at(3)]).repeat_last();
     let mut client = Client::of(&server);
     client.post(CHAT, &json!({"stream": true}));

@@ -37,7 +37,7 @@ fn files_are_written_and_read_in_the_project_and_the_home() {
 }
 
 #[test]
-fn a_run_has_a_code_two_outputs_an_input_and_a_directory() {
+fn run_has_code_outputs_input_and_directory() {
     let project = shell();
     project.file("sub/x", "");
     let command = project.command(&["-c", "cat; ls; echo bad >&2; exit 3"]);
@@ -65,7 +65,7 @@ fn output_can_be_read_as_json() {
 }
 
 #[test]
-fn a_running_process_can_be_talked_to_and_killed() {
+fn running_process_accepts_input_and_can_be_killed() {
     let project = shell();
     let mut running = project.command(&["-c", "read a; echo got $a; read b"]).spawn();
     running.send("one\n");
@@ -108,7 +108,7 @@ fn is_zombie(pid: rustix::process::Pid) -> bool {
 
 #[test]
 #[should_panic(expected = "waited for \"never\" on its standard output, but it ended")]
-fn waiting_for_output_that_never_comes_fails_when_the_process_ends() {
+fn wait_for_output_fails_when_the_process_ends() {
     let running = shell().command(&["-c", "echo other"]).spawn();
     running.wait_for_stdout("never");
 }

@@ -13,7 +13,7 @@ async fn bash(command: &str) -> ToolOutput {
 }
 
 #[tokio::test]
-async fn both_streams_come_back_right_trimmed() {
+async fn both_streams_are_returned_right_trimmed() {
     let output = bash("echo one; echo two >&2; echo").await;
     assert_eq!(output.output, "one\n\n\n--- stderr ---\ntwo");
     assert!(output.success);
@@ -23,7 +23,7 @@ async fn both_streams_come_back_right_trimmed() {
 }
 
 #[tokio::test]
-async fn which_part_was_printed_where_is_a_fact_that_no_command_makes_up() {
+async fn stream_boundaries_cannot_be_forged() {
     let parts = |output: &ToolOutput| {
         let part = |stream: &str| {
             let range: (usize, usize) =
@@ -43,7 +43,7 @@ async fn which_part_was_printed_where_is_a_fact_that_no_command_makes_up() {
 }
 
 #[tokio::test]
-async fn a_failed_command_keeps_its_output_and_names_its_code() {
+async fn failed_command_returns_output_and_exit_code() {
     let output = bash("echo X; echo why >&2; exit 3").await;
     assert!(!output.success);
     assert_eq!(output.output, "X\n\n--- stderr ---\nwhy");
@@ -67,7 +67,7 @@ async fn a_blocked_host_ends_the_result_with_one_hint() {
 }
 
 #[tokio::test]
-async fn commands_run_in_the_project_with_nothing_to_read() {
+async fn commands_run_in_the_project_with_empty_input() {
     let project = Project::with(&[("here", "")]);
     let output = project.output(&tool(&project), json!({"command": "pwd; ls; cat"})).await;
     assert_eq!(output, format!("{}\nhere", project.paths.root().display()));
@@ -83,7 +83,7 @@ async fn no_state_passes_from_call_to_call() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_text_do_not_matter() {
+async fn invalid_utf8_output_is_accepted() {
     assert_eq!(bash(r"printf 'a\377b'").await.output, "a\u{fffd}b");
 }
 
@@ -120,7 +120,7 @@ fn network_and_outside_become_actions() {
 }
 
 #[tokio::test]
-async fn a_timeout_kills_what_ignores_it_and_all_it_started() {
+async fn timeout_kills_the_whole_process_tree() {
     let project = Project::new();
     let command = "trap '' TERM; (trap '' TERM; exec sleep 1000) & echo $!; echo on; wait";
     let args = json!({"command": command, "timeout": 2000});
@@ -132,7 +132,7 @@ async fn a_timeout_kills_what_ignores_it_and_all_it_started() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_holds_the_output_is_neither_waited_for_nor_left() {
+async fn grandchild_with_open_output_is_killed() {
     let output = bash("sleep 1000 & echo $!").await;
     assert!(output.success, "{output:?}");
     assert!(is_gone(&output.output), "{}", output.output);
@@ -149,7 +149,7 @@ fn is_gone(id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_cancelled_command_keeps_what_it_had_printed() {
+async fn cancelled_command_keeps_its_output() {
     let project = Project::new();
     let (context, mut lines) = project.context();
     let cancel = context.cancel.clone();
@@ -167,7 +167,7 @@ async fn a_cancelled_command_keeps_what_it_had_printed() {
 }
 
 #[tokio::test]
-async fn lines_are_passed_on_and_dropped_when_nobody_listens() {
+async fn lines_are_dropped_without_a_listener() {
     let project = Project::new();
     let (context, mut lines) = project.context();
     let call = fixture::call(json!({"command": "printf 'a\\nb\\rc'; seq 1000"}));
@@ -182,7 +182,7 @@ async fn lines_are_passed_on_and_dropped_when_nobody_listens() {
 }
 
 #[tokio::test]
-async fn long_output_is_cut_in_the_middle_and_kept_whole_in_a_file() {
+async fn long_output_is_cut_and_saved_whole_to_a_file() {
     let project = Project::new();
     let command = "seq 100000; echo oops >&2";
     let output = project.run(&tool(&project), json!({"command": command})).await.output;
@@ -198,7 +198,7 @@ async fn long_output_is_cut_in_the_middle_and_kept_whole_in_a_file() {
 }
 
 #[tokio::test]
-async fn two_streams_that_are_too_long_together_are_both_cut_and_kept() {
+async fn two_long_streams_are_both_cut_and_saved() {
     let project = Project::new();
     let command = "head -c 40000 /dev/zero | tr '\\0' o; head -c 30000 /dev/zero | tr '\\0' e >&2";
     let output = project.run(&tool(&project), json!({"command": command})).await.output;
@@ -232,7 +232,7 @@ async fn characters_are_counted_and_not_their_bytes() {
 }
 
 #[tokio::test]
-async fn a_flood_is_stopped_and_the_file_has_an_end() {
+async fn flood_of_output_is_stopped_and_its_file_limited() {
     let project = Project::new();
     let tool = Bash { max_printed: 80 << 20, ..tool(&project) };
     let output = project.run(&tool, json!({"command": "yes 0123456789"})).await;
@@ -244,7 +244,7 @@ async fn a_flood_is_stopped_and_the_file_has_an_end() {
 }
 
 #[tokio::test]
-async fn output_that_cannot_be_kept_says_so() {
+async fn unsavable_output_is_reported() {
     let project = Project::new();
     std::fs::create_dir_all(project.spill().parent().unwrap()).unwrap();
     std::fs::write(project.spill(), "in the way").unwrap();

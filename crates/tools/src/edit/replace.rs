@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn line_endings_stay_as_they_are() {
+    fn replace_keeps_line_endings() {
         assert_eq!(one("a\r\nb\r\nc", "a\nb", "x\ny\nz"), "x\r\ny\r\nz\r\nc");
         assert_eq!(one("a\r\nb\r\n", "b", "x\ny"), "a\r\nx\r\ny\r\n");
         assert_eq!(one("a\nb\n", "a\r\nb", "x\r\ny"), "x\ny\n");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_unique_is_refused_unless_all_is_asked_for() {
+    fn ambiguous_text_is_refused_without_replace_all() {
         let error = replace("é é é", "é", "e", Occurrences::One).unwrap_err();
         let expected = "old_string found 3 times, must be unique (or use replace_all)";
         assert_eq!(error, expected);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_names_the_nearest_line() {
+    fn missing_text_names_the_nearest_line() {
         let miss =
             |content: &str, old: &str| replace(content, old, "x", Occurrences::One).unwrap_err();
         let start = "old_string not found in file";

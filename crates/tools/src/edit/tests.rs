@@ -28,7 +28,7 @@ async fn an_edit_replaces_and_shows_the_change() {
 }
 
 #[tokio::test]
-async fn endings_mark_mode_and_last_line_stay() {
+async fn edit_keeps_line_endings_bom_and_mode() {
     let project = Project::with(&[("f", "\u{feff}a\r\nb\r\nc")]);
     let mode = std::fs::Permissions::from_mode(0o754);
     std::fs::set_permissions(project.path("f"), mode).unwrap();
@@ -39,7 +39,7 @@ async fn endings_mark_mode_and_last_line_stay() {
 }
 
 #[tokio::test]
-async fn all_occurrences_are_replaced_when_asked_for() {
+async fn replace_all_replaces_every_occurrence() {
     let project = Project::with(&[("f", "a a a")]);
     let tool = tool(&project);
     let message = project.fail(&tool, edit("a", "b")).await;
@@ -51,7 +51,7 @@ async fn all_occurrences_are_replaced_when_asked_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_edited_is_named() {
+async fn edit_of_an_uneditable_file_is_refused() {
     let project = Project::with(&[("directory/x", "")]);
     let tool = tool(&project);
     assert_eq!(project.fail(&tool, edit("a", "b")).await, "File not found: f");
@@ -70,7 +70,7 @@ async fn what_cannot_be_edited_is_named() {
 }
 
 #[test]
-fn actions_carry_the_diff_and_give_nothing_away_when_there_is_none() {
+fn actions_show_the_diff_and_no_other_content() {
     let project = Project::with(&[("f", "secret = 1\n")]);
     let tool = tool(&project);
     let path = project.path("f");
@@ -85,7 +85,7 @@ fn actions_carry_the_diff_and_give_nothing_away_when_there_is_none() {
 }
 
 #[tokio::test]
-async fn a_file_that_changed_since_it_was_read_is_left_alone() {
+async fn edit_refuses_a_file_changed_since_it_was_read() {
     let project = Project::with(&[("f", "one")]);
     let tool = tool(&project);
     let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
@@ -97,7 +97,7 @@ async fn a_file_that_changed_since_it_was_read_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_written_again_with_the_same_bytes_has_not_changed() {
+async fn rewritten_file_with_equal_bytes_is_unchanged() {
     let project = Project::with(&[("f", "one")]);
     let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
     project.output(&read, json!({"file_path": "f"})).await;
@@ -139,7 +139,7 @@ fn is_kept(change: &str, path: &std::path::Path) -> bool {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn whoever_changes_a_file_meanwhile_loses_nothing_in_a_thousand_races() {
+async fn concurrent_change_during_an_edit_is_not_lost() {
     for round in 0..1000_u32 {
         let project = Project::with(&[("f", "ours: text\n")]);
         let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
@@ -166,7 +166,7 @@ async fn whoever_changes_a_file_meanwhile_loses_nothing_in_a_thousand_races() {
 }
 
 #[tokio::test]
-async fn only_the_file_that_was_judged_is_edited() {
+async fn edit_writes_only_the_judged_file() {
     let project = Project::with(&[("f", "one\ntwo\n")]);
     let tool = tool(&project);
     let call = fixture::call(edit("two", "2"));
@@ -181,7 +181,7 @@ async fn only_the_file_that_was_judged_is_edited() {
 }
 
 #[test]
-fn actions_tell_why_an_edit_cannot_succeed() {
+fn actions_report_why_an_edit_would_fail() {
     let project = Project::with(&[("f", "one")]);
     let obstacle = |path: &str, old: &str| {
         let args = json!({"file_path": path, "old_string": old, "new_string": "x"});

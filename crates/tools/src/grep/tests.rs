@@ -29,7 +29,7 @@ fn sample() -> Project {
 }
 
 #[tokio::test]
-async fn matches_come_with_absolute_path_and_line_in_the_order_of_paths() {
+async fn grep_prints_absolute_paths_in_order() {
     let project = sample();
     let text = project.output(&tool(&project), json!({"pattern": "two"})).await;
     let root = project.paths.root().display();
@@ -38,7 +38,7 @@ async fn matches_come_with_absolute_path_and_line_in_the_order_of_paths() {
 }
 
 #[tokio::test]
-async fn files_and_counts_can_be_asked_for() {
+async fn grep_can_list_files_and_counts() {
     let project = sample();
     let args = json!({"pattern": "two", "output_mode": "files_with_matches"});
     assert_eq!(grep(&project, args).await, "a.rs\nb/c.py");
@@ -76,14 +76,14 @@ async fn globs_and_types_and_paths_narrow_the_search() {
 }
 
 #[tokio::test]
-async fn a_pattern_is_a_pattern_whatever_it_begins_with() {
+async fn grep_pattern_may_begin_with_a_dash() {
     let project = Project::with(&[("a", "x --pre=bash y\n")]);
     assert_eq!(grep(&project, json!({"pattern": "--pre=bash"})).await, "a:1:x --pre=bash y");
     assert_eq!(grep(&project, json!({"pattern": "-e"})).await, "No matches found");
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn grep_reports_invalid_arguments() {
     let project = sample();
     let tool = tool(&project);
     let fail = async |args: Value| project.fail(&tool, args).await;
@@ -102,7 +102,7 @@ async fn what_is_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn a_limit_gives_the_first_lines_whatever_the_threads_do() {
+async fn grep_limit_is_deterministic() {
     let project = Project::new();
     for number in 0..300 {
         project.write(&format!("f{number:03}"), "hit\nmiss\nhit\n");
@@ -142,7 +142,7 @@ async fn separators_between_files_count_toward_the_limit() {
 }
 
 #[tokio::test]
-async fn links_and_closed_places_are_not_searched() {
+async fn grep_skips_symlinks_and_secret_paths() {
     let project = Project::with(&[("a", "hit\n")]);
     let home = project.path("..");
     std::fs::write(home.join("secret"), "hit\n").unwrap();
@@ -155,7 +155,7 @@ async fn links_and_closed_places_are_not_searched() {
 }
 
 #[tokio::test]
-async fn a_pipe_in_the_tree_does_not_block() {
+async fn grep_does_not_block_on_a_fifo() {
     let project = Project::with(&[("a", "hit\n")]);
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     let kind = rustix::fs::FileType::Fifo;

@@ -52,7 +52,7 @@ async fn a_background_command_is_listed_tailed_and_stopped() {
 }
 
 #[tokio::test]
-async fn a_background_command_that_ends_at_once_says_how() {
+async fn background_command_that_ends_at_once_reports_its_exit() {
     let session = Session::new();
     let output = session.start("echo Could not resolve host: a.example; exit 3").await;
     let error = output.error.unwrap();
@@ -76,7 +76,7 @@ async fn the_end_of_a_session_stops_all_commands() {
 }
 
 #[tokio::test]
-async fn the_output_that_is_remembered_is_bounded() {
+async fn background_output_is_bounded() {
     let session = Session::new();
     session.start("seq 200000").await;
     let job = session.jobs.job(1).unwrap();

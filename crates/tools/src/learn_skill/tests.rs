@@ -43,7 +43,7 @@ async fn skills_are_listed_and_taught() {
 }
 
 #[tokio::test]
-async fn info_names_what_belongs_to_a_skill() {
+async fn info_lists_the_files_of_a_skill() {
     let (project, tool) = sample();
     let expected = "Name: deploy\nDescription: Helps with deploy\nSource: project\nLicense: MIT\n\
                     Allowed tools: Bash, Read\nReferences: guide.md, notes.md\nScripts: run.sh";
@@ -75,7 +75,7 @@ async fn references_are_read_and_scripts_are_found() {
 }
 
 #[tokio::test]
-async fn no_file_outside_the_skill_is_handed_out() {
+async fn files_outside_the_skill_are_refused() {
     let (project, tool) = sample();
     symlink(project.path("secret.md"), project.path("skill/references/link.md")).unwrap();
     let outside = project.path("secret.md");
@@ -110,7 +110,7 @@ async fn no_file_outside_the_skill_is_handed_out() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn learn_skill_reports_invalid_arguments() {
     let (project, tool) = sample();
     let message = project.fail(&tool, json!({"skill": "Nope"})).await;
     assert_eq!(message, "Skill not found: Nope\nAvailable: commit, deploy");

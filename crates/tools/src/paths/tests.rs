@@ -56,7 +56,7 @@ fn a_path_is_resolved_before_it_is_judged() {
 }
 
 #[test]
-fn a_circle_of_links_ends() {
+fn symlink_loop_is_an_error() {
     let place = place();
     let project = place.base.join("home/project");
     symlink("two", project.join("one")).unwrap();
@@ -66,7 +66,7 @@ fn a_circle_of_links_ends() {
 }
 
 #[test]
-fn only_secrets_are_closed_to_reading() {
+fn only_secrets_cannot_be_read() {
     let place = place();
     let asked_about = ["~/notes", "../notes", "/root/x", "/home/x"];
     for open in ["src/main.rs", "/etc/hosts", "~/extra/a"].into_iter().chain(asked_about) {
@@ -80,7 +80,7 @@ fn only_secrets_are_closed_to_reading() {
 }
 
 #[test]
-fn only_secrets_and_devices_are_closed_to_writing() {
+fn only_secrets_and_devices_cannot_be_written() {
     let place = place();
     let asked_about = ["~/.bashrc", "/etc/passwd", "../x", "/unheard/of"];
     for open in ["src/new/main.rs", "~/extra/a", "/tmp/none/c"].into_iter().chain(asked_about) {
@@ -94,7 +94,7 @@ fn only_secrets_and_devices_are_closed_to_writing() {
 }
 
 #[test]
-fn a_link_counts_as_the_file_it_leads_to() {
+fn symlink_is_judged_as_its_target() {
     let place = place();
     let project = place.base.join("home/project");
     let (keys, target) = (place.base.join("home/.ssh"), place.base.join("home/.bashrc"));
@@ -145,7 +145,7 @@ fn other_protected_names_are_left_to_the_policy() {
 }
 
 #[test]
-fn secrets_stay_closed_in_a_project_that_is_the_home() {
+fn secrets_stay_closed_if_the_project_is_the_home() {
     let directory = fixture::directory();
     let paths = Paths::new(&Settings {
         root: directory.path().to_owned(),

@@ -28,7 +28,7 @@ async fn lines_are_numbered() {
 }
 
 #[tokio::test]
-async fn a_page_says_how_to_go_on() {
+async fn read_page_names_the_next_offset() {
     let text = shown(b"a\nb\nc\nd\n", json!({"offset": 1, "limit": 2})).await;
     assert_eq!(text, "     2|b\n     3|c\n… (1 more lines, continue with offset=3)");
     let text = shown(b"a\nb\n", json!({"offset": 1})).await;
@@ -40,7 +40,7 @@ async fn a_page_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_page_is_bounded_in_bytes_whatever_the_limit() {
+async fn read_page_is_bounded_in_bytes() {
     let line = format!("{}\n", "y".repeat(1_000));
     let text = shown(line.repeat(1_000).as_bytes(), json!({"limit": 1_000_000})).await;
     assert!(text.len() < (256 << 10) + 100, "{}", text.len());
@@ -57,7 +57,7 @@ async fn a_long_line_is_cut_with_a_mark() {
 }
 
 #[tokio::test]
-async fn what_is_not_text_is_named_as_such() {
+async fn read_refuses_binary_files_and_directories() {
     let project = Project::new();
     project.write("latin", b"caf\xe9\n");
     project.write("program", b"\x7fELF\0\0");
@@ -73,7 +73,7 @@ async fn what_is_not_text_is_named_as_such() {
 }
 
 #[test]
-fn actions_name_the_resolved_path_and_links_on_the_way_and_refuse_closed_ones() {
+fn read_actions_name_the_resolved_path_and_symlinks() {
     let project = Project::with(&[("real", "x")]);
     symlink("real", project.path("link")).unwrap();
     let tool = tool(&project);
@@ -87,7 +87,7 @@ fn actions_name_the_resolved_path_and_links_on_the_way_and_refuse_closed_ones() 
 }
 
 #[tokio::test]
-async fn a_link_planted_after_approval_is_not_followed() {
+async fn read_does_not_follow_a_symlink_made_after_approval() {
     let project = Project::with(&[("notes", "x")]);
     std::fs::write(project.path("../secret"), "key").unwrap();
     let tool = tool(&project);
@@ -102,7 +102,7 @@ async fn a_link_planted_after_approval_is_not_followed() {
 }
 
 #[test]
-fn an_endless_file_is_read_in_bounded_memory_and_not_to_its_end() {
+fn endless_file_is_read_in_bounded_memory() {
     let endless = std::io::repeat(b'\n').take(u64::MAX);
     let range = Range { offset: 3, limit: 2 };
     let page = Page::read(endless, range, &tokio_util::sync::CancellationToken::new()).unwrap();
@@ -122,7 +122,7 @@ async fn a_cancelled_read_stops() {
 }
 
 #[tokio::test]
-async fn a_link_that_changed_since_the_call_was_judged_leads_nowhere() {
+async fn read_does_not_follow_a_changed_symlink() {
     let project = Project::new();
     project.write("d/f", "open");
     project.write("secret/f", "closed");
@@ -138,7 +138,7 @@ async fn a_link_that_changed_since_the_call_was_judged_leads_nowhere() {
 }
 
 #[test]
-fn actions_tell_of_a_missing_file() {
+fn read_actions_report_a_missing_file() {
     let project = Project::with(&[("f", "one")]);
     let obstacle =
         |path: &str| tool(&project).actions(&json!({"file_path": path})).unwrap().obstacle;

@@ -58,7 +58,7 @@ async fn search(tools: &[Arc<dyn Tool>], query: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_plugin_that_takes_most_stands_behind_a_search_as_a_whole() {
+async fn largest_plugin_is_offered_through_search() {
     let found = Found::default();
     let tools = behind_search(many(), USUALLY, &found);
     let names = offered(&tools);
@@ -80,7 +80,7 @@ async fn the_plugin_that_takes_most_stands_behind_a_search_as_a_whole() {
 }
 
 #[test]
-fn few_tools_are_offered_at_once_and_much_text_is_not() {
+fn search_replaces_long_descriptions_only() {
     let found = Found::default();
     let few: Vec<Arc<dyn Tool>> = many().into_iter().take(4).collect();
     assert_eq!(offered(&behind_search(few, USUALLY, &found)).len(), 4);

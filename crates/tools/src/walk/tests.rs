@@ -99,7 +99,7 @@ fn same(start: &Path, expected: &WalkBuilder, filter: Filter) {
 }
 
 #[test]
-fn a_walk_shows_what_the_crate_shows() {
+fn walk_agrees_with_the_ignore_crate() {
     let directory = tree();
     for is_repository in [false, true] {
         if is_repository {
@@ -129,7 +129,7 @@ fn a_walk_shows_what_the_crate_shows() {
 }
 
 #[test]
-fn what_is_asked_for_is_shown_though_it_is_ignored_or_hidden() {
+fn walk_shows_requested_files_despite_ignore_rules() {
     let directory = tree();
     let start = directory.path().join("above/root");
     for glob in ["*.log", "!sub", ".*", "**/f.rs"] {
@@ -146,7 +146,7 @@ fn what_is_asked_for_is_shown_though_it_is_ignored_or_hidden() {
 }
 
 #[test]
-fn the_own_list_is_the_weakest_and_counts_in_a_repository() {
+fn own_ignore_list_has_the_lowest_priority() {
     let directory = tree();
     let list = directory.path().join("list");
     fs::write(&list, "a.rs\nkept.log\n").unwrap();

@@ -124,7 +124,7 @@ fn recent(file: &File, window: u64) -> (Recent, u64) {
 }
 
 #[test]
-fn what_a_model_sees_is_the_same_as_after_reading_everything() {
+fn recent_history_equals_the_full_one() {
     // Each digit is a step: rounds, summaries that keep so many messages, and forgetting.
     for seed in 0..3_000_u64 {
         let mut whats = vec![configured(seed)];
@@ -150,7 +150,7 @@ fn what_a_model_sees_is_the_same_as_after_reading_everything() {
 }
 
 #[test]
-fn what_was_dropped_long_ago_is_not_read() {
+fn compacted_history_is_not_read() {
     let mut whats: Vec<EventKind> = (0..100).flat_map(|number| round(number, &[])).collect();
     whats.push(compacted(Some("so far"), 4));
     whats.extend(round(100, &[]));
@@ -161,7 +161,7 @@ fn what_was_dropped_long_ago_is_not_read() {
 }
 
 #[test]
-fn a_history_beyond_all_bounds_is_cut_where_a_message_begins() {
+fn oversized_history_is_cut_at_a_message() {
     let whats: Vec<EventKind> = (0..200).flat_map(|number| round(number, &[])).collect();
     let (events, file) = log(whats);
     for window in [1, 300, 2_000, 5_000, 20_000] {
@@ -176,7 +176,7 @@ fn a_history_beyond_all_bounds_is_cut_where_a_message_begins() {
 }
 
 #[test]
-fn damage_is_told_with_its_line_wherever_it_is() {
+fn damage_is_reported_with_its_line() {
     let (events, file) = log((0..20).flat_map(|number| round(number, &[])).collect());
     let mut lines = Vec::new();
     for event in &events {
@@ -202,7 +202,7 @@ fn damage_is_told_with_its_line_wherever_it_is() {
 }
 
 #[test]
-fn a_log_in_another_order_of_keys_and_one_of_a_later_version_are_understood() {
+fn reordered_keys_and_later_events_are_read() {
     let json = r#"{"type":"turn_started","prompt":"hi","at":"2026-01-01T00:00:00Z","session":"s","seq":1}"#;
     let later = r#"{"seq":2,"session":"s","at":"2026-01-01T00:00:00Z","type":"dreamed"}"#;
     let mut file = tempfile::tempfile().unwrap();

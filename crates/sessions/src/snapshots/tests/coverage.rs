@@ -376,7 +376,7 @@ fn a_call_writes_no_more_in_a_larger_workspace() {
 }
 
 #[test]
-fn a_plugin_that_may_not_write_costs_no_look() {
+fn read_only_plugin_takes_no_snapshot() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     let effect = |access| {

@@ -27,7 +27,7 @@ fn stored(rig: &Rig) -> u64 {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_told_and_left_alone() {
+fn too_large_file_is_reported_and_unchanged() {
     let rig = Rig::with_limits(100, 1 << 20);
     rig.file("large.bin", &"x".repeat(101));
     rig.file("small.txt", "1");
@@ -56,7 +56,7 @@ fn notices(rig: &Rig) -> Vec<String> {
 }
 
 #[test]
-fn a_workspace_that_is_too_large_is_not_taken_in() {
+fn too_large_workspace_is_not_covered() {
     let rig = Rig::with_limits(1 << 20, 1000);
     for number in 0..5 {
         rig.file(&format!("{number}.txt"), &format!("{number}").repeat(400));
@@ -78,7 +78,7 @@ fn a_workspace_that_is_too_large_is_not_taken_in() {
 }
 
 #[test]
-fn a_workspace_that_grows_too_large_is_covered_until_then() {
+fn workspace_is_covered_until_it_grows_too_large() {
     let rig = Rig::with_limits(1 << 20, 1000);
     rig.file("a.txt", "1");
     assert_eq!(rig.keeper().covers(), Ok(()));
@@ -94,7 +94,7 @@ fn a_workspace_that_grows_too_large_is_covered_until_then() {
 }
 
 #[test]
-fn sessions_in_a_workspace_near_the_limit_write_nothing_anew() {
+fn unchanged_workspace_near_the_limit_is_not_rewritten() {
     let rig = Rig::with_limits(1 << 20, 10_000);
     for number in 0..7 {
         rig.file(&format!("{number}.txt"), &number.to_string().repeat(1000));
@@ -144,7 +144,7 @@ fn a_failed_snapshot_is_reported_and_nothing_is_lost() {
 }
 
 #[test]
-fn the_same_bytes_are_kept_once() {
+fn equal_files_are_stored_once() {
     let rig = Rig::new();
     for number in 0..20 {
         rig.file(&format!("{number}.txt"), &"the same".repeat(100));
@@ -156,7 +156,7 @@ fn the_same_bytes_are_kept_once() {
 }
 
 #[test]
-fn the_oldest_turns_go_where_there_is_no_room() {
+fn oldest_turns_are_dropped_for_space() {
     let rig = Rig::with_limits(1 << 20, 10_000);
     rig.file("a.txt", "0");
     for number in 1..=9 {
@@ -175,7 +175,7 @@ fn the_oldest_turns_go_where_there_is_no_room() {
 }
 
 #[test]
-fn what_a_deleted_session_kept_goes_with_it() {
+fn deleting_a_session_removes_its_blobs() {
     let rig = Rig::new();
     rig.file("a.txt", &"1".repeat(1000));
     rig.command("edit", || rig.file("a.txt", &"2".repeat(1000)));
@@ -199,7 +199,7 @@ fn what_a_deleted_session_kept_goes_with_it() {
 }
 
 #[test]
-fn work_goes_on_where_nothing_can_be_kept() {
+fn commands_run_without_a_usable_store() {
     let rig = Rig::new();
     fs::write(rig.store_directory(), "a file is in the way").unwrap();
     rig.command("one", || rig.file("a.txt", "1"));
@@ -216,7 +216,7 @@ fn work_goes_on_where_nothing_can_be_kept() {
 }
 
 #[test]
-fn a_damaged_store_is_taken_up_again() {
+fn damaged_store_is_rebuilt() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
     rig.command("one", || rig.file("a.txt", "2"));
@@ -235,7 +235,7 @@ fn a_damaged_store_is_taken_up_again() {
 }
 
 #[test]
-fn other_directories_that_commands_may_write_are_covered_and_no_others() {
+fn other_writable_directories_are_covered() {
     let outside = tempfile::tempdir().unwrap();
     let outside = outside.path().canonicalize().unwrap();
     let (covered, other) = (outside.join("covered"), outside.join("other"));

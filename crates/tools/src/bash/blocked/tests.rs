@@ -78,7 +78,7 @@ fn unwritable_files_and_docker_request_outside() {
 }
 
 #[test]
-fn nothing_blocked_gives_no_hint() {
+fn unblocked_output_gives_no_hint() {
     for text in [
         "",
         "error: expected `;`",
@@ -156,7 +156,7 @@ fn connections_past_the_proxy_need_any_host() {
 }
 
 #[test]
-fn a_file_without_a_slash_and_the_config_of_git_are_named() {
+fn hint_names_a_bare_file_and_the_git_config() {
     assert_eq!(named("/bin/bash: line 1: .git: Read-only file system"), "writing /w/.git");
     let busy = "error: could not write config file .git/config: Device or resource busy";
     assert_eq!(named(busy), "writing /w/.git/config");
