@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_directory_is_not_the_one_that_the_program_stands_in() {
+    fn pwd_of_another_directory_is_ignored() {
         let base = tempfile::tempdir().unwrap();
         let error = here(base.path().canonicalize().unwrap()).unwrap_err().to_string();
         assert!(error.contains("something else was put in its place"), "{error}");

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_a_key_is_not_told() {
+    fn panic_message_redacts_possible_keys() {
         let key = "sk-or-v1-0123456789abcdef0123456789abcdef";
         let told = masked(&format!("cannot parse \"Bearer {key}\": it's wrong, really"));
         assert_eq!(told, "cannot parse \"Bearer [hidden]\": it's wrong, really");

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sandbox_holds_in_the_place_of_marks_is_none() {
+    fn sandbox_placeholders_are_no_markers() {
         let tree = tempfile::tempdir().unwrap();
         let base = tree.path().canonicalize().unwrap();
         for directory in ["above/.git", "above/.brynhild", "above/project/src"] {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_the_name_of_a_file_marks_nothing() {
+    fn directory_named_like_a_marker_file_is_no_marker() {
         let tree = tree();
         for name in MARKERS.iter().filter(|name| **name != OWN) {
             fs::create_dir_all(tree.path().join("home/bare").join(name).join("x")).unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_has_the_name_by_which_it_was_entered() {
+    fn project_root_keeps_the_entered_name() {
         let tree = tree();
         let base = tree.path().canonicalize().unwrap();
         let root = base.join("home/code/repo");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_secrets_are_no_project_unless_they_are_named() {
+    fn secret_directories_are_no_project_unless_named() {
         let tree = tree();
         fs::create_dir_all(tree.path().join("home/.aws/cli/cache")).unwrap();
         fs::create_dir_all(tree.path().join("home/.awsome")).unwrap();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_in_the_home_directory_does_not_swallow_what_lies_below() {
+    fn repository_in_the_home_does_not_cover_subdirectories() {
         let tree = tree();
         fs::create_dir(tree.path().join("home/.git")).unwrap();
         assert_eq!(find(tree.path(), "home/bare/x", &[]), Ok("home/bare/x".into()));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_everybody_writes_is_no_project_and_ends_the_search() {
+    fn world_writable_directory_ends_the_search() {
         let tree = tree();
         let shared = tree.path().join("home/code/repo/a");
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();

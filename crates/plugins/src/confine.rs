@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_grant_there_is_the_least() {
+    fn plugin_without_grants_gets_minimal_access() {
         let (profile, problems, directory) = made(Wishes::default(), Mode::Yolo);
         assert_eq!(profile.access, Access::ReadOnly);
         assert_eq!(profile.own, [PathBuf::from("/data")]);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_in_a_home_does_not_open_the_home() {
+    fn role_in_the_home_does_not_expose_the_home() {
         let directory = tempfile::tempdir().unwrap();
         let surroundings = surroundings(directory.path());
         let home = surroundings.home.clone().unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_open_what_they_name_and_read_only_shuts_it() {
+    fn grants_apply_except_in_read_only_mode() {
         let wishes = Wishes {
             network: NetworkWish::All,
             write: vec!["~/out".into(), "build".into()],
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_granted_is_said() {
+    fn forbidden_grants_are_reported() {
         let wishes = Wishes {
             write: vec!["..".into(), ".git/hooks".into()],
             exec: vec!["no-such-program".into()],
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_opens_with_its_protected_names_shut() {
+    fn granted_workspace_keeps_protected_names_closed() {
         let wishes = Wishes { write: vec![".".into()], ..Wishes::default() };
         let (profile, _, _directory) = made(wishes, Mode::Normal);
         assert_eq!(profile.access, Access::Workspace);

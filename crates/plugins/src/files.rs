@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_file_is_refused() {
+    fn non_text_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         assert!(matches!(refusal(&path), Refusal::Missing));
@@ -234,7 +234,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_pipe_is_refused_without_a_wait() {
+    fn fifo_is_refused_without_blocking() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_only_inside_the_boundary() {
+    fn symlinks_are_followed_only_inside_the_boundary() {
         let directory = tempfile::tempdir().unwrap();
         let inside = directory.path().canonicalize().unwrap().join("inside");
         fs::create_dir(&inside).unwrap();

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_any_file_that_counts_is_seen() {
+    fn fingerprint_changes_with_any_covered_file() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::create_dir_all(root.join("tools/__pycache__")).unwrap();

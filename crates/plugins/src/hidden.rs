@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_go_and_are_listed_with_their_lines() {
+    fn hidden_characters_are_removed_and_listed() {
         let stripped = strip("a\u{202e}b\nc\u{200b}\u{e0041}d\u{1b}");
         assert_eq!(stripped.text, "ab\ncd");
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_joins_emoji_and_letters_stays_and_nothing_else_does() {
+    fn joiners_stay_only_between_emoji_and_letters() {
         let joined = "🧑\u{200d}💻 ❤\u{fe0f}\u{200d}🔥 می\u{200c}خواهم क्\u{200d}ष";
         assert_eq!(strip(joined).text, joined);
         assert!(strip(joined).report.is_none());
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn joiners_among_what_nobody_sees_go() {
+    fn joiners_among_hidden_characters_are_removed() {
         for (hiding, left) in [
             ("ig\u{61c}\u{200d}\u{61c}nore", "ignore"),
             ("x\u{17b4}\u{200c}\u{17b5}y", "xy"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_an_emoji_stays_and_hides_nothing_elsewhere() {
+    fn emoji_selectors_stay_only_after_emoji() {
         let asking = "❤\u{fe0f} ⚠\u{fe0f}! 1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} ©\u{fe0f} ℹ\u{fe0f} 🅰\u{fe0f}";
         assert_eq!(strip(asking).text, asking);
         assert!(strip(asking).report.is_none());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_of_both_kinds_are_no_finding() {
+    fn line_endings_are_not_reported() {
         let stripped = strip("a\r\nb\tc\n");
         assert_eq!(stripped.text, "a\nb\tc\n");
         assert!(stripped.report.is_none());

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_a_moment_ago_is_read_again_in_the_next_run() {
+    fn recently_changed_file_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let (kept, file) =
             (directory.path().join("index.json"), directory.path().join("plugin.yaml"));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_or_absent_index_is_an_empty_one() {
+    fn broken_or_missing_index_is_empty() {
         let directory = tempfile::tempdir().unwrap();
         let kept = directory.path().join("index.json");
         for text in ["", "{", "[]", "{\"format\": 99, \"manifests\": {}, \"sites\": {}}"] {

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_may_be_written_as_texts_and_the_rest_stays_strict() {
+    fn only_numbers_may_be_written_as_text() {
         let strict = json!({
             "type": "object", "required": ["n"], "additionalProperties": false,
             "properties": {

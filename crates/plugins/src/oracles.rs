@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_corpus_holds_whole_and_cut() {
+    fn parsers_pass_the_oracle_on_the_cut_corpus() {
         for (name, check) in TARGETS {
             let corpus = corpus(name);
             assert!(corpus.len() >= 5, "{name}");
@@ -96,14 +96,14 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_bytes_hold(bytes: Vec<u8>) {
+        fn parsers_pass_the_oracle_on_random_bytes(bytes: Vec<u8>) {
             for (_, check) in TARGETS {
                 check(&bytes);
             }
         }
 
         #[test]
-        fn whatever_is_done_to_the_corpus_holds(
+        fn parsers_pass_the_oracle_on_mutated_files(
             target in 0..TARGETS.len(),
             which: prop::sample::Index,
             edits in prop::collection::vec((any::<usize>(), any::<bool>(), any::<u8>()), 1..8),

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_prints_on_one_line_whatever_the_file_is_called() {
+    fn problem_prints_on_one_line() {
         let problem = Problem::new(Path::new("a\nb\x1b[2J"), "bad\x07", "fix it");
         assert_eq!(problem.to_string(), "a\\nb\\u{1b}[2J: bad\\u{7}");
     }

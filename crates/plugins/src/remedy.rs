@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_setting_that_grants_what_was_refused_is_named() {
+    fn advice_names_the_setting_that_grants_access() {
         let network = r#"plugins: {p: {sandbox: {"network":true}}}"#;
         for words in [
             "OSError: [Errno 101] Network is unreachable",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_named_with_what_shows_it() {
+    fn advice_names_the_setting_that_shows_a_path() {
         let granted = |what: &str| format!("plugins: {{p: {{sandbox: {{{what}}}}}}}");
         assert_eq!(grant("KeyError: 'SECRET'"), granted(r#""env":["SECRET"]"#));
         assert_eq!(grant("KeyError: 'other'"), "");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_shells_and_programs_are_known_too() {
+    fn messages_of_shells_and_programs_are_recognized() {
         let granted = |what: &str| format!("plugins: {{p: {{sandbox: {{{what}}}}}}}");
         let network = granted(r#""network":true"#);
         assert_eq!(grant("curl: (6) Could not resolve host: example.org"), network);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_granted_or_is_already_gets_no_advice() {
+    fn granted_or_ungrantable_access_gets_no_advice() {
         let error = "OSError: [Errno 30] Read-only file system: ";
         for file in [".git/hooks/x", "/etc/passwd", "/usr"] {
             assert_eq!(grant(&format!("{error}'{file}'")), "", "{file}");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_keeps_what_is_granted_and_names_the_mode_that_is_the_cause() {
+    fn advice_keeps_grants_and_names_the_mode() {
         let some = Wishes { env: vec!["X".into()], ..Wishes::default() };
         let told_some = told("[Errno 101]", some.clone(), Mode::Normal).unwrap();
         assert!(told_some.contains(r#"{"network":true,"env":["X"]}"#), "{told_some}");

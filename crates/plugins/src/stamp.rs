@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_settles_when_no_clock_can_stand_still_any_more() {
+    fn stamp_settles_after_the_clock_resolution() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let stamp = Stamp::of(&Look::of(&file.as_file().metadata().unwrap()));
         let now = SystemTime::now();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_kept_sorted_and_other_keys_stay() {
+    fn names_are_sorted_and_other_keys_stay() {
         let mut state = parsed("disabled: [b, a]\nenabled: [c]\nnote: {x: [1]}\n").unwrap();
         state.disabled.insert("it's: odd".into());
         let text = state.to_yaml();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_all_systems_unless_it_names_one() {
+    fn plain_name_applies_to_all_dialects() {
         let mut state = parsed("disabled: [git, 'mcp:time']\nenabled: [quiet]\n").unwrap();
         assert!(state.is_off("mcp", "git") && state.is_off("chibi", "git"));
         assert!(state.is_off("mcp", "time") && !state.is_off("chibi", "time"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_off_in_an_empty_or_absent_file() {
+    fn empty_or_missing_file_disables_nothing() {
         for text in ["", "# nothing\n", "disabled:\n", "disabled: []\n"] {
             assert!(parsed(text).unwrap().disabled.is_empty());
         }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_and_not_guessed_at() {
+    fn broken_state_file_is_an_error() {
         for text in ["disabled: {a: b}", "- a", "disabled: [[a]]", "disabled: ["] {
             let problem = parsed(text).unwrap_err();
             assert!(problem.hint.contains("disabled"), "{problem}");

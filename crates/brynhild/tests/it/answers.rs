@@ -55,7 +55,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn standard_output_carries_the_answer_and_nothing_else() {
+fn standard_output_has_only_the_answer() {
     for extra in [&[][..], &["--no-stream"], &["-p"], &["--no-color"], &["--show-thinking"]] {
         let server = looks_and_answers();
         let project = with_notes(&server);
@@ -67,7 +67,7 @@ fn standard_output_carries_the_answer_and_nothing_else() {
 }
 
 #[test]
-fn what_joins_emoji_and_letters_is_a_part_of_the_answer() {
+fn joined_emoji_and_letters_stay_in_the_answer() {
     let joined = "🧑\u{200d}💻 می\u{200c}خواهم";
     let server = ModelServer::start([Reply::text(format!("{joined} \u{202e}x"))]);
     let run = project_with(&server).brynhild(&["chat", "Q"]);
@@ -75,7 +75,7 @@ fn what_joins_emoji_and_letters_is_a_part_of_the_answer() {
 }
 
 #[test]
-fn global_flags_stand_before_and_after_the_command() {
+fn global_flags_work_before_and_after_the_command() {
     let server = ModelServer::start([Reply::text("Yes.")]).repeat_last();
     let project = project_with(&server);
     for args in [["-p", "--json", "chat", "Q"], ["chat", "Q", "--json", "-p"]] {
@@ -134,7 +134,7 @@ fn a_finish_and_a_failed_tool_are_in_the_json_answer() {
 }
 
 #[test]
-fn a_failure_is_told_in_the_json_answer() {
+fn failure_is_in_the_json_answer() {
     let server = ModelServer::start([Reply::failure(401)]);
     let run = project_with(&server).brynhild(&["chat", "--json", "Go"]);
     let answer = run.code(1).json();
@@ -145,7 +145,7 @@ fn a_failure_is_told_in_the_json_answer() {
 }
 
 #[test]
-fn a_failure_in_text_is_told_on_standard_error_alone() {
+fn text_failure_goes_to_standard_error_only() {
     let server = ModelServer::start([Reply::failure(401)]);
     let run = project_with(&server).brynhild(&["chat", "Go"]);
     run.code(1);
@@ -155,7 +155,7 @@ fn a_failure_in_text_is_told_on_standard_error_alone() {
 }
 
 #[test]
-fn who_answered_is_told_in_a_continued_session_too() {
+fn continued_session_names_the_model() {
     let server = ModelServer::start([Reply::text("One."), Reply::text("Two."), Reply::text("3.")]);
     let project = project_with(&server);
     project.brynhild(&["chat", "First"]).success();
@@ -201,7 +201,7 @@ fn the_stream_follows_its_schema_and_ends_with_the_turn() {
 }
 
 #[test]
-fn the_stream_follows_its_schema_whatever_happens() {
+fn stream_follows_its_schema_on_failures() {
     let calls = || {
         Reply::text("I try.")
             .call("Bash", &json!({"command": "touch made"}))
@@ -227,7 +227,7 @@ fn the_stream_follows_its_schema_whatever_happens() {
 }
 
 #[test]
-fn the_configuration_can_set_the_form() {
+fn output_format_is_configurable() {
     let server = ModelServer::start([Reply::text("Yes.")]).repeat_last();
     let project = project_with(&server).env("BRYNHILD_BEHAVIOR__OUTPUT_FORMAT", "json");
     assert_eq!(project.brynhild(&["chat", "Q"]).success().json()["response"], "Yes.");
@@ -237,7 +237,7 @@ fn the_configuration_can_set_the_form() {
 }
 
 #[test]
-fn verbose_tells_of_tools_on_standard_error() {
+fn verbose_shows_tools_on_standard_error() {
     let server = looks_and_answers();
     let run = with_notes(&server).brynhild(&["chat", "--verbose", "Look"]);
     assert_eq!(run.success().stdout, "It says *hello*.\n");
@@ -281,7 +281,7 @@ fn without_tools_none_is_offered_and_a_call_is_refused() {
 }
 
 #[test]
-fn nothing_configured_says_how_to_begin() {
+fn missing_configuration_shows_the_first_steps() {
     let run = project().brynhild(&["chat", "Hello"]);
     run.code(2);
     assert_eq!(run.stdout, "");

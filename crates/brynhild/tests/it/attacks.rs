@@ -39,7 +39,7 @@ fn ruling(project: &Project, mode: &str, command: &str) -> i32 {
 }
 
 #[test]
-fn commands_are_decided_as_the_published_table_says() {
+fn commands_are_decided_as_published() {
     let project = project();
     project.config(RULES);
     let table = include_str!("../../../policy/tests/commands.txt");
@@ -65,7 +65,7 @@ fn commands_are_decided_as_the_published_table_says() {
 }
 
 #[test]
-fn a_denied_command_at_the_end_of_a_very_long_one_is_denied() {
+fn denied_command_after_a_long_one_is_denied() {
     let project = project();
     project.config(RULES);
     let chain = "true && ".repeat(10_000);
@@ -105,7 +105,7 @@ fn a_denied_host_is_denied_to_a_command() {
 }
 
 #[test]
-fn a_program_of_the_project_is_read_only_under_a_known_name() {
+fn project_program_with_a_known_name_cannot_write() {
     let project = project();
     let own = project.path().join(".venv/bin");
     project.file("a.txt", "plain\n");
@@ -127,7 +127,7 @@ fn a_program_of_the_project_is_read_only_under_a_known_name() {
 }
 
 #[test]
-fn a_sandbox_that_the_project_brings_is_never_run() {
+fn sandbox_program_of_the_project_is_never_run() {
     let project = project();
     let own = project.path().join("node_modules/.bin");
     for path in ["bwrap", "node_modules/.bin/bwrap"] {
@@ -144,7 +144,7 @@ fn a_sandbox_that_the_project_brings_is_never_run() {
 }
 
 #[test]
-fn nothing_that_one_command_sets_lasts_into_the_next() {
+fn commands_share_no_state() {
     let project = project();
     let poison = "export PATH=.:$PATH LD_PRELOAD=./x.so BASH_ENV=./x; alias ls='touch fooled'; \
                   ls() { touch fooled; }; export -f ls; set -a; umask 0; cd /";
@@ -157,7 +157,7 @@ fn nothing_that_one_command_sets_lasts_into_the_next() {
 }
 
 #[test]
-fn no_argument_of_a_tool_moves_it_or_opens_its_sandbox() {
+fn tool_arguments_cannot_change_the_sandbox() {
     let project = project();
     std::fs::write(project.home().join("secret"), "s3cret").unwrap();
     let secret = project.home().join("secret");
@@ -179,7 +179,7 @@ fn no_argument_of_a_tool_moves_it_or_opens_its_sandbox() {
 }
 
 #[test]
-fn values_are_never_taken_for_options() {
+fn values_are_never_parsed_as_options() {
     let project = project();
     for words in [
         &["--mode=ask", "policy", "check", "--", "--mode=yolo"][..],
@@ -200,7 +200,7 @@ fn values_are_never_taken_for_options() {
 }
 
 #[test]
-fn patterns_and_nesting_made_to_take_forever_do_not() {
+fn hostile_patterns_and_nesting_end_in_time() {
     let project = project();
     project.file("a.txt", "a".repeat(20_000));
     exec(&project, "Grep", &json!({"pattern": "(a+)+$", "path": "."})).success();

@@ -9,7 +9,7 @@ use crate::python_plugins::{plugin, tool};
 use crate::{has_bubblewrap, project, project_with};
 
 #[test]
-fn decisions_are_written_down_and_a_changed_line_is_named() {
+fn audit_log_records_decisions_and_detects_changes() {
     let calls = ["curl x", "touch made"].map(|line| ("Bash", json!({"command": line})));
     let server = ModelServer::start([Reply::calls(calls), Reply::text("done")]);
     let project = project_with(&server);
@@ -36,7 +36,7 @@ fn decisions_are_written_down_and_a_changed_line_is_named() {
 }
 
 #[test]
-fn switched_plugins_and_denials_outside_of_conversations_are_written_down() {
+fn audit_log_records_plugin_switches_and_denials() {
     let project = project();
     project.config("permissions: {deny: [\"Bash(curl:*)\"]}\n");
     let manifest = project.config_directory().join("plugins/net/plugin.yaml");
@@ -56,7 +56,7 @@ fn switched_plugins_and_denials_outside_of_conversations_are_written_down() {
 }
 
 #[test]
-fn a_letter_that_looks_like_another_is_shown_as_what_it_is() {
+fn audit_log_escapes_lookalike_letters() {
     let project = project();
     let input = json!({"file_path": ".git/\u{441}onfig", "content": "x"}).to_string();
     project.brynhild(&["tools", "exec", "Write", "--input", &input]);
@@ -65,7 +65,7 @@ fn a_letter_that_looks_like_another_is_shown_as_what_it_is() {
 }
 
 #[test]
-fn no_tool_of_others_writes_a_denial() {
+fn plugin_tool_cannot_forge_a_denial() {
     if !has_bubblewrap() {
         return;
     }

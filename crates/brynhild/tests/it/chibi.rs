@@ -72,7 +72,7 @@ print(f"hello {params['who']}")
 "#;
 
 #[test]
-fn a_plugin_as_documented_is_offered_and_called() {
+fn documented_plugin_is_offered_and_called() {
     let server =
         ModelServer::start([Reply::calls([("greet", json!({"who": "Ada"}))]), Reply::text("done")]);
     let project = project_with(&server);
@@ -92,7 +92,7 @@ fn a_plugin_as_documented_is_offered_and_called() {
 }
 
 #[test]
-fn one_executable_can_have_several_tools_and_is_told_which() {
+fn executable_with_several_tools_gets_the_tool_name() {
     let project = project();
     let both = json!([schema("one"), schema("two"), {"name": "bad"}]);
     plugin(&project, "pair", &both, "cat; echo \" $CHIBI_TOOL_NAME $#\"");
@@ -104,7 +104,7 @@ fn one_executable_can_have_several_tools_and_is_told_which() {
 }
 
 #[test]
-fn a_tool_finds_the_documented_variables_and_nothing_of_ours() {
+fn tool_gets_only_documented_environment_variables() {
     let project = project().env("SOME_API_KEY", "sk-12345678").env("GRANTED", "yes");
     let body = "env | grep -E '^(CHIBI_|SOME|GRANTED|HOME_)' | sort; pwd";
     plugin(&project, "look", &schema("look"), body);
@@ -125,7 +125,7 @@ fn a_tool_finds_the_documented_variables_and_nothing_of_ours() {
 }
 
 #[test]
-fn what_a_failed_tool_said_reaches_the_model() {
+fn output_of_a_failed_tool_reaches_the_model() {
     let server = ModelServer::start([Reply::calls([("fail", json!({}))]), Reply::text("I see")]);
     let project = project_with(&server);
     plugin(&project, "fail", &schema("fail"), "echo half; echo because >&2; exit 7");
@@ -138,7 +138,7 @@ fn what_a_failed_tool_said_reaches_the_model() {
 }
 
 #[test]
-fn large_input_and_large_output_pass_at_once_whether_input_is_read_or_not() {
+fn large_input_and_output_do_not_deadlock() {
     let project = project();
     // Prints more than a pipe holds before it reads anything, then gives back what it read.
     let body = "head -c 300000 /dev/zero | tr '\\0' a; wc -c";
@@ -164,7 +164,7 @@ fn large_input_and_large_output_pass_at_once_whether_input_is_read_or_not() {
 }
 
 #[test]
-fn a_late_tool_is_killed_with_all_it_started() {
+fn late_tool_is_killed_with_its_children() {
     let project = project();
     plugin(&project, "slow", &schema("slow"), "echo begun; sleep 4444 & sleep 4444");
     project.config("plugins: {slow: {timeout: 1}}\n");
@@ -180,7 +180,7 @@ fn a_late_tool_is_killed_with_all_it_started() {
 }
 
 #[test]
-fn a_start_with_kept_descriptions_runs_nothing() {
+fn cached_descriptions_run_no_plugin() {
     let project = project();
     let path = directory(&project).join("count");
     let data = project.config_directory().join("plugin-data/count");
@@ -203,7 +203,7 @@ fn a_start_with_kept_descriptions_runs_nothing() {
 }
 
 #[test]
-fn tools_that_steer_do_not_run() {
+fn flow_control_tools_do_not_run() {
     let over = json!({"name": "over", "description": "d", "flow_control": true, "ends_turn": true});
     let on = json!({"name": "on", "description": "d", "flow_control": true});
     let server = ModelServer::start([
@@ -224,7 +224,7 @@ fn tools_that_steer_do_not_run() {
 }
 
 #[test]
-fn people_see_the_telling_arguments_of_a_call() {
+fn summary_parameters_are_shown_to_the_user() {
     let summed =
         json!({"name": "find", "description": "d", "summary_params": ["what", "n", "where"]});
     let server = ModelServer::start([
@@ -239,7 +239,7 @@ fn people_see_the_telling_arguments_of_a_call() {
 }
 
 #[test]
-fn chibis_own_directory_is_searched_when_the_person_says_so() {
+fn chibi_directory_is_searched_if_configured() {
     let project = project();
     let file = project.home().join(".chibi/plugins/home");
     script(&file, "#!/bin/sh\necho '{\"name\": \"athome\", \"description\": \"d\"}'\n");
@@ -278,7 +278,7 @@ fn the_example_checks_messages_and_guards_commits() {
 }
 
 #[test]
-fn a_plugin_can_ask_the_person_where_there_is_a_terminal() {
+fn plugin_can_ask_the_user_on_a_terminal() {
     let project = project();
     let body = "printf 'Sure? \\033[2J' > /dev/tty && read word < /dev/tty && echo \"said $word\"";
     plugin(&project, "asks", &schema("asks"), body);
@@ -293,7 +293,7 @@ fn a_plugin_can_ask_the_person_where_there_is_a_terminal() {
 }
 
 #[test]
-fn what_a_plugin_keeps_in_its_home_is_there_the_next_time() {
+fn plugin_home_persists_between_runs() {
     let project = project();
     let body = "mkdir -p ~/.counter && echo x >> ~/.counter/n && wc -l < ~/.counter/n";
     plugin(&project, "counter", &schema("counter"), body);

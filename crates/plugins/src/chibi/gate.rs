@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_inside_are_sensitive() {
+    fn only_private_addresses_are_sensitive() {
         for url in
             ["http://localhost:8/x", "http://u@127.0.0.1/", "https://[::1]/", "http://10.1.2.3"]
         {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn both_protocols_refuse_and_neither_lifts() {
+    fn gate_answers_refuse_and_never_allow() {
         assert_eq!(refusal(&json!({"denied": true})).unwrap(), "denied by plugin");
         assert_eq!(refusal(&json!({"approved": false, "reason": "no"})).unwrap(), "no");
         for answer in [json!({"approved": true}), json!({"denied": false}), json!("denied")] {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_never_ends_a_few_lines_are_repeated() {
+    fn quoted_output_is_limited() {
         assert_eq!(quoted(&"y\n".repeat(1000)), "y\ny\ny\ny\ny");
         assert_eq!(quoted("one\ntwo"), "one\ntwo");
         assert_eq!(quoted(&"x".repeat(1000)).len(), QUOTED);

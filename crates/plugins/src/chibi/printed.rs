@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_is_cut_and_its_end_is_kept() {
+    async fn flood_of_output_is_cut_and_its_end_retained() {
         let text = "line\n".repeat(100_000) + "last\n";
         let (lines, tail) = shown(text.as_bytes()).await;
         assert_eq!(lines.len(), SHOWN_LINES + 1);

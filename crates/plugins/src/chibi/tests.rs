@@ -39,7 +39,7 @@ async fn opened(base: &Path) -> Plugins {
 }
 
 #[test]
-fn executables_and_directories_named_like_theirs_are_plugins() {
+fn executables_and_their_directories_are_plugins() {
     let base = tempfile::tempdir().unwrap();
     let directory = base.path().join("plugins");
     script(&directory.join("one"), "");
@@ -68,7 +68,7 @@ fn executables_and_directories_named_like_theirs_are_plugins() {
 }
 
 #[test]
-fn a_schema_may_be_an_object_or_a_list_and_bad_parts_are_named() {
+fn schema_is_an_object_or_list_with_faults_reported() {
     let file = Path::new("/p");
     let one = json!({"name": "a b", "description": "d", "parallel": false, "ends_turn": "yes",
         "hooks": ["pre_tool", "on_context_switch"], "summary_params": ["x"], "type": "odd"});
@@ -89,7 +89,7 @@ fn a_schema_may_be_an_object_or_a_list_and_bad_parts_are_named() {
 }
 
 #[tokio::test]
-async fn a_description_is_kept_as_long_as_the_content_is_the_same() {
+async fn description_is_cached_by_content() {
     let base = tempfile::tempdir().unwrap();
     let file = base.path().join("plugins/p");
     let said = "echo x >> ../runs; echo '{\"name\": \"p\", \"description\": \"d\"}'\n";
@@ -107,7 +107,7 @@ async fn a_description_is_kept_as_long_as_the_content_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_is_left_alone_until_it_is_touched() {
+async fn failed_plugin_is_retried_after_a_change() {
     let base = tempfile::tempdir().unwrap();
     let file = base.path().join("plugins/p");
     script(&file, "echo x >> ../runs; echo why >&2; exit 3\n");
@@ -124,7 +124,7 @@ async fn a_plugin_that_fails_is_left_alone_until_it_is_touched() {
 }
 
 #[test]
-fn every_point_has_its_place() {
+fn hook_points_are_unique() {
     let mut names: Vec<&str> = POINTS.iter().map(|point| point.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -133,7 +133,7 @@ fn every_point_has_its_place() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn pipes_in_the_place_of_executables_are_told() {
+fn fifos_in_place_of_executables_are_reported() {
     use rustix::fs::{CWD, FileType, Mode as Bits, mknodat};
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("apart")).unwrap();

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_says_what_it_is_for_and_cannot_give_itself_anything() {
+    fn agent_file_describes_itself_and_grants_nothing() {
         let text = "---\nname: reviewer\ndescription: Reviews. <example>user: hi</example>\n\
                     tools: Read, Grep\nmodel: inherit\npermissionMode: bypassPermissions\n\
                     skills: [a, b]\nisolation: worktree\n---\nBe strict.";
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_agents_tells_what_it_cannot_use() {
+    fn agent_directory_reports_unusable_files() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &[u8]| std::fs::write(directory.path().join(name), text);
         write("a.md", b"---\ndescription: d\n---\nwords").unwrap();

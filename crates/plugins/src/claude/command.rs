@@ -91,7 +91,7 @@ mod tests {
     use crate::commands::{Here, Piece};
 
     #[test]
-    fn a_command_has_the_name_of_its_file_and_needs_no_front_matter() {
+    fn command_is_named_after_its_file() {
         let values = Values { root: "/p".into(), ..Values::default() };
         let origin = Origin { source: "plugin:x", plugin: Some("x"), values: &values };
         let path = Path::new("/p/commands/git/commit.md");

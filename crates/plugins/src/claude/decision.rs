@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_code_two_blocks_whatever_the_json_says() {
+    fn exit_code_two_blocks_despite_the_json() {
         let allow = json!({"hookSpecificOutput": {"permissionDecision": "allow"}}).to_string();
         let heard = said(Event::PreToolUse, 2, &allow, "no\n");
         assert_eq!(heard.block.as_deref(), Some("no"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_are_context_where_the_event_hears_them() {
+    fn plain_output_is_context_for_events_that_take_it() {
         assert_eq!(said(Event::SessionStart, 0, " hello ", "").context, ["hello"]);
         assert!(said(Event::PostToolUse, 0, "hello", "").context.is_empty());
         assert!(said(Event::UserPromptSubmit, 1, "hello", "").context.is_empty());

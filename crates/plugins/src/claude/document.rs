@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_is_understood() {
+    fn lenient_front_matter_is_read() {
         let text = "---\nargument-hint: [issue] [priority]\ndescription: fix: now\n\
                     allowed-tools: Bash(git add:*), Read\nuser-invocable: off\n---\nbody\n";
         let document = read(text).unwrap_or_else(|error| panic!("{error:?}"));

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_is_known_by_the_text_of_its_command() {
+    fn prompt_is_recognized_by_its_command_text() {
         let expansions = Expansions::default();
         let expanded = |name: &str, text: &str| Expanded {
             name: name.to_owned(),

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_run_is_kept_and_the_rest_told() {
+    fn unusable_handlers_are_reported() {
         let document = json!({"description": "x", "hooks": {
             "PreToolUse": [
                 {"matcher": "Bash", "hooks": [
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_is_known_by_its_beginning() {
+    fn long_command_is_named_by_its_beginning() {
         let long = Program::Shell(format!("export PATH=x;\n  run {}", "y".repeat(2000)));
         let shown = long.shown();
         assert!(shown.starts_with("export PATH=x; run yyy") && shown.ends_with('…'), "{shown}");
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_never_gets_into_a_shells_line() {
+    fn option_is_never_inserted_into_a_shell_line() {
         let made = |handler: Value| {
             let document = json!({"hooks": {"Stop": [{"hooks": [handler]}]}});
             read(&document, &Values::default()).unwrap()

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn declared_places_take_the_place_of_the_usual_or_come_beside_them() {
+    fn declared_paths_replace_or_extend_the_defaults() {
         let declared = read_with(
             r#"{"name": "demo", "commands": ["./a.md"], "skills": "./more", "surprise": 1,
                 "hooks": {"hooks": {}}, "themes": "./x", "workflows": "./w"}"#,

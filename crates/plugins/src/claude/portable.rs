@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_told_and_everything_else_refuses() {
+    fn unknown_keys_are_reported_and_other_faults_refuse() {
         let (fine, ignored) = manifest(r#", "x": 1, "extensions": [], "author": {"name": "n"}"#);
         assert_eq!(fine.unwrap().author, "n");
         assert_eq!(ignored.len(), 2, "{ignored:?}");
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_closed_and_know_two_placeholders() {
+    fn servers_are_confined_and_have_two_placeholders() {
         let (root, data) = (Path::new("/p"), Path::new("/d"));
         let document = |server: Value| {
             let document = json!({"$schema": SERVERS_SCHEMA, "mcpServers": {"s": server}});

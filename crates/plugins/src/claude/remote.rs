@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_an_address_and_capitals_mean_what_they_mean_to_processes() {
+    fn host_patterns_match_as_for_processes() {
         let may_reach = |name: &str, url: &str| {
             let hosts = Hosts { names: vec![name.to_owned()], key: String::new() };
             reachable(&Network::Hosts(hosts), &Url::parse(url).unwrap()).is_ok()
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_hold_the_variables_that_are_allowed() {
+    fn headers_expand_allowed_environment_variables() {
         let variables = BTreeMap::from([("A", "1"), ("B", "2")].map(|(k, v)| (k.into(), v.into())));
         let filled = |text: &str| filled(text, &["A".to_owned()], &variables);
         assert_eq!(filled("Bearer $A/${A}"), "Bearer 1/1");

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_shapes_are_understood_and_directories_put_in() {
+    fn both_server_formats_are_read_and_expanded() {
         let values = Values { root: "/p".into(), data: "/d".into(), ..Values::default() };
         let entry = json!({"command": "${CLAUDE_PLUGIN_ROOT}/run", "args": ["${HOME}"]});
         for document in [json!({"s": entry}), json!({"mcpServers": {"s": entry}})] {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_hold_what_the_event_says() {
+    fn arguments_are_filled_from_the_event() {
         let event = json!({"tool_input": {"file_path": "/a", "limit": 3, "list": [{"x": "y"}]}});
         let wanted = json!({
             "file": "${tool_input.file_path}",

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_skill_with_a_title_for_a_name_has_that_of_its_directory() {
+    fn skill_with_a_title_is_named_after_its_directory() {
         let values = Values { root: "/p".into(), ..Values::default() };
         let text = "---\nname: Front End\ndescription: Makes pages\nwhen_to_use: On request.\n\
                     disable-model-invocation: yes\n---\nSee ${CLAUDE_SKILL_DIR}/a and \

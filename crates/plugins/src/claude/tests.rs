@@ -67,7 +67,7 @@ fn all_parts_of_a_directory_without_a_manifest_are_loaded() {
 }
 
 #[test]
-fn a_skill_that_is_named_and_found_is_told_once() {
+fn skill_declared_and_found_is_loaded_once() {
     let skill = "---\nname: a\ndescription: d\n---\nDo.\n";
     let manifest = r#"{"name": "twice", "skills": ["./skills/a/"]}"#;
     let directory =
@@ -78,7 +78,7 @@ fn a_skill_that_is_named_and_found_is_told_once() {
 }
 
 #[test]
-fn a_broken_part_costs_one_message_and_nothing_else() {
+fn broken_part_is_one_message() {
     let directory = Directory::new(&[
         (".claude-plugin/plugin.json", r#"{"name": "broken"}"#),
         ("commands/good.md", "fine"),
@@ -94,7 +94,7 @@ fn a_broken_part_costs_one_message_and_nothing_else() {
 }
 
 #[test]
-fn links_that_lead_out_of_the_plugin_are_not_followed() {
+fn symlinks_out_of_the_plugin_are_not_followed() {
     let directory = Directory::new(&[("commands/good.md", "fine")]);
     fs::write(directory.0.path().join("secret.md"), "secret").unwrap();
     std::os::unix::fs::symlink("../../secret.md", directory.root().join("commands/far.md"))
@@ -104,7 +104,7 @@ fn links_that_lead_out_of_the_plugin_are_not_followed() {
 }
 
 #[test]
-fn an_agent_plugin_has_skills_and_servers_alone() {
+fn agent_plugin_has_only_skills_and_servers() {
     let schema = "https://agent-plugins.org/schemas/1.0.0/";
     let manifest = format!(r#"{{"$schema": "{schema}plugin.schema.json", "name": "portable"}}"#);
     let servers = format!(
@@ -125,7 +125,7 @@ fn an_agent_plugin_has_skills_and_servers_alone() {
 }
 
 #[test]
-fn directories_are_told_apart_by_names_alone() {
+fn plugin_formats_are_recognized_by_file_names() {
     let bare = Directory::new(&[("commands/hello.md", "Say hello")]);
     let found = |directory: &Directory, place| {
         find(&directory.root(), place, &Directories::default()).0.len()

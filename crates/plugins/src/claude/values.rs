@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_put_in_once_and_the_rest_stays() {
+    fn known_placeholders_are_expanded_once() {
         let secret = Choice { key: "key".into(), value: Some("k".into()), is_sensitive: true };
         let values = Values {
             root: "/p/${CLAUDE_PLUGIN_DATA}".into(),

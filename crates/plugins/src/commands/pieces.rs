@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_put_in_by_number_from_zero_by_name_and_all() {
+    fn arguments_are_inserted_by_number_name_and_all() {
         assert_eq!(text("all: $ARGUMENTS.", "a 'b c'"), "all: a 'b c'.");
         assert_eq!(text("$0 then $1 then $7", "a 'b c'"), "a then b c then $7");
         assert_eq!(text("$ARGUMENTS[1]-$ARGUMENTS[9]", "a b"), "b-$ARGUMENTS[9]");
@@ -233,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_blank_takes_are_appended() {
+    fn unused_arguments_are_appended() {
         assert_eq!(text("do it", "now"), "do it\n\nARGUMENTS: now");
         assert_eq!(text("do it", ""), "do it");
     }
 
     #[test]
-    fn commands_stand_at_the_start_or_after_a_blank() {
+    fn commands_begin_at_the_start_or_after_a_blank() {
         assert_eq!(text("!`a $0` x!`b` - !`c`\n", "1"), "<a 1> x!`b` - <c>\n");
         assert_eq!(text("```!\na\nb\n```\nend", ""), "<a\nb\n>\nend");
         assert_eq!(text("```sh\n!`no`\n```\n!`yes`", ""), "```sh\n!`no`\n```\n<yes>");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_words_are_never_commands_or_files() {
+    fn arguments_are_never_commands_or_files() {
         assert_eq!(
             pieces("$ARGUMENTS", "!`rm x` @secret"),
             [Piece::Text("!`rm x` @secret".into())]
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_named_after_a_blank() {
+    fn file_references_begin_after_a_blank() {
         let found = pieces("see @a.md, not b@c.d", "");
         assert_eq!(found[1], Piece::File("a.md".into()));
         assert_eq!(text("see @a.md, not b@c.d", ""), "see @a.md, not b@c.d");

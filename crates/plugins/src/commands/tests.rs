@@ -65,7 +65,7 @@ fn the_rest_of_the_closing_line_belongs_to_the_body() {
 }
 
 #[test]
-fn what_is_no_command_is_told_with_its_line() {
+fn invalid_command_file_is_reported_with_its_line() {
     let table = [
         ("name: a\n", "line 1: the file does not begin with front matter"),
         ("\n---\nname: a\n---\n", "line 1: the file does not begin with front matter"),
@@ -90,7 +90,7 @@ fn what_is_no_command_is_told_with_its_line() {
 }
 
 #[test]
-fn blanks_are_filled_in_order() {
+fn placeholders_are_filled_in_order() {
     assert_eq!(rendered("{{args}} in {{cwd}}", "a {{cwd}}").text, "a /work in /work");
     assert_eq!(rendered("{{args}}", "{{env.USER}}").text, "{{env.USER}}");
     assert_eq!(rendered("by {{env.USER}}", "x").text, "by ada x");
@@ -110,7 +110,7 @@ fn a_secret_stays_out_of_the_text() {
 }
 
 #[test]
-fn plugins_packages_and_the_project_contribute_in_this_order() {
+fn commands_come_from_plugins_packages_then_the_project() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     for place in ["global", "plugin/commands", "project/.brynhild/commands"] {
@@ -155,7 +155,7 @@ fn plugins_packages_and_the_project_contribute_in_this_order() {
 }
 
 #[test]
-fn built_in_names_are_kept_and_guests_take_only_free_ones() {
+fn plugin_commands_cannot_take_built_in_names() {
     let commands = vec![
         named("help", "plugin:p", Rank::Full),
         named("deploy", "global", Rank::Full),
@@ -177,7 +177,7 @@ fn built_in_names_are_kept_and_guests_take_only_free_ones() {
 }
 
 #[test]
-fn a_project_cannot_lead_outside() {
+fn project_commands_cannot_be_symlinks_outside() {
     let (project, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(elsewhere.path(), "secret.md", "---\nname: secret\n---\nx\n");
     write(project.path(), ".brynhild/commands/own.md", "---\nname: own\n---\nx\n");

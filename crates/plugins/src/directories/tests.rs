@@ -22,7 +22,7 @@ fn settle(directories: &Directories) {
 }
 
 #[test]
-fn a_directory_that_has_not_changed_is_not_read_again() {
+fn unchanged_directory_is_not_read_again() {
     let place = tempfile::tempdir().unwrap();
     let (file, directory) = (place.path().join("kept.json"), place.path().join("directory"));
     fs::create_dir_all(directory.join("sub")).unwrap();
@@ -46,7 +46,7 @@ fn a_directory_that_has_not_changed_is_not_read_again() {
 }
 
 #[test]
-fn a_directory_that_changed_a_moment_ago_is_not_kept() {
+fn recently_changed_directory_is_not_cached() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("kept.json");
     let directories = Directories::load(Some(file.clone()), None);
@@ -61,7 +61,7 @@ fn a_directory_that_changed_a_moment_ago_is_not_kept() {
 }
 
 #[test]
-fn nothing_is_kept_of_a_project() {
+fn project_directories_are_not_cached() {
     let place = tempfile::tempdir().unwrap();
     let project = place.path().to_path_buf();
     let directories = Directories::load(Some(project.join("kept.json")), Some(project.clone()));
@@ -79,7 +79,7 @@ fn nothing_is_kept_of_a_project() {
 }
 
 #[test]
-fn what_is_absent_and_what_is_behind_a_link_is_told() {
+fn missing_and_symlinked_entries_are_reported() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().canonicalize().unwrap();
     fs::create_dir(base.join("directory")).unwrap();
@@ -106,7 +106,7 @@ fn what_is_absent_and_what_is_behind_a_link_is_told() {
 }
 
 #[test]
-fn a_broken_or_absent_file_costs_nothing() {
+fn broken_or_missing_cache_is_empty() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("kept.json");
     for text in ["", "{", "[]", "{\"format\": 99, \"directories\": {}}"] {
@@ -121,7 +121,7 @@ fn a_broken_or_absent_file_costs_nothing() {
 }
 
 #[test]
-fn hashes_are_kept_for_their_stamp_except_of_a_project() {
+fn hashes_are_cached_except_for_a_project() {
     let place = tempfile::tempdir().unwrap();
     let (file, project) = (place.path().join("kept.json"), place.path().join("project"));
     let load = || Directories::load(Some(file.clone()), Some(project.clone()));

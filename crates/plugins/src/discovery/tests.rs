@@ -26,7 +26,7 @@ fn versions(found: &Found) -> Vec<String> {
 }
 
 #[test]
-fn later_places_win_over_earlier_ones() {
+fn later_directories_override_earlier_ones() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     for place in ["global", "configured", "environment", "project", "flag"] {
@@ -58,7 +58,7 @@ fn later_places_win_over_earlier_ones() {
 }
 
 #[test]
-fn a_plugins_own_directory_is_taken_where_somebody_named_it() {
+fn named_plugin_directory_is_loaded_itself() {
     let directory = tempfile::tempdir().unwrap();
     add(directory.path(), "one", "one", "1");
     let places = Places { environment: vec![directory.path().join("one")], ..Places::default() };
@@ -66,7 +66,7 @@ fn a_plugins_own_directory_is_taken_where_somebody_named_it() {
 }
 
 #[test]
-fn linked_directories_are_followed_and_counted_once_by_name() {
+fn symlinked_directories_are_followed_once() {
     let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     add(elsewhere.path(), "real", "linked", "1");
     symlink(elsewhere.path().join("real"), directory.path().join("link")).unwrap();
@@ -78,7 +78,7 @@ fn linked_directories_are_followed_and_counted_once_by_name() {
 }
 
 #[test]
-fn what_is_no_plugin_costs_a_message_where_it_was_meant_as_one() {
+fn invalid_plugin_is_reported_if_named() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     add(root, "good", "good", "1");
@@ -103,7 +103,7 @@ fn what_is_no_plugin_costs_a_message_where_it_was_meant_as_one() {
 }
 
 #[test]
-fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
+fn untrusted_plugin_is_listed_unread() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     add(root, "global/mine", "mine", "1");
@@ -126,7 +126,7 @@ fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
 }
 
 #[test]
-fn a_directory_without_manifest_counts_for_one_run_if_it_has_parts_of_a_plugin() {
+fn named_directory_without_manifest_is_a_plugin() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "My Things/skills/a/SKILL.md", "");
     let places = Places { flag: vec![directory.path().join("My Things")], ..Places::default() };
@@ -138,7 +138,7 @@ fn a_directory_without_manifest_counts_for_one_run_if_it_has_parts_of_a_plugin()
 }
 
 #[test]
-fn a_directory_with_files_that_register_tool_types_is_no_mistake() {
+fn directory_of_tool_type_files_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "types/redis.py", "@register_tool('redis', Config)\n");
     let places = Places { flag: vec![directory.path().join("types")], ..Places::default() };

@@ -26,7 +26,7 @@ fn around<'a>(path: &'a str, python_path: &'a str, home: Option<&'a Path>) -> Su
 }
 
 #[test]
-fn the_groups_that_count_are_read_and_no_others() {
+fn only_known_entry_point_groups_are_read() {
     let text = "[console_scripts]\nx = a:b\n\n# a note\n[brynhild.tools]\n one = pkg.mod:Tool [extra]\n\
                 two=pkg:Two\n[brynhild.plugins]\nplug = pkg:register\n[brynhildx.tools]\nz = a:b\n";
     let points = entry_points(text);
@@ -66,7 +66,7 @@ fn a_package_becomes_a_plugin_with_its_name_version_and_summary() {
 }
 
 #[test]
-fn a_package_with_two_plugins_is_two_and_the_first_has_all_else() {
+fn package_with_two_plugins_is_listed_twice() {
     let directory = tempfile::tempdir().unwrap();
     let points = "[brynhild.tools]\nt = acme.t:T\n[brynhild.plugins]\na = acme:a\nb = acme:b\n";
     install(directory.path(), "acme", points);
@@ -78,7 +78,7 @@ fn a_package_with_two_plugins_is_two_and_the_first_has_all_else() {
 }
 
 #[test]
-fn a_package_of_providers_takes_no_plugins_place() {
+fn provider_package_does_not_replace_a_plugin() {
     let directory = tempfile::tempdir().unwrap();
     install(directory.path(), "Acme.Cloud", "[brynhild.providers]\nacme = acme:Provider\n");
     let found = packages(&[directory.path().to_path_buf()], &mut Index::default());
@@ -89,7 +89,7 @@ fn a_package_of_providers_takes_no_plugins_place() {
 }
 
 #[test]
-fn the_first_directory_that_has_a_package_counts() {
+fn first_directory_with_a_package_wins() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     install(one.path(), "a-b", "[brynhild.tools]\nfirst = a:b\n");
     install(two.path(), "A_B", "[brynhild.tools]\nsecond = a:b\n");
@@ -100,7 +100,7 @@ fn the_first_directory_that_has_a_package_counts() {
 }
 
 #[test]
-fn a_package_in_development_lies_where_it_is_developed() {
+fn editable_package_is_found_at_its_source() {
     let (site, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     install(site.path(), "dev", "[brynhild.tools]\nt = dev:T\n");
     let url = format!(
@@ -113,7 +113,7 @@ fn a_package_in_development_lies_where_it_is_developed() {
 }
 
 #[test]
-fn the_packages_of_a_virtual_environment_are_its_own() {
+fn virtual_environment_has_its_own_packages() {
     let directory = tempfile::tempdir().unwrap();
     let (venv, base) = (directory.path().join("venv"), directory.path().join("base"));
     program(&base.join("bin/python3.11"));
@@ -136,7 +136,7 @@ fn the_packages_of_a_virtual_environment_are_its_own() {
 }
 
 #[test]
-fn a_plain_interpreter_has_its_prefix_and_the_persons_own_packages() {
+fn plain_interpreter_has_prefix_and_user_packages() {
     let directory = tempfile::tempdir().unwrap();
     let (prefix, home) = (directory.path().join("prefix"), directory.path().join("home"));
     program(&prefix.join("bin/python3.12"));
@@ -152,7 +152,7 @@ fn a_plain_interpreter_has_its_prefix_and_the_persons_own_packages() {
 }
 
 #[test]
-fn the_interpreter_is_the_one_a_shell_would_start() {
+fn interpreter_is_found_on_the_search_path() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     write(&root.join("a/python3"), "no program");

@@ -14,7 +14,7 @@ fn split_as(text: &str, yaml: &str, body: &str) {
 }
 
 #[test]
-fn keys_and_a_trimmed_body_are_told_apart() {
+fn front_matter_is_split_from_a_trimmed_body() {
     split_as("---\na: b\n---\n\n  text\n\n", r#"{"a":"b"}"#, "text");
     split_as("---\na: b\n---", r#"{"a":"b"}"#, "");
 }
@@ -25,7 +25,7 @@ fn blanks_may_follow_the_first_marker() {
 }
 
 #[test]
-fn windows_line_ends_are_fine() {
+fn windows_line_endings_are_accepted() {
     split_as("---\r\na: b\r\n---\r\nx\r\ny", r#"{"a":"b"}"#, "x\r\ny");
 }
 
@@ -36,17 +36,17 @@ fn the_rest_of_the_closing_line_belongs_to_the_body() {
 }
 
 #[test]
-fn the_first_closing_marker_counts() {
+fn first_closing_marker_ends_the_front_matter() {
     split_as("---\na: b\n---\nx\n---\ny", r#"{"a":"b"}"#, "x\n---\ny");
 }
 
 #[test]
-fn a_marker_that_is_indented_or_not_at_the_start_of_a_line_closes_nothing() {
+fn indented_marker_does_not_close() {
     split_as("---\na: b ---\nc: |-\n  ---\n---\nx", r#"{"a":"b ---","c":"---"}"#, "x");
 }
 
 #[test]
-fn front_matter_must_be_the_first_thing_in_the_file() {
+fn front_matter_must_begin_the_file() {
     for text in [
         "",
         "---",
@@ -95,7 +95,7 @@ fn yaml_errors_carry_the_line_of_the_file() {
 }
 
 #[test]
-fn a_lenient_reading_quotes_values_that_need_it_and_says_what_was_wrong() {
+fn lenient_parse_quotes_values_and_reports_the_fault() {
     let text = "---\nname: x\ndescription: Use when: it's\n  late: now\nlist: [a, b]\n---\nbody";
     let document = parse(text, Reading::Lenient).unwrap();
     assert_eq!(document.keys["description"], "Use when: it's late: now");
@@ -105,7 +105,7 @@ fn a_lenient_reading_quotes_values_that_need_it_and_says_what_was_wrong() {
 }
 
 #[test]
-fn what_begins_like_a_list_and_is_none_is_text_in_a_lenient_reading() {
+fn lenient_parse_reads_an_invalid_list_as_text() {
     let text =
         "---\nargument-hint: [from] [to]\nneeds: [ray[data], x]\nlist: [a,\n  b]\nfor: *.rs\n---\n";
     let document = parse(text, Reading::Lenient).unwrap();
@@ -117,19 +117,19 @@ fn what_begins_like_a_list_and_is_none_is_text_in_a_lenient_reading() {
 }
 
 #[test]
-fn a_lenient_reading_accepts_a_repeated_key() {
+fn lenient_parse_accepts_a_repeated_key() {
     let document = parse("---\na: 1\na: x\n---\n", Reading::Lenient).unwrap();
     assert_eq!(document.keys["a"], "x");
 }
 
 #[test]
-fn what_cannot_be_repaired_is_an_error_with_its_first_cause() {
+fn unrepairable_front_matter_reports_its_first_cause() {
     let error = parse("---\na: [1\nb: 2\n---\n", Reading::Lenient).unwrap_err();
     assert!(error.what.starts_with("line "), "{}", error.what);
 }
 
 #[test]
-fn a_key_is_found_in_its_line() {
+fn key_line_is_found() {
     let text = "---\nname: x\nallowed-tools : y\n---\n";
     let document = parse(text, Reading::Strict).unwrap();
     assert_eq!(document.place_of("allowed-tools"), "line 3: ");

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nulls_are_nothing_and_empty_text_is_something() {
+    fn null_is_absent_and_empty_text_is_present() {
         let value = json!({
             "action": "continue", "message": null, "modified_input": null,
             "modified_output": "", "inject_system_message": null, "other": [1],
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_reads_back_as_it_was_written() {
+    fn answer_survives_encoding() {
         let value = json!({
             "action": "skip", "modified_input": {"a": 1}, "message": "m", "modified_output": "o",
             "modified_message": "mm", "modified_response": "r", "modified_strategy": "s",
@@ -228,7 +228,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_blocks_blocks_whatever_stands_beside_it(
+        fn block_wins_over_other_fields(
             key in "[a-z_]{1,20}|modified_(input|output|message)|context_location|message",
             text in ".{0,40}",
             number in proptest::num::i64::ANY,
@@ -247,7 +247,7 @@ mod tests {
         }
 
         #[test]
-        fn an_answer_that_was_understood_reads_back_as_it_was_written(
+        fn parsed_answer_survives_encoding(
             action in "continue|block|skip|[a-z]{0,8}",
             message in proptest::option::of(".{0,20}"),
             output in proptest::option::of(".{0,20}"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_says_what_it_is() {
+    fn invalid_answer_is_quoted() {
         for (value, words) in [
             (json!([]), "a list, where a JSON object belongs"),
             (json!({"modified_input": "x"}), "`modified_input` as text"),

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_those_of_what_is_known() {
+    fn environment_has_only_known_values() {
         let context = context()
             .of_plugin("tidy", Path::new("/plugins/tidy"))
             .with("tool", "Bash")
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_too_long_for_a_variable_is_cut_and_whole_in_the_json() {
+    fn long_value_is_cut_in_the_environment_only() {
         let long = "é".repeat(200_000);
         let context = context().with("message", long.as_str());
         let variable = &context.variables()["BRYNHILD_MESSAGE"];
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_holds_no_nul() {
+    fn environment_variable_has_no_nul() {
         let context = context().with("message", "a\0b");
         assert_eq!(context.variables()["BRYNHILD_MESSAGE"], "ab");
     }

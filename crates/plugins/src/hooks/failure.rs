@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_every_process_from_starting_is_no_failure_of_the_hook_s_own() {
+    fn unavailable_sandbox_is_no_failure_of_the_hook() {
         let start = |kind: io::ErrorKind| SandboxError::Start {
             program: "x".to_owned(),
             source: kind.into(),

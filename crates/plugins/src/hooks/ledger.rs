@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_sees_what_those_before_it_added() {
+    fn later_hooks_see_additions_of_earlier_ones() {
         let ledger = Ledger::default();
         ledger.inject("a", 2, Some(json!("two")));
         ledger.inject("a", 1, Some(json!("one")));

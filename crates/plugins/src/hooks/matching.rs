@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_must_fit() {
+    fn every_condition_must_match() {
         assert!(fits(&json!({}), &call()));
         assert!(fits(&json!({"tool": "Bash", "tool_input.command": "rm*"}), &call()));
         assert!(!fits(&json!({"tool": "Bash", "tool_input.command": "ls*"}), &call()));
     }
 
     #[test]
-    fn dotted_and_nested_keys_mean_the_same() {
+    fn dotted_and_nested_keys_are_equivalent() {
         assert!(fits(&json!({"tool_input": {"command": "*rm*"}}), &call()));
         assert!(fits(&json!({"tool_input.edits.0.path": "c"}), &call()));
         assert!(fits(&json!({"tool_input": {"edits.0.path": "c"}}), &call()));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_any_of_on_both_sides() {
+    fn list_matches_any_element_on_both_sides() {
         assert!(fits(&json!({"tool": ["Write", "B?sh"]}), &call()));
         assert!(!fits(&json!({"tool": ["Write", "Edit"]}), &call()));
         assert!(!fits(&json!({"tool": []}), &call()));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_null_fits_nothing() {
+    fn missing_or_null_matches_nothing() {
         for key in ["tool_name", "tool_input.none", "tool_input.absent", "tool.x", "tool_input"] {
             assert!(!fits(&json!({ key: "*" }), &call()), "{key}");
         }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_truth_values_are_compared_by_value() {
+    fn numbers_and_booleans_are_compared_by_value() {
         assert!(fits(&json!({"tool_input.timeout": 5.0}), &call()));
         assert!(fits(&json!({"tool_input.timeout": "5"}), &call()));
         assert!(!fits(&json!({"tool_input.timeout": 6}), &call()));

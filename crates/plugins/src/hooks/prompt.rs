@@ -68,7 +68,7 @@ mod tests {
     use crate::hooks::answer::Action;
 
     #[test]
-    fn names_are_filled_and_everything_else_stays() {
+    fn only_known_placeholders_are_filled() {
         let fields = json!({
             "message": "hi {{tool}}", "tool": "Bash",
             "tool_input": {"command": "it's", "n": [1, true, null, {"a": "b\n"}]},
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_a_reply_are_understood() {
+    fn both_reply_forms_are_read() {
         assert_eq!(action("Sure! {\"safe\": true}"), Some(Action::Continue));
         let answer =
             understood("```json\n{\"safe\": false, \"reason\": \"rm\"}\n```", "j").unwrap();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_without_an_answer_is_none() {
+    fn reply_without_an_answer_is_none() {
         for reply in ["question", "", "{}", "{\"category\": \"x\"}", "{not json}", "{", "}"] {
             assert_eq!(action(reply), None, "{reply}");
         }

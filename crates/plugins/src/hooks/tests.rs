@@ -31,7 +31,7 @@ async fn before_tool(rig: &Rig, args: &Value) -> ToolVerdict {
 }
 
 #[tokio::test]
-async fn exit_codes_of_a_command_mean_what_they_should() {
+async fn exit_codes_become_decisions() {
     let args = json!({"command": "ls"});
     let verdict = async |entry: &str| before_tool(&Rig::with("pre_tool_use", entry), &args).await;
     let block = |text: &str| ToolVerdict::Block(text.to_owned());
@@ -58,7 +58,7 @@ async fn exit_codes_of_a_command_mean_what_they_should() {
 }
 
 #[tokio::test]
-async fn a_command_finds_what_happened_in_variables_and_on_its_input() {
+async fn command_gets_the_event_in_environment_and_input() {
     let command = r#"printf '%s|%s|%s|' "$BRYNHILD_EVENT" "$BRYNHILD_TOOL_NAME" \
 "$BRYNHILD_TOOL_INPUT"; cat; pwd; exit 1"#;
     let rig = Rig::with(
@@ -92,7 +92,7 @@ async fn a_script_reads_json_and_answers_with_json() {
 }
 
 #[tokio::test]
-async fn a_script_of_another_language_runs_by_itself() {
+async fn script_of_another_language_runs_by_its_shebang() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: check.sh");
     rig.program("project/check.sh", "#!/bin/sh\necho '{\"action\": \"block\"}'\n");
     let verdict = before_tool(&rig, &json!({})).await;
@@ -114,7 +114,7 @@ fn answering(event: &str, value: &Value) -> Rig {
 }
 
 #[tokio::test]
-async fn a_persons_words_can_be_replaced_blocked_and_dropped() {
+async fn prompt_can_be_replaced_blocked_and_dropped() {
     for (event, moment) in
         [("user_prompt_submit", Moment::BeforePrompt), ("pre_message", Moment::BeforeMessage)]
     {
@@ -164,7 +164,7 @@ async fn replies_outputs_and_strategies_can_be_changed() {
 }
 
 #[tokio::test]
-async fn metrics_count_each_call_once_however_many_hooks_there_are() {
+async fn metrics_count_each_call_once() {
     let hook =
         |name: &str| format!("    - {{name: {name}, type: command, command: 'cat > {name}'}}\n");
     let rig = Rig::new(&format!("hooks:\n  post_tool_use:\n{}{}", hook("a"), hook("b")));
@@ -187,7 +187,7 @@ async fn metrics_count_each_call_once_however_many_hooks_there_are() {
 }
 
 #[tokio::test]
-async fn a_system_prompt_is_added_to_once_and_later_hooks_see_it() {
+async fn system_prompt_additions_reach_later_hooks() {
     let rig = Rig::new(
         "hooks:\n  context_build:\n    - {name: first, type: script, script: first.sh}\n    \
          - {name: second, type: script, script: second.sh}\n",
@@ -221,7 +221,7 @@ async fn a_system_prompt_is_added_to_once_and_later_hooks_see_it() {
 }
 
 #[tokio::test]
-async fn occasions_reach_the_hooks_of_their_event_alone() {
+async fn notifications_reach_only_hooks_of_their_event() {
     let rig = Rig::new(
         "hooks:\n  \
          session_start: [{name: s, type: command, command: 'echo start >> log'}]\n  \
@@ -238,7 +238,7 @@ async fn occasions_reach_the_hooks_of_their_event_alone() {
 }
 
 #[tokio::test]
-async fn a_block_of_what_cannot_be_blocked_is_said_and_ignored() {
+async fn block_of_an_unblockable_event_is_reported() {
     let rig = Rig::with("session_start", "type: command\ncommand: echo no; exit 1");
     rig.hook().occasion(&rig.scene(), &Notification::SessionStarted).await.unwrap();
     assert_eq!(
@@ -248,7 +248,7 @@ async fn a_block_of_what_cannot_be_blocked_is_said_and_ignored() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_with_the_question_filled_in() {
+async fn prompt_hook_sends_the_filled_question() {
     let entry = "type: prompt\nprompt: 'Is {{tool_input.command}} safe?'\nmodel: small";
     let rig = Rig::with("pre_tool_use", entry);
     rig.reply("{\"safe\": false, \"reason\": \"it deletes\"}");
@@ -258,7 +258,7 @@ async fn a_model_is_asked_with_the_question_filled_in() {
 }
 
 #[tokio::test]
-async fn a_reply_without_a_verdict_fails_only_a_hook_that_says_what_failure_means() {
+async fn missing_verdict_fails_only_hooks_with_on_failure() {
     let rig = Rig::with("pre_message", "type: prompt\nprompt: 'Classify {{message}}'");
     rig.reply("question");
     let verdict = rig.hook().before_message(&rig.scene(), "hi").await.unwrap().verdict;
@@ -271,7 +271,7 @@ async fn a_reply_without_a_verdict_fails_only_a_hook_that_says_what_failure_mean
 }
 
 #[tokio::test]
-async fn in_read_only_mode_no_hook_writes_the_workspace() {
+async fn hooks_cannot_write_in_read_only_mode() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: 'true'");
     before_tool(&rig, &json!({})).await;
     rig.ledger.set_mode(Mode::ReadOnly);

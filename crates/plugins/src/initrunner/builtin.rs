@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_no_type_has_are_named() {
+    fn unknown_keys_are_reported() {
         let odd = json!({"type": "shell", "allowed_command": [], "timeout": 3, "approval": "auto"});
         let said = unknown_keys(&entry(&odd)).unwrap();
         assert_eq!(said, "Unknown keys for tool 'shell': ['allowed_command']");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_too_long_says_so_within_its_limit() {
+    fn long_text_is_cut_with_a_note() {
         assert_eq!(shortened("abc".into(), 3), "abc");
         let cut = shortened("é".repeat(20), 21);
         assert_eq!(cut, "éééé\n[truncated]");

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn deny_beats_allow_beats_the_default() {
+    fn deny_wins_over_allow_and_default() {
         let rules = json!({"default": "deny", "allow": ["command=git *"], "deny": ["*secret*"]});
         assert_eq!(refusal(&rules, &json!({"command": "git log"})), None);
         let said = refusal(&rules, &json!({"command": "git show secret.txt"}));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_reach_into_what_is_nested_and_know_sets() {
+    fn rules_match_nested_values_and_sets() {
         let rules = json!({"deny": ["a.b=[!x-z]1", "v[0-9]"]});
         assert!(refusal(&rules, &json!({"a": {"b": "a1"}})).is_some());
         assert!(refusal(&rules, &json!({"a": {"b": "y1"}})).is_none());
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_is_denied_in_every_spelling_and_allowed_in_its_own() {
+    fn denial_covers_every_spelling() {
         let rules = json!({"deny": ["path=secret/*", "command=git push*"]});
         for args in [
             json!({"path": "./secret/k"}),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn invalid_guard_rules_are_reported() {
         for (entry, wanted) in [
             (json!({"approval": "maybe"}), "`approval` is none of"),
             (json!({"permissions": {"default": 1}}), "`permissions.default`"),

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_register_types_where_they_say_so() {
+    fn files_register_their_tool_types() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let file = directory.path().join(name);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_nobody_brings_is_told_in_the_documented_words() {
+    fn unknown_type_has_the_documented_message() {
         let mut types = Types::default();
         assert_eq!(
             types.missing("linear").unwrap(),

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_in_messages_results_and_states() {
+    fn text_is_found_in_messages_results_and_states() {
         let text =
             |text: &str| json!([{"kind": "text", "text": text}, {"kind": "data", "data": {}}]);
         assert_eq!(words(&json!({"kind": "message", "parts": text("a")})), "a");

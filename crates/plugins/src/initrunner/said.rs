@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_type_said_is_kept_for_that_version_of_its_package() {
+    fn type_descriptions_are_cached_by_package_version() {
         let directory = tempfile::tempdir().unwrap();
         let file = || Some(directory.path().join("cache/types.json"));
         let point = |version: &str| Point {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn invalid_values_are_reported() {
         let schema = json!({"properties": {"n": {"type": "integer"}}});
         let said = |given: &[(&str, &str)]| {
             filled("{{n}}", Some(&schema), &map(given), &map(&[])).unwrap_err()

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_stays_one_until_it_is_loaded_without_hooks() {
+    fn guard_is_remembered_until_loaded_without_hooks() {
         let directory = tempfile::tempdir().unwrap();
         let (state, file) = (directory.path().join("state"), directory.path().join("tool.py"));
         std::fs::write(&file, "").unwrap();

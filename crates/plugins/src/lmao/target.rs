@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_stays_where_it_may() {
+    fn target_stays_in_allowed_directories() {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
         let (base, home, extra) = (top.join("work"), top.join("home"), [top.join("extra")]);

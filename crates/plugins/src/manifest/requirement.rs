@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_surely_unmet_is_told() {
+    fn only_certainly_unmet_requirements_are_reported() {
         assert_eq!(unmet(""), None);
         assert_eq!(unmet(">=0.1.0"), None);
         assert!(unmet(">=99.0").unwrap().contains("made for Brynhild >=99.0"));

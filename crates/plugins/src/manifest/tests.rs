@@ -32,7 +32,7 @@ fn a_whole_manifest_is_read() {
 }
 
 #[test]
-fn a_version_without_quotes_is_taken_as_it_was_typed() {
+fn unquoted_version_is_read_literally() {
     for (typed, version) in [("1.0", "1.0"), ("1.10  # ten", "1.10"), ("2", "2")] {
         let read = parsed(&format!("name: a\nversion: {typed}\n"));
         assert_eq!(read.manifest.unwrap().version, version);
@@ -42,7 +42,7 @@ fn a_version_without_quotes_is_taken_as_it_was_typed() {
 }
 
 #[test]
-fn an_unknown_key_is_told_with_what_was_probably_meant_and_costs_nothing() {
+fn unknown_key_gets_a_suggestion() {
     let text = "name: a\nversion: '1'\ndesciption: x\nhomepage: y\nprofiles: [z]\n";
     assert!(parsed(text).manifest.is_some());
     let words = complaint(text);
@@ -53,7 +53,7 @@ fn an_unknown_key_is_told_with_what_was_probably_meant_and_costs_nothing() {
 }
 
 #[test]
-fn a_manifest_that_cannot_be_used_says_why_in_one_message() {
+fn unusable_manifest_is_one_message() {
     let table = [
         ("", "line 1: the manifest is empty"),
         ("- a\n", "line 1: the manifest is no mapping"),
@@ -77,7 +77,7 @@ fn a_manifest_that_cannot_be_used_says_why_in_one_message() {
 }
 
 #[test]
-fn every_field_wrong_is_one_message_and_the_rest_counts() {
+fn each_invalid_field_is_one_message() {
     let text = "name: a\nversion: '1'\ndescription: [x]\nauthor: 1\nlicense: {}\ncommands: 3\n\
                 tools: [1, t]\nhooks: 'yes'\nskills: true\nproviders: {a: b}\nrules: one\n\
                 brynhild_version: '>=99'\ndependencies: 1\nsandbox: {network: maybe, write: 3, x: 1}\n";
@@ -96,20 +96,20 @@ fn every_field_wrong_is_one_message_and_the_rest_counts() {
 }
 
 #[test]
-fn a_name_that_the_configuration_uses_is_told() {
+fn reserved_plugin_name_is_reported() {
     let words = complaint("name: python\nversion: '1'\n");
     assert!(words.contains("is a key of the configuration"), "{words}");
 }
 
 #[test]
-fn hidden_characters_do_not_get_through() {
+fn hidden_characters_are_removed() {
     let read = parsed("name: a\nversion: '1'\ndescription: \"x\\u202ey\"\n");
     assert_eq!(read.manifest.unwrap().description, "xy");
     assert!(read.problem.unwrap().what.contains("U+202E"));
 }
 
 #[test]
-fn grants_are_read_like_wishes() {
+fn grants_and_requests_are_read_alike() {
     let (wishes, faults) = wishes(&json!({"network": true, "env": "KEY", "write": [1]}));
     assert_eq!(wishes.network, NetworkWish::All);
     assert_eq!(wishes.env, ["KEY"]);
@@ -117,7 +117,7 @@ fn grants_are_read_like_wishes() {
 }
 
 #[test]
-fn the_network_survives_the_cache() {
+fn network_request_survives_encoding() {
     for wish in [NetworkWish::None, NetworkWish::All, NetworkWish::Hosts(vec!["a".into()])] {
         let text = serde_json::to_string(&wish).unwrap();
         assert_eq!(serde_json::from_str::<NetworkWish>(&text).unwrap(), wish);
@@ -125,7 +125,7 @@ fn the_network_survives_the_cache() {
 }
 
 #[test]
-fn validation_names_what_is_declared_and_not_there_and_the_other_way_round() {
+fn validation_names_missing_and_undeclared_parts() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let manifest = "name: a\nversion: 1.0\ncommands: [c]\ntools: [t]\nskills: [s]\nhooks: true\n";
@@ -147,7 +147,7 @@ fn validation_names_what_is_declared_and_not_there_and_the_other_way_round() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_and_one_without_manifest_are_errors() {
+fn missing_directory_or_manifest_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let missing = validate(&directory.path().join("none"));
     assert!(missing.errors[0].what.starts_with("Plugin directory not found: "));
@@ -156,7 +156,7 @@ fn a_directory_that_is_not_there_and_one_without_manifest_are_errors() {
 }
 
 #[test]
-fn a_word_is_no_network_and_a_host_is() {
+fn network_takes_hosts_and_no_other_words() {
     let asked = |network: &str| {
         parsed(&format!("name: a\nversion: '1'\nsandbox: {{network: {network}}}\n"))
     };
@@ -170,7 +170,7 @@ fn a_word_is_no_network_and_a_host_is() {
 }
 
 #[test]
-fn what_should_be_written_otherwise_is_one_note() {
+fn style_notes_are_one_message() {
     let read = parsed("name: a\nversion: 1.0\ncommands: x\nskills: s\ndependencies: six\n");
     assert_eq!(read.notes.len(), 1, "{:?}", read.notes);
     assert!(read.notes[0].what.contains("line 2: ") && read.notes[0].what.contains("line 5: "));

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_manner_of_a_profile_is_a_guideline() {
+    fn profile_styles_become_guidelines() {
         let profile = ModelProfile {
             eagerness: "high".into(),
             verbosity: "low".into(),

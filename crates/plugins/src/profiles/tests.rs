@@ -93,7 +93,7 @@ fn gpt_oss_models_of_every_vendor_get_their_profile() {
 }
 
 #[test]
-fn without_any_profile_there_is_still_a_default() {
+fn default_profile_applies_without_files() {
     assert_eq!(resolve(&[], "gpt-oss", "ollama").name, "default");
 }
 
@@ -112,7 +112,7 @@ fn a_file_gives_a_profile_and_leaves_the_rest_at_its_default() {
 }
 
 #[test]
-fn a_profile_of_the_person_goes_before_a_built_in_one() {
+fn user_profile_overrides_a_built_in_one() {
     let (profiles, problems) = load_files(&[
         ("a.yaml", "name: default\ndefault_max_tokens: 5\n"),
         ("b.yml", "name: all-gpt-oss\nfamily: gpt-oss\n"),
@@ -131,7 +131,7 @@ fn a_profile_of_the_person_goes_before_a_built_in_one() {
 }
 
 #[test]
-fn of_two_files_with_one_name_the_later_counts() {
+fn later_profile_file_of_a_name_wins() {
     let (profiles, problems) = load_files(&[
         ("a.yaml", "name: x\ndescription: first\n"),
         ("b.yaml", "name: x\ndescription: second\n"),
@@ -141,7 +141,7 @@ fn of_two_files_with_one_name_the_later_counts() {
 }
 
 #[test]
-fn wrong_files_are_skipped_with_the_line_and_the_reason() {
+fn invalid_profiles_are_skipped_with_line_and_reason() {
     let problem = only_problem("name: x\ntemprature: 1\n");
     assert_eq!(problem.what, "line 2: unknown key `temprature`");
     let problem = only_problem("name: x\nsupports_tool: true\n");
@@ -154,7 +154,7 @@ fn wrong_files_are_skipped_with_the_line_and_the_reason() {
 }
 
 #[test]
-fn a_pattern_that_is_enabled_and_not_written_is_reported() {
+fn enabled_pattern_without_text_is_reported() {
     let (profiles, problems) = load_files(&[("p.yaml", "name: x\nenabled_patterns: [gone]\n")]);
     assert!(find(&profiles, "x").is_some());
     assert!(problems[0].what.contains("`gone`"));
@@ -173,7 +173,7 @@ fn huge_binary_and_irregular_files_are_skipped() {
 }
 
 #[test]
-fn a_directory_that_does_not_exist_is_no_problem() {
+fn missing_profile_directory_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     assert_eq!(load(&[directory.path().join("none")], &Contributions::default()).1, []);
 }

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_value_has_a_meaning_in_an_address() {
+    fn value_is_percent_encoded_in_an_address() {
         assert_eq!(component("a/../b?c=d&e#f%2e é"), "a%2F..%2Fb%3Fc%3Dd%26e%23f%252e%20%C3%A9");
         assert_eq!(component("A-z_0.9~"), "A-z_0.9~");
     }

@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_indices_lead_to_a_value() {
+    fn path_of_fields_and_indices_finds_a_value() {
         assert_eq!(extracted("$.a.b.0.n").unwrap(), "True");
         assert_eq!(extracted("$.a.b.1").unwrap(), "1.0");
         assert_eq!(extracted("$.a.b").unwrap(), "[{'n': True}, 1.0]");
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_says_so() {
+    fn missing_path_is_reported() {
         for path in ["$.nope", "$.a.b.2", "$.a.b.-1", "$.", "$.a.b.0.n.x"] {
             let text = format!("JSONPath '{path}' not found in response");
             assert_eq!(extracted(path).unwrap_err(), text);
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_and_other_answers_give_the_whole() {
+    fn other_paths_and_answers_give_the_whole() {
         assert!(extracted("$").unwrap().starts_with('{'));
         assert!(extracted("a.b").unwrap().starts_with('{'));
         assert_eq!(extract("$.a", "plain".to_owned()).unwrap(), "plain");

@@ -130,19 +130,19 @@ mod tests {
     }
 
     #[test]
-    fn values_are_put_in_once_and_unknown_places_stay() {
+    fn values_are_inserted_once_and_unknown_placeholders_stay() {
         let text = filled("<{a}> {b} ${V} ${W} {", Variables::Meant);
         assert_eq!(text.unwrap(), "<{b} ${V} {a}> {b} value ${W} {");
     }
 
     #[test]
-    fn a_variable_is_text_where_none_is_meant() {
+    fn environment_reference_is_text_where_not_allowed() {
         assert_eq!(filled("${V}", Variables::Plain).unwrap(), "${V}");
         assert_eq!(filled("${a}", Variables::Plain).unwrap(), "${b} ${V} {a}");
     }
 
     #[test]
-    fn a_parameter_without_a_value_leaves_nothing() {
+    fn parameter_without_a_value_is_empty() {
         assert_eq!(filled("{none}", Variables::Plain), None);
         assert_eq!(filled("x{none}y", Variables::Plain).unwrap(), "xy");
     }

@@ -43,7 +43,7 @@ fn endpoint() -> Value {
 }
 
 #[test]
-fn each_value_stays_at_its_place() {
+fn values_stay_in_their_url_component() {
     let args = json!({"owner": "a/../b?c&d=e #{page}", "ratio": 2, "draft": true});
     let prepared = prepared(&endpoint(), &args).unwrap();
     assert_eq!(
@@ -60,7 +60,7 @@ fn each_value_stays_at_its_place() {
 }
 
 #[test]
-fn what_has_no_value_is_left_out() {
+fn parameters_without_a_value_are_omitted() {
     let prepared = prepared(&endpoint(), &json!({"owner": "a"})).unwrap();
     let query = prepared.url.query().unwrap();
     assert_eq!(query, "in=a&p=1&d=False&q=a%21");
@@ -68,7 +68,7 @@ fn what_has_no_value_is_left_out() {
 }
 
 #[test]
-fn a_value_cannot_climb_or_break_a_header() {
+fn value_cannot_traverse_paths_or_split_headers() {
     for owner in [".", ".."] {
         let error = prepared(&endpoint(), &json!({"owner": owner})).unwrap_err();
         assert!(error.contains("must not be"), "{error}");
@@ -80,7 +80,7 @@ fn a_value_cannot_climb_or_break_a_header() {
 }
 
 #[test]
-fn the_schema_shows_the_model_what_was_declared() {
+fn schema_shows_the_declared_parameters() {
     let (api, _) = Api::read(&api(&endpoint()), Path::new("role.yaml"));
     let schema = api.unwrap().endpoints[0].schema();
     assert_eq!(
@@ -102,7 +102,7 @@ fn the_schema_shows_the_model_what_was_declared() {
 type Change<'a> = &'a dyn Fn(&mut Value);
 
 #[test]
-fn what_makes_no_sense_is_told_with_its_place() {
+fn invalid_endpoint_is_reported_with_its_place() {
     let one = |change: &dyn Fn(&mut Value)| {
         let mut value = api(&json!({"name": "get", "path": "/"}));
         change(&mut value);
@@ -135,7 +135,7 @@ fn what_makes_no_sense_is_told_with_its_place() {
 }
 
 #[test]
-fn the_description_falls_back_to_method_and_path_and_one_bad_endpoint_costs_itself() {
+fn description_defaults_to_method_and_path() {
     let mut value = api(&json!({"name": "get", "path": "/a"}));
     let more =
         json!([{"name": "get", "path": "/a"}, {"name": "bad"}, {"name": "get", "path": "/"}]);

@@ -84,7 +84,7 @@ fn a_working_directory_outside_of_the_root_adds_nothing() {
 }
 
 #[test]
-fn the_same_text_is_given_once() {
+fn equal_rules_are_given_once() {
     let project = Project::new();
     project.write("root/AGENTS.md", "same\r\ntext\r\n");
     symlink("AGENTS.md", project.path("root/CLAUDE.md")).unwrap();
@@ -142,7 +142,7 @@ fn hidden_characters_are_removed_and_reported() {
 }
 
 #[test]
-fn links_out_of_the_root_are_refused() {
+fn symlinks_out_of_the_root_are_refused() {
     let project = Project::new();
     project.write("secret", "password");
     symlink(project.path("secret"), project.path("root/AGENTS.md")).unwrap();
@@ -151,7 +151,7 @@ fn links_out_of_the_root_are_refused() {
 }
 
 #[test]
-fn a_directory_that_is_a_link_out_of_the_root_is_refused() {
+fn directory_symlinked_out_of_the_root_is_refused() {
     let project = Project::new();
     project.write("elsewhere/rules.md", "password");
     symlink("../elsewhere", project.path("root/.brynhild")).unwrap();
@@ -160,7 +160,7 @@ fn a_directory_that_is_a_link_out_of_the_root_is_refused() {
 }
 
 #[test]
-fn global_rules_may_be_links() {
+fn global_rules_may_be_symlinks() {
     let project = Project::new();
     project.write("dotfiles/mine.md", "mine");
     symlink("../dotfiles/mine.md", project.path("global/mine.md")).unwrap();
@@ -168,7 +168,7 @@ fn global_rules_may_be_links() {
 }
 
 #[test]
-fn what_is_no_text_file_is_skipped_and_reported() {
+fn non_text_file_is_skipped_and_reported() {
     let project = Project::new();
     fs::create_dir(project.path("root/AGENTS.md")).unwrap();
     assert!(project.only_problem().contains("not a regular file"));
@@ -182,7 +182,7 @@ fn what_is_no_text_file_is_skipped_and_reported() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_pipe_does_not_block() {
+fn fifo_does_not_block() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let project = Project::new();
     let pipe = project.path("root/AGENTS.md");
@@ -207,7 +207,7 @@ fn a_deep_working_directory_is_walked() {
 }
 
 #[test]
-fn the_block_names_each_file_and_cannot_be_ended_by_one() {
+fn rules_block_cannot_be_closed_by_a_file() {
     let rule = |path: &str, text: &str| RuleFile {
         path: path.into(),
         text: text.into(),
@@ -223,7 +223,7 @@ fn the_block_names_each_file_and_cannot_be_ended_by_one() {
 }
 
 #[test]
-fn what_a_claude_file_imports_is_read_behind_it() {
+fn imports_of_a_claude_file_follow_it() {
     let project = Project::new();
     let text = "See @docs/style.md, and @README. Ask @alice.\n`@code.md`\n```\n@fenced.md\n```\n";
     project.write("root/CLAUDE.md", text);
@@ -242,7 +242,7 @@ fn what_a_claude_file_imports_is_read_behind_it() {
 }
 
 #[test]
-fn an_import_from_elsewhere_is_told_and_left_out() {
+fn import_from_outside_is_reported_and_omitted() {
     let project = Project::new();
     project.write("root/CLAUDE.md", "@~/.claude/own.md @../secret.md @gone.md @.env @key.pem");
     project.write("secret.md", "secret");
@@ -255,7 +255,7 @@ fn an_import_from_elsewhere_is_told_and_left_out() {
 }
 
 #[test]
-fn rules_in_a_directory_of_claude_s_are_read_and_say_what_they_are_about() {
+fn rules_in_the_claude_directory_are_read() {
     let project = Project::new();
     project.write("root/CLAUDE.md", "first");
     project.write("root/.claude/rules/style.md", "use tabs");

@@ -70,7 +70,7 @@ fn names(skills: &[Skill]) -> Vec<&str> {
 }
 
 #[test]
-fn the_built_in_skills_are_there_and_pass_the_strict_check() {
+fn built_in_skills_pass_the_strict_check() {
     let found = discover(&Places::default(), &Contributions::default());
     assert_eq!(names(&found.skills), ["commit-helper", "skill-creator"]);
     assert_eq!(found.problems, []);
@@ -84,7 +84,7 @@ fn the_built_in_skills_are_there_and_pass_the_strict_check() {
 }
 
 #[test]
-fn a_later_place_wins_and_says_so() {
+fn later_directory_overrides_a_skill_with_a_notice() {
     let world = World::new();
     for (place, source) in
         [("global", "global"), ("custom", "custom"), ("project/.brynhild/skills", "project")]
@@ -101,7 +101,7 @@ fn a_later_place_wins_and_says_so() {
 }
 
 #[test]
-fn later_project_places_win_over_earlier_ones() {
+fn later_project_directories_override_earlier_ones() {
     let world = World::new();
     world.skill("project/.brynhild/skills/a", "same");
     world.skill("project/.claude/skills/a", "same");
@@ -113,7 +113,7 @@ fn later_project_places_win_over_earlier_ones() {
 }
 
 #[test]
-fn only_directories_directly_in_a_place_are_skills() {
+fn only_direct_subdirectories_are_skills() {
     let world = World::new();
     world.skill("global/a", "a");
     world.skill("global/a/nested", "nested");
@@ -127,7 +127,7 @@ fn only_directories_directly_in_a_place_are_skills() {
 }
 
 #[test]
-fn a_custom_place_may_be_a_skill_and_must_exist() {
+fn custom_skill_path_may_be_a_skill_and_must_exist() {
     let world = World::new();
     world.skill("custom", "itself");
     assert_eq!(names(&world.found().0), ["itself"]);
@@ -171,7 +171,7 @@ fn allowed_tools_may_be_text() {
 }
 
 #[test]
-fn allowed_tools_that_make_no_sense_are_left_out() {
+fn invalid_allowed_tools_are_left_out() {
     let world = World::new();
     for (text, tools) in [("{a: b}", 0), ("[Read, 5]", 1), ("5", 0)] {
         let (skill, problems) =
@@ -182,14 +182,14 @@ fn allowed_tools_that_make_no_sense_are_left_out() {
 }
 
 #[test]
-fn a_skill_without_a_name_takes_that_of_its_directory() {
+fn skill_without_a_name_is_named_after_its_directory() {
     let (skill, problems) = World::new().read("---\ndescription: b\n---\n");
     assert_eq!(skill.unwrap().name, "directory");
     assert_eq!(problems.len(), 1);
 }
 
 #[test]
-fn values_that_lack_quotes_are_read_and_reported() {
+fn unquoted_values_are_read_and_reported() {
     let (skill, problems) =
         World::new().read("---\nname: a\ndescription: Use when: it rains\n---\n");
     assert_eq!(skill.unwrap().description, "Use when: it rains");
@@ -197,7 +197,7 @@ fn values_that_lack_quotes_are_read_and_reported() {
 }
 
 #[test]
-fn a_name_that_cannot_be_gives_way_to_that_of_the_directory() {
+fn invalid_name_is_replaced_by_the_directory_name() {
     for (keys, expected) in [
         ("description: b\nname: A", "line 3: the name \"A\" has other"),
         ("name: a b\ndescription: b", "line 2: the name \"a b\" has other"),
@@ -306,7 +306,7 @@ fn the_prompt_names_each_skill_on_one_line_sorted() {
 }
 
 #[test]
-fn an_activation_holds_the_body() {
+fn activation_contains_the_body() {
     let world = World::new();
     world.skill("global/a", "a");
     assert_eq!(
@@ -318,7 +318,7 @@ fn an_activation_holds_the_body() {
 }
 
 #[test]
-fn what_was_read_before_is_taken_from_the_cache_and_a_change_is_seen() {
+fn skills_are_cached_until_they_change() {
     let world = World::new();
     world.skill("global/a", "a");
     let (first, _) = world.found();

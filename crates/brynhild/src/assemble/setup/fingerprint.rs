@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_an_added_and_a_removed_file_are_seen() {
+    fn changed_added_and_removed_files_change_the_fingerprint() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_path_buf();
         std::fs::write(root.join("a"), "1").unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_loads_does_not_count() {
+    fn unloaded_files_do_not_change_the_fingerprint() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_path_buf();
         let places = Places { whole: vec![root.clone()], ..Places::default() };
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_surface_only_names_count() {
+    fn only_names_of_a_surface_are_covered() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_path_buf();
         std::fs::create_dir(root.join("package")).unwrap();

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugins_agent_is_found_by_its_own_name_where_that_is_clear() {
+    fn plugin_agent_is_found_by_an_unambiguous_name() {
         let list = list(&["a", "p:a", "p:b", "p:c", "q:c"]);
         let found = |name: &str| list.get(name).map(|agent| agent.name.as_str());
         assert_eq!(found("a"), Some("a"));

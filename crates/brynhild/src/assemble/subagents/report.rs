@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_end_is_told_for_what_it_is() {
+    fn every_end_reason_is_reported() {
         let answered = || Outcome::Answered { stop_reason: "end_turn".into() };
         assert_eq!(told(answered(), "found").for_model(), "found");
         assert!(!told(answered(), " ").success);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_permitted_is_told() {
+    fn denied_actions_are_reported() {
         let ended = Ended {
             outcome: Outcome::Answered { stop_reason: "end_turn".into() },
             words: "tried".into(),

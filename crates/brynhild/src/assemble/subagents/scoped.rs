@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_means_whole_words_and_stars_anything() {
+    fn pattern_matches_whole_words_and_star_any_text() {
         assert!(fits("git *", "git log") && fits("git *", "git") && !fits("git *", "gitk"));
         assert!(fits("git diff:*", "git diff --stat") && !fits("git diff:*", "git push"));
         assert!(fits("npm run *test", "npm run unit test") && !fits("npm run *test", "npm run x"));

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_mean_tools_servers_and_what_other_programs_call_them() {
+    fn names_select_tools_servers_and_foreign_names() {
         assert!(fits("Read", "Read") && !fits("Read", "Reader") && fits("*", "Write"));
         assert!(fits(base("Bash(git *)"), "Bash"));
         assert!(fits("Agent", "Task") && fits("Skill", "LearnSkill"));

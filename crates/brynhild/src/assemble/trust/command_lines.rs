@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_hooks_and_addresses_are_found_wherever_they_stand() {
+    fn servers_hooks_and_addresses_are_found_at_any_depth() {
         let servers = br#"{"mcpServers": {
             "a": {"command": "node", "args": ["s.js", "two words"], "env": {"KEY": "x"}},
             "b": {"url": "http://evil/x", "headersHelper": "./h.sh"}}}"#;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_takes_the_newest_version_says_so() {
+    fn unpinned_server_is_marked() {
         let entry = br#"{"a": {"command": "npx", "args": ["-y", "x"]}}"#;
         let found = shown(".mcp.json", entry).concat();
         assert!(found.contains("whatever version of `x` is newest"), "{found}");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_skill_lets_run_is_named() {
+    fn commands_allowed_by_a_skill_are_listed() {
         let path = ".brynhild/skills/a/SKILL.md";
         let head = "---\nname: a\nallowed-tools: [Bash, \"Write(src/**)\"]\n---\nWords\n";
         let wanted = "lets these run without a question while it is used: Bash, Write(src/**)";
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_command_s_text_counts_what_fills_it_in() {
+    fn embedded_commands_of_a_text_are_listed() {
         let text = b"---\ndescription: d\n---\nSee ./other.sh:\n!`./see.sh $1` and !`git status`\n";
         assert_eq!(shown(".claude/commands/a.md", text), ["./see.sh $1", "git status"]);
     }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_says_so() {
+    fn unreadable_files_are_marked() {
         assert!(shown(".mcp.json", b"{").concat().starts_with("(cannot be read"));
         assert!(shown("run.sh", b"command: x").is_empty());
     }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_no_code_and_no_text_that_is_loaded() {
+    fn data_files_are_no_trust_surface() {
         for path in ["a/role.yaml", "a/x.py", "a/SKILL.md", "a/commands/README.md", "a/x.json"] {
             assert!(!is_data(path), "{path}");
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn first_matching_surface_counts() {
+    fn first_matching_surface_wins() {
         let effect = |path| of(path).map(|surface| surface.effect);
         assert_eq!(effect(".brynhild/config.yaml"), Some(Effect::Sets));
         assert_eq!(effect(".brynhild/plugins/a/run.sh"), Some(Effect::Runs));

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_for_a_role_are_told_from_prompts() {
+    fn role_lines_are_distinguished_from_prompts() {
         assert_eq!(RoleLine::parse("/reload"), Some(RoleLine::Reload));
         assert_eq!(RoleLine::parse("/tool add my_tools "), Some(RoleLine::AddTool("my_tools")));
         assert_eq!(RoleLine::parse("/attach a b.txt"), Some(RoleLine::Attach("a b.txt")));

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_made_visible() {
+    fn terminal_control_sequences_are_escaped() {
         for (bytes, expected) in [
             (&b"\x1b]52;c;ZXZpbA==\x07"[..], "\\u{1b}]52;c;ZXZpbA==\\u{7}"),
             (b"\x1b[6n\x1b[2J\x1b[?1049h", "\\u{1b}[6n\\u{1b}[2J\\u{1b}[?1049h"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_go_on_is_held_back() {
+    fn only_incomplete_sequences_are_buffered() {
         let mut stream = Shown::default();
         assert_eq!(stream.push(b"prompt: "), "prompt: ");
         assert_eq!(stream.push(b"a\x1b[3"), "a");

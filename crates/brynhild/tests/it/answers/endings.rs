@@ -20,7 +20,7 @@ fn config_of(server: &ModelServer) -> String {
 }
 
 #[test]
-fn a_permission_that_nobody_can_give_is_3() {
+fn unanswerable_permission_exits_with_3() {
     let server = ModelServer::start([writes(), Reply::text("I could not.")]);
     let project = project_with(&server);
     let run = project.brynhild(&["chat", "--mode", "ask", "Go"]);
@@ -33,7 +33,7 @@ fn a_permission_that_nobody_can_give_is_3() {
 }
 
 #[test]
-fn a_limit_is_5_and_is_told() {
+fn reached_limit_exits_with_5_and_a_message() {
     let server = ModelServer::start([Reply::calls([("Inspect", json!({"operation": "cwd"}))])])
         .repeat_last();
     let project = project_with(&server).env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "2");
@@ -46,7 +46,7 @@ fn a_limit_is_5_and_is_told() {
 }
 
 #[test]
-fn a_task_that_the_model_gave_up_is_1() {
+fn task_given_up_by_the_model_exits_with_1() {
     for (status, code) in [("success", 0), ("partial", 0), ("failed", 1), ("blocked", 1)] {
         let finish = json!({"status": status, "summary": "That is it."});
         let server = ModelServer::start([Reply::calls([("Finish", finish)])]);
@@ -71,7 +71,7 @@ fn a_signal_stops_the_wait_for_the_model() {
 }
 
 #[test]
-fn a_signal_stops_a_running_command_and_what_it_started() {
+fn signal_stops_a_command_and_its_children() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let command = "(trap '' TERM; sleep 5; echo late >> witness) & echo rea''dy; wait";
         let server = ModelServer::start([Reply::calls([("Bash", json!({"command": command}))])]);
@@ -92,7 +92,7 @@ fn a_signal_stops_a_running_command_and_what_it_started() {
 }
 
 #[test]
-fn a_reader_that_has_gone_ends_it_quietly() {
+fn closed_output_pipe_ends_the_run_quietly() {
     let server =
         ModelServer::start([Reply::text("word ".repeat(100_000)).delta_size(500)]).repeat_last();
     for extra in
@@ -107,7 +107,7 @@ fn a_reader_that_has_gone_ends_it_quietly() {
 }
 
 #[test]
-fn a_reader_that_takes_the_first_line_alone_ends_it_quietly() {
+fn output_pipe_closed_after_a_line_ends_the_run_quietly() {
     let call = json!({"operation": "cwd"});
     let server = ModelServer::start([Reply::calls([("Inspect", call)])]).repeat_last();
     let args = ["chat", "Go", "--output-format", "stream-json"];
@@ -120,7 +120,7 @@ fn a_reader_that_takes_the_first_line_alone_ends_it_quietly() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_told() {
+fn unwritable_output_is_reported() {
     let server = ModelServer::start([Reply::text("Yes.")]).repeat_last();
     for extra in
         [&["--output-format", "text"][..], &["--json"], &["--output-format", "stream-json"]]
@@ -133,7 +133,7 @@ fn an_output_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn closed_streams_do_no_harm() {
+fn closed_streams_are_tolerated() {
     let server = ModelServer::start([Reply::text("Yes.")]).repeat_last();
     for (streams, shown) in [("2>&-", "Yes.\n"), ("<&-", "Yes.\n"), ("</dev/null >&-", "")] {
         let run =
@@ -192,7 +192,7 @@ fn the_markdown_of_a_continued_session_is_whole() {
 }
 
 #[test]
-fn a_place_that_takes_no_markdown_is_told_before_anything_is_asked() {
+fn unwritable_markdown_path_fails_before_the_request() {
     let server = ModelServer::start([Reply::text("Yes.")]);
     let project = project_with(&server);
     project.file("directory/x", "");
@@ -207,7 +207,7 @@ fn a_place_that_takes_no_markdown_is_told_before_anything_is_asked() {
 }
 
 #[test]
-fn a_markdown_that_fails_later_does_not_spoil_the_json_answer() {
+fn late_markdown_failure_keeps_the_json_answer() {
     let server = ModelServer::start([Reply::text("Yes.")]);
     let run = project_with(&server).brynhild(&["chat", "Go", "--json", "-o", "/dev/full"]);
     let answer: Value = run.code(1).json();

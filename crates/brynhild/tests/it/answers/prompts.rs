@@ -21,7 +21,7 @@ fn read_by_model(server: &ModelServer) -> String {
 }
 
 #[test]
-fn parts_come_in_order_each_in_its_tag() {
+fn prompt_parts_are_ordered_and_tagged() {
     let server = answering();
     let project = project_with(&server);
     project.file("a.md", "\n  first file \n").file("b c.md", "second\n");
@@ -52,7 +52,7 @@ fn each_part_alone_is_a_prompt() {
 }
 
 #[test]
-fn every_text_reaches_the_model_as_it_is() {
+fn prompt_text_reaches_the_model_unchanged() {
     let server = answering();
     let text = "tab\tquote\" back\\slash \u{1f600} \u{2028} \u{7} \u{1b}[31m é";
     project_with(&server).command(&["chat", text]).run().success();
@@ -60,7 +60,7 @@ fn every_text_reaches_the_model_as_it_is() {
 }
 
 #[test]
-fn a_long_prompt_comes_through_a_pipe() {
+fn long_prompt_is_read_from_a_pipe() {
     let server = answering();
     let text = "0123456789\n".repeat(300_000);
     project_with(&server).command(&["chat"]).stdin(text.clone()).run().success();
@@ -85,7 +85,7 @@ fn no_prompt_is_misuse() {
 }
 
 #[test]
-fn a_prompt_that_cannot_be_read_is_misuse() {
+fn unreadable_prompt_is_misuse() {
     let server = answering();
     let project = project_with(&server);
     project.file("latin.txt", b"caf\xe9").file("directory/x", "");
@@ -110,7 +110,7 @@ fn a_prompt_that_cannot_be_read_is_misuse() {
 }
 
 #[test]
-fn a_prompt_file_is_found_from_the_directory_of_the_person() {
+fn prompt_file_is_relative_to_the_working_directory() {
     let server = answering();
     let project = project_with(&server);
     project.file("src/deep/task.md", "the task");
@@ -119,7 +119,7 @@ fn a_prompt_file_is_found_from_the_directory_of_the_person() {
 }
 
 #[test]
-fn a_standard_input_that_does_not_end_is_told() {
+fn endless_standard_input_is_reported() {
     let server = answering();
     let project = project_with(&server);
     let mut running = project.command(&["chat", "Go"]).spawn();

@@ -25,7 +25,7 @@ fn is_untouched(directory: &Path) -> bool {
 }
 
 #[test]
-fn what_other_programs_obey_is_not_written_by_any_tool_in_any_spelling() {
+fn protected_files_are_not_written_in_any_spelling() {
     let project = project();
     project.file(".brynhild/config.yaml", "").file(".git/config", "[core]\n").file("a.txt", "x");
     let home = project.config_directory();
@@ -84,7 +84,7 @@ fn what_other_programs_obey_is_not_written_by_any_tool_in_any_spelling() {
 }
 
 #[test]
-fn no_link_leads_a_tool_out_of_the_project() {
+fn symlinks_do_not_take_tools_out_of_the_project() {
     let project = project();
     let outside = outside();
     let target = outside.path().join("canary.txt");
@@ -124,7 +124,7 @@ fn no_link_leads_a_tool_out_of_the_project() {
 }
 
 #[test]
-fn a_file_that_is_also_elsewhere_is_replaced_and_not_written_through() {
+fn hard_linked_file_is_replaced() {
     let project = project();
     let elsewhere = project.home().join("original.txt");
     fs::write(&elsewhere, "untouched\n").unwrap();
@@ -144,7 +144,7 @@ fn a_file_that_is_also_elsewhere_is_replaced_and_not_written_through() {
 }
 
 #[test]
-fn a_place_that_only_begins_like_the_project_is_elsewhere() {
+fn path_with_the_project_as_prefix_is_outside() {
     let project = project();
     let root = project.path().canonicalize().unwrap();
     let name = root.file_name().unwrap().to_str().unwrap().to_owned();
@@ -162,7 +162,7 @@ fn a_place_that_only_begins_like_the_project_is_elsewhere() {
 }
 
 #[test]
-fn prepared_temporary_files_are_neither_followed_nor_left_open() {
+fn prepared_temporary_files_are_not_followed() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "seq 1 200000"}))]),
         Reply::text("done"),
@@ -181,7 +181,7 @@ fn prepared_temporary_files_are_neither_followed_nor_left_open() {
 }
 
 #[test]
-fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
+fn stored_files_are_private_with_any_umask() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "seq 1 200000"}))]),
         Reply::text("done"),
@@ -204,7 +204,7 @@ fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
 
 /// Hooks are where git takes its settings to lead, whatever stands beside the path.
 #[test]
-fn the_directory_of_hooks_is_protected_however_it_is_written() {
+fn hook_directory_is_protected_in_any_spelling() {
     for value in [".husky", ".husky # shared", ".hus\"ky\"", "\".husky\" ; x", ".hus\\\nky"] {
         let project = project();
         let settings = format!("[color][core] hooksPath = {value}\n");
@@ -220,7 +220,7 @@ fn the_directory_of_hooks_is_protected_however_it_is_written() {
 
 /// With the files of another directory a repository writes there, once the user uses git in it.
 #[test]
-fn no_command_leaves_a_repository_with_the_files_of_another_directory() {
+fn repository_with_a_foreign_worktree_is_quarantined() {
     const MAKE: &str = "git init -q sub && cd sub && git config core.worktree";
     let project = project();
     let run = |tree: &str| {
@@ -235,7 +235,7 @@ fn no_command_leaves_a_repository_with_the_files_of_another_directory() {
 }
 
 #[test]
-fn what_goes_to_the_quarantine_with_its_repository_is_told_once() {
+fn quarantined_repository_is_reported_once() {
     let project = project();
     let script = "git init -q z; mkdir -p z/.git/worktrees/w zz
         printf ../.. > z/.git/worktrees/w/commondir
@@ -247,7 +247,7 @@ fn what_goes_to_the_quarantine_with_its_repository_is_told_once() {
 }
 
 #[test]
-fn what_changes_while_the_question_waits_is_not_overwritten() {
+fn file_changed_during_the_question_is_not_overwritten() {
     let write = ("Write", json!({"file_path": "f", "content": "x\n"}));
     let edit = json!({"file_path": "f", "old_string": "two", "new_string": "2"});
     let edited = ("Edit", edit);
@@ -274,7 +274,7 @@ fn what_changes_while_the_question_waits_is_not_overwritten() {
 }
 
 #[test]
-fn nobody_else_chooses_the_project_from_above() {
+fn parent_directory_of_another_user_is_no_project() {
     let project = project();
     let shared = project.path().join("shared");
     let work = shared.join("work");

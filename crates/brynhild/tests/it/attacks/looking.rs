@@ -31,7 +31,7 @@ fn reading_outside_the_workspace_asks_in_ask_mode() {
 }
 
 #[test]
-fn a_symlink_shows_a_command_nothing_of_the_home_directory() {
+fn symlink_does_not_expose_the_home_directory() {
     let project = project();
     fs::write(project.home().join("secret"), "s3cret").unwrap();
     symlink(project.home().join("secret"), project.path().join("file")).unwrap();
@@ -45,7 +45,7 @@ fn a_symlink_shows_a_command_nothing_of_the_home_directory() {
 }
 
 #[test]
-fn programs_that_a_repository_names_write_nothing_for_git_status() {
+fn repository_programs_cannot_write_during_git_status() {
     let project = project();
     shell(&project, "git init -q . && git config core.fsmonitor 'touch fooled; false'");
     project.file(".git/hooks/post-index-change", "#!/bin/sh\ntouch fooled\n");

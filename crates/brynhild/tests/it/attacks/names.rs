@@ -30,7 +30,7 @@ fn strange(project: &Project) {
 }
 
 #[test]
-fn no_name_is_ever_run_or_taken_for_an_option() {
+fn names_are_never_run_or_parsed_as_options() {
     let project = project();
     strange(&project);
     for (tool, input) in [
@@ -54,7 +54,7 @@ fn no_name_is_ever_run_or_taken_for_an_option() {
 }
 
 #[test]
-fn no_name_or_text_steers_the_terminal() {
+fn names_and_texts_cannot_control_the_terminal() {
     let evil = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;aGk=\x07\x1b[6n\u{9b}31m\u{202e}";
     let server = ModelServer::start([
         Reply::calls([("Glob", json!({"pattern": "*"}))]),
@@ -73,7 +73,7 @@ fn no_name_or_text_steers_the_terminal() {
 }
 
 #[test]
-fn nothing_is_fetched_because_a_text_names_it() {
+fn addresses_in_texts_are_not_fetched() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
@@ -91,7 +91,7 @@ fn nothing_is_fetched_because_a_text_names_it() {
 }
 
 #[test]
-fn no_directory_or_setting_of_a_repository_steers_the_terminal_of_who_looks() {
+fn repository_names_cannot_control_the_terminal() {
     let evil = "s\x1b]52;c;UFdO\x07\x1b[31m\u{202e}";
     let project = project();
     let inner = project.path().join(evil);

@@ -50,7 +50,7 @@ fn keyed(server: &ModelServer) -> Project {
 }
 
 #[test]
-fn a_key_in_a_result_or_a_reply_is_neither_kept_nor_sent() {
+fn key_in_a_result_or_reply_is_neither_stored_nor_sent() {
     let server = ModelServer::start([
         Reply::calls([("Read", json!({"file_path": "keyfile"}))]),
         Reply::text(format!("your key is {KEY}")),
@@ -71,7 +71,7 @@ fn a_key_in_a_result_or_a_reply_is_neither_kept_nor_sent() {
 }
 
 #[test]
-fn a_key_that_a_server_repeats_in_another_form_is_not_in_the_raw_log() {
+fn encoded_key_from_a_server_is_not_in_the_raw_log() {
     const SHOWN: &str = "proj/Zx9+Qw\\Er7\"Ty5Ui3Op1As2Df4";
     // printf '%s' "user:$SHOWN" | base64
     const BASE64: &str = "dXNlcjpwcm9qL1p4OStRd1xFcjciVHk1VWkzT3AxQXMyRGY0";
@@ -97,7 +97,7 @@ fn a_key_that_a_server_repeats_in_another_form_is_not_in_the_raw_log() {
 }
 
 #[test]
-fn a_key_is_nowhere_on_disk_and_in_nothing_that_is_printed() {
+fn key_is_neither_on_disk_nor_printed() {
     let echo = Reply::calls([(
         "Bash",
         json!({"command": "env; cat /proc/self/environ; cat /proc/$PPID/environ; cat ~/.config/brynhild/config.yaml"}),
@@ -140,7 +140,7 @@ fn a_key_is_nowhere_on_disk_and_in_nothing_that_is_printed() {
 }
 
 #[test]
-fn a_key_in_the_configuration_is_shown_to_nobody() {
+fn key_in_the_configuration_is_not_shown() {
     let server = ModelServer::start([Reply::text("done")]);
     let project = project();
     project.config(&format!(
@@ -161,7 +161,7 @@ fn a_key_in_the_configuration_is_shown_to_nobody() {
 }
 
 #[test]
-fn keys_of_servers_are_in_no_error_on_no_disk_and_not_shown() {
+fn server_keys_are_in_no_error_output_or_file() {
     let secret = "mcp-secret-11Aa";
     let project = project();
     let server = json!({

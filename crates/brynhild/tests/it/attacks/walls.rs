@@ -12,7 +12,7 @@ use super::bash;
 use crate::{project, project_with};
 
 #[test]
-fn where_no_sandbox_can_be_made_no_command_runs() {
+fn commands_do_not_run_without_a_sandbox() {
     let hides = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rungs/none.py");
     let project = Project::with_binary(hides).env("SHIPPED", env!("CARGO_BIN_EXE_brynhild"));
     let doctor = project.brynhild(&["sandbox", "doctor"]);
@@ -36,7 +36,7 @@ fn where_no_sandbox_can_be_made_no_command_runs() {
 }
 
 #[test]
-fn a_background_command_is_confined_like_any_other() {
+fn background_command_is_confined() {
     let look = |secret: &Path| {
         let secret = secret.display();
         format!("cat {secret} > seen; echo evil > {secret}; pwd > where; touch done")
@@ -62,7 +62,7 @@ fn a_background_command_is_confined_like_any_other() {
 
 /// Asks for a name that holds a secret, by a datagram and by a connection.
 #[test]
-fn no_name_that_a_command_looks_up_leaves_the_sandbox() {
+fn name_lookups_do_not_leave_the_sandbox() {
     let project = project();
     project.file(".env", "s3cret");
     let names = UdpSocket::bind("127.0.0.1:0").unwrap();

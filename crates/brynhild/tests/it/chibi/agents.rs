@@ -6,7 +6,7 @@ use testkit::Reply;
 use super::hooks::{hooked, playing, told};
 
 #[test]
-fn a_hook_hears_whom_work_is_handed_to() {
+fn hook_is_notified_of_delegated_work() {
     let task = |agent: &str| {
         Reply::calls([(
             "Task",

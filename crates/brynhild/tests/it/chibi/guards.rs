@@ -39,7 +39,7 @@ fn a_write_is_refused_in_both_protocols() {
 }
 
 #[test]
-fn an_edit_says_what_it_does() {
+fn edit_is_described_to_the_gate() {
     let edit = json!({"file_path": "inside.txt", "old_string": "inside", "new_string": "within"});
     let (read, told) = judged(("Edit", edit), &json!({"pre_file_write": {"denied": true}}));
     assert_eq!(read, "Permission denied: denied by plugin");
@@ -48,14 +48,14 @@ fn an_edit_says_what_it_does() {
 }
 
 #[test]
-fn a_command_is_refused_with_the_reason_alone() {
+fn refused_command_shows_only_the_reason() {
     let call = ("Bash", json!({"command": "echo hi"}));
     let answers = json!({"pre_shell_exec": {"denied": true, "reason": "no shell today"}});
     assert_eq!(judged(call, &answers).0, "no shell today");
 }
 
 #[test]
-fn a_gate_is_asked_about_what_a_later_hook_made_of_a_call() {
+fn gate_judges_the_call_after_later_hooks() {
     let (project, server) =
         playing([Reply::calls([("Bash", json!({"command": "echo x"}))]), Reply::text("ok")]);
     hooked(&project, "guard", &["pre_shell_exec"], &json!({}));
@@ -77,7 +77,7 @@ fn a_gate_is_asked_about_what_a_later_hook_made_of_a_call() {
 }
 
 #[test]
-fn only_reading_outside_the_project_is_asked_about() {
+fn read_gate_is_asked_only_outside_the_project() {
     let answers = json!({"pre_file_read": {"denied": true, "reason": "private"}});
     let (read, told) = judged(("Read", json!({"file_path": "inside.txt"})), &answers);
     assert!(read.contains("from inside") && told.is_empty(), "{read} {told:?}");
@@ -87,7 +87,7 @@ fn only_reading_outside_the_project_is_asked_about() {
 }
 
 #[test]
-fn consent_of_a_plugin_lifts_nothing_that_our_rules_ask_for() {
+fn plugin_approval_does_not_override_rules() {
     let (project, server) =
         playing([Reply::calls([("Bash", json!({"command": "touch made"}))]), Reply::text("ok")]);
     hooked(&project, "guard", &POINTS, &json!({"pre_shell_exec": {"approved": true}}));
@@ -97,7 +97,7 @@ fn consent_of_a_plugin_lifts_nothing_that_our_rules_ask_for() {
 }
 
 #[test]
-fn tools_of_a_role_are_asked_about_by_what_they_do() {
+fn role_tools_are_gated_by_their_actions() {
     let tools = json!([
         {"type": "shell"}, {"type": "python"}, {"type": "filesystem", "read_only": false},
         {"type": "http", "base_url": "http://127.0.0.1:9/", "allowed_methods": ["GET"]},

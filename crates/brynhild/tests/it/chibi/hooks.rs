@@ -65,7 +65,7 @@ fn bash(command: &str) -> Reply {
 }
 
 #[test]
-fn each_point_of_a_turn_is_told_in_order_with_its_payload() {
+fn hooks_of_a_turn_run_in_order_with_their_payload() {
     let (project, server) = playing([bash("echo hi"), Reply::text("the answer")]);
     let points = [
         "on_start",
@@ -132,7 +132,7 @@ fn each_point_of_a_turn_is_told_in_order_with_its_payload() {
 }
 
 #[test]
-fn a_prompt_is_changed_by_the_last_and_the_system_prompt_grows_at_both_ends() {
+fn hooks_replace_the_prompt_and_extend_the_system_prompt() {
     let (project, server) = playing([Reply::text("ok")]);
     let points = ["pre_message", "pre_system_prompt", "post_system_prompt"];
     let says = |word: &str| {
@@ -155,7 +155,7 @@ fn a_prompt_is_changed_by_the_last_and_the_system_prompt_grows_at_both_ends() {
 }
 
 #[test]
-fn a_call_is_blocked_or_changed_and_its_output_too() {
+fn hook_blocks_or_changes_a_call_and_its_output() {
     let cases = [
         (json!({"pre_tool": {"block": true}}), "Tool call blocked by hook"),
         (json!({"pre_tool": {"block": true, "message": "no way"}}), "no way"),
@@ -173,7 +173,7 @@ fn a_call_is_blocked_or_changed_and_its_output_too() {
 }
 
 #[test]
-fn a_crashed_hook_is_ignored_and_a_late_one_stops_what_it_guards() {
+fn crashed_hook_is_ignored_and_late_guard_blocks() {
     let guard = |body: &str| {
         let (project, server) = playing([bash("echo ran"), Reply::text("ok")]);
         let says = json!({"name": "g", "description": "d", "hooks": ["pre_tool"]});
@@ -201,7 +201,7 @@ fn a_hook_of_two_tools_fires_for_each() {
 }
 
 #[test]
-fn show_says_which_hooks_have_no_counterpart() {
+fn plugin_show_names_unsupported_hooks() {
     let (project, _server) = playing([]);
     let points = ["pre_tool", "pre_agentic_loop", "post_index_file", "on_context_switch"];
     hooked(&project, "mixed", &points, &json!({}));
@@ -220,7 +220,7 @@ fn show_says_which_hooks_have_no_counterpart() {
 }
 
 #[test]
-fn what_was_changed_or_kept_aside_is_told_as_it_was() {
+fn post_tool_hook_gets_the_original_arguments() {
     let (project, _server) = playing([bash("echo asked"), Reply::text("ok")]);
     let answers = json!({"pre_tool": {"arguments": {"command": "seq 1 20000 | tr -d '\\n'"}}});
     let points = ["pre_tool", "post_tool_output", "post_tool"];
@@ -251,7 +251,7 @@ fn what_was_changed_or_kept_aside_is_told_as_it_was() {
 }
 
 #[test]
-fn a_write_by_any_tool_is_told_to_those_who_hear_of_writes() {
+fn write_hook_runs_for_every_writing_tool() {
     let write = Reply::calls([("Write", json!({"file_path": "a.txt", "content": "words"}))]);
     let (project, _server) = playing([write, Reply::text("ok")]);
     hooked(&project, "watch", &["pre_vfs_write", "post_vfs_write"], &json!({}));

@@ -10,7 +10,7 @@ use super::{directory, exec, plugin, schema, script};
 use crate::{beside_the_sandbox, has_bubblewrap, project, project_with};
 
 #[test]
-fn every_bad_plugin_costs_one_message() {
+fn each_bad_plugin_is_one_message() {
     let project = project();
     let directory = directory(&project);
     plugin(&project, "good", &schema("good"), "echo fine");
@@ -50,7 +50,7 @@ fn every_bad_plugin_costs_one_message() {
 }
 
 #[test]
-fn a_plugin_has_no_network_and_sees_no_home_and_writes_where_commands_of_the_model_may() {
+fn plugin_is_confined_like_a_command() {
     if !has_bubblewrap() {
         return;
     }
@@ -71,7 +71,7 @@ fn a_plugin_has_no_network_and_sees_no_home_and_writes_where_commands_of_the_mod
 }
 
 #[test]
-fn a_hook_writes_in_the_workspace_only_when_its_plugin_was_granted() {
+fn hook_writes_the_workspace_only_with_a_grant() {
     if !has_bubblewrap() {
         return;
     }
@@ -101,7 +101,7 @@ fn a_projects_plugins_run_only_when_it_is_trusted() {
 }
 
 #[test]
-fn a_tool_of_a_taken_name_is_left_out_and_told() {
+fn tool_with_a_taken_name_is_omitted_and_reported() {
     let project = project();
     plugin(&project, "fake", &schema("Read"), "echo fake");
     let run = project.brynhild(&["tools", "list"]);
@@ -109,7 +109,7 @@ fn a_tool_of_a_taken_name_is_left_out_and_told() {
 }
 
 #[test]
-fn a_directory_for_one_run_and_switches_count() {
+fn plugin_dir_flag_and_disabling_work() {
     let project = project();
     let file = project.home().join("some/mine/mine");
     script(&file, "#!/bin/sh\necho '{\"name\": \"mine\", \"description\": \"d\"}'\n");
@@ -128,7 +128,7 @@ fn a_directory_for_one_run_and_switches_count() {
 }
 
 #[test]
-fn a_directory_in_the_workspace_needs_trust_of_its_own() {
+fn plugin_directory_in_the_workspace_needs_trust() {
     let project = project();
     script(
         &project.path().join("kit/mine/mine"),
@@ -144,7 +144,7 @@ fn a_directory_in_the_workspace_needs_trust_of_its_own() {
 }
 
 #[test]
-fn a_call_that_the_sandbox_stops_says_what_would_let_it() {
+fn sandboxed_call_names_the_missing_grant() {
     let project = project();
     let stopped = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";
     plugin(&project, "net", &schema("net"), stopped);
@@ -158,7 +158,7 @@ fn a_call_that_the_sandbox_stops_says_what_would_let_it() {
 }
 
 #[test]
-fn one_of_a_project_that_is_not_trusted_is_listed_as_that_everywhere() {
+fn plugin_of_an_untrusted_project_is_listed_as_untrusted() {
     let project = project();
     let text = "#!/bin/sh\necho '{\"name\": \"t\", \"description\": \"d\"}'\n";
     script(&project.path().join(".brynhild/plugins/chi"), text);

@@ -12,7 +12,7 @@ fn offered(body: &Value) -> Vec<String> {
 }
 
 #[test]
-fn plugins_choose_which_tools_a_request_offers() {
+fn plugins_select_the_offered_tools() {
     let (project, server) = playing([Reply::text("ok")]);
     let keeps = json!({"pre_api_tools": {"include": ["Read", "Grep", "Glob"]}});
     let drops = json!({"pre_api_tools": {"include": ["Read", "Grep"], "exclude": ["Grep"]}});
@@ -27,7 +27,7 @@ fn plugins_choose_which_tools_a_request_offers() {
 }
 
 #[test]
-fn plugins_change_how_the_model_is_asked_but_not_what_it_is_told() {
+fn plugins_change_parameters_but_not_the_conversation() {
     let (project, server) = playing([Reply::text("ok")]);
     let changed = json!({"request_body": {
         "temperature": 0.25, "max_tokens": 77, "top_p": 0.5,
@@ -49,7 +49,7 @@ fn plugins_change_how_the_model_is_asked_but_not_what_it_is_told() {
 }
 
 #[test]
-fn batches_and_outputs_that_were_put_into_files_are_told() {
+fn hooks_are_notified_of_batches_and_saved_outputs() {
     let call = ("big", json!({"of": 1}));
     let (project, _server) = playing([Reply::calls([call.clone()]), Reply::text("ok")]);
     let points = ["post_tool_batch", "pre_cache_output", "post_cache_output"];
@@ -69,7 +69,7 @@ fn batches_and_outputs_that_were_put_into_files_are_told() {
 }
 
 #[test]
-fn a_history_that_is_shortened_or_cleared_is_told_before_and_after() {
+fn hooks_run_around_compaction_and_clear() {
     let (project, _server) = playing([
         Reply::text("long ".repeat(2_000)),
         Reply::text("more ".repeat(2_000)),

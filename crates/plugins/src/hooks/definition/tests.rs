@@ -38,7 +38,7 @@ hooks:
 "#;
 
 #[test]
-fn every_key_is_understood() {
+fn every_key_is_read() {
     let (hooks, problems) = parse(WHOLE);
     assert_eq!(problems, Vec::<String>::new());
     let [guard, script, classify] = hooks.as_slice() else { panic!("{hooks:?}") };
@@ -57,7 +57,7 @@ fn every_key_is_understood() {
 }
 
 #[test]
-fn a_bad_entry_costs_itself_and_one_message_with_its_line() {
+fn invalid_entry_is_one_message_with_its_line() {
     for (entry, words) in [
         ("{type: command, command: x}", "it has no `name`"),
         ("{name: a, command: x}", "it has no `type`"),
@@ -84,7 +84,7 @@ fn a_bad_entry_costs_itself_and_one_message_with_its_line() {
 }
 
 #[test]
-fn a_broken_gate_that_is_to_close_when_it_fails_is_closed() {
+fn broken_guard_with_on_failure_block_blocks() {
     for (entry, count) in [
         ("{name: g, type: command, on_failure: block}", 1),
         ("{name: g, type: comand, command: x, on_failure: ask}", 1),
@@ -101,7 +101,7 @@ fn a_broken_gate_that_is_to_close_when_it_fails_is_closed() {
 }
 
 #[test]
-fn a_key_without_meaning_is_reported_and_the_guard_stays() {
+fn unknown_key_is_reported_and_the_guard_stays() {
     let text = "hooks:\n  pre_tool_use:\n    - name: a\n      type: command\n      command: x\n      \
                 on_failur: block\n";
     let (hooks, problems) = parse(text);
@@ -120,7 +120,7 @@ fn an_unknown_event_is_reported_with_a_suggestion() {
 }
 
 #[test]
-fn a_match_that_cannot_fit_says_so() {
+fn impossible_match_is_reported() {
     let entry = |matcher: &str| {
         format!(
             "hooks:\n  pre_tool_use:\n    - {{name: a, type: command, command: x, match: {matcher}}}\n"
@@ -134,7 +134,7 @@ fn a_match_that_cannot_fit_says_so() {
 }
 
 #[test]
-fn a_file_of_another_shape_costs_one_message() {
+fn file_of_another_shape_is_one_message() {
     assert!(only_problem("- a\n").contains("this is a list"));
     assert!(only_problem("hooks: [a]\n").contains("`hooks` is a list"));
     assert!(only_problem("hooks:\n  error: x\n").contains("`error` is text"));
@@ -147,7 +147,7 @@ fn a_file_of_another_shape_costs_one_message() {
 }
 
 #[test]
-fn an_event_that_stands_twice_loses_no_hook() {
+fn repeated_event_keeps_all_hooks() {
     let one = "  error:\n    - {name: a, type: command, command: x}\n";
     let (hooks, problems) = parse(&format!("hooks:\n{one}{one}"));
     assert_eq!(hooks.len(), 2);
@@ -156,7 +156,7 @@ fn an_event_that_stands_twice_loses_no_hook() {
 }
 
 #[test]
-fn a_value_of_the_same_shape_is_understood_without_a_file() {
+fn hooks_are_read_from_a_value() {
     let value = json!({
         "version": 1,
         "hooks": {"error": [
@@ -182,7 +182,7 @@ fn blocks(text: &str) -> Vec<(Event, String)> {
 }
 
 #[test]
-fn a_guard_that_makes_no_sense_blocks_and_says_where_and_why() {
+fn invalid_guard_blocks_with_its_place_and_reason() {
     for (entry, words) in [
         ("{name: g, type: command, on_failure: block}", "it has no `command`"),
         ("{name: g, type: comand, command: x}", "did you mean `command`?"),
@@ -205,7 +205,7 @@ fn a_guard_that_makes_no_sense_blocks_and_says_where_and_why() {
 }
 
 #[test]
-fn what_could_not_block_or_may_fail_blocks_nothing() {
+fn invalid_observer_blocks_nothing() {
     for text in [
         "hooks:\n  error:\n    - {name: g, type: comand}\n",
         "hooks:\n  on_error:\n    - {name: g, type: command, command: x}\n",
@@ -220,7 +220,7 @@ fn what_could_not_block_or_may_fail_blocks_nothing() {
 }
 
 #[test]
-fn a_broken_guard_blocks_no_more_than_its_match_fits() {
+fn broken_guard_blocks_only_its_matches() {
     let text = "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, match: {tool: Bash}}\n";
     let file = read(Path::new("hooks.yaml"), text, Broken::Blocks);
     let fits = |tool: &str| {

@@ -17,7 +17,7 @@ async fn failure(script: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_script_that_answers_nonsense_costs_one_clear_message() {
+async fn invalid_script_answer_is_one_message() {
     for (script, words) in [
         ("import sys; sys.exit('boom')", "ended with exit code 1: boom"),
         ("raise ValueError('x')", "ValueError: x"),
@@ -32,7 +32,7 @@ async fn a_script_that_answers_nonsense_costs_one_clear_message() {
 }
 
 #[tokio::test]
-async fn a_missing_script_says_where_it_was_looked_for() {
+async fn missing_script_is_reported_with_its_path() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: gone.py");
     let args = json!({});
     let call = call("Bash", &args);
@@ -44,7 +44,7 @@ async fn a_missing_script_says_where_it_was_looked_for() {
 }
 
 #[tokio::test]
-async fn an_unknown_action_goes_on_and_is_said() {
+async fn unknown_action_continues_with_a_notice() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py");
     rig.write("config/s.py", "print('{\"action\": \"explode\"}')");
     let args = json!({});
@@ -55,7 +55,7 @@ async fn an_unknown_action_goes_on_and_is_said() {
 }
 
 #[tokio::test]
-async fn an_unknown_action_of_a_guard_that_must_answer_is_a_failure() {
+async fn unknown_action_of_a_required_guard_fails() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py\non_failure: block");
     rig.write("config/s.py", "print('{\"action\": \"Block\"}')");
     let args = json!({});
@@ -67,7 +67,7 @@ async fn an_unknown_action_of_a_guard_that_must_answer_is_a_failure() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_hook_that_takes_too_long_is_killed_with_all_it_started() {
+async fn late_hook_is_killed_with_its_children() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     for (then, blocks) in [("block", true), ("continue", false)] {
         let entry = format!(
@@ -94,7 +94,7 @@ async fn a_hook_that_takes_too_long_is_killed_with_all_it_started() {
 }
 
 #[tokio::test]
-async fn a_flood_is_read_to_its_end_and_little_of_it_is_kept() {
+async fn flood_of_hook_output_is_bounded() {
     let entry = "type: command\ncommand: head -c 50000000 /dev/zero; echo first >&2; exit 1";
     let rig = Rig::with("pre_tool_use", entry);
     let args = json!({});
@@ -104,7 +104,7 @@ async fn a_flood_is_read_to_its_end_and_little_of_it_is_kept() {
 }
 
 #[tokio::test]
-async fn a_hook_that_never_reads_its_input_does_not_block_on_it() {
+async fn hook_that_ignores_its_input_does_not_block() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: exit 2");
     let args = json!({"content": "x".repeat(5_000_000)});
     let call = call("Write", &args);
@@ -113,7 +113,7 @@ async fn a_hook_that_never_reads_its_input_does_not_block_on_it() {
 }
 
 #[tokio::test]
-async fn a_process_left_behind_does_not_hold_the_hook() {
+async fn background_process_does_not_delay_the_hook() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: sleep 600 & exit 0");
     let args = json!({});
     let call = call("Bash", &args);

@@ -19,7 +19,7 @@ fn file(event: &str, name: &str, command: &str) -> String {
 }
 
 #[test]
-fn files_are_merged_in_order_and_a_namesake_stands_beside() {
+fn hook_files_are_merged_in_order() {
     let global = "hooks:\n  error:\n    - {name: a, type: command, command: global-a}\n    \
                   - {name: b, type: command, command: global-b}\n";
     let project = "hooks:\n  error:\n    - {name: c, type: command, command: project-c}\n    \
@@ -49,7 +49,7 @@ fn files_are_merged_in_order_and_a_namesake_stands_beside() {
 }
 
 #[test]
-fn a_plugin_that_is_off_or_not_trusted_brings_nothing() {
+fn disabled_or_untrusted_plugin_has_no_hooks() {
     let changes: [fn(&mut crate::plugin::Plugin); 3] = [
         |plugin| plugin.enabled = false,
         |plugin| plugin.trusted = false,
@@ -69,7 +69,7 @@ fn a_plugin_that_is_off_or_not_trusted_brings_nothing() {
 }
 
 #[test]
-fn hooks_that_do_not_count_are_told_unless_their_author_switched_them_off() {
+fn inactive_hooks_are_reported_unless_disabled() {
     let told = |change: fn(&mut crate::plugin::Plugin)| {
         let plugins = vec![("tidy".to_owned(), file("error", "a", "x"))];
         let rig = Rig::beside("", Others { plugins, change: Some(change), ..Others::default() });
@@ -84,21 +84,21 @@ fn hooks_that_do_not_count_are_told_unless_their_author_switched_them_off() {
 }
 
 #[test]
-fn a_hook_that_is_switched_off_is_listed_and_not_asked() {
+fn disabled_hook_is_listed_and_not_run() {
     let rig = Rig::with("error", "type: command\ncommand: x\nenabled: false");
     assert!(rig.loaded.hooks.is_empty());
     assert!(!rig.loaded.listing[0].enabled);
 }
 
 #[test]
-fn events_of_plugins_belong_in_their_own_files() {
+fn plugin_events_are_refused_in_user_files() {
     let rig = Rig::new(&file("plugin_init", "a", "x"));
     assert!(rig.problems()[0].contains("plugin_init is for plugins' own files"));
     assert!(rig.loaded.lifecycle.is_empty());
 }
 
 #[test]
-fn a_declared_file_that_is_missing_is_a_problem() {
+fn missing_declared_file_is_reported() {
     let rig = Rig::beside(
         "",
         Others {
@@ -118,7 +118,7 @@ async fn ask(rig: &Rig) {
 }
 
 #[tokio::test]
-async fn a_plugin_has_the_least_and_what_it_was_granted() {
+async fn plugin_hooks_have_only_granted_access() {
     let plugins = || vec![("tidy".to_owned(), file("pre_tool_use", "a", "true"))];
     let rig = Rig::beside("", Others { plugins: plugins(), ..Others::default() });
     ask(&rig).await;
@@ -147,7 +147,7 @@ async fn a_plugin_has_the_least_and_what_it_was_granted() {
 }
 
 #[tokio::test]
-async fn a_plugin_begins_and_ends_with_what_its_own_file_says() {
+async fn plugin_start_and_end_hooks_run() {
     let yaml = format!(
         "hooks:\n{}{}",
         entry("plugin_init", "in", "./scripts/init.sh"),
@@ -174,7 +174,7 @@ async fn a_plugin_begins_and_ends_with_what_its_own_file_says() {
 }
 
 #[tokio::test]
-async fn a_plugin_begins_once_however_often_hooks_are_loaded() {
+async fn plugin_start_hook_runs_once() {
     let yaml = |word: &str| {
         let begins = entry("plugin_init", "in", "echo in >> log");
         let ends = entry("plugin_shutdown", "out", &format!("echo {word} >> log"));
@@ -190,7 +190,7 @@ async fn a_plugin_begins_once_however_often_hooks_are_loaded() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_at_its_beginning_costs_a_notice() {
+async fn failed_plugin_start_hook_is_a_notice() {
     let others = Others {
         plugins: vec![
             ("one".to_owned(), file("plugin_init", "a", "echo why; exit 1")),
@@ -209,7 +209,7 @@ async fn a_plugin_that_fails_at_its_beginning_costs_a_notice() {
 }
 
 #[tokio::test]
-async fn an_end_that_hangs_is_killed_when_its_time_is_up() {
+async fn hanging_end_hook_is_killed_at_its_timeout() {
     let others = Others {
         plugins: vec![("slow".to_owned(), file("plugin_shutdown", "a", "sleep 600"))],
         ..Others::default()
@@ -221,7 +221,7 @@ async fn an_end_that_hangs_is_killed_when_its_time_is_up() {
 }
 
 #[tokio::test]
-async fn a_try_runs_the_hooks_and_shows_later_ones_what_earlier_ones_changed() {
+async fn hook_test_passes_changes_to_later_hooks() {
     let rig = Rig::new(
         "hooks:\n  pre_tool_use:\n    \
          - {name: first, type: script, script: first.sh}\n    \

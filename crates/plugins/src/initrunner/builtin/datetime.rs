@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_time_is_told_in_a_zone() {
+    async fn time_is_shown_in_a_time_zone() {
         let built = tools(&json!({"default_timezone": "Asia/Kolkata"})).unwrap();
         let now = fixture::output(&built.tools[0], json!({})).await;
         assert!(now.contains("+05:30 (") && now.ends_with("M IST)"), "{now}");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read_as_people_write_them() {
+    fn dates_are_parsed_in_common_formats() {
         for (text, wanted) in [
             ("2026-11-15", "2026-11-15T00:00:00"),
             ("2026-11-15T08:30:00", "2026-11-15T08:30:00"),

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_path_leads_out() {
+    async fn paths_stay_in_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("root")).unwrap();
         std::fs::write(directory.path().join("secret"), "x").unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_link_in_the_place_of_the_directory_itself_is_not_followed() {
+    async fn symlink_in_place_of_the_directory_is_not_followed() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("root")).unwrap();
         std::fs::create_dir_all(directory.path().join("other")).unwrap();

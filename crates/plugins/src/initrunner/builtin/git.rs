@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_no_repository_is_told() {
+    fn directory_without_a_repository_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let said = tools(directory.path(), &json!({})).err().unwrap();
         assert_eq!(said, "'.' is not a git repository");
     }
 
     #[test]
-    fn arguments_are_no_options_and_paths_are_stated() {
+    fn arguments_are_not_options_and_paths_are_actions() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".git")).unwrap();

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_the_wrong_kind_are_told_by_name() {
+    fn values_of_the_wrong_type_are_reported_by_name() {
         let value = json!({"a": 1, "b": "x", "c": [1], "d": 0, "timeout": 2.5, "n": null});
         let fields = value.as_object().unwrap();
         let options = Options::new(fields);

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_told_in_fixed_words() {
+    fn exit_status_has_a_fixed_wording() {
         assert_eq!(told(0, "hi\n", "").output, "STDOUT:\nhi\n");
         assert_eq!(told(0, "", "").output, "(no output)");
         let failed = told(3, "a", "b");

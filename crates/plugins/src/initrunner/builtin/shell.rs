@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_taken_apart_and_mean_nothing() {
+    fn arguments_are_split_without_expansion() {
         let words = |text: &str| split(text).unwrap();
         assert_eq!(words(r#"a 'b c' "d \"e\" \n" f\ g"#), ["a", "b c", "d \"e\" \\n", "f g"]);
         assert_eq!(words("echo '' $HOME `x` *"), ["echo", "", "$HOME", "`x`", "*"]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_action_is_what_will_run() {
+    fn action_shows_the_command() {
         let entry = json!({"working_dir": "sub"});
         assert_eq!(
             actions(&entry, "echo $HOME 'a b' ~").unwrap(),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_decide_by_the_name_of_the_program() {
+    fn allow_and_block_lists_match_the_program_name() {
         let said = |entry: &Value, command| actions(entry, command).unwrap_err();
         assert_eq!(said(&json!({}), "/bin/rm -rf x"), "Error: command 'rm' is blocked");
         let entry = json!({"allowed_commands": ["git", "ls", "./run"], "blocked_commands": ["ls"]});

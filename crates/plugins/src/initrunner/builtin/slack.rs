@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_comes_from_a_variable_and_is_judged_by_its_host() {
+    fn address_from_the_environment_is_judged_by_host() {
         let tool = built(&json!({"webhook_url": "${HOOK}"})).unwrap().tools.remove(0);
         let actions = tool.actions(&json!({"text": "hi"})).unwrap().actions;
         assert_eq!(actions, [Action::Connect { host: "x.test".to_owned() }]);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_set_is_told() {
+    fn unset_address_is_reported() {
         let built = built(&json!({"webhook_url": "${NOT_SET}"})).unwrap();
         assert_eq!(built.notes, ["`webhook_url` is ${NOT_SET}, which is not set"]);
         let error = built.tools[0].actions(&json!({"text": "hi"})).unwrap_err();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_an_error_without_its_text() {
+    fn invalid_address_is_an_error_without_its_text() {
         assert_eq!(
             built(&json!({"webhook_url": "s3cret"})).err().unwrap(),
             "`webhook_url` is no address"

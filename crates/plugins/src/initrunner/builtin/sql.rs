@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_action_is_what_the_entry_allows() {
+    fn action_follows_the_permissions_of_the_entry() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         let path = root.join("a.db");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_elsewhere_is_refused() {
+    fn database_outside_the_workspace_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/etc/hosts", directory.path().join("link.db")).unwrap();
         for database in ["/etc/x.db", "../x.db", "no/../../x.db", "link.db"] {

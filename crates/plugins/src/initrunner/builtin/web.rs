@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_guard_nothing_are_errors() {
+    fn ineffective_lists_are_errors() {
         let ground = fixture::ground(Path::new("/"));
         let said = |entry: &Value| {
             build_reader(&Options::new(entry.as_object().unwrap()), &ground).err().unwrap()

@@ -11,7 +11,7 @@ fn entry(fields: Value) -> ToolEntry {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_without_running_anything() {
+fn invalid_entries_are_reported_without_running() {
     let said = |fields| {
         let findings = check(&Role::default(), &entry(fields), "tools[0]");
         findings.into_iter().map(|it| it.message).collect::<Vec<_>>().join("; ")
@@ -25,7 +25,7 @@ fn what_makes_no_sense_is_told_without_running_anything() {
 }
 
 #[test]
-fn variables_are_found_wherever_they_stand() {
+fn environment_references_are_found_at_any_depth() {
     let one =
         entry(json!({"type": "x", "a": "${A} ${B_1}", "b": [{"c": "${C}${"}], "d": "${no-name}"}));
     let names: Vec<String> = variables(&[&one]).into_iter().collect();
@@ -33,7 +33,7 @@ fn variables_are_found_wherever_they_stand() {
 }
 
 #[test]
-fn a_worker_is_told_its_entries_and_only_the_variables_that_were_granted() {
+fn worker_gets_its_entries_and_granted_environment() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["m.py", "pkg/__init__.py", "data/x.txt", "spaced/inner.py", "notes.md"] {
         let file = directory.path().join(name);

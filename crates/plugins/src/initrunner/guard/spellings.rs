@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_known_below_its_root_and_in_full() {
+    fn path_matches_relative_and_absolute() {
         let root = Path::new("/nowhere/p");
         for value in ["secret/k", "./secret/k", "x/../secret//k", "/nowhere/p/secret/k"] {
             let found = of_path(value, root);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_known_by_where_it_leads() {
+    fn symlink_matches_by_its_target() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("secret")).unwrap();
         std::fs::write(directory.path().join("secret/k"), "").unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_known_by_its_words() {
+    fn command_matches_by_its_arguments() {
         for text in [
             "git push",
             " git  push",

@@ -52,7 +52,7 @@ fn a_flat_role_is_read() {
 }
 
 #[test]
-fn an_envelope_says_the_same() {
+fn role_in_an_envelope_is_equal() {
     let yaml = "
 apiVersion: initrunner/v1
 kind: Agent
@@ -79,7 +79,7 @@ spec:
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn invalid_role_is_reported_with_its_place() {
     for (yaml, wanted) in [
         ("name: Bad_Name\nprompt: x", "error name: a name has lower-case"),
         ("prompt: x", "error name: it is missing"),

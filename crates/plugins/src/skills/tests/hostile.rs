@@ -8,7 +8,7 @@ fn only(problems: &[String]) -> &str {
 }
 
 #[test]
-fn hidden_characters_reach_no_model_and_are_reported() {
+fn hidden_characters_are_removed_and_reported() {
     let world = World::new();
     let (skill, problems) = world
         .read("---\r\nname: a\r\ndescription: de\u{200b}sc\r\n---\r\nbo\u{202e}dy\r\nend\u{e0041}");
@@ -18,7 +18,7 @@ fn hidden_characters_reach_no_model_and_are_reported() {
 }
 
 #[test]
-fn hidden_characters_written_as_escapes_are_removed_too() {
+fn escaped_hidden_characters_are_removed() {
     let world = World::new();
     let (skill, problems) = world.read(
         "---\nname: a\ndescription: \"x\\u202ey\"\nlicense: \"\\e[2J\"\nallowed-tools: [\"B\\u200bash\"]\n---\n",
@@ -31,7 +31,7 @@ fn hidden_characters_written_as_escapes_are_removed_too() {
 }
 
 #[test]
-fn a_project_link_that_leaves_the_places_is_refused() {
+fn project_symlink_out_of_the_directories_is_refused() {
     let world = World::new();
     world.skill("elsewhere/a", "a");
     world.skill("project/vendor/b", "b");
@@ -46,7 +46,7 @@ fn a_project_link_that_leaves_the_places_is_refused() {
 }
 
 #[test]
-fn a_project_link_from_one_place_to_another_is_the_same_skill() {
+fn project_symlink_to_another_skill_is_that_skill() {
     let world = World::new();
     world.skill("project/.agents/skills/a", "a");
     fs::create_dir_all(world.path("project/.claude/skills")).unwrap();
@@ -57,7 +57,7 @@ fn a_project_link_from_one_place_to_another_is_the_same_skill() {
 }
 
 #[test]
-fn a_project_place_may_not_lie_outside_of_the_project() {
+fn project_skill_directory_outside_is_refused() {
     let world = World::new();
     world.skill("elsewhere/a", "a");
     fs::create_dir_all(world.path("project/.brynhild")).unwrap();
@@ -68,7 +68,7 @@ fn a_project_place_may_not_lie_outside_of_the_project() {
 }
 
 #[test]
-fn the_file_of_a_project_skill_may_not_be_a_link_out_of_its_directory() {
+fn project_skill_file_symlinked_outside_is_refused() {
     let world = World::new();
     let file = world.skill("elsewhere/a", "a");
     fs::create_dir_all(world.path("project/.brynhild/skills/a")).unwrap();
@@ -79,7 +79,7 @@ fn the_file_of_a_project_skill_may_not_be_a_link_out_of_its_directory() {
 }
 
 #[test]
-fn global_links_are_followed() {
+fn global_symlinks_are_followed() {
     let world = World::new();
     let file = world.skill("elsewhere/a", "a");
     world.skill("elsewhere/b", "b");
@@ -92,7 +92,7 @@ fn global_links_are_followed() {
 }
 
 #[test]
-fn links_that_lead_nowhere_or_in_a_circle_are_reported() {
+fn dangling_and_circular_symlinks_are_reported() {
     let world = World::new();
     fs::create_dir_all(world.path("global/circle")).unwrap();
     symlink("nothing", world.path("global/gone")).unwrap();
@@ -104,7 +104,7 @@ fn links_that_lead_nowhere_or_in_a_circle_are_reported() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_pipe_in_the_place_of_a_skill_does_not_block() {
+fn fifo_in_place_of_a_skill_does_not_block() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let world = World::new();
     fs::create_dir_all(world.path("global/a")).unwrap();
@@ -140,7 +140,7 @@ fn a_huge_file_and_a_binary_one_are_refused() {
 }
 
 #[test]
-fn a_crowded_place_is_read_in_part() {
+fn number_of_skills_in_a_directory_is_bounded() {
     let world = World::new();
     for index in 0..=ENTRIES_LIMIT {
         fs::create_dir_all(world.path(&format!("global/{index}"))).unwrap();
@@ -150,7 +150,7 @@ fn a_crowded_place_is_read_in_part() {
 }
 
 #[test]
-fn a_place_that_is_a_file_has_no_skills() {
+fn file_in_place_of_a_directory_has_no_skills() {
     let world = World::new();
     world.write("global", "text");
     world.write("project/.brynhild", "text");

@@ -14,7 +14,7 @@ fn check(keys: &str) -> Vec<String> {
 const GOOD: &str = "name: right\ndescription: does things";
 
 #[test]
-fn a_skill_by_the_book_has_no_problems() {
+fn valid_skill_has_no_problems() {
     for more in [
         "",
         "\nlicense: MIT\ncompatibility: needs git\nmetadata:\n  author: me\nallowed-tools: Read Bash(git log, x)",
@@ -25,7 +25,7 @@ fn a_skill_by_the_book_has_no_problems() {
 }
 
 #[test]
-fn the_file_itself_can_be_named_as_well() {
+fn skill_file_itself_can_be_checked() {
     let world = World::new();
     let file = world.skill("right", "right");
     assert_eq!(validate(&file), []);
@@ -76,7 +76,7 @@ fn a_name_may_not_have_two_hyphens_in_a_row() {
 }
 
 #[test]
-fn a_description_that_is_too_long_is_reported() {
+fn too_long_description_is_reported() {
     let problems = check(&format!("name: right\ndescription: {}", "x".repeat(1025)));
     assert_eq!(problems, ["line 3: `description` has 1025 characters"]);
 }
