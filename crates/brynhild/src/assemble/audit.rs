@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_but_a_cut_at_the_end_shows() {
+    fn audit_chain_detects_changes_except_truncation() {
         let directory = tempfile::tempdir().unwrap();
         let audit = Audit::new(directory.path());
         for detail in ["one", "two", "three"] {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_added_without_a_look_at_all_that_stands_before() {
+    fn append_reads_only_the_last_line() {
         let directory = tempfile::tempdir().unwrap();
         let audit = Audit::new(directory.path());
         audit.note("a", "b", None).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_put_aside_and_the_chain_goes_on() {
+    fn full_audit_file_is_rotated_and_the_chain_continues() {
         let directory = tempfile::tempdir().unwrap();
         let audit = Audit::new(directory.path());
         audit.note("a", "b", None).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_come_in_order_each_in_its_tag() {
+    fn prompt_parts_are_ordered_and_tagged() {
         let files = [(PathBuf::from("a.md"), " text \n".to_owned())];
         let prompt = PromptSource::new(&files, Some("piped\n"), &["do".into(), "it".into()]);
         assert_eq!(

@@ -456,7 +456,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_a_name_and_what_follows_it() {
+    fn command_is_a_name_and_its_arguments() {
         let parsed = |line| parse(line).map(|slash| (slash.name, slash.rest));
         assert_eq!(parsed("/help"), Some(("help", "")));
         assert_eq!(
@@ -467,14 +467,14 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_words_are_no_commands() {
+    fn paths_and_plain_text_are_no_commands() {
         for line in ["/usr/bin is full", "/", "/ x", "help", "//x", "/a/b", "a /help", ""] {
             assert_eq!(parse(line), None, "{line}");
         }
     }
 
     #[test]
-    fn the_built_in_names_are_known_in_any_case() {
+    fn built_in_names_ignore_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
         assert_eq!(BUILTIN.len(), 19);

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn keys_are_dropped_before_and_after_the_time_for_a_look() {
+    async fn early_keys_are_dropped() {
         let steps = RefCell::new(Vec::new());
         let wait = |time: Duration| {
             steps.borrow_mut().push(format!("waits {} ms", time.as_millis()));

@@ -101,7 +101,7 @@ fn a_text_names_the_session_and_the_effort() {
 }
 
 #[test]
-fn commands_in_a_text_run_as_far_as_they_are_allowed() {
+fn commands_in_a_text_run_if_allowed() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let project = project_with(&server);
     project.file("notes.md", "remember the milk");
@@ -133,7 +133,7 @@ fn commands_in_a_text_run_as_far_as_they_are_allowed() {
 }
 
 #[test]
-fn what_a_command_allows_runs_without_a_question_while_it_is_worked_on() {
+fn command_file_allows_its_tools_without_a_question() {
     let call = || Reply::calls([("Bash", json!({"command": "touch made"}))]);
     let server = ModelServer::start([call(), Reply::text("ok"), call(), Reply::text("ok")]);
     let project = project_with(&server);
@@ -190,7 +190,7 @@ fn servers_are_named_after_their_plugin_and_run_confined() {
 }
 
 #[test]
-fn an_agent_plugin_brings_skills_and_servers() {
+fn agent_plugin_adds_skills_and_servers() {
     let project = project();
     let schema = "https://agent-plugins.org/schemas/1.0.0";
     let manifest = json!({"$schema": format!("{schema}/plugin.schema.json"), "name": "portable"});
@@ -215,7 +215,7 @@ fn an_agent_plugin_brings_skills_and_servers() {
 }
 
 #[test]
-fn bad_plugins_cost_one_message_each_and_nothing_else() {
+fn each_bad_plugin_is_one_message() {
     let project = project();
     plugin(&project, "worst", &[(".claude-plugin/plugin.json", "{\"name\": 1}")]);
     plugin(&project, "bad", &[("commands/odd.md", "---\na: [\n---\n"), ("hooks/hooks.json", "[]")]);
@@ -239,7 +239,7 @@ fn bad_plugins_cost_one_message_each_and_nothing_else() {
 }
 
 #[test]
-fn a_plugin_that_is_off_brings_nothing() {
+fn disabled_plugin_adds_nothing() {
     let project = project();
     plugin(&project, "demo", &[("commands/hello.md", "hello")]);
     assert!(typed(&project).contains(&"/hello".to_owned()));
@@ -253,7 +253,7 @@ fn a_plugin_that_is_off_brings_nothing() {
 }
 
 #[test]
-fn what_a_project_brings_counts_once_it_is_trusted() {
+fn project_plugins_load_once_trusted() {
     let project = project();
     project.file(".claude/commands/ship.md", "Ship it");
     project.file(".brynhild/plugins/near/commands/near.md", "near");
@@ -276,7 +276,7 @@ const SERVERS: &str = r#"{
 }"#;
 
 #[test]
-fn a_report_says_what_was_loaded_and_what_was_ignored() {
+fn plugin_show_lists_loaded_and_ignored_parts() {
     let project = project();
     let hooks = json!({"hooks": {
         "Stop": [{"hooks": [{"type": "command", "command": "true"}]}],
@@ -311,7 +311,7 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
 }
 
 #[test]
-fn a_hook_that_makes_no_sense_is_told_at_the_start() {
+fn invalid_hook_is_reported_at_the_start() {
     let command = json!([{"type": "command", "command": "exit 2"}]);
     for (hooks, wanted) in [
         (json!({"PreToolUse": [{"matcher": "Bash(", "hooks": command}]}), "no regular expression"),
@@ -343,7 +343,7 @@ fn printed(project: &Project, path: &str) -> Value {
 }
 
 #[test]
-fn a_directory_without_a_manifest_is_known_by_the_blanks_of_its_commands() {
+fn directory_without_manifest_is_recognized_by_placeholders() {
     let project = project();
     let directory = project.home().join("theirs");
     fs::create_dir_all(directory.join("commands")).unwrap();

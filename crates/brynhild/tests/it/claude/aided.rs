@@ -36,7 +36,7 @@ fn with_own_server() -> (Project, ModelServer) {
 }
 
 #[test]
-fn a_plugin_s_hook_calls_the_plugin_s_own_server() {
+fn plugin_hook_calls_the_server_of_its_plugin() {
     let (project, server) = with_own_server();
     project.config_more("permissions: {allow: [\"Bash(touch *)\"]}\n");
     project.brynhild(&["chat", "go"]).success();
@@ -47,7 +47,7 @@ fn a_plugin_s_hook_calls_the_plugin_s_own_server() {
 }
 
 #[test]
-fn a_rule_that_denies_holds_for_what_a_hook_calls() {
+fn deny_rule_applies_to_calls_of_a_hook() {
     let (project, server) = with_own_server();
     project.config_more("permissions: {deny: [mcp__plugin_guard_db__echo]}\n");
     let run = project.brynhild(&["chat", "--yes", "go"]);
@@ -60,7 +60,7 @@ fn a_rule_that_denies_holds_for_what_a_hook_calls() {
 }
 
 #[test]
-fn a_hook_calls_another_s_server_only_where_a_rule_lets_it() {
+fn hook_calls_a_foreign_server_only_if_a_rule_allows() {
     for (rules, is_let) in
         [("[\"Bash(touch *)\"]", false), ("[\"Bash(touch *)\", mcp__test__echo]", true)]
     {
@@ -78,7 +78,7 @@ fn a_hook_calls_another_s_server_only_where_a_rule_lets_it() {
 }
 
 #[test]
-fn a_server_that_a_hook_names_and_nobody_has_is_told() {
+fn hook_with_an_unknown_server_is_reported() {
     let replies = [bash("touch made"), Reply::text("ok")];
     let (project, _server) = playing(replies, &before_bash(&refusing("none")));
     let run = project.brynhild(&["chat", "--yes", "go"]);
@@ -87,7 +87,7 @@ fn a_server_that_a_hook_names_and_nobody_has_is_told() {
 }
 
 #[test]
-fn an_agent_looks_into_what_a_hook_asks_with_the_same_rules_and_hooks() {
+fn agent_hook_runs_under_rules_and_hooks() {
     let agent = json!({"type": "agent", "prompt": "May it? $ARGUMENTS", "model": "haiku"});
     let guard = json!({"type": "command", "command": "grep -q hidden && exit 2; exit 0"});
     let hooks = json!({"hooks": {"PreToolUse": [

@@ -43,7 +43,7 @@ fn answering(value: &Value) -> String {
 }
 
 #[test]
-fn exit_code_two_blocks_a_call_and_the_model_reads_why() {
+fn exit_code_two_blocks_a_call_with_a_reason() {
     let hooks = hook("PreToolUse", "Edit|Bash", "echo 'not today' >&2; exit 2");
     let (project, server) = playing([bash("touch made"), Reply::text("ok")], &hooks);
     project.brynhild(&["chat", "--yes", "go"]).success();
@@ -52,7 +52,7 @@ fn exit_code_two_blocks_a_call_and_the_model_reads_why() {
 }
 
 #[test]
-fn hooks_can_be_tried_and_are_listed_with_what_they_are_for() {
+fn hooks_test_and_list_describe_the_hooks() {
     let refuse = json!({"type": "command", "command": "echo 'not today' >&2; exit 2"});
     let hooks = json!({"hooks": {"PreToolUse": [
         {"matcher": "Bash", "description": "Guards the shell", "hooks": [refuse]},
@@ -75,7 +75,7 @@ fn hooks_can_be_tried_and_are_listed_with_what_they_are_for() {
 }
 
 #[test]
-fn a_hook_that_is_broken_says_so_when_it_is_tried() {
+fn hooks_test_reports_a_broken_hook() {
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
         {"type": "command", "command": "echo broken >&2; exit 1"},
         {"type": "command", "command": "no-such-program-anywhere"},
@@ -94,7 +94,7 @@ fn a_hook_that_is_broken_says_so_when_it_is_tried() {
 }
 
 #[test]
-fn a_matcher_for_another_tool_and_another_exit_code_let_the_call_run() {
+fn other_matchers_and_exit_codes_do_not_block() {
     let hooks = json!({"hooks": {"PreToolUse": [
         {"matcher": "Edit", "hooks": [{"type": "command", "command": "exit 2"}]},
         {"matcher": "mcp__.*", "hooks": [{"type": "command", "command": "exit 2"}]},
@@ -134,7 +134,7 @@ fn a_decision_denies_asks_and_rewrites_but_never_allows() {
 }
 
 #[test]
-fn a_handler_reads_what_scripts_expect() {
+fn handler_input_has_the_documented_fields() {
     let hooks = hook("PreToolUse", "Write", "cat > \"$CLAUDE_PLUGIN_DATA/input.json\"");
     let write = Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]);
     let (project, _server) = playing([write, Reply::text("ok")], &hooks);
@@ -153,7 +153,7 @@ fn a_handler_reads_what_scripts_expect() {
 }
 
 #[test]
-fn results_reach_the_model_with_what_hooks_add() {
+fn hook_additions_reach_the_model_with_the_result() {
     let response = "python3 -c \"import json,sys; d=json.load(sys.stdin); \
                     print(json.dumps({'decision': 'block', 'reason': 'saw ' + d['tool_response']['stdout'].strip()}))\"";
     let (project, server) =
@@ -169,7 +169,7 @@ fn results_reach_the_model_with_what_hooks_add() {
 }
 
 #[test]
-fn prompts_are_added_to_and_blocked() {
+fn hooks_extend_and_block_prompts() {
     let (project, server) =
         playing([Reply::text("ok")], &hook("UserPromptSubmit", "", "echo the moon is full"));
     project.brynhild(&["chat", "go"]).success();
@@ -182,7 +182,7 @@ fn prompts_are_added_to_and_blocked() {
 }
 
 #[test]
-fn a_session_begins_and_ends_with_its_hooks() {
+fn session_start_and_end_hooks_run() {
     let hooks = json!({"hooks": {
         "SessionStart": [
             {"matcher": "startup", "hooks": [{"type": "command", "command": "echo be kind"}]},
@@ -201,7 +201,7 @@ fn a_session_begins_and_ends_with_its_hooks() {
 }
 
 #[test]
-fn the_end_of_a_turn_is_held_until_a_hook_is_content() {
+fn stop_hook_continues_the_turn() {
     let script = "python3 -c \"import json,sys; d=json.load(sys.stdin); \
                   t=[json.loads(l)['message'] for l in open(d['transcript_path'])]; \
                   last=[m for m in t if m['role'] == 'assistant'][-1]['content'][0]['text']; \
@@ -219,7 +219,7 @@ fn the_end_of_a_turn_is_held_until_a_hook_is_content() {
 }
 
 #[test]
-fn a_hook_that_never_lets_go_is_overruled() {
+fn endless_stop_hook_is_overruled() {
     let server = ModelServer::start([Reply::text("done")]).repeat_last();
     let project = project_with(&server);
     plugin(&project, "guard", &[("hooks/hooks.json", &hook("Stop", "", "echo more >&2; exit 2"))]);
@@ -230,7 +230,7 @@ fn a_hook_that_never_lets_go_is_overruled() {
 }
 
 #[test]
-fn one_that_takes_too_long_or_is_missing_decides_nothing() {
+fn late_or_missing_handler_decides_nothing() {
     let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [
         {"type": "command", "command": "sleep 60; exit 2", "timeout": 0.2},
         {"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/none.sh"},
@@ -259,7 +259,7 @@ fn handlers_of_plugins_are_confined() {
 }
 
 #[test]
-fn options_reach_programs_as_variables_and_arguments() {
+fn options_reach_programs_in_environment_and_arguments() {
     let manifest = json!({"name": "guard", "userConfig": {
         "who": {"type": "string", "title": "Who", "default": "nobody"}}});
     let hooks = json!({"hooks": {"SessionStart": [{"hooks": [
@@ -295,7 +295,7 @@ fn hooks_of_a_project_run_once_it_is_trusted() {
 }
 
 #[test]
-fn batches_and_a_shortened_history_are_told() {
+fn hooks_are_notified_of_batches_and_compaction() {
     let write = r#"printf '%s\n' "$(cat)" >> "$CLAUDE_PLUGIN_DATA/told""#;
     let all = json!([{"hooks": [{"type": "command", "command": write}]}]);
     let on = |matcher: &str| json!([{"matcher": matcher, "hooks": all[0]["hooks"]}]);
@@ -335,7 +335,7 @@ fn batches_and_a_shortened_history_are_told() {
 }
 
 #[test]
-fn a_hook_keeps_the_history_as_it_is() {
+fn hook_can_refuse_compaction() {
     let refuse = "echo not yet >&2; exit 2";
     let replies = [Reply::text("long ".repeat(2_000)), Reply::text("more ".repeat(2_000))];
     let (project, server) = playing(replies, &hook("PreCompact", "manual", refuse));
@@ -347,7 +347,7 @@ fn a_hook_keeps_the_history_as_it_is() {
 }
 
 #[test]
-fn a_typed_command_is_heard_of_before_its_text_is_sent() {
+fn expansion_hook_runs_before_a_typed_command() {
     let handler = |matcher: &str, command: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]});
     let keep = r#"cat > "$CLAUDE_PLUGIN_DATA/told"; echo typed by a user"#;
     let refuse = "echo not this one >&2; exit 2";
@@ -374,7 +374,7 @@ fn a_typed_command_is_heard_of_before_its_text_is_sent() {
 }
 
 #[test]
-fn what_a_command_runs_comes_after_the_hooks_that_may_refuse_it() {
+fn embedded_commands_run_after_the_expansion_hooks() {
     let handler = |matcher: &str, command: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]});
     let hooks = json!({"hooks": {
         "UserPromptExpansion": [handler("stop", "echo not this one >&2; exit 2")],
@@ -393,7 +393,7 @@ fn what_a_command_runs_comes_after_the_hooks_that_may_refuse_it() {
 }
 
 #[test]
-fn what_a_command_runs_is_asked_about_by_the_person_s_own_guards() {
+fn embedded_commands_are_judged_by_user_hooks() {
     let (project, server) = playing([Reply::text("ok")], "{}");
     let hooks = "hooks:\n  pre_tool_use:\n    - {name: mine, type: command, command: 'exit 1', \
                  match: {tool_input: {command: '*touch*'}}, message: no touch here}\n";
@@ -411,7 +411,7 @@ fn what_a_command_runs_is_asked_about_by_the_person_s_own_guards() {
 }
 
 #[test]
-fn a_typed_command_is_known_when_its_text_holds_what_programs_said() {
+fn expansion_hook_recognizes_a_text_with_command_output() {
     let hooks = hook("UserPromptExpansion", "state", &noting("told"));
     let (project, server) = playing([Reply::text("ok")], &hooks);
     let text =
@@ -429,7 +429,7 @@ fn a_typed_command_is_known_when_its_text_holds_what_programs_said() {
 }
 
 #[test]
-fn a_question_to_the_person_is_told_while_it_is_asked() {
+fn notification_hook_runs_while_a_question_is_open() {
     let hooks = hook("Notification", "permission_prompt", "echo \"heard $(cat)\" >&2; exit 2");
     let (project, _server) = playing([bash("touch made"), Reply::text("ok")], &hooks);
     let terminal = project.terminal(&["--mode", "ask", "chat", "go"], (120, 40));
@@ -453,7 +453,7 @@ fn noting(name: &str) -> String {
 }
 
 #[test]
-fn calls_are_told_apart_and_prompts_are_told_as_they_were_typed() {
+fn hooks_get_call_ids_and_typed_prompts() {
     let handler = |name: &str| json!([{"hooks": [{"type": "command", "command": noting(name)}]}]);
     let last = json!([{"hooks": [{
         "type": "command",
@@ -486,7 +486,7 @@ fn calls_are_told_apart_and_prompts_are_told_as_they_were_typed() {
 }
 
 #[test]
-fn a_hook_that_says_so_ends_the_turn() {
+fn hook_can_end_the_turn() {
     for (event, answer) in [
         ("PreToolUse", json!({"continue": false, "stopReason": "enough"})),
         ("PostToolUse", json!({"continue": false, "stopReason": "enough"})),
@@ -502,7 +502,7 @@ fn a_hook_that_says_so_ends_the_turn() {
 }
 
 #[test]
-fn a_hook_can_refuse_in_the_place_of_the_person_and_hears_of_refusals() {
+fn permission_hook_denies_and_is_notified_of_denials() {
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
         "decision": {"behavior": "deny", "message": "not by me"}}});
     let handler = |command: String| json!([{"hooks": [{"type": "command", "command": command}]}]);
@@ -521,7 +521,7 @@ fn a_hook_can_refuse_in_the_place_of_the_person_and_hears_of_refusals() {
 }
 
 #[test]
-fn a_model_is_asked_by_a_prompt_hook() {
+fn prompt_hook_asks_the_model() {
     let handler = json!({"type": "prompt", "prompt": "Is this fine? $ARGUMENTS"});
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [handler]}]}});
     let refused = Reply::text("{\"ok\": false, \"reason\": \"I would not\"}");
@@ -538,7 +538,7 @@ fn a_model_is_asked_by_a_prompt_hook() {
 }
 
 #[test]
-fn an_address_is_asked_by_an_http_hook_where_the_plugin_may_reach_it() {
+fn http_hook_reaches_only_granted_hosts() {
     let answer = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
         "permissionDecision": "deny", "permissionDecisionReason": "from afar"}});
     let judge = Server::start(move |_| (200, Vec::new(), answer.to_string()));
@@ -568,7 +568,7 @@ fn an_address_is_asked_by_an_http_hook_where_the_plugin_may_reach_it() {
 }
 
 #[test]
-fn what_hooks_keep_in_their_home_is_there_the_next_time() {
+fn hook_home_persists_between_runs() {
     let count = "mkdir -p ~/.homer ~/.config/homer && echo x >> ~/.homer/n && \
                  echo y >> ~/.config/homer/m && cat ~/.homer/n ~/.config/homer/m | tr -d '\\n'";
     let hooks = hook("UserPromptSubmit", "", count);
@@ -582,7 +582,7 @@ fn what_hooks_keep_in_their_home_is_there_the_next_time() {
 }
 
 #[test]
-fn hooks_list_shows_what_plugins_of_this_kind_have() {
+fn hooks_list_shows_hooks_of_claude_plugins() {
     let (project, _server) = playing([], &hook("PreToolUse", "Bash|Write", "exit 2"));
     let list = project.brynhild(&["hooks", "list"]);
     for word in ["PreToolUse", "Bash|Write", "guard", "exit 2"] {

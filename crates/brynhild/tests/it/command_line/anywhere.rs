@@ -9,7 +9,7 @@ use super::LOOKING;
 use crate::project;
 
 #[test]
-fn commands_that_need_no_project_work_in_a_home_and_at_the_root() {
+fn commands_without_a_project_work_in_the_home_and_root() {
     let project = project();
     for place in [project.home(), "/".into(), "/tmp".into()] {
         for line in LOOKING.iter().chain(&["demo", "skill validate no-skill"]) {
@@ -21,7 +21,7 @@ fn commands_that_need_no_project_work_in_a_home_and_at_the_root() {
 }
 
 #[test]
-fn commands_that_need_a_project_say_that_this_is_too_wide() {
+fn commands_with_a_project_refuse_a_too_wide_directory() {
     let project = project();
     for place in [project.home(), "/".into()] {
         for line in [
@@ -41,7 +41,7 @@ fn commands_that_need_a_project_say_that_this_is_too_wide() {
 }
 
 #[test]
-fn a_wide_directory_brings_neither_skills_nor_rules() {
+fn too_wide_directory_has_no_skills_and_rules() {
     let project = project();
     let skill = "---\nname: stray\ndescription: Lies about.\n---\n\nDo it.\n";
     let directory = project.home().join(".brynhild/skills/stray");
@@ -64,7 +64,7 @@ fn homeless() -> (Project, Vec<&'static str>) {
 }
 
 #[test]
-fn without_a_home_everything_works_that_keeps_nothing() {
+fn commands_that_store_nothing_work_without_a_home() {
     let (project, start) = homeless();
     for line in LOOKING.iter().filter(|line| !line.starts_with("session")) {
         let words: Vec<&str> = start.iter().copied().chain(line.split(' ')).collect();
@@ -75,7 +75,7 @@ fn without_a_home_everything_works_that_keeps_nothing() {
 }
 
 #[test]
-fn what_needs_a_home_says_which_variable_to_set() {
+fn missing_home_error_names_the_environment_variable() {
     let (project, start) = homeless();
     for line in ["session list", "session show last"] {
         let words: Vec<&str> = start.iter().copied().chain(line.split(' ')).collect();
@@ -90,7 +90,7 @@ fn what_needs_a_home_says_which_variable_to_set() {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_told() {
+fn deleted_working_directory_is_reported() {
     let project = Project::with_binary("/bin/sh");
     let script = format!(
         "mkdir gone && cd gone && rmdir ../gone && {} config",

@@ -21,7 +21,7 @@ const NAMES: [&str; 12] = [
 ];
 
 #[test]
-fn tools_are_listed_for_people_and_programs() {
+fn tools_are_listed_as_text_and_json() {
     let project = project();
     let list = run(&project, "tools list");
     list.success();
@@ -41,7 +41,7 @@ fn tools_are_listed_for_people_and_programs() {
 }
 
 #[test]
-fn a_tools_schema_is_told() {
+fn tool_schema_is_shown() {
     let schema = run(&project(), "tools schema Read").json();
     assert_eq!(schema["name"], "Read");
     assert_eq!(schema["input_schema"]["required"], json!(["file_path"]));
@@ -53,7 +53,7 @@ fn a_tools_schema_is_told() {
 }
 
 #[test]
-fn a_tool_runs_alone() {
+fn tool_runs_without_a_conversation() {
     let project = project();
     project.file("a.txt", "mango\n");
     let exec = |args: &[&str]| project.brynhild(&[&["tools", "exec"], args].concat());
@@ -137,7 +137,7 @@ fn skills_are_listed_shown_and_checked() {
 }
 
 #[test]
-fn rules_and_profiles_are_told() {
+fn rules_and_profiles_are_shown() {
     let project = project();
     assert_eq!(run(&project, "rules show").stdout, "No rules hold here.\n");
     project.file("AGENTS.md", "Be kind.\n");
@@ -185,7 +185,7 @@ fn the_sandbox_is_examined_and_runs_a_command() {
 }
 
 #[test]
-fn what_is_generated_is_complete() {
+fn manual_and_completions_are_complete() {
     let project = project();
     let manual = run(&project, "man").stdout;
     assert!(manual.contains(".TH brynhild 1") && manual.contains("0.1.0"), "{manual}");

@@ -15,7 +15,7 @@ fn without_a_command_there_is_a_hint() {
 }
 
 #[test]
-fn the_version_is_told() {
+fn version_is_shown() {
     for line in ["--version", "-v", "-v chat", "--version nonsense --help"] {
         let run = run(&project(), line);
         if line.contains("nonsense") {
@@ -29,7 +29,7 @@ fn the_version_is_told() {
 }
 
 #[test]
-fn what_was_probably_meant_is_suggested() {
+fn misspelled_command_gets_a_suggestion() {
     for (line, meant) in [
         ("chatt hello", "'chat'"),
         ("sesion list", "'session'"),
@@ -121,7 +121,7 @@ fn global_flags_are_taken_before_and_after_every_command() {
 }
 
 #[test]
-fn a_flag_means_the_same_on_both_sides() {
+fn global_flag_is_equal_before_and_after_the_command() {
     let project = project();
     let before = run(&project, "--json tools list");
     let after = run(&project, "tools list --json");

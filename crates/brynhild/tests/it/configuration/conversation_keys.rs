@@ -29,13 +29,13 @@ fn chat(project: &Project, args: &[&str]) -> Run {
 }
 
 #[test]
-fn the_bound_on_a_reply_is_sent() {
+fn reply_limit_is_sent() {
     assert_eq!(request("")["max_completion_tokens"], 8192);
     assert_eq!(request("behavior: {max_tokens: 123}")["max_completion_tokens"], 123);
 }
 
 #[test]
-fn the_level_of_reasoning_is_sent_in_the_providers_words() {
+fn reasoning_level_is_sent_with_the_name_of_the_provider() {
     assert_eq!(request("")["reasoning_effort"], Value::Null);
     for (level, sent) in [("low", "low"), ("off", "none"), ("maximum", "xhigh"), ("raw:odd", "odd")]
     {
@@ -45,7 +45,7 @@ fn the_level_of_reasoning_is_sent_in_the_providers_words() {
 }
 
 #[test]
-fn past_reasoning_is_sent_back_in_the_form_that_is_set() {
+fn past_reasoning_is_sent_in_the_configured_form() {
     let second = |format: &str| {
         let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]).thinking("let me see");
         let server = ModelServer::start([look, Reply::text("done")]);
@@ -65,7 +65,7 @@ fn past_reasoning_is_sent_back_in_the_form_that_is_set() {
 }
 
 #[test]
-fn the_form_of_the_answer_can_be_set() {
+fn answer_format_is_configurable() {
     let answer = |format: &str, args: &[&str]| {
         let server = ModelServer::start([Reply::text("done")]);
         let project = project_with(&server);
@@ -81,7 +81,7 @@ fn the_form_of_the_answer_can_be_set() {
 }
 
 #[test]
-fn more_is_said_on_request_and_the_cost_is_part_of_it() {
+fn verbose_output_includes_the_cost() {
     let told = |behavior: &str, args: &[&str]| {
         let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]).usage(10, 5);
         let server = ModelServer::start([look, Reply::text("done").usage(20, 7)]);
@@ -104,7 +104,7 @@ fn more_is_said_on_request_and_the_cost_is_part_of_it() {
 }
 
 #[test]
-fn reasoning_is_shown_on_a_terminal_where_it_is_wanted() {
+fn reasoning_is_shown_on_a_terminal_if_configured() {
     let screen = |behavior: &str, args: &[&str]| {
         let server = ModelServer::start([Reply::text("the answer").thinking("deep thoughts")]);
         let project = project_with(&server);
@@ -133,7 +133,7 @@ fn the_number_of_rounds_is_bounded() {
 }
 
 #[test]
-fn a_task_can_be_made_to_end_with_a_report() {
+fn finish_report_is_configurable() {
     let finish = Reply::calls([("Finish", json!({"status": "success", "summary": "all done"}))]);
     let server = ModelServer::start([Reply::text("I think so"), finish]);
     let project = project_with(&server);
@@ -144,7 +144,7 @@ fn a_task_can_be_made_to_end_with_a_report() {
 }
 
 #[test]
-fn a_mode_that_is_set_is_obeyed() {
+fn configured_mode_applies() {
     let project = project();
     project.config("behavior: {mode: read-only}");
     let write =
@@ -158,7 +158,7 @@ fn a_mode_that_is_set_is_obeyed() {
 }
 
 #[test]
-fn a_tool_that_is_off_is_neither_listed_nor_offered() {
+fn disabled_tool_is_neither_listed_nor_offered() {
     let server = ModelServer::start([Reply::text("done")]).repeat_last();
     let project = project_with(&server).env("BRYNHILD_TOOLS__DISABLED__BASH", "true");
     let list = project.brynhild(&["tools", "list"]);
@@ -177,7 +177,7 @@ fn a_tool_that_is_off_is_neither_listed_nor_offered() {
 }
 
 #[test]
-fn all_built_in_tools_can_be_off() {
+fn all_built_in_tools_can_be_disabled() {
     let server = ModelServer::start([Reply::text("done")]);
     let project = project_with(&server);
     add(&project, "tools: {disabled: {__builtin__: true}}");
@@ -187,7 +187,7 @@ fn all_built_in_tools_can_be_off() {
 }
 
 #[test]
-fn leaving_the_sandbox_takes_the_persons_own_file_or_flag() {
+fn only_user_file_or_flag_disables_the_sandbox() {
     let project = project();
     let secret = project.home().join("secret.txt");
     fs::write(&secret, "mango").unwrap();
@@ -211,7 +211,7 @@ fn leaving_the_sandbox_takes_the_persons_own_file_or_flag() {
 }
 
 #[test]
-fn further_paths_open_to_commands() {
+fn configured_paths_are_visible_to_commands() {
     let project = project();
     let (read, write) = (project.home().join("read"), project.home().join("write"));
     fs::create_dir(&read).unwrap();
@@ -232,7 +232,7 @@ fn further_paths_open_to_commands() {
 }
 
 #[test]
-fn commands_get_a_network_where_it_is_allowed() {
+fn commands_get_a_network_if_allowed() {
     let server = ModelServer::start([]);
     let script = format!("exec 3<>/dev/tcp/127.0.0.1/{} && echo reached", server.address().port());
     let words = ["sandbox", "run", "--", "bash", "-c", &script];
@@ -244,7 +244,7 @@ fn commands_get_a_network_where_it_is_allowed() {
 }
 
 #[test]
-fn a_home_can_be_a_project_where_that_is_allowed() {
+fn home_can_be_a_project_if_allowed() {
     let project = project();
     let home = project.home();
     let look = ["tools", "exec", "Inspect", "--input", r#"{"operation":"cwd"}"#];
@@ -265,7 +265,7 @@ fn ends(project: &Project, tool: &str, input: &Value) -> Option<i32> {
 }
 
 #[test]
-fn a_tool_is_asked_about_always_once_or_never() {
+fn tool_approval_is_always_once_or_never() {
     let project = project();
     let (read, write) = (json!({"file_path": "a"}), json!({"file_path": "a", "content": "b"}));
     assert_eq!(ends(&project, "Write", &write), Some(3));
@@ -289,7 +289,7 @@ fn commands_can_be_allowed_and_blocked() {
 }
 
 #[test]
-fn places_can_be_opened_to_one_tool() {
+fn paths_can_be_granted_to_one_tool() {
     let project = project();
     let outside = project.home().join("outside");
     std::fs::create_dir(&outside).unwrap();
@@ -309,7 +309,7 @@ fn places_can_be_opened_to_one_tool() {
 }
 
 #[test]
-fn relative_places_are_those_of_the_project() {
+fn relative_paths_are_relative_to_the_project() {
     let project = project();
     std::fs::create_dir_all(project.home().join("notes")).unwrap();
     project.file("src/a.txt", "a\n").file("docs/a.txt", "a\n").file("deep/er/a.txt", "a\n");

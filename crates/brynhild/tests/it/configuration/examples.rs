@@ -10,7 +10,7 @@ fn example(path: &str) -> PathBuf {
 }
 
 #[test]
-fn the_example_of_a_configuration_loads_without_a_word() {
+fn example_configuration_loads_without_warnings() {
     let project = project();
     project.config(&fs::read_to_string(example("config/config.yaml")).unwrap());
     let run = project.brynhild(&["config", "show"]);

@@ -28,7 +28,7 @@ fn layer(word: &str) -> String {
 }
 
 #[test]
-fn each_layer_wins_over_those_below_it() {
+fn each_layer_overrides_lower_layers() {
     let mut project = project();
     assert_eq!(level(&project, &[], &[]).1, "builtin");
     project.file("site.yaml", layer("site")).file("deployment/config.yaml", layer("deployment"));
@@ -49,7 +49,7 @@ fn each_layer_wins_over_those_below_it() {
 }
 
 #[test]
-fn a_flag_wins_over_everything() {
+fn flag_overrides_every_layer() {
     let project = project().env("BRYNHILD_BEHAVIOR__MODE", "read-only");
     assert_eq!(value(&project, "behavior.mode"), "read-only");
     let run = project.brynhild(&["--mode", "normal", "config", "show", "--json", "--provenance"]);
@@ -58,7 +58,7 @@ fn a_flag_wins_over_everything() {
 }
 
 #[test]
-fn an_env_file_of_ones_own_takes_the_place_of_the_projects() {
+fn user_env_file_replaces_the_project_env_file() {
     let project = project();
     project.file(".env", "BRYNHILD_BEHAVIOR__REASONING_LEVEL=low\n");
     project.file("own.env", "export BRYNHILD_BEHAVIOR__REASONING_LEVEL='high' # mine\n");
@@ -88,7 +88,7 @@ fn maps_merge_lists_replace_and_null_overrides() {
 }
 
 #[test]
-fn tags_delete_and_replace_what_is_below() {
+fn tags_delete_and_replace_lower_values() {
     let project = project();
     project.config("models:\n  aliases:\n    opus: !delete\n    grok: a/b\n");
     let aliases = project.brynhild(&["models", "aliases"]).stdout;
@@ -98,7 +98,7 @@ fn tags_delete_and_replace_what_is_below() {
 }
 
 #[test]
-fn files_that_do_not_exist_or_are_empty_say_nothing() {
+fn missing_and_empty_files_are_accepted() {
     let project = project()
         .env("BRYNHILD_SITE_CONFIG", "/nowhere/config.yaml")
         .env("BRYNHILD_DEPLOYMENT_CONFIG", "");
@@ -109,7 +109,7 @@ fn files_that_do_not_exist_or_are_empty_say_nothing() {
 }
 
 #[test]
-fn places_are_expanded() {
+fn paths_are_expanded() {
     let project =
         project().env("WHERE", "site").env("BRYNHILD_SITE_CONFIG", "~/$WHERE/config.yaml");
     let directory = project.home().join("site");
@@ -120,7 +120,7 @@ fn places_are_expanded() {
 }
 
 #[test]
-fn one_variable_moves_everything_that_is_the_persons_own() {
+fn environment_variable_moves_the_config_directory() {
     let project = project();
     let own = project.home().join("elsewhere");
     let skill = "---\nname: moved\ndescription: A skill that has moved.\n---\n\nDo it.\n";
@@ -149,7 +149,7 @@ fn one_variable_moves_everything_that_is_the_persons_own() {
 }
 
 #[test]
-fn the_directory_for_configuration_of_the_desktop_is_honored() {
+fn xdg_config_home_is_honored() {
     let project = project();
     let moved = project.home().join("xdg");
     fs::create_dir_all(moved.join("brynhild")).unwrap();

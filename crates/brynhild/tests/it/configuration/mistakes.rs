@@ -8,7 +8,7 @@ use super::warnings;
 use crate::project;
 
 #[test]
-fn an_unknown_key_is_a_warning_with_a_suggestion_told_once() {
+fn unknown_key_is_one_warning_with_a_suggestion() {
     let project = project();
     project.config("version: 1\nbehavior:\n  max_token: 100\nsandbx: {}\nnothing_like_it: 1\n");
     let file = project.config_directory().join("config.yaml");
@@ -27,7 +27,7 @@ fn an_unknown_key_is_a_warning_with_a_suggestion_told_once() {
 }
 
 #[test]
-fn an_unknown_variable_is_a_warning_with_a_suggestion() {
+fn unknown_environment_variable_gets_a_suggestion() {
     let project = project()
         .env("BRYNHILD_BEHAVIOR__MAX_TOKEN", "5")
         .env("BRYNHILD_SANDBX__ENABLED", "true")
@@ -51,7 +51,7 @@ fn an_unknown_variable_is_a_warning_with_a_suggestion() {
 }
 
 #[test]
-fn names_that_were_replaced_stop_the_program() {
+fn renamed_environment_variables_are_errors() {
     for (old, modern) in [
         ("BRYNHILD_MODEL", "BRYNHILD_MODELS__DEFAULT"),
         ("BRYNHILD_PROVIDER", "BRYNHILD_PROVIDERS__DEFAULT"),
@@ -112,7 +112,7 @@ fn a_broken_file_stops_the_program_with_its_line() {
 }
 
 #[test]
-fn every_mistake_is_told_not_only_the_first() {
+fn all_mistakes_are_reported() {
     let told = refused(b"behavior: {max_tokens: x, verbose: x}\nsession: {history_limit: -1}\n");
     for key in ["behavior.max_tokens", "behavior.verbose", "session.history_limit"] {
         assert!(told.contains(key), "{told}");
@@ -120,13 +120,13 @@ fn every_mistake_is_told_not_only_the_first() {
 }
 
 #[test]
-fn a_provider_without_a_type_is_told_what_to_add() {
+fn provider_without_a_type_gets_a_hint() {
     let told = refused(b"providers:\n  mine:\n    base_url: http://localhost:1\n");
     assert!(told.contains("line 2") && told.contains("type: openai"), "{told}");
 }
 
 #[test]
-fn a_wrong_variable_is_named() {
+fn invalid_environment_variable_is_reported() {
     let run = project().command(&["config"]).env("BRYNHILD_BEHAVIOR__MAX_TOKENS", "x").run();
     run.code(2);
     assert!(run.stderr.contains("BRYNHILD_BEHAVIOR__MAX_TOKENS"), "{run}");
@@ -142,7 +142,7 @@ fn broken() -> Project {
 }
 
 #[test]
-fn a_broken_project_file_stops_the_program_too() {
+fn broken_project_file_stops_the_program() {
     let project = broken();
     let run = project.brynhild(&["tools", "list"]);
     run.code(2);
@@ -151,7 +151,7 @@ fn a_broken_project_file_stops_the_program_too() {
 }
 
 #[test]
-fn the_hint_about_a_broken_file_leads_somewhere() {
+fn config_path_works_with_a_broken_file() {
     let project = broken();
     let run = project.brynhild(&["config", "path"]);
     run.success();
@@ -160,7 +160,7 @@ fn the_hint_about_a_broken_file_leads_somewhere() {
 }
 
 #[test]
-fn a_broken_configuration_is_json_for_those_who_asked_for_it() {
+fn broken_configuration_is_reported_as_json() {
     let run = broken().brynhild(&["config", "show", "--json"]);
     run.code(2);
     let answer = run.json();
@@ -182,7 +182,7 @@ const BESIDE: [&[&str]; 5] =
     [&["permissions"], &["session", "list"], &["sandbox", "doctor"], &["stats"], &["audit"]];
 
 #[test]
-fn a_broken_file_of_a_project_stops_no_command_that_needs_nothing_of_it() {
+fn broken_project_file_stops_only_commands_that_need_it() {
     let large = "A=1\n".repeat(300_000);
     for (name, bytes) in [
         (".env", &b"NAME=M\xfcller\n"[..]),
@@ -207,7 +207,7 @@ fn a_broken_file_of_a_project_stops_no_command_that_needs_nothing_of_it() {
 }
 
 #[test]
-fn a_home_that_is_no_absolute_path_is_refused() {
+fn relative_home_is_refused() {
     let project = project();
     let run = project.command(&["session", "list"]).env("HOME", "rel").run();
     assert!(run.code(2).stderr.contains("HOME is `rel`, and must be an absolute path"), "{run}");

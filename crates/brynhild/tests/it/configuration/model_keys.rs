@@ -24,7 +24,7 @@ fn asked(yaml: &str, args: &[&str]) -> String {
 const MINE: &str = "providers:\n  default: mine\n  mine: {type: openai, base_url: URL}\n";
 
 #[test]
-fn the_model_is_the_flags_the_instances_the_configurations_or_the_kinds() {
+fn model_is_chosen_by_flag_instance_config_then_type() {
     let both = "models: {default: from/config}\nproviders:\n  default: mine\n  mine: {type: openai, \
                 base_url: URL, default_model: from/instance}\n";
     assert_eq!(asked(both, &["--model", "from/flag"]), "from/flag");
@@ -44,7 +44,7 @@ fn aliases_are_expanded() {
 }
 
 #[test]
-fn a_registered_model_is_asked_for_by_its_name_at_the_provider() {
+fn registered_model_is_requested_by_its_provider_name() {
     let registry = "models:\n  registry:\n    vendor/thing:\n      bindings: {openai: thing-at-openai, \
                     mine: {model_id: thing-of-mine}}\n      aliases: {thingy: null}\n";
     let mine = format!("{registry}{MINE}");
@@ -58,7 +58,7 @@ fn a_registered_model_is_asked_for_by_its_name_at_the_provider() {
 }
 
 #[test]
-fn prices_of_the_registry_make_the_cost() {
+fn cost_is_computed_from_registry_prices() {
     for binding in
         ["openai: {model_id: m, PRICES}", "mine: {model_id: m, PRICES}", "mine: {PRICES}"]
     {
@@ -72,7 +72,7 @@ fn prices_of_the_registry_make_the_cost() {
 }
 
 #[test]
-fn what_the_provider_does_not_tell_comes_from_the_registry() {
+fn registry_completes_provider_model_data() {
     let registry = "models:\n  registry:\n    vendor/thing:\n      bindings:\n        mine: {model_id: \
                     thing-1, max_context: 4096, alternatives: [thing-latest], pricing_tiers: {input: 2, \
                     output: 8}, extra: {region: eu}}\n      descriptor: {family: thing, series: \
@@ -117,7 +117,7 @@ fn what_the_provider_does_not_tell_comes_from_the_registry() {
 }
 
 #[test]
-fn favorites_come_first() {
+fn favorites_are_listed_first() {
     let server = ModelServer::start([]).models(["a", "b", "c"]);
     let favorites = "models: {favorites: {c: true, b: {enabled: false, why: slow}}}\n";
     let project = with(&server, &format!("{favorites}{MINE}"));
@@ -131,7 +131,7 @@ fn favorites_come_first() {
 }
 
 #[test]
-fn an_instance_that_is_off_does_not_answer() {
+fn disabled_instance_is_not_used() {
     let server = ModelServer::start([Reply::text("done")]);
     let project = with(&server, &MINE.replace("URL", "URL, enabled: false"));
     let run = project.brynhild(&["chat", "--no-log", "go"]);
@@ -159,7 +159,7 @@ fn headers_and_keys_of_an_instance_are_sent() {
 }
 
 #[test]
-fn a_key_can_be_kept_in_a_file() {
+fn key_can_be_read_from_a_file() {
     let server = ModelServer::start([Reply::text("done")]).repeat_last();
     let project = with(
         &server,
@@ -183,7 +183,7 @@ fn a_key_can_be_kept_in_a_file() {
 }
 
 #[test]
-fn a_key_for_openrouter_can_stand_in_the_file_and_in_an_env_file() {
+fn openrouter_key_is_read_from_config_or_env_file() {
     let state = |project: &Project| {
         let run = project.brynhild(&["api", "providers", "--json"]);
         run.success();
@@ -207,7 +207,7 @@ fn a_key_for_openrouter_can_stand_in_the_file_and_in_an_env_file() {
 }
 
 #[test]
-fn the_reason_for_a_choice_names_the_place_of_the_setting() {
+fn model_choice_names_the_origin_of_the_setting() {
     let server = ModelServer::start([]);
     let project = with(&server, MINE);
     let file = project.config_directory().join("config.yaml");

@@ -10,7 +10,7 @@ const OWN: &str = "providers:\n  instances:\n    mine: {type: openai, base_url: 
                    tools: {disabled: {Bash: true}}\n";
 
 #[test]
-fn what_would_loosen_is_ignored_with_a_word_about_it() {
+fn loosening_project_keys_are_ignored_with_a_warning() {
     for (yaml, key) in [
         ("dangerously_skip_permissions: true", "dangerously_skip_permissions"),
         ("dangerously_skip_sandbox: true", "dangerously_skip_sandbox"),
@@ -63,7 +63,7 @@ fn what_would_loosen_is_ignored_with_a_word_about_it() {
 }
 
 #[test]
-fn what_tightens_is_taken() {
+fn tightening_project_keys_apply() {
     let project = project();
     project.config(OWN).file(
         ".brynhild/config.yaml",
@@ -83,7 +83,7 @@ fn what_tightens_is_taken() {
 }
 
 #[test]
-fn an_env_file_in_a_project_has_the_projects_rights() {
+fn project_env_file_has_the_rights_of_the_project() {
     let project = project();
     project.file(
         ".env",
@@ -106,7 +106,7 @@ fn an_env_file_in_a_project_has_the_projects_rights() {
 }
 
 #[test]
-fn a_person_who_wants_no_questions_says_so_by_a_file_or_a_flag() {
+fn yolo_mode_is_set_by_user_file_or_flag() {
     let project = project();
     let mode = |run: &testkit::Run| run.json()["mode"].clone();
     project.config("dangerously_skip_permissions: true");

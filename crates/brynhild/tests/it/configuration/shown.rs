@@ -49,7 +49,7 @@ fn secrets_stay_out_of_messages_about_mistakes() {
 }
 
 #[test]
-fn what_is_shown_is_a_configuration_file_again() {
+fn shown_configuration_is_a_valid_file() {
     let first = project();
     first.config(
         "models: {aliases: {'yes': 'a: b', x: \"#c\"}}\nsandbox: {read_paths: [/a b, '~']}\n",
@@ -88,7 +88,7 @@ fn provenance_names_file_and_line_of_each_value() {
 }
 
 #[test]
-fn a_variable_sets_the_column_of_the_comments() {
+fn environment_variable_sets_the_comment_column() {
     let project = project();
     let words = ["config", "show", "--provenance", "--section", "session"];
     let column = |width: &str| {
@@ -103,7 +103,7 @@ fn a_variable_sets_the_column_of_the_comments() {
 }
 
 #[test]
-fn comments_are_colored_on_a_terminal_unless_not_wanted() {
+fn comments_are_colored_on_a_terminal() {
     let words = ["config", "show", "--provenance", "--section", "session"];
     let is_colored = |args: &[&str], env: &[(&str, &str)]| {
         let project = env.iter().fold(project(), |it, (name, value)| it.env(name, value));
@@ -139,7 +139,7 @@ fn one_section_is_shown_alone() {
 }
 
 #[test]
-fn the_files_are_listed_with_what_was_found() {
+fn config_files_are_listed_with_their_state() {
     let project = project();
     project.config("");
     let (own, here) = (project.config_directory(), project.path());
@@ -168,7 +168,7 @@ fn the_files_are_listed_with_what_was_found() {
 }
 
 #[test]
-fn the_overview_says_what_matters() {
+fn overview_shows_the_main_settings() {
     let project = project();
     let run = project.brynhild(&["config"]);
     run.success();

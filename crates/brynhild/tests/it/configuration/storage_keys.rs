@@ -31,7 +31,7 @@ fn files(directory: &Path) -> usize {
 }
 
 #[test]
-fn sessions_are_kept_unless_that_is_off() {
+fn sessions_are_saved_unless_disabled() {
     let project = talkative();
     project.config("session: {auto_save: false}\nlogging: {enabled: false}");
     chat(&project, &[]);
@@ -44,7 +44,7 @@ fn sessions_are_kept_unless_that_is_off() {
 }
 
 #[test]
-fn so_many_sessions_are_listed() {
+fn number_of_listed_sessions_is_configurable() {
     let project = talkative();
     project.config("logging: {enabled: false}");
     for name in ["a", "b", "c"] {
@@ -60,7 +60,7 @@ fn so_many_sessions_are_listed() {
 }
 
 #[test]
-fn logs_are_written_where_they_are_wanted_and_only_then() {
+fn logs_are_written_only_if_configured() {
     let project = talkative();
     let directory = project.home().join("logs");
     let set = |more: &str| {
@@ -80,7 +80,7 @@ fn logs_are_written_where_they_are_wanted_and_only_then() {
 }
 
 #[test]
-fn the_directory_of_logs_is_closed_to_others_unless_they_may_look() {
+fn log_directory_is_private_unless_configured() {
     let project = talkative();
     let directory = project.home().join("logs");
     let mode = |private: bool| {
@@ -95,7 +95,7 @@ fn the_directory_of_logs_is_closed_to_others_unless_they_may_look() {
 }
 
 #[test]
-fn a_log_can_have_one_place_for_all_conversations() {
+fn log_can_be_one_file_for_all_conversations() {
     let project = talkative();
     let file = project.home().join("all.jsonl");
     project.config(&format!("log_file: {}", file.display()));
@@ -106,7 +106,7 @@ fn a_log_can_have_one_place_for_all_conversations() {
 }
 
 #[test]
-fn a_log_holds_as_much_as_its_level_says() {
+fn log_level_limits_the_contents() {
     let project = project();
     project.file(
         "say.yaml",
@@ -123,7 +123,7 @@ fn a_log_holds_as_much_as_its_level_says() {
 }
 
 #[test]
-fn what_goes_over_the_wire_is_kept_on_request_without_keys() {
+fn raw_log_has_requests_without_keys() {
     let server = ModelServer::start([Reply::text("hello")]).repeat_last();
     let project = project().env("MY_KEY", "very-secret");
     let directory = project.home().join("logs");
@@ -148,7 +148,7 @@ fn what_goes_over_the_wire_is_kept_on_request_without_keys() {
 }
 
 #[test]
-fn the_list_of_models_is_kept_for_a_while() {
+fn model_list_is_cached() {
     let server = ModelServer::start([]);
     let project = project();
     let asked = |ttl: u32| {

@@ -31,7 +31,7 @@ fn messages(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn a_tail_that_was_torn_at_any_byte_is_sealed() {
+fn session_truncated_at_any_byte_is_repaired() {
     let server = answering();
     let project = with_session(&server);
     let path = session_file(&project);
@@ -51,7 +51,7 @@ fn a_tail_that_was_torn_at_any_byte_is_sealed() {
 }
 
 #[test]
-fn damage_is_told_and_the_rest_is_kept() {
+fn damage_is_reported_and_the_rest_retained() {
     let server = answering();
     let project = with_session(&server);
     let path = session_file(&project);
@@ -81,7 +81,7 @@ fn damage_is_told_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_session_of_nothing_but_garbage_harms_nobody() {
+fn garbage_session_is_tolerated() {
     let server = answering();
     let project = with_session(&server);
     let garbage: Vec<u8> = (0..50_000_u32).map(|n| (n * n % 251) as u8).collect();
@@ -98,7 +98,7 @@ fn a_session_of_nothing_but_garbage_harms_nobody() {
 }
 
 #[test]
-fn a_session_of_a_later_version_is_read_and_not_touched() {
+fn session_of_a_later_version_is_read_only() {
     let server = answering();
     let project = with_session(&server);
     let path = session_file(&project);
@@ -117,7 +117,7 @@ fn a_session_of_a_later_version_is_read_and_not_touched() {
 }
 
 #[test]
-fn the_index_can_be_lost_or_wrong() {
+fn index_can_be_missing_or_wrong() {
     let server = answering();
     let project = with_session(&server);
     let index = sessions_of(&project).join("index.json");
@@ -136,7 +136,7 @@ fn the_index_can_be_lost_or_wrong() {
 }
 
 #[test]
-fn what_does_not_belong_among_the_sessions_is_left_alone() {
+fn foreign_files_in_the_session_directory_are_ignored() {
     let server = answering();
     let project = with_session(&server);
     let directory = sessions_of(&project);
@@ -152,7 +152,7 @@ fn what_does_not_belong_among_the_sessions_is_left_alone() {
 }
 
 #[test]
-fn a_result_that_is_lost_in_the_middle_is_answered_for() {
+fn lost_tool_result_is_replaced() {
     let server = ModelServer::respond_with(|request| {
         check_pairs(request);
         let messages = request.body["messages"].as_array().unwrap();

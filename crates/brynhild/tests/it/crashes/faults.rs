@@ -19,7 +19,7 @@ fn in_shell(project: &Project, script: &str, args: &[&str]) -> Run {
 }
 
 #[test]
-fn a_log_that_may_not_grow_is_told_once_and_goes_on_later() {
+fn full_log_is_reported_once_and_continues_later() {
     let server = ModelServer::respond_with(|request| {
         super::check_pairs(request);
         let is_last = request.text.contains("Now");
@@ -46,7 +46,7 @@ fn a_log_that_may_not_grow_is_told_once_and_goes_on_later() {
 }
 
 #[test]
-fn a_disk_that_fails_is_told_and_nothing_is_acknowledged() {
+fn failed_sync_is_reported_before_any_output() {
     let strace = "/usr/bin/strace";
     if !Path::new(strace).exists() {
         skip("strace is not here; failing disks not tested");
@@ -80,7 +80,7 @@ fn a_disk_that_fails_is_told_and_nothing_is_acknowledged() {
 }
 
 #[test]
-fn without_a_home_nothing_can_be_kept_and_everything_else_works() {
+fn conversation_works_without_a_home() {
     let project = Project::with_binary("/usr/bin/env");
     project.file(
         "play.yaml",
@@ -107,7 +107,7 @@ fn without_a_home_nothing_can_be_kept_and_everything_else_works() {
 }
 
 #[test]
-fn a_home_that_takes_no_sessions_is_told_once() {
+fn unwritable_session_directory_is_reported_once() {
     let server = answering();
     let project = project_around(BINARY, &server);
     fs::write(super::sessions_of(&project), "a file in the place of the directory").unwrap();
@@ -126,7 +126,7 @@ fn a_home_that_takes_no_sessions_is_told_once() {
 }
 
 #[test]
-fn a_disk_without_locks_keeps_no_session() {
+fn session_is_not_saved_without_file_locks() {
     let strace = "/usr/bin/strace";
     if !Path::new(strace).exists() {
         skip("strace is not here; disks without locks not tested");
@@ -148,7 +148,7 @@ fn a_disk_without_locks_keeps_no_session() {
 }
 
 #[test]
-fn a_home_on_a_read_only_disk_is_read_and_not_written() {
+fn read_only_home_is_read() {
     let bubblewrap = "/usr/bin/bwrap";
     let server = answering();
     let project = project_around(bubblewrap, &server);

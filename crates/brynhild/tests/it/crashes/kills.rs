@@ -69,7 +69,7 @@ pub(crate) fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
 }
 
 #[test]
-fn a_kill_after_any_line_loses_nothing_that_was_shown() {
+fn kill_after_any_line_loses_no_shown_text() {
     let unconfined = ["--dangerously-skip-sandbox"];
     let count = lines_of_whole_run(&unconfined);
     assert!(count > 20, "{count}");
@@ -78,14 +78,14 @@ fn a_kill_after_any_line_loses_nothing_that_was_shown() {
 }
 
 #[test]
-fn a_kill_while_confined_commands_run_loses_nothing_that_was_shown() {
+fn kill_during_confined_commands_loses_no_shown_text() {
     let count = lines_of_whole_run(&[]);
     let points: Vec<usize> = (count / 3..count).step_by(4).collect();
     each(&points, |lines| kill_after(*lines, &[]));
 }
 
 #[test]
-fn a_killed_session_is_free_at_once_and_goes_on() {
+fn killed_session_is_unlocked_and_continues() {
     let server = ModelServer::start([Reply::text("Never.").withhold(), Reply::text("Here.")]);
     let project = project_around(BINARY, &server);
     let running = project.command(&task()).stdin("").spawn();
@@ -101,7 +101,7 @@ fn a_killed_session_is_free_at_once_and_goes_on() {
 }
 
 #[test]
-fn a_command_dies_with_the_program() {
+fn command_ends_with_the_program() {
     let command = "echo rea''dy; sleep 3; echo late > late";
     let server = ModelServer::start([
         Reply::calls([("Bash", serde_json::json!({"command": command}))]),
@@ -132,7 +132,7 @@ pub(crate) fn can_trace(project: &Project) -> bool {
 }
 
 #[test]
-fn a_kill_at_a_system_call_loses_nothing_that_was_shown() {
+fn kill_at_a_system_call_loses_no_shown_text() {
     let strace = "/usr/bin/strace";
     if !std::path::Path::new(strace).exists() || !can_trace(&Project::with_binary(strace)) {
         skip("strace is not here or may not trace; kills at system calls not tested");
