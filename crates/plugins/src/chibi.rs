@@ -45,25 +45,20 @@ use tool::ChibiTool;
 /// Plugins that describe themselves at the same time.
 const AT_ONCE: usize = 8;
 
-/// What running these plugins needs.
+/// The dependencies of these plugins.
 pub struct Settings {
-    /// A file of ours, for the descriptions that are kept between runs.
+    /// The cache of descriptions.
     pub kept: PathBuf,
     /// The directory in which each plugin has one of its own.
     pub data: PathBuf,
-    /// Starts processes.
     pub sandbox: Arc<dyn Sandbox>,
-    /// Where they find themselves.
     pub surroundings: Surroundings,
-    /// The directory that chibi itself would keep its files in.
+    /// The directory for chibi's own files.
     pub home: PathBuf,
-    /// Whether the user wants to hear more.
     pub is_verbose: bool,
-    /// Whether a sandbox keeps them from something.
     pub is_confined: bool,
     /// Hears what plugins print on standard error.
     pub on_output: Listener,
-    /// Opens the user's terminal, where there is one.
     pub console: Option<Console>,
 }
 
@@ -73,36 +68,29 @@ pub type Console = Arc<dyn Fn() -> std::io::Result<ChannelEnds> + Send + Sync>;
 /// An agent that work is handed to, as hooks are told of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
-    /// Its instructions, where it has some of its own.
     pub instructions: Option<String>,
-    /// The model that answers.
     pub model: Option<String>,
 }
 
 /// Finds an agent by the name that the model gives; no name means the usual one.
 pub type Agents = Arc<dyn Fn(Option<&str>) -> Option<Agent> + Send + Sync>;
 
-/// What all plugins share.
 pub(crate) struct Host {
     pub(crate) settings: Settings,
     mode: Mutex<Mode>,
-    /// What people were told already.
     told: Mutex<HashSet<String>>,
     agents: OnceLock<Agents>,
 }
 
 impl Host {
-    /// The mode in force.
     pub(crate) fn mode(&self) -> Mode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The agent of a name, as far as agents are known.
     pub(crate) fn agent(&self, name: Option<&str>) -> Option<Agent> {
         self.agents.get().and_then(|find| find(name))
     }
 
-    /// Tells people something about a plugin, once.
     pub(crate) fn tell_once(&self, plugin: &str, words: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.insert(format!("{plugin}: {words}")) {
@@ -111,26 +99,20 @@ impl Host {
     }
 }
 
-/// The plugins that were found, described.
+/// The plugins, described.
 pub struct Plugins {
-    /// What is wrong with them, one message each.
     pub problems: Vec<Problem>,
     host: Arc<Host>,
     members: Vec<(Arc<Member>, Schema)>,
 }
 
-/// A plugin for people.
+/// A plugin as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
     pub name: String,
-    /// Its file.
     pub path: PathBuf,
-    /// Whether it is used.
     pub enabled: bool,
-    /// Whether its bytes may be used.
     pub trusted: bool,
-    /// What was loaded, and what was ignored and why.
     pub report: Vec<String>,
 }
 
@@ -168,7 +150,6 @@ impl Plugins {
         Self { problems, host, members }
     }
 
-    /// Their tools.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let each = self.members.iter().flat_map(|(member, schema)| {
             schema.tools.iter().map(|tool| ChibiTool::new(tool.clone(), Arc::clone(member)))
@@ -208,7 +189,6 @@ impl Plugins {
         guards
     }
 
-    /// Whether a hook wants to hear of agents.
     pub fn hears_of_agents(&self) -> bool {
         let tools = self.members.iter().flat_map(|(_, schema)| &schema.tools);
         tools.flat_map(|tool| &tool.hooks).any(|name| name.ends_with("_spawn_agent"))
@@ -220,7 +200,6 @@ impl Plugins {
         let _ = self.host.agents.set(agents);
     }
 
-    /// All of them, for people.
     pub fn listing(&self) -> Vec<Listed> {
         let listed = |(member, schema): &(Arc<Member>, Schema)| Listed {
             name: member.plugin.name().to_owned(),

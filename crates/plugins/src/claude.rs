@@ -56,29 +56,24 @@ pub use manifest::{Declared, Form, read};
 pub use portable::unquoted;
 pub use services::{HookServices, McpCall, SERVICE_SESSION};
 
-/// Entries of one directory that are looked at.
 const ENTRIES: usize = 10_000;
 /// Bytes of a command by which it is told whose it is.
 const LOOKED_AT: usize = 64 << 10;
 
-/// A plugin, or what a project brings, with all its parts.
+/// A plugin or a project's directory, with all its parts.
 #[derive(Default)]
 pub struct Loaded {
     /// The plugin; none for the project.
     pub plugin: Option<Plugin>,
-    /// Its slash commands.
     pub commands: Vec<Command>,
-    /// Its agents.
     pub agents: Vec<AgentFile>,
-    /// Its skills.
     pub skills: Vec<Skill>,
     /// Its MCP servers by name, as other files describe them.
     pub servers: Map<String, Value>,
     /// The files of the plugin in which they stand, by their names.
     pub server_files: BTreeMap<String, String>,
-    /// The parts that were loaded, and those that were ignored and why, line by line.
+    /// One line for each part that was loaded, or ignored and why.
     pub report: Vec<String>,
-    /// Problems of its files.
     pub problems: Vec<Problem>,
     handlers: Vec<handlers::Handler>,
     values: values::Values,
@@ -89,22 +84,17 @@ pub struct Loaded {
 pub struct ListedHandler {
     /// The event, by the name that it has in its own system.
     pub event: &'static str,
-    /// The names that the event must be about.
     pub matcher: String,
-    /// The command, address or question.
     pub subject: String,
-    /// Its purpose in its author's words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
 
 impl Loaded {
-    /// The plugin's name; none for the project.
     pub fn name(&self) -> Option<&str> {
         self.plugin.as_ref().map(Plugin::name)
     }
 
-    /// Its handlers of hooks, for people.
     pub fn handlers(&self) -> impl Iterator<Item = ListedHandler> {
         self.handlers.iter().map(|handler| ListedHandler {
             event: handler.event.name(),
@@ -122,13 +112,12 @@ impl Loaded {
         })
     }
 
-    /// How many handlers of hooks it has.
     pub fn handler_count(&self) -> usize {
         self.handlers.len()
     }
 }
 
-/// The plugins that lie in a directory: the directory itself, or those in it. Looks at names alone.
+/// The plugins in a directory: itself, or those in it. Looks at names alone.
 pub fn find(
     directory: &Path,
     place: Place,
@@ -168,7 +157,6 @@ pub(crate) fn claims(directory: &Path, directories: &Directories) -> bool {
     has(directory, directories, |entry| is_directory(entry, directories))
 }
 
-/// Returns true if a directory looks like one of these plugins. Looks at names alone.
 fn is_directory(root: &Path, directories: &Directories) -> bool {
     if directories.has_any(root, &[crate::manifest::FILE, "tool.py"]) {
         return false;
@@ -184,7 +172,7 @@ fn is_directory(root: &Path, directories: &Directories) -> bool {
         })
 }
 
-/// Returns true if a directory has what only these plugins have.
+/// Returns true if a directory has a mark of these plugins.
 fn is_marked(root: &Path, directories: &Directories) -> bool {
     let files = [manifest::FILE, portable::FILE, "hooks/hooks.json", ".mcp.json"];
     files.iter().any(|file| directories.has(&root.join(file)))
@@ -223,7 +211,6 @@ fn is_markdown(path: &Path, directories: &Directories) -> bool {
     path.extension().is_some_and(|extension| extension == "md") && directories.is_file(path)
 }
 
-/// A plugin of which nothing is read yet.
 fn unread(root: PathBuf, place: Place) -> Plugin {
     let manifest =
         crate::plugin::Manifest { name: manifest::directory_name(&root), ..Default::default() };
@@ -276,23 +263,19 @@ impl ClaudeHooks {
         Self { shared, hooks, owners, needs_services }
     }
 
-    /// The hooks, in the order in which they are asked.
     pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         self.hooks.clone()
     }
 
-    /// Names who answers the questions of handlers.
     pub fn set_ask(&self, ask: Arc<dyn Ask>) {
         // The first one stays: a conversation has one provider.
         let _ = self.shared.ask.set(ask);
     }
 
-    /// Returns true if a handler needs [`HookServices`].
     pub fn needs_services(&self) -> bool {
         self.needs_services
     }
 
-    /// Names who does what handlers cannot do themselves.
     pub fn set_services(&self, services: Arc<dyn HookServices>) {
         // The first stay: a change of what plugins bring makes another stage.
         let _ = self.shared.services.set(services);
@@ -303,7 +286,6 @@ impl ClaudeHooks {
         self.shared.set_mode(mode);
     }
 
-    /// Ends what runs.
     pub fn end(&self) {
         self.shared.end();
     }

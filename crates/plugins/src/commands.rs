@@ -25,32 +25,24 @@ pub use recipe::{Here, Recipe, SESSION};
 pub use table::{Rank, Table};
 pub use template::{Blanks, Rendered, Variable};
 
-/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 2000;
 
 /// A command as found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Command {
-    /// What is typed after `/`.
+    /// The word after `/`.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// Other names.
     pub aliases: Vec<String>,
-    /// What it takes, in words.
     pub args: String,
-    /// Its text with blanks in it.
     pub body: String,
     /// The line for the shell that it stands for, where nothing goes to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Where it comes from: `global`, `plugin:NAME`, `entry_point:NAME`, `project`.
     pub source: String,
-    /// The plugin it belongs to.
     pub plugin: Option<String>,
-    /// Its file, where it has one.
     pub path: Option<PathBuf>,
-    /// Whether it may take another command's name.
     #[serde(skip)]
     pub rank: Rank,
     /// How its text is filled in, where it is written for another system.
@@ -61,26 +53,21 @@ pub struct Command {
 /// Where commands are looked for beside plugins.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The user's own directory.
     pub global: Option<PathBuf>,
     /// The project's directory, beneath the project's root. Links may not lead out of it.
     pub project: Option<PathBuf>,
-    /// Whether the project's commands may take other commands' names.
     pub project_rank: Rank,
-    /// Commands of plugins of other systems.
     pub foreign: Vec<Command>,
 }
 
-/// What was found.
+/// The commands, and their problems.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The commands: the user's own, plugins', packages', the project's.
     pub commands: Vec<Command>,
-    /// What could not be used.
     pub problems: Vec<Problem>,
 }
 
-/// Finds all commands.
 pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     let mut found = Found::default();
     if let Some(directory) = &places.global {
@@ -130,7 +117,6 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     found
 }
 
-/// Where a command comes from.
 struct Label {
     source: String,
     plugin: Option<String>,
@@ -179,7 +165,6 @@ fn scan(
 }
 
 impl Command {
-    /// Its text with the blanks filled in.
     pub fn render(&self, blanks: &Blanks<'_>) -> Rendered {
         template::render(&self.body, blanks)
     }
@@ -189,7 +174,6 @@ impl Command {
         format!("{}:{}", self.plugin.as_deref().unwrap_or(&self.source), self.name)
     }
 
-    /// As `command list --json` shows it.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }

@@ -77,13 +77,12 @@ pub(crate) fn granted(
     (profile, problems)
 }
 
-/// The home of a plugin's processes among its data.
 pub(crate) fn home_among(data: &Path) -> PathBuf {
     data.join("home")
 }
 
-/// What a process of a plugin reads of its own: its directory; of a role in a directory that holds a home,
-/// no more than the files that count.
+/// The own files of a plugin that its process reads: its directory; of a role in a directory with a
+/// home in it, no more than the files that count.
 fn own(plugin: &Plugin, surroundings: &Surroundings) -> Vec<PathBuf> {
     let holds = |home: &Path| home.starts_with(&plugin.root);
     let is_wide = surroundings
@@ -164,8 +163,8 @@ fn make(path: &Path, bases: [Option<&Path>; 2]) -> io::Result<()> {
     Ok(())
 }
 
-/// The variables that every worker sees and that may change what any plugin says of itself. What
-/// only the terminal is about is not among them, nor where programs are searched for, which few ask.
+/// The variables that every worker sees and that may change its description: none that only concern the
+/// terminal, nor `PATH`, which few read.
 pub(crate) fn told(surroundings: &Surroundings) -> impl Iterator<Item = (&str, &str)> {
     const APART: [&str; 4] = ["COLORTERM", "NO_COLOR", "PATH", "TERM"];
     let ours = OURS.into_iter().filter_map(|name| surroundings.variables.get_key_value(name));
@@ -174,7 +173,7 @@ pub(crate) fn told(surroundings: &Surroundings) -> impl Iterator<Item = (&str, &
 }
 
 /// The variables that every process sees, without those that would choose a worker's imports: these
-/// come from its interpreter and its plugin, from nowhere else.
+/// come from its interpreter and its plugin alone.
 fn usual(surroundings: &Surroundings) -> impl Iterator<Item = (&String, &String)> {
     let env = surroundings.env.iter();
     env.filter(|(name, _)| !name.starts_with("PYTHON") && *name != "VIRTUAL_ENV")

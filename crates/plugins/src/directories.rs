@@ -19,13 +19,12 @@ use crate::stamp::{Look, Stamp};
 /// The form of the file; another one is not read.
 const FORMAT: u32 = 3;
 
-/// Entries of one directory that are looked at.
 const ENTRIES: usize = 20_000;
 
 /// Directories above which those that nobody asked for in this run are dropped.
 const KEPT: usize = 8192;
 
-/// What lies in directories. What was seen once holds until [`Directories::again`].
+/// Listings of directories. A listing holds until [`Directories::again`].
 #[derive(Debug, Default)]
 pub struct Directories {
     file: Option<PathBuf>,
@@ -59,34 +58,25 @@ struct Stored<D, H> {
     hashes: H,
 }
 
-/// What lies in a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// By name, sorted.
     pub(crate) entries: Vec<Entry>,
-    /// Whether there are more entries than were looked at.
     pub(crate) is_cut: bool,
 }
 
-/// Something in a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Its name.
     pub(crate) name: OsString,
-    /// What it is.
     pub(crate) kind: Kind,
 }
 
-/// What something in a directory is; of a link it is not said where it leads.
+/// The type of a directory's entry; a symlink is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link.
     Link,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
@@ -124,8 +114,7 @@ impl Kind {
 }
 
 impl Directories {
-    /// What is kept in a file; nothing where there is none that is any good. Nothing is kept of a
-    /// `project`, which others can write to.
+    /// Reads the cache; nothing of a `project` is kept in it, since others can write there.
     pub fn load(file: Option<PathBuf>, project: Option<PathBuf>) -> Self {
         type Whole = Stored<HashMap<String, Kept>, HashMap<String, Hashes>>;
         let stored = file.as_deref().and_then(cache::read::<Whole>);
@@ -145,7 +134,7 @@ impl Directories {
         state.files.clear();
     }
 
-    /// Writes what is new. That it cannot be written only costs time.
+    /// Writes the cache. A failure only costs time.
     pub fn save(&self) {
         let mut state = self.state();
         let Some(file) = self.file.as_deref().filter(|_| state.is_changed) else {
@@ -168,7 +157,7 @@ impl Directories {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What lies in a directory; nothing where there is none.
+    /// The entries of a directory; empty if it does not exist.
     pub(crate) fn listing(&self, directory: &Path) -> io::Result<Arc<Listing>> {
         {
             let mut state = self.state();
@@ -202,7 +191,7 @@ impl Directories {
         Ok(state.note(directory, listing))
     }
 
-    /// The hashes that are kept for what is known by `name` in `root`, if its stamp has not changed.
+    /// The hashes kept for `name` in `root`, if its stamp has not changed.
     pub(crate) fn hashes(&self, root: &Path, name: &str, stamp: &str) -> Option<[String; 2]> {
         let state = self.state();
         let kept = state.hashes.get(&format!("{name} {}", root.to_str()?))?;
@@ -234,7 +223,7 @@ impl Directories {
         Ok((paths, listing.is_cut || listing.entries.len() > limit))
     }
 
-    /// What is at a path, as its directory says; nothing where there is nothing.
+    /// The type of a path's last part; none if it does not exist.
     pub(crate) fn kind(&self, path: &Path) -> Option<Kind> {
         let listing = path.parent().zip(path.file_name());
         let listing = listing.map(|(directory, name)| (self.listing(directory), name));
@@ -245,12 +234,11 @@ impl Directories {
         }
     }
 
-    /// Whether there is anything at a path, if only a link that leads nowhere.
+    /// Returns true if there is anything at a path, if only a dangling symlink.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.kind(path).is_some()
     }
 
-    /// Whether there is anything of one of these names in a directory.
     pub(crate) fn has_any(&self, directory: &Path, names: &[&str]) -> bool {
         let listing = self.listing(directory).ok().filter(|listing| !listing.is_cut);
         names.iter().any(|name| match &listing {
@@ -259,7 +247,6 @@ impl Directories {
         })
     }
 
-    /// Whether a path leads to a regular file.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         match self.kind(path) {
             Some(Kind::Link) => path.is_file(),
@@ -267,7 +254,6 @@ impl Directories {
         }
     }
 
-    /// Whether a path leads to a directory.
     pub(crate) fn is_directory(&self, path: &Path) -> bool {
         match self.kind(path) {
             Some(Kind::Link) => path.is_dir(),
@@ -275,7 +261,7 @@ impl Directories {
         }
     }
 
-    /// What a path leads to, looked at once.
+    /// The metadata of a path's target, read once.
     pub(crate) fn look(&self, path: &Path) -> Option<Look> {
         if let Some(found) = self.state().files.get(path.as_os_str()) {
             return *found;
@@ -286,7 +272,7 @@ impl Directories {
         found
     }
 
-    /// A path in a directory that is canonical, canonical itself.
+    /// Resolves the last part of a path in a canonical directory.
     pub(crate) fn resolved(&self, path: &Path) -> io::Result<PathBuf> {
         match self.kind(path) {
             Some(Kind::File | Kind::Directory | Kind::Other) => Ok(path.to_path_buf()),
@@ -296,7 +282,7 @@ impl Directories {
 }
 
 impl State {
-    /// Whether the directory around it was seen, and has nothing of that name.
+    /// Returns true if the directory around it was listed without it.
     fn is_known_absent(&self, directory: &Path) -> bool {
         let around = directory.parent().and_then(|around| self.seen.get(around.as_os_str()));
         let around = around.filter(|around| !around.is_cut).zip(directory.file_name());
@@ -309,7 +295,7 @@ impl State {
         listing
     }
 
-    /// Keeps a listing for another run, or nothing in its place.
+    /// Keeps a listing for another run, or forgets it.
     fn keep(&mut self, directory: &Path, stamp: Stamp, listing: Option<&Listing>) {
         let Some(path) = directory.to_str() else { return };
         if let Some(names) = listing.and_then(Listing::in_one_line) {
@@ -322,13 +308,12 @@ impl State {
 }
 
 impl Listing {
-    /// What a name in it is.
     pub(crate) fn kind(&self, name: &OsStr) -> Option<Kind> {
         let found = self.entries.binary_search_by(|entry| entry.name.as_os_str().cmp(name));
         found.ok().map(|index| self.entries[index].kind)
     }
 
-    /// As it is kept; none where that is not possible, or not worth it.
+    /// The form in the cache; none if that is not possible, or not worth it.
     fn in_one_line(&self) -> Option<String> {
         if self.is_cut {
             return None;

@@ -15,62 +15,52 @@ use crate::manifest::{self, FILE, Read};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 
-/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 10_000;
 
 /// Sub-directories by which a directory without a manifest can be told to be meant as a plugin.
 const PARTS: [&str; 3] = ["skills", "commands", "profiles"];
 
-/// Where plugins are looked for. In each list the later one wins.
+/// The places of plugins. In each list the later one wins.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The user's own directory of plugins.
     pub global: Option<PathBuf>,
     /// Directories that the configuration names: of plugins, or of one.
     pub configured: Vec<PathBuf>,
     /// Directories that the environment names: of plugins, or of one.
     pub environment: Vec<PathBuf>,
-    /// The project's directory of plugins.
     pub project: Option<PathBuf>,
     /// Directories named for this run: of plugins, or of one.
     pub flag: Vec<PathBuf>,
 }
 
-/// What was found.
+/// The plugins, and their problems.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The plugins, sorted by name, each name once; all of them enabled.
     pub plugins: Vec<Plugin>,
-    /// What cannot be used, or not all of it.
     pub problems: Vec<Problem>,
-    /// What authors should put right although it was understood.
+    /// Notes for authors about things that were understood.
     pub notes: Vec<Problem>,
 }
 
-/// Says whether what lies in a directory may be used; the path has no links in it.
+/// Decides if a directory's files may be used; the path is canonical.
 pub type IsTrusted<'a> = dyn Fn(&Path, Place) -> Trust + 'a;
 
-/// Whether a plugin's bytes may be used.
+/// The answer to the question if a plugin's bytes may be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// They may.
     Given,
-    /// They may not, and everybody knows why.
+    /// They may not, and the reason is known.
     Missing,
-    /// They may not, for this reason.
     Refused {
-        /// Why.
         what: String,
-        /// What to do about it.
         hint: String,
     },
 }
 
-/// What is known from before, so that not everything is read in every run.
+/// The caches of a search.
 pub struct Known<'a> {
-    /// What lies in directories.
     pub directories: &'a Directories,
-    /// What was read of manifests.
     pub index: &'a mut Index,
 }
 
@@ -139,7 +129,6 @@ impl Search<'_, '_> {
         }
     }
 
-    /// A directory with plugins in it.
     fn parent(&mut self, directory: &Path, place: Place) {
         let directory = &fs::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
         let listing = match self.directories.listing(directory) {
@@ -159,7 +148,6 @@ impl Search<'_, '_> {
         }
     }
 
-    /// A directory among plugins, which may be one.
     fn entry(&mut self, entry: &Path, place: Place) {
         let file = entry.join(FILE);
         if self.directories.look(&file).is_some() {
@@ -202,8 +190,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Lists what may not be used by the name of its directory; no byte of it is looked at, and it
-    /// takes nobody's place.
+    /// Lists an untrusted plugin by the name of its directory: none of its bytes is read, and it replaces
+    /// no other.
     fn untrusted(&mut self, root: PathBuf, place: Place) {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let manifest = Manifest { name: name.clone(), ..Manifest::default() };
@@ -228,7 +216,7 @@ impl Search<'_, '_> {
         self.by_name.insert(name, plugin);
     }
 
-    /// A directory named for this run that has the parts of a plugin and no manifest: its text counts.
+    /// A directory named for this run that has the parts of a plugin and no manifest.
     fn without_manifest(&mut self, root: PathBuf) {
         if crate::claude::claims(&root, self.directories) {
             return;

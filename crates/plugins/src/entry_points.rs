@@ -30,20 +30,15 @@ pub const GROUPS: [&str; 8] = [
 /// The group by which packages bring tool types for roles of InitRunner.
 pub(crate) const TOOL_TYPES_GROUP: &str = "initrunner.tools";
 
-/// Entries of one directory of packages that are looked at.
 const ENTRIES_LIMIT: usize = 20_000;
 
-/// Bytes of a file of metadata that are read.
 const FILE_LIMIT: usize = 256 * 1024;
 
 /// A package that has something for Brynhild.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
-    /// What it is called and offers.
     pub package: Package,
-    /// Where its code lies.
     pub root: PathBuf,
-    /// One line of what it is for.
     pub summary: String,
 }
 
@@ -68,7 +63,7 @@ pub(crate) fn guests(
 }
 
 impl Installed {
-    /// The same with the entry points of some groups alone; none where it has none.
+    /// Keeps the entry points of some groups alone; none if it has none.
     fn only(mut self, counts: impl Fn(&str) -> bool) -> Option<Self> {
         self.package.entry_points.retain(|point| counts(&point.group));
         (!self.package.entry_points.is_empty()).then_some(self)

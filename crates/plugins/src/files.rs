@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use crate::problem::{Problem, shown};
 
-/// Where the target of a path may be.
+/// The directories in which a path's target may be.
 #[derive(Clone, Copy)]
 pub(crate) enum Boundary<'a> {
     /// Anywhere: the user put the link there.
@@ -20,7 +20,6 @@ pub(crate) enum Boundary<'a> {
 }
 
 impl Boundary<'_> {
-    /// Whether a canonical path is inside.
     pub(crate) fn holds(self, canonical: &Path) -> bool {
         match self {
             Self::Anywhere => true,
@@ -31,34 +30,25 @@ impl Boundary<'_> {
     }
 }
 
-/// The text of a file.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// Its beginning, or all of it.
     pub(crate) text: String,
-    /// Whether the file goes on after the limit.
     pub(crate) truncated: bool,
 }
 
-/// Why a file was not read.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// There is nothing at the path.
     Missing,
     /// It is a symbolic link whose target does not exist.
     Dangling,
-    /// It is a symbolic link to something outside of the boundary.
     Outside(PathBuf),
     /// It is a directory, a pipe, a socket or a device.
     NotRegular,
-    /// It is not UTF-8 text.
     NotText,
-    /// The system refused.
     System(io::Error),
 }
 
 impl Refusal {
-    /// The refusal as a problem of `path`.
     pub(crate) fn problem(&self, path: &Path) -> Problem {
         let (what, hint) = match self {
             Self::Missing => ("the file does not exist".into(), "check the path".into()),
@@ -114,7 +104,6 @@ pub(crate) fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<
     Ok(Text { text, truncated })
 }
 
-/// The first bytes of a file, at most `limit`.
 pub(crate) fn start(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     up_to(open_regular(path)?, limit)
 }
@@ -157,7 +146,6 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Whether an error says that there is nothing at a path.
 pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

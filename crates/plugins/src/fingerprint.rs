@@ -19,7 +19,6 @@ const DEEPEST: usize = 16;
 /// Bytes whose content counts; of what follows, times and sizes do.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Directories that do not belong to a plugin's source.
 const SKIPPED: [&str; 8] =
     [".git", ".hg", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules", "venv"];
 
@@ -39,15 +38,14 @@ pub(crate) fn files_of(plugin: &Plugin, directories: &Directories) -> Option<[St
     }))
 }
 
-/// The files of a directory, sorted.
 pub(crate) struct Files {
     found: Vec<(PathBuf, Look)>,
-    /// Whether a process that runs goes on until a module changes, whatever else does.
+    /// True if a running process goes on until a module changes, whatever else does.
     is_lasting: bool,
 }
 
 impl Files {
-    /// The files of a plugin. None where there are too many to keep track of.
+    /// None if there are too many to keep track of.
     fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         if is_among_others(plugin) {
             return Some(Self { found: Vec::new(), is_lasting: false });
@@ -81,7 +79,7 @@ impl Files {
         Some(Self { found, is_lasting: false })
     }
 
-    /// What lies beside the files of LMAO's plugins: they may read any of it to say what they are.
+    /// The files around LMAO's plugins: they may read any of them to describe themselves.
     fn around(plugin: &Plugin, directories: &Directories) -> Option<Self> {
         let files = plugin.manifest.tools.iter().map(Path::new);
         let around: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
@@ -111,7 +109,7 @@ impl Files {
         [all.clone(), process.unwrap_or(all)]
     }
 
-    /// Whether any further change of them must show in their times.
+    /// Returns true if any further change of them must show in their times.
     pub(crate) fn are_settled(&self) -> bool {
         let now = SystemTime::now();
         self.found.iter().all(|(_, found)| Stamp::of(found).is_settled(now))
@@ -144,13 +142,13 @@ impl Files {
     }
 }
 
-/// Whether an installed package has no directory of its own among the other packages.
+/// Returns true if a package has no directory of its own among the other packages.
 pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
     let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
     plugin.package.is_some() && name.ends_with("-packages")
 }
 
-/// Changes with what a description of a plugin depends on beside its files.
+/// Changes with all that a description of a plugin depends on beside its files.
 pub(crate) fn identity(plugin: &Plugin, surroundings: &Surroundings) -> String {
     let (manifest, settings) = (&plugin.manifest, &plugin.settings);
     // A manifest that lies among the files counts with them.
@@ -169,7 +167,6 @@ pub(crate) fn identity(plugin: &Plugin, surroundings: &Surroundings) -> String {
     })
 }
 
-/// A hash of the environment variables that may change what any plugin says of itself.
 pub(crate) fn environment_hash(surroundings: &Surroundings) -> String {
     hashed(|hasher| {
         for text in told(surroundings).flat_map(|(name, value)| [name, value]) {
@@ -179,7 +176,6 @@ pub(crate) fn environment_hash(surroundings: &Surroundings) -> String {
     })
 }
 
-/// A short hash of what is put into a hasher.
 fn hashed(put: impl FnOnce(&mut blake3::Hasher)) -> String {
     let mut hasher = blake3::Hasher::new();
     put(&mut hasher);

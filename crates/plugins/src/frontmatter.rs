@@ -15,36 +15,28 @@ pub(crate) use blocks::Blocks;
 /// Bytes a file with front matter may have.
 pub(crate) const LIMIT: usize = 1 << 20;
 
-/// How a block that is not quite YAML is treated.
+/// The treatment of a block that is not quite YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// It is an error.
     Strict,
     /// One repair is tried: values that need quotes get them, and the last of two equal keys holds.
     Lenient,
 }
 
-/// A file's front matter and body.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
-    /// The keys.
     pub(crate) keys: Map<String, Value>,
-    /// What follows the front matter, trimmed.
     pub(crate) body: &'a str,
-    /// What was wrong with the block before it was repaired.
+    /// The error of the block before it was repaired.
     pub(crate) repaired: Option<Error>,
     block: &'a str,
 }
 
-/// The options of a lenient reading.
 const REPEATED_KEYS: Options = Options { repeated_keys: true, ..YES_NO };
 
-/// What is wrong with a file's front matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Error {
-    /// What, with the line of the file.
     pub(crate) what: String,
-    /// What to do about it.
     pub(crate) hint: &'static str,
 }
 
@@ -60,12 +52,11 @@ impl Document<'_> {
     }
 }
 
-/// Splits a file and reads its front matter.
 pub(crate) fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error> {
     parse_known(text, reading, &mut Blocks::default())
 }
 
-/// The same, for a block that may have been read before.
+/// Like [`parse`], for a block that may be in the cache.
 pub(crate) fn parse_known<'a>(
     text: &'a str,
     reading: Reading,
@@ -101,7 +92,6 @@ pub(crate) fn parse_known<'a>(
     }
 }
 
-/// Splits a file into the YAML of its front matter and its trimmed body.
 fn split(text: &str) -> Result<(&str, &str), Error> {
     let absent = Error {
         what: "line 1: the file does not begin with front matter".into(),
@@ -147,7 +137,7 @@ fn in_block(error: &Malformed) -> Error {
 }
 
 /// Puts the plain values of top-level keys in quotes, together with their indented further lines.
-/// What begins like a list or a mapping and is none is plain: `[from] [to]`.
+/// A value that begins like a list or a mapping and is none is plain: `[from] [to]`.
 fn quote_plain_values(block: &str) -> String {
     let mut quoted = String::with_capacity(block.len() + 16);
     let mut lines = block.lines().peekable();
@@ -177,7 +167,7 @@ fn quote_plain_values(block: &str) -> String {
     quoted
 }
 
-/// Whether each bracket that opens is closed: where one is not, more is wrong than quotes.
+/// Returns true if each bracket that opens is closed: where one is not, more is wrong than quotes.
 fn is_closed(value: &str) -> bool {
     let count = |c: char| value.matches(c).count();
     count('[') == count(']') && count('{') == count('}')

@@ -5,21 +5,17 @@ use std::fmt::Write as _;
 
 use contract::text::is_hidden;
 
-/// How many hidden characters a report lists one by one.
 const LISTED: usize = 5;
 
 /// Signs with an emoji outside of the ranges of emoji: ©, ®, ‼, ⁉, ™, ℹ, 〰, 〽, ㊗, ㊙.
 const SIGNS: &str = "\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{3030}\u{303d}\u{3297}\u{3299}";
 
-/// A text without hidden characters.
 pub(crate) struct Stripped {
-    /// What remains. Line numbers are those of the original.
+    /// Line numbers are those of the original.
     pub(crate) text: String,
-    /// Which characters went and where, if any did.
     pub(crate) report: Option<String>,
 }
 
-/// What to do about hidden characters.
 pub(crate) const HINT: &str =
     "look at the file with `cat -v`, then delete these characters or do not use the file";
 
@@ -31,7 +27,7 @@ pub fn places(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Whether the variation selector at a place stands behind what can be an emoji.
+/// Returns true if the variation selector at a place stands behind what can be an emoji.
 fn draws(text: &str, at: usize) -> bool {
     match text[..at].chars().next_back() {
         Some('0'..='9' | '#' | '*') => text[at..].chars().nth(1) == Some('\u{20e3}'),
@@ -40,7 +36,7 @@ fn draws(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether a joiner stands within an emoji, or within a word of a script that joins its letters.
+/// Returns true if a joiner stands within an emoji, or within a word of a script that joins its letters.
 fn joins(text: &str, at: usize, joiner: char) -> bool {
     let mut back = text[..at].chars().rev();
     let before = match back.next() {
@@ -53,7 +49,6 @@ fn joins(text: &str, at: usize, joiner: char) -> bool {
     is_joiner && before == after && before.is_some_and(|it| it != Joined::Nothing)
 }
 
-/// What a joiner makes of its neighbors.
 #[derive(PartialEq, Eq)]
 enum Joined {
     Letters,

@@ -49,36 +49,29 @@ pub use lifecycle::Lifecycle;
 pub(crate) use origin::relocated;
 pub use rehearsal::{Pretended, Tried};
 
-/// Bytes of a hook file that are read.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// Where hooks are defined.
+/// The places of hook definitions.
 pub struct Sources<'a> {
-    /// The user's own file.
     pub global: Option<PathBuf>,
     /// The project's file, where the project is trusted.
     pub project: Option<ProjectFile>,
     /// All plugins; those that are not active bring nothing.
     pub plugins: &'a [Plugin],
-    /// Hooks that entry points of plugins define.
     pub offers: Vec<Offered>,
 }
 
 /// A file of a project with the very bytes that the user trusts.
 #[derive(Clone, Debug)]
 pub struct ProjectFile {
-    /// The file.
     pub path: PathBuf,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 /// Hooks that an entry point of a plugin defines.
 #[derive(Clone, Debug)]
 pub struct Offered {
-    /// The plugin's name.
     pub plugin: String,
-    /// The entry point's name.
     pub name: String,
     /// The definitions, in the shape of `hooks.yaml`.
     pub config: Value,
@@ -86,7 +79,6 @@ pub struct Offered {
 
 /// The dependencies of the hooks of `hooks.yaml`.
 pub struct Settings {
-    /// Runs their processes.
     pub host: HookHost,
     /// How much freedom processes have, until [`Ledger::set_mode`] says otherwise.
     pub mode: Mode,
@@ -96,21 +88,18 @@ pub struct Settings {
     pub python: Option<Arc<dyn PythonHost>>,
     /// Answers the questions of prompt hooks, if there is a model.
     pub ask: Option<Arc<dyn Ask>>,
-    /// Remembers; the same one for a later load.
+    /// The memory of hooks, shared with later loads.
     pub ledger: Arc<Ledger>,
 }
 
-/// The hooks that were found.
+/// The hooks, and the problems of their files.
 pub struct Loaded {
     /// Those of conversations, in the order in which they are asked.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// Those of plugins' beginnings and ends.
     pub lifecycle: Lifecycle,
-    /// Problems of files that could not be used, or only in part.
     pub problems: Vec<Problem>,
-    /// All of them, for people.
     pub listing: Vec<Listed>,
-    /// Every file that was looked at: what is loaded holds as long as none of them changes.
+    /// Every file that was read: a load holds until one of them changes.
     pub files: Vec<PathBuf>,
     all: Vec<Arc<YamlHook>>,
 }
@@ -125,32 +114,25 @@ impl Loaded {
 /// A hook as `hooks list` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listed {
-    /// The event.
     pub event: Event,
-    /// Its name.
     pub name: String,
     /// `command`, `script` or `prompt`; `broken` for what blocks because it makes no sense.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// True if it runs.
     pub enabled: bool,
-    /// How long it may take, in seconds.
     #[serde(serialize_with = "seconds")]
     pub timeout: Duration,
     /// `global`, `project`, or the plugin.
     pub source: String,
-    /// The file that defines it.
     pub file: PathBuf,
     /// The line; 0 where there is none.
     pub line: usize,
     /// The command, script or question.
     pub subject: String,
-    /// The model that it asks, where it names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// Seconds as people write them.
 fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     if duration.subsec_nanos() == 0 {
         serializer.serialize_u64(duration.as_secs())

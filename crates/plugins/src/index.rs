@@ -35,7 +35,7 @@ struct Entry {
     value: Box<RawValue>,
     #[serde(skip)]
     is_used: bool,
-    /// Whether its file changed so lately that another change might not be seen: nothing to keep.
+    /// True if its file changed so lately that another change might not be seen: nothing to keep.
     #[serde(skip)]
     is_fresh: bool,
 }

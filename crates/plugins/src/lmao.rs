@@ -38,13 +38,11 @@ use tool::LmaoTool;
 pub struct Conditions {
     /// The directory that targets lie in.
     pub workspace: PathBuf,
-    /// The user's home.
     pub home: Option<PathBuf>,
-    /// Whether the user has approved of everything beforehand.
+    /// True if the user has approved of everything beforehand.
     pub approves_all: bool,
-    /// Whether there is nobody who could be asked.
     pub is_headless: bool,
-    /// Whether plugins may write to the log for people.
+    /// True if plugins may write to the log for people.
     pub is_verbose: bool,
     /// A directory of ours, for what is kept between runs.
     pub state: PathBuf,
@@ -53,9 +51,7 @@ pub struct Conditions {
 /// A plugin directory.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Where it lies.
     pub path: PathBuf,
-    /// Where it was found.
     pub place: Place,
     /// The active plugins in it: each with its directory as root and its file as its only tool.
     pub members: Vec<Plugin>,
@@ -87,13 +83,11 @@ pub struct Lmao {
     groups: Vec<Group>,
 }
 
-/// The plugins that one worker serves.
 struct Group {
     /// As the files find themselves that change something.
     plugin: Plugin,
     /// As all others do.
     looking: Plugin,
-    /// The files that change something.
     changing: BTreeSet<String>,
     members: Vec<Plugin>,
     offer: PythonOffer,
@@ -129,7 +123,6 @@ impl Lmao {
         Self { python, conditions: Arc::new(conditions), groups }
     }
 
-    /// What is wrong with them.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.groups.iter().flat_map(|group| &group.problems)
     }
@@ -182,7 +175,7 @@ impl Lmao {
         guards.map(|group| (shown(&group.plugin.root), "pre_tool".to_owned())).collect()
     }
 
-    /// What was loaded of the plugin with this file, and what was ignored and why.
+    /// One line for each part of the plugin with this file that was loaded, or ignored and why.
     pub fn report(&self, file: &Path) -> Vec<String> {
         let mut lines = Vec::new();
         for group in &self.groups {
@@ -203,12 +196,11 @@ impl Lmao {
 }
 
 impl Group {
-    /// As what a file is served.
+    /// The plugin that serves a file.
     fn serving(&self, file: &str) -> &Plugin {
         if self.changing.contains(file) { &self.plugin } else { &self.looking }
     }
 
-    /// The plugin that a file belongs to.
     fn owner(&self, file: &str) -> Option<&Plugin> {
         self.members.iter().find(|member| is_file_of(member, Path::new(file)))
     }
@@ -279,7 +271,7 @@ fn worker_name(directory: &Directory, member: &Plugin) -> String {
     }
 }
 
-/// What a worker is told beside its files.
+/// The worker's settings beside its files.
 fn own(settings: &PluginSettings, conditions: &Conditions) -> serde_json::Map<String, Value> {
     let workspace = &conditions.workspace;
     let mut skills = vec![workspace.join("skills"), workspace.join(".brynhild/skills")];

@@ -20,13 +20,10 @@ pub use check::{Validation, validate};
 /// The file that makes a directory a plugin.
 pub const FILE: &str = "plugin.yaml";
 
-/// Characters a name may have.
 pub(crate) const NAME_LIMIT: usize = 64;
 
-/// Characters a description may have.
 const DESCRIPTION_LIMIT: usize = 1024;
 
-/// Bytes a manifest may have.
 const FILE_LIMIT: usize = 256 * 1024;
 
 /// Names that the configuration gives another meaning under `plugins`.
@@ -36,12 +33,12 @@ const RESERVED: [&str; 3] = ["search_paths", "enabled", "python"];
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Read {
-    /// What it says; none where it cannot be used.
+    /// None if it cannot be used.
     pub manifest: Option<Manifest>,
-    /// What cannot be used, or not all of it: one message for the whole file.
+    /// All faults of the file in one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
-    /// What an author should put right although it was understood.
+    /// Notes for the author about things that were understood.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Problem>,
 }
@@ -64,7 +61,7 @@ pub fn parse(text: &str, file: &Path) -> Read {
     Read { manifest, problem: joined(file, &faults), notes }
 }
 
-/// What is wrong with the name of a plugin, if anything.
+/// The fault of a plugin's name, if any.
 pub fn fault_of_name(name: &str) -> Option<&'static str> {
     let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() {
@@ -88,7 +85,6 @@ pub fn wishes(value: &Value) -> (Wishes, Vec<String>) {
     (wishes, faults)
 }
 
-/// How much a fault matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     /// Nothing can be done with the manifest.
@@ -101,7 +97,6 @@ enum Weight {
     Note,
 }
 
-/// One thing wrong with a manifest.
 #[derive(Clone, Debug)]
 struct Fault {
     line: usize,
@@ -120,7 +115,6 @@ impl Fault {
     }
 }
 
-/// All faults of a file in one message.
 fn joined(file: &Path, faults: &[Fault]) -> Option<Problem> {
     let worst = faults.iter().find(|fault| fault.weight == Weight::Fatal);
     let words: Vec<String> = faults.iter().map(Fault::words).collect();

@@ -12,16 +12,15 @@ use crate::directories::Directories;
 use crate::files;
 use crate::plugin::Plugin;
 
-/// All that plugins contribute to one kind of extension.
+/// Contributions of plugins to one kind of extension.
 #[derive(Clone, Debug, Default)]
 pub struct Contributions<'a> {
     /// The plugins that count, weakest first.
     pub plugins: Vec<&'a Plugin>,
-    /// What installed packages offer; only of plugins that count.
+    /// Offers of installed packages; only of plugins that count.
     pub offers: Vec<&'a Offer>,
-    /// Skills of plugins of other systems.
     pub skills: Vec<&'a Skill>,
-    /// What lies in the directories of plugins, where somebody has looked already.
+    /// The listings of plugins' directories, if there are any.
     pub directories: Option<&'a Directories>,
 }
 
@@ -39,25 +38,18 @@ impl Contributions<'_> {
     }
 }
 
-/// What the callables of one package returned.
+/// The values that the callables of one package returned.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Offer {
-    /// The plugin it belongs to.
     #[serde(skip)]
     pub plugin: String,
-    /// What the package says of itself.
     #[serde(rename = "plugin")]
     pub manifest: Option<Value>,
-    /// Skills.
     pub skills: Vec<Value>,
-    /// Commands.
     pub commands: Vec<Value>,
-    /// Rules.
     pub rules: Vec<Value>,
-    /// Model profiles.
     pub profiles: Vec<Value>,
-    /// Hooks.
     pub hooks: Vec<Value>,
 }
 
@@ -68,7 +60,7 @@ impl Offer {
         Ok(Self { plugin: plugin.to_owned(), ..offer })
     }
 
-    /// What the package calls itself, where it says so.
+    /// The name that the package gives itself, if any.
     pub fn name(&self) -> Option<&str> {
         self.manifest.as_ref()?.get("name")?.as_str()
     }

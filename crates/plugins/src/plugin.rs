@@ -7,24 +7,19 @@ use contract::sandbox::{Hosts, Network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What `plugin.yaml` says.
+/// The contents of `plugin.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
     /// Its name: lower-case letters, digits and hyphens.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// What it is for.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
-    /// Who wrote it.
     #[serde(skip_serializing_if = "is_default")]
     pub author: String,
-    /// Its license.
     #[serde(skip_serializing_if = "is_default")]
     pub license: String,
-    /// The commands it declares.
     #[serde(skip_serializing_if = "is_default")]
     pub commands: Vec<String>,
     /// The tools it declares; any one makes every file in `tools/` count.
@@ -33,28 +28,25 @@ pub struct Manifest {
     /// The HTTP interfaces that it declares among its tools, as they are written.
     #[serde(skip_serializing_if = "is_default")]
     pub apis: Vec<Value>,
-    /// Whether it brings `hooks.yaml`.
+    /// True if it has a `hooks.yaml`.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks: bool,
-    /// Whether it says outright that a `hooks.yaml` beside it does not count.
+    /// True if it says outright that a `hooks.yaml` beside it does not count.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks_off: bool,
-    /// The skills it declares.
     #[serde(skip_serializing_if = "is_default")]
     pub skills: Vec<String>,
     /// The providers it declares; any one makes every file in `providers/` count.
     #[serde(skip_serializing_if = "is_default")]
     pub providers: Vec<String>,
-    /// The files of rules it declares.
     #[serde(skip_serializing_if = "is_default")]
     pub rules: Vec<String>,
-    /// The versions of Brynhild that it says it works with.
     #[serde(skip_serializing_if = "is_default")]
     pub brynhild_version: String,
     /// Python packages that it needs, as `pip` writes them.
     #[serde(skip_serializing_if = "is_default")]
     pub dependencies: Vec<String>,
-    /// What it wants to be allowed; the user's configuration grants it.
+    /// The grants that it asks the user for.
     #[serde(skip_serializing_if = "is_default")]
     pub sandbox: Wishes,
     /// The system it is written for. No manifest says it.
@@ -62,7 +54,6 @@ pub struct Manifest {
     pub dialect: Dialect,
 }
 
-/// Whether there is no need to write a field down.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -91,17 +82,13 @@ impl Dialect {
     }
 }
 
-/// What a plugin may do beyond the least: read the workspace and its own directory, write its own data.
+/// Permissions beyond the least: to read the workspace and its directory, and to write its data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wishes {
-    /// The network.
     pub network: NetworkWish,
-    /// Paths to read.
     pub read: Vec<PathBuf>,
-    /// Paths to write.
     pub write: Vec<PathBuf>,
-    /// Variables to see.
     pub env: Vec<String>,
     /// Programs to run that lie outside the system's directories.
     pub exec: Vec<String>,
@@ -126,16 +113,12 @@ impl Wishes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "NetworkForm", into = "NetworkForm")]
 pub enum NetworkWish {
-    /// None of it.
     #[default]
     None,
-    /// All of it.
     All,
-    /// These hosts.
     Hosts(Vec<String>),
 }
 
-/// A [`NetworkWish`] as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum NetworkForm {
@@ -182,13 +165,10 @@ impl From<NetworkWish> for NetworkForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The user's own directory of plugins.
     Global,
-    /// A directory that the configuration names.
     Configured,
     /// A directory that `BRYNHILD_PLUGIN_PATH` names.
     Environment,
-    /// The project's directory of plugins.
     Project,
     /// A package of the interpreter.
     EntryPoint,
@@ -199,29 +179,23 @@ pub enum Place {
 /// A plugin that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plugin {
-    /// What it says of itself.
     pub manifest: Manifest,
     /// Its directory; the package's directory for one that was installed.
     pub root: PathBuf,
-    /// Where it was found.
     pub place: Place,
-    /// Whether it is switched on.
     pub enabled: bool,
-    /// Whether its bytes may be used: not those of a project that the user has not trusted.
+    /// False for the bytes of a project that the user has not trusted.
     pub trusted: bool,
-    /// What the user's configuration says of it.
     pub settings: PluginSettings,
-    /// The package it comes with, where it was installed.
     pub package: Option<Package>,
 }
 
 impl Plugin {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.manifest.name
     }
 
-    /// Whether anything of it counts: it is switched on and its bytes may be used.
+    /// Returns true if it is switched on and its bytes may be used.
     pub fn is_active(&self) -> bool {
         self.enabled && self.trusted
     }
@@ -238,8 +212,7 @@ impl Plugin {
         (self.place == Place::Project).then_some(&self.root)
     }
 
-    /// What kind of thing it is: `directory`, `entry_point`, or `entry_point_provider` for a
-    /// package that brings providers and calls itself no plugin.
+    /// `directory`, `entry_point`, or `entry_point_provider` for a package with nothing but providers.
     pub fn source(&self) -> &'static str {
         match &self.package {
             None => "directory",
@@ -281,14 +254,13 @@ impl Plugin {
     }
 }
 
-/// What the user's configuration says of one plugin.
+/// The user's configuration of one plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginSettings {
     /// How long one call may take; none for the usual time.
     pub timeout: Option<Duration>,
-    /// What it is granted.
     pub grants: Wishes,
-    /// Everything else that stands there: the plugin's own settings.
+    /// All other keys: the plugin's own settings.
     pub own: Map<String, Value>,
 }
 
@@ -303,16 +275,13 @@ impl PluginSettings {
 /// An installed package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// Its entry points: group, name, object.
     pub entry_points: Vec<EntryPoint>,
 }
 
 impl Package {
-    /// Whether all it has for Brynhild are providers.
+    /// Returns true if all it has for Brynhild are providers.
     pub fn is_only_providers(&self) -> bool {
         self.entry_points.iter().all(|point| point.group == "brynhild.providers")
     }
@@ -321,9 +290,7 @@ impl Package {
 /// A name under which a package offers an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryPoint {
-    /// The group, such as `brynhild.tools`.
     pub group: String,
-    /// The name.
     pub name: String,
     /// Where the object is: `module:attribute`.
     pub object: String,

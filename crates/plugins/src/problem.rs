@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 /// One thing wrong with one file. The rest of the program goes on without it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The file or directory.
     pub path: PathBuf,
-    /// What is wrong, with the line where there is one; safe to print.
+    /// The fault, with its line if there is one; safe to print.
     pub what: String,
-    /// What to do about it; safe to print.
+    /// Advice; safe to print.
     pub hint: String,
 }
 

@@ -15,14 +15,10 @@ pub(crate) const GRACE: Duration = Duration::from_millis(200);
 
 const CHUNK: usize = 64 << 10;
 
-/// How far a process may go.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
-    /// Bytes of each stream that are kept.
     pub(crate) output: usize,
-    /// When it is killed; never if none.
     pub(crate) deadline: Option<Instant>,
-    /// Kills it; nothing does if none.
     pub(crate) cancel: Option<&'a CancellationToken>,
 }
 
@@ -33,7 +29,6 @@ impl Limits<'_> {
     }
 }
 
-/// How a process ended, and what it printed.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) end: End,
@@ -41,14 +36,11 @@ pub(crate) struct Ended {
     pub(crate) stderr: Printed,
 }
 
-/// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// With this exit code; 128 plus the signal's number if a signal ended it.
     Exited(i32),
-    /// It was killed at its deadline.
     Late,
-    /// It was killed because its caller cancelled it.
     Cancelled,
 }
 
@@ -62,16 +54,12 @@ impl Ended {
     }
 }
 
-/// The output of a process on one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
-    /// The beginning, or all of it.
     pub(crate) text: String,
-    /// True if more was printed than is kept.
     pub(crate) is_cut: bool,
 }
 
-/// Writes `input` to a process and waits for its end.
 pub(crate) async fn run(child: Child, input: &[u8], limits: Limits<'_>) -> io::Result<Ended> {
     let Child { stdin, mut stdout, mut stderr, mut process, .. } = child;
     let mut feeding = pin!(feed(stdin, input));
@@ -105,7 +93,6 @@ pub(crate) async fn run(child: Child, input: &[u8], limits: Limits<'_>) -> io::R
     Ok(Ended { end: end?, stdout: out.printed(), stderr: err.printed() })
 }
 
-/// Waits until a limit is reached.
 async fn interrupted(limits: Limits<'_>) -> End {
     let late = async {
         match limits.deadline {
@@ -134,7 +121,6 @@ async fn feed(stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>, input: &[u8]) {
     }
 }
 
-/// The bytes of a stream that were read.
 struct Capture {
     bytes: Vec<u8>,
     buffer: Vec<u8>,

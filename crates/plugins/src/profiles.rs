@@ -16,10 +16,8 @@ use crate::files::{self, Boundary, Refusal};
 use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
 
-/// Bytes a profile's file may have.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 2000;
 
 const DEFAULT: &str = "default";
@@ -81,7 +79,6 @@ pub fn resolve<'a>(profiles: &'a [ModelProfile], model: &str, provider: &str) ->
         .unwrap_or(&BUILTIN[0])
 }
 
-/// The profile of a name.
 pub fn find<'a>(profiles: &'a [ModelProfile], name: &str) -> Option<&'a ModelProfile> {
     profiles.iter().find(|profile| profile.name == name)
 }
@@ -99,7 +96,6 @@ struct Search {
 }
 
 impl Search {
-    /// The files in `profiles/` of every plugin, and what packages offer.
     fn contributed(&mut self, contributions: &Contributions<'_>) {
         for plugin in contributions.plugins.iter().filter(|plugin| plugin.package.is_none()) {
             let roots: Vec<_> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
@@ -195,7 +191,6 @@ fn clash(path: &Path, name: &str, other: &str) -> Problem {
     )
 }
 
-/// A profile that a package offers.
 fn offered(item: &Value, place: &Path) -> Result<ModelProfile, Problem> {
     let mut item = item.clone();
     if let Value::Object(fields) = &mut item {

@@ -30,24 +30,19 @@ pub struct Settings {
     pub data: PathBuf,
     /// True if the sandbox confines workers; one that it does not has the user's home.
     pub is_confined: bool,
-    /// The directories and environment variables around workers.
     pub surroundings: Surroundings,
-    /// What lies in the directories of plugins.
     pub directories: Arc<Directories>,
 }
 
 impl Python {
-    /// The Python of plugins, run by `host`.
     pub fn new(host: Arc<dyn PythonHost>, settings: Settings) -> Self {
         Self { host, settings: Arc::new(settings) }
     }
 
-    /// Runs it.
     pub fn host(&self) -> &Arc<dyn PythonHost> {
         &self.host
     }
 
-    /// The Python of a plugin.
     pub fn plugin(&self, plugin: &Plugin) -> SharedPlugin {
         self.owned(plugin, plugin)
     }
@@ -166,7 +161,6 @@ fn facts(plugin: &Plugin, around: &Settings) -> PythonFacts {
     }
 }
 
-/// The directory of a plugin's own, in `base`.
 fn data(plugin: &Plugin, base: &Path) -> PathBuf {
     match plugin.manifest.dialect {
         Dialect::Brynhild | Dialect::Lmao => base.join(plugin.name()),
@@ -178,7 +172,6 @@ fn data(plugin: &Plugin, base: &Path) -> PathBuf {
     }
 }
 
-/// Returns true if a directory is a Python environment.
 fn is_venv(directory: &Path) -> bool {
     directory.join("pyvenv.cfg").is_file()
         && directory.join("bin/python").symlink_metadata().is_ok()

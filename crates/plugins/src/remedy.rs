@@ -9,7 +9,7 @@ use contract::protected::protected;
 
 use crate::plugin::{NetworkWish, Plugin, Wishes};
 
-/// What Python, Node and the usual programs say where there is no network.
+/// Messages of Python, Node and the usual programs without a network.
 const ALONE: [&str; 17] = [
     "All connection attempts failed",
     "Cannot connect to host",
@@ -29,35 +29,30 @@ const ALONE: [&str; 17] = [
     "Temporary failure in name resolution",
     "nodename nor servname",
 ];
-/// What it says where nothing may be written.
+/// Messages where nothing may be written.
 const SHUT: [&str; 2] = ["Read-only file system", "Errno 30]"];
-/// What SQLite says there; it names no file.
+/// Messages of SQLite there; it names no file.
 const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
-/// What it says where something is not to be seen.
 const UNSEEN: &str = "No such file or directory";
-/// What shells say of a program that is not to be seen, behind its name.
+/// Shell messages about a program that is not visible, behind its name.
 const NO_PROGRAM: [&str; 2] = [": command not found", ": not found"];
-/// What they say of a variable, behind its name.
+/// Shell messages about a variable, behind its name.
 const NO_VARIABLE: [&str; 2] = [": unbound variable", ": parameter not set"];
-/// What it says where something is refused, be it a file or a network.
 const REFUSED: [&str; 2] = ["Permission denied", "Operation not permitted"];
 
-/// Where a plugin's process finds itself.
 pub(crate) struct Around<'a> {
     pub(crate) surroundings: &'a Surroundings,
-    /// The home of its own, where it has one.
     pub(crate) home: Option<PathBuf>,
-    /// Whether it may write in the workspace without a grant.
+    /// True if it may write in the workspace without a grant.
     pub(crate) opens_workspace: bool,
     pub(crate) mode: Mode,
 }
 
-/// Whether words are those of a program that found no network.
 pub(crate) fn is_alone(words: &str) -> bool {
     ALONE.iter().any(|mark| words.contains(mark))
 }
 
-/// What would let `plugin` do what `words` say it could not; none where the sandbox is not the cause.
+/// The grant that would let `plugin` do what `words` say it could not, if the sandbox is the cause.
 pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     let mode = around.mode;
     let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
@@ -87,7 +82,7 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     ))
 }
 
-/// The same for what is there and cannot be seen: a variable, a program, a file in the home.
+/// The grant for a variable, a program or a file in the home that exists and is not visible.
 fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     let surroundings = around.surroundings;
     let mut grants = plugin.settings.grants.clone();
@@ -123,7 +118,7 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     ))
 }
 
-/// What a message of Python's has in quotes behind a mark.
+/// The quoted text behind a mark in a message of Python.
 fn quoted<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
     let (_, after) = words.split_once(mark)?;
     after.strip_prefix(": '")?.split_once('\'').map(|(quoted, _)| quoted)
@@ -154,7 +149,7 @@ fn file(words: &str) -> Option<&str> {
     python.or_else(|| before(words, ": Read-only file system"))
 }
 
-/// What to grant so that `file` can be written; none where nothing could be granted, or is already.
+/// The directory to grant so that `file` can be written; none if no grant would help.
 fn directory(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf> {
     let surroundings = around.surroundings;
     let file = normalize(&surroundings.directory().join(file));

@@ -34,17 +34,15 @@ pub(crate) use send::{Answered, Exchange};
 /// An HTTP interface as it was declared.
 #[derive(Clone, Debug)]
 pub struct Api {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: String,
     base: Url,
     endpoints: Vec<Arc<Endpoint>>,
-    /// What is wrong with the endpoints that were left out.
+    /// Faults of the endpoints that were left out.
     lost: Vec<String>,
 }
 
-/// What requests are made with.
+/// The variables and clients of requests.
 #[derive(Clone)]
 pub struct Settings {
     variables: Arc<BTreeMap<String, String>>,
@@ -58,7 +56,6 @@ impl Settings {
         Self { variables: Arc::new(variables), clients }
     }
 
-    /// The same with other variables.
     #[must_use]
     pub fn with_variables(&self, variables: BTreeMap<String, String>) -> Self {
         Self { variables: Arc::new(variables), clients: Arc::clone(&self.clients) }
@@ -70,8 +67,8 @@ impl Settings {
         self.clients.exchange(exchange).await
     }
 
-    /// What looks up the names of an address so that they lead to no private one that the user has
-    /// not named; none where they have. An error says why the address is not gone to.
+    /// A resolver that leads to no private address; none if the user has named the host.
+    /// The error says why the address is refused.
     pub fn resolver(&self, address: &str) -> Result<Option<Arc<dyn Resolve>>, String> {
         let url = Url::parse(address).map_err(|_| format!("{address:?} is no address"))?;
         self.clients.resolver(&url)
@@ -92,7 +89,7 @@ impl Api {
         declared::read(value, place)
     }
 
-    /// Whether a problem cost an endpoint.
+    /// Returns true if a problem cost an endpoint.
     pub fn lost(&self, problem: &Problem) -> bool {
         self.lost.contains(&problem.what)
     }
@@ -102,17 +99,14 @@ impl Api {
         format!("api: {} ({} endpoints)", self.name, self.endpoints.len())
     }
 
-    /// The names of its tools.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.endpoints.iter().map(|endpoint| endpoint.name.as_str())
     }
 
-    /// The variables that its headers name.
     pub fn variables(&self) -> BTreeSet<&str> {
         self.endpoints.iter().flat_map(|endpoint| endpoint.variables()).collect()
     }
 
-    /// Its tools, which come from `source`.
     pub fn tools(&self, settings: &Settings, source: &str) -> Vec<Arc<dyn Tool>> {
         let tool = |endpoint: &Arc<Endpoint>| {
             let tool = EndpointTool::new(Arc::clone(endpoint), &self.base, settings, source);

@@ -23,7 +23,6 @@ pub const FILE_LIMIT: usize = 64 * 1024;
 /// Bytes of all files together that the model gets.
 pub const TOTAL_LIMIT: usize = 256 * 1024;
 
-/// Entries of the global directory that are looked at.
 const ENTRIES_LIMIT: usize = 2000;
 
 /// The files that are looked for in each directory, in this order.
@@ -40,34 +39,30 @@ const NAMES: [&str; 7] = [
 /// Those among them that import other files.
 const IMPORTING: [&str; 2] = ["CLAUDE.md", "CLAUDE.local.md"];
 
-/// Where rules are looked for.
+/// The places of rules.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// The directory with the user's own `*.md`, if there is one.
     pub global: Option<PathBuf>,
     /// The project's root. Links may not lead out of it.
     pub root: PathBuf,
-    /// The working directory, in the project.
     pub cwd: PathBuf,
 }
 
 /// A file of rules as the model gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFile {
-    /// The file.
     pub path: PathBuf,
     /// Its text without hidden characters; empty where there was no room left for it.
     pub text: String,
-    /// Whether the end of the file is left out.
     pub truncated: bool,
 }
 
-/// What was found.
+/// The rules, and the problems of their files.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The files in the order in which the model reads them.
     pub rules: Vec<RuleFile>,
-    /// What could not be used, or only in part.
     pub problems: Vec<Problem>,
 }
 
@@ -210,7 +205,6 @@ impl Search {
         }
     }
 
-    /// What a package offers.
     fn offer(&mut self, offer: &Offer) {
         for item in &offer.rules {
             let content = match item {
@@ -235,7 +229,6 @@ impl Search {
         }
     }
 
-    /// What a file imports.
     fn imported(&mut self, path: &Path, root: &Path) {
         let imports::Imports { files, left_out } = imports::of(path, root);
         let boundary = [root.to_path_buf()];
@@ -254,7 +247,6 @@ impl Search {
         self.read_as(path, boundary, str::to_owned);
     }
 
-    /// Reads a file of which `text` says what counts.
     fn read_as(&mut self, path: &Path, boundary: Boundary<'_>, text: fn(&str) -> String) {
         match files::read(path, boundary, FILE_LIMIT) {
             Ok(file) => self.add(path, &files::Text { text: text(&file.text), ..file }),

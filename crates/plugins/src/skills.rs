@@ -24,7 +24,6 @@ pub use strict::validate;
 /// Lines of a body above which a skill should move text to references.
 pub const BODY_LINES_LIMIT: usize = 500;
 
-/// Entries that are looked at in one directory.
 const ENTRIES_LIMIT: usize = 2000;
 
 const BUILTIN: [(&str, &str); 2] = [
@@ -35,22 +34,20 @@ const BUILTIN: [(&str, &str); 2] = [
 /// The directories that hold skill directories. In each list and from list to list the later one wins.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The user's own.
     pub global: Vec<PathBuf>,
     /// Those the user named for this run; may also be skill directories themselves.
     pub custom: Vec<PathBuf>,
     /// The project's, each two levels below the project's root. Links may not lead out of them.
     pub project: Vec<PathBuf>,
-    /// Where what was read is kept for the next time, if anywhere.
+    /// The cache of front matter, if there is one.
     pub cache: Option<PathBuf>,
 }
 
-/// What was found.
+/// The skills, and their problems.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The skills, sorted by name, each name once.
     pub skills: Vec<Skill>,
-    /// What could not be used, or only in part, or hides something else.
     pub problems: Vec<Problem>,
 }
 
@@ -101,12 +98,10 @@ pub fn scripts(skill: &Skill) -> Vec<PathBuf> {
     skill.directory.as_deref().map_or_else(Vec::new, |directory| own_files(directory, "scripts"))
 }
 
-/// The number of lines of a skill's body.
 pub fn body_lines(skill: &Skill) -> usize {
     skill.body.lines().count()
 }
 
-/// Whether a skill's body is longer than [`BODY_LINES_LIMIT`].
 pub fn exceeds_limit(skill: &Skill) -> bool {
     body_lines(skill) > BODY_LINES_LIMIT
 }

@@ -18,14 +18,13 @@ const UNSETTLED: i64 = 2;
 pub(crate) struct Stamp(i64, u64);
 
 impl Stamp {
-    /// The stamp of what was found.
     pub(crate) fn of(found: &Look) -> Self {
         let mut hasher = DefaultHasher::new();
         (found.times(), [found.length, found.number, found.device]).hash(&mut hasher);
         Self(found.changed.0, hasher.finish())
     }
 
-    /// Whether any change after `now` must show in another stamp. Only then may it be kept for
+    /// Returns true if any change after `now` must show in another stamp. Only then may it be kept for
     /// another run. Nobody but the system sets this time, whatever a program makes of the others.
     pub(crate) fn is_settled(self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -33,23 +32,19 @@ impl Stamp {
     }
 }
 
-/// What a look at a file or directory showed, without the rest of it: many are kept at every start.
+/// The metadata that counts: many are kept at every start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
-    /// What it is, with its permissions.
     pub(crate) mode: u32,
-    /// Its bytes.
     pub(crate) length: u64,
-    /// Which one it is on its disk.
+    /// Its inode.
     pub(crate) number: u64,
-    /// Its disk.
     pub(crate) device: u64,
     written: (i64, i64),
     changed: (i64, i64),
 }
 
 impl Look {
-    /// Takes what counts.
     pub(crate) fn of(found: &Metadata) -> Self {
         Self {
             mode: found.mode(),
@@ -66,12 +61,10 @@ impl Look {
         [self.written.0, self.written.1, self.changed.0, self.changed.1]
     }
 
-    /// Whether it is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::RegularFile
     }
 
-    /// Whether it is a directory.
     pub(crate) fn is_directory(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::Directory
     }

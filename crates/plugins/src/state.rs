@@ -11,14 +11,13 @@ use serde_json::{Map, Value};
 use crate::files::{self, Boundary, Refusal};
 use crate::problem::Problem;
 
-/// Bytes the file may have.
 const FILE_LIMIT: usize = 1 << 20;
 
 /// The systems whose plugins can be switched, by the word that stands before a name to mean one of
 /// them alone, as in `mcp:git`.
 pub const SYSTEMS: [&str; 7] = ["brynhild", "api", "chibi", "claude", "initrunner", "lmao", "mcp"];
 
-/// What is switched off, and what on.
+/// The plugins that the user has switched off or on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// The names of what is off, alone or after a system and a colon.
@@ -41,12 +40,12 @@ fn holds(names: &BTreeSet<String>, system: &str, name: &str) -> bool {
 }
 
 impl State {
-    /// Whether a plugin of a system is off.
+    /// Returns true if a plugin of a system is off.
     pub fn is_off(&self, system: &str, name: &str) -> bool {
         holds(&self.disabled, system, name)
     }
 
-    /// Whether a plugin of a system is on although it is off by itself.
+    /// Returns true if a plugin of a system is on although it is off by itself.
     pub fn is_on(&self, system: &str, name: &str) -> bool {
         holds(&self.enabled, system, name) && !self.is_off(system, name)
     }
@@ -119,7 +118,6 @@ impl State {
         Ok(Self { disabled, enabled, others })
     }
 
-    /// The text of the file that says this.
     pub fn to_yaml(&self) -> String {
         let mut text = String::from("# Written by `brynhild plugin enable` and `disable`.\n");
         if self.disabled.is_empty() {
@@ -141,7 +139,7 @@ impl State {
     }
 }
 
-/// Whether a name that was typed means another that is written down: the same, or without a system
+/// Returns true if a name that was typed means another that is written down: the same, or without a system
 /// that of any.
 fn means(typed: &str, written: &str) -> bool {
     typed == written || split(written).1 == typed

@@ -22,7 +22,6 @@ pub(super) fn settles(point: &str, answer: &Value) -> bool {
     }
 }
 
-/// The effect of the answers of all plugins to one payload.
 pub(super) fn folded(
     point: &str,
     payload: &Value,
@@ -86,7 +85,6 @@ fn added(point: &str, answers: &[Value]) -> ContextVerdict {
     }
 }
 
-/// The tools that plugins leave on offer.
 fn offered(answers: &[Value]) -> RequestVerdict {
     let mut verdict = RequestVerdict::default();
     for answer in answers {
@@ -101,7 +99,6 @@ fn offered(answers: &[Value]) -> RequestVerdict {
     verdict
 }
 
-/// The fields of a request that plugins change.
 fn changed(body: &Value, answers: Vec<Value>) -> RequestVerdict {
     let mut fields = Map::new();
     for mut answer in answers {

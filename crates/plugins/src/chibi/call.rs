@@ -4,28 +4,20 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The purpose of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'a> {
-    /// To describe itself.
     Schema,
-    /// To run the tool of this name.
     Tool(&'a str),
-    /// To hear of this point.
     Hook(&'static str),
 }
 
-/// One run of a plugin.
 pub(crate) struct Call<'a> {
     pub(crate) purpose: Purpose<'a>,
-    /// The conversation, where there is one.
     pub(crate) context: Option<&'a str>,
-    /// Its input, if it has any.
     pub(crate) input: Option<&'a Value>,
 }
 
 impl Call<'_> {
-    /// Its input as bytes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.input.map(|input| input.to_string().into_bytes()).unwrap_or_default()
     }

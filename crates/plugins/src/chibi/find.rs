@@ -9,14 +9,13 @@ use crate::files;
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 
-/// Entries of one directory that are looked at.
 const ENTRIES_LIMIT: usize = 10_000;
 
-/// What in a directory says that it is a plugin of another system.
+/// Names that mark a directory as a plugin of another system.
 const OTHERS: [&str; 6] =
     [".claude-plugin", "SKILL.md", "plugin.json", "plugin.yaml", "plugin.yml", "tool.py"];
 
-/// What in a directory says that not all of its executables are meant as plugins.
+/// Names that mark a directory in which not every executable is a plugin.
 const SOURCES: [&str; 8] = [
     ".mcp.json",
     "Cargo.toml",
@@ -34,20 +33,15 @@ const ENDINGS: [&str; 9] = ["bash", "js", "lua", "pl", "py", "rb", "sh", "ts", "
 /// A plugin before anything of it has run. Its `root` is the file, or the directory of `NAME/NAME`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The plugin, on and trusted until somebody says otherwise.
     pub plugin: Plugin,
-    /// What is run; no link is left in the path.
+    /// Canonical.
     pub executable: PathBuf,
-    /// The directory of plugins that it lies in.
     pub directory: PathBuf,
 }
 
-/// What was found in a directory.
 #[derive(Debug, Default)]
 pub struct Search {
-    /// The plugins, sorted by name.
     pub candidates: Vec<Candidate>,
-    /// What was refused.
     pub problems: Vec<Problem>,
 }
 
@@ -117,7 +111,7 @@ impl Search {
         Some(entry.to_owned())
     }
 
-    /// Tells of a pipe, a socket or a device in the place of an executable. Whether it is one.
+    /// Reports a pipe, a socket or a device in place of an executable; returns true if it is one.
     fn refuse_odd(&mut self, place: &Path, directories: &Directories) -> bool {
         let is_odd = directories.look(place).is_some_and(|found| {
             !found.is_file() && !found.is_directory() && found.mode & 0o111 != 0
@@ -192,7 +186,6 @@ fn canonical(directories: &Directories, directory: &Path, path: &Path) -> io::Re
     }
 }
 
-/// A file's name without the ending of a script.
 fn short_name(file: &str) -> &str {
     match file.rsplit_once('.') {
         Some((stem, ending)) if !stem.is_empty() && ENDINGS.contains(&ending) => stem,
@@ -200,7 +193,6 @@ fn short_name(file: &str) -> &str {
     }
 }
 
-/// The executable of a plugin with a directory of its own.
 fn own_executable(directories: &Directories, directory: &Path) -> Option<PathBuf> {
     let executable = directory.join(directory.file_name()?);
     is_executable(directories, &executable).then_some(executable)

@@ -8,9 +8,8 @@ use contract::action::Action;
 use contract::hook::CallView;
 use serde_json::{Value, json};
 
-/// The questions of a permission point about a call, one after the other; none if it is not about
-/// that. Tools that chibi has too are told in its words, all others by what they
-/// would do.
+/// The questions of a permission point about a call, in chibi's words if chibi has the tool too, else
+/// by the actions of the call. Empty if the point is about something else.
 pub(crate) fn questions(point: &str, call: CallView<'_>, workspace: &Path) -> Vec<Value> {
     if let Some(known) = question(point, call, workspace) {
         return vec![known];
@@ -39,7 +38,6 @@ pub(crate) fn questions(point: &str, call: CallView<'_>, workspace: &Path) -> Ve
     call.actions.iter().filter_map(of_action).collect()
 }
 
-/// The files that a call writes.
 pub(crate) fn written(actions: &[Action]) -> impl Iterator<Item = &Path> {
     actions.iter().filter_map(|action| match action {
         Action::Write { path, .. } => Some(path.as_path()),
@@ -99,7 +97,6 @@ pub(crate) fn refusal(answer: &Value) -> Option<String> {
     Some(reason.unwrap_or("denied by plugin").to_owned())
 }
 
-/// Why an address is not one of the open internet.
 fn sensitive(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;

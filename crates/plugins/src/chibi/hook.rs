@@ -16,11 +16,9 @@ use super::point::Point;
 use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::process::End;
 
-/// All hooks of one point.
 pub(crate) struct PointHook {
     pub(crate) point: &'static Point,
     title: String,
-    /// One for each tool that lists the point.
     listeners: Vec<Arc<Member>>,
     pub(crate) host: Arc<Host>,
     pub(crate) tool_count: usize,
@@ -39,8 +37,7 @@ impl PointHook {
         Self { point, title, listeners, host, tool_count }
     }
 
-    /// Asks all of them the same, up to the first answer that settles the matter. An error of one
-    /// ends it for all.
+    /// Asks listeners up to the first answer that settles the matter; an error of one ends it for all.
     async fn ask(&self, context: &HookContext, payload: &Value) -> Result<Vec<Value>, HookError> {
         let mut answers = Vec::new();
         for member in &self.listeners {

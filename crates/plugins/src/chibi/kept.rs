@@ -17,10 +17,8 @@ use crate::problem::Problem;
 
 /// How long a plugin that failed is left alone, unless its file is touched.
 const REST: Duration = Duration::from_hours(1);
-/// Plugins above which what is kept is begun anew.
 const MOST: usize = 4096;
 
-/// What is kept of all plugins.
 pub(crate) struct Kept(Mutex<Entries>);
 
 #[derive(Default, Serialize, Deserialize)]
@@ -34,27 +32,23 @@ struct Entries {
 struct Entry {
     /// The files by their times, and all else that a description depends on.
     stamp: String,
-    /// The same by their content.
+    /// A hash of the files, and of all else that a description depends on.
     content: String,
     said: Said,
 }
 
-/// What came of `--schema`.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Said {
-    /// This was printed.
     Printed(Value),
-    /// It failed, at this time.
     Failed { problem: Problem, at: u64 },
 }
 
 impl Kept {
-    /// Reads what is kept.
     pub(crate) fn read(file: &Path) -> Self {
         Self(Mutex::new(cache::read(file).unwrap_or_default()))
     }
 
-    /// Writes it, where it has changed. What cannot be written is found out again the next time.
+    /// Writes the cache if it has changed. A failed write costs another `--schema` run.
     pub(crate) fn save(&self, file: &Path) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut entries.is_changed) {
@@ -90,7 +84,6 @@ impl Kept {
     }
 }
 
-/// What a plugin says of itself: as it is kept, else as it says when it is run.
 pub(crate) async fn describe(kept: &Kept, member: &Member, directories: &Directories) -> Schema {
     let file = &member.executable;
     let key = Key::of(member, directories);
@@ -114,7 +107,6 @@ pub(crate) async fn describe(kept: &Kept, member: &Member, directories: &Directo
     }
 }
 
-/// A failure of this moment.
 pub(crate) fn failed(problem: Problem) -> Said {
     Said::Failed { problem, at: now() }
 }
@@ -124,7 +116,6 @@ fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// What a description is kept under.
 struct Key {
     path: String,
     stamp: String,
@@ -145,8 +136,7 @@ impl Key {
         Some(Self { path: member.executable.to_string_lossy().into_owned(), stamp, base, files })
     }
 
-    /// The stamp to keep: none where it may hide a change, so that the content is looked at. A
-    /// plugin that failed is left alone all the same.
+    /// Empty if it may hide a change, so that the content is compared; a failed plugin still waits.
     fn kept_stamp(&self, said: &Said) -> String {
         match said {
             Said::Printed(_) if !self.files.are_settled() => String::new(),

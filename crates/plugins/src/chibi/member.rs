@@ -24,7 +24,6 @@ use crate::problem::Problem;
 use crate::process::{End, Limits};
 use crate::remedy::{Around, remedy};
 
-/// How long a run may take where the user says nothing.
 const USUAL_TIME: Duration = Duration::from_secs(30);
 /// Bytes of a script in which its declared packages are looked for.
 const HEAD: usize = 64 << 10;
@@ -32,7 +31,6 @@ const HEAD: usize = 64 << 10;
 const QUOTED: usize = 300;
 const QUOTED_LINES: usize = 5;
 
-/// A plugin with all that it needs to run.
 pub(crate) struct Member {
     pub(crate) plugin: Plugin,
     pub(crate) executable: PathBuf,
@@ -40,7 +38,6 @@ pub(crate) struct Member {
     directory: PathBuf,
 }
 
-/// Why a plugin did not run.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Sandbox(SandboxError),
@@ -66,12 +63,10 @@ impl Member {
         self.plugin.is_active()
     }
 
-    /// How long one run may take.
     pub(crate) fn time(&self) -> Duration {
         self.plugin.settings.timeout.unwrap_or(USUAL_TIME)
     }
 
-    /// Runs it once.
     pub(crate) async fn run(
         &self,
         call: &Call<'_>,
@@ -106,7 +101,7 @@ impl Member {
         ran.map_err(|error| Trouble::Other(format!("its end was not seen: {error}")))
     }
 
-    /// What would let a call of a tool do what `words` say it could not, told to the user once.
+    /// The grant that would let a call do what `words` say it could not; the user reads it once.
     pub(crate) fn advice(&self, words: &str) -> Option<String> {
         let settings = &self.host.settings;
         let around = Around {
@@ -166,8 +161,7 @@ impl Member {
         Ok(kept::failed(fault(what, hint)))
     }
 
-    /// What it may see and do: for a call of a tool, which was approved, what a command of the model
-    /// may do with the workspace. Makes its directory for data.
+    /// A tool call was approved: it may do with the workspace what a command of the model may.
     fn profile(&self, purpose: Purpose<'_>) -> Result<Profile, Trouble> {
         let settings = &self.host.settings;
         let data = settings.data.join(self.plugin.name());
@@ -198,15 +192,14 @@ impl Member {
         Ok(profile)
     }
 
-    /// Whether a plugin of one file may read what lies beside it. Not where that is the home, or
-    /// more.
+    /// Returns true if a plugin of one file may read the files beside it: not in the home or above.
     fn may_see_neighbors(&self) -> bool {
         let home = self.host.settings.surroundings.home.as_deref();
         let home = home.and_then(|home| fs::canonicalize(home).ok());
         self.plugin.root.is_file() && home.is_none_or(|home| !home.starts_with(&self.directory))
     }
 
-    /// What is started. A script for `uv` that declares no packages needs nothing but Python.
+    /// The program to start. A script for `uv` without declared packages needs nothing but Python.
     fn program(&self) -> (PathBuf, Vec<OsString>) {
         if is_plain_python(&self.executable) {
             return (PathBuf::from("python3"), vec![self.executable.clone().into()]);
@@ -215,8 +208,7 @@ impl Member {
     }
 }
 
-/// The end of what a plugin said, as a message repeats it: one that says a word over and over must not
-/// fill the screen with it.
+/// The end of the output: a plugin that repeats itself must not fill the screen.
 fn quoted(said: &str) -> String {
     let lines: Vec<&str> = contract::text::tail(said, QUOTED).lines().collect();
     lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
@@ -232,7 +224,6 @@ fn is_plain_python(file: &Path) -> bool {
     first.contains("uv run") && first.contains("--script") && !declares_packages(&head)
 }
 
-/// Whether the block of metadata in a script names packages.
 fn declares_packages(script: &str) -> bool {
     let mut lines = script.lines().skip_while(|line| line.trim_end() != "# /// script").skip(1);
     let block: String = lines

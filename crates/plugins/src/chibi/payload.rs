@@ -15,7 +15,6 @@ use super::hook::PointHook;
 use crate::hooks::moment::Occurrence;
 use crate::typed::typed;
 
-/// The tool that has another conversation do a task.
 const SUBAGENT: &str = "Task";
 
 /// The tool that ends a turn in which the model calls nothing.
@@ -24,8 +23,7 @@ const FALLBACK: &str = "call_user";
 /// Characters of an output beyond which the whole of it goes into a file.
 const STORED_LENGTH: usize = 50_000;
 
-/// The payloads of a point for an occurrence, one after the other; none if the occurrence does not
-/// belong to the point.
+/// Empty if the occurrence does not belong to the point.
 pub(super) fn payloads(
     hook: &PointHook,
     context: &HookContext,
@@ -117,7 +115,6 @@ fn notification(hook: &PointHook, session: &str, what: &Notification) -> Vec<Val
     vec![payload]
 }
 
-/// The payload for each file that a call writes.
 fn writes(point: &str, session: &str, call: CallView<'_>) -> Vec<Value> {
     let payload = |path: &Path| {
         let mut payload = json!({"tool_name": call.tool, "path": path, "caller": session});
@@ -130,7 +127,6 @@ fn writes(point: &str, session: &str, call: CallView<'_>) -> Vec<Value> {
     gate::written(call.actions).map(payload).collect()
 }
 
-/// The payload for a call that hands work to an agent.
 fn spawned(hook: &PointHook, call: CallView<'_>) -> Value {
     let of = |key: &str| call.args.get(key).cloned().unwrap_or(Value::Null);
     let name = call.args.get("subagent_type").and_then(Value::as_str);
@@ -183,7 +179,6 @@ fn shown(output: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{first}\n\n{note}\n\n{last}"))
 }
 
-/// The tools on offer.
 fn offered(request: &Request) -> Vec<Value> {
     let tool = |tool: &Arc<ToolSpec>| {
         let kind = if tool.source == "builtin" { "builtin" } else { "plugin" };
@@ -192,7 +187,6 @@ fn offered(request: &Request) -> Vec<Value> {
     request.tools.iter().map(tool).collect()
 }
 
-/// A request as it would be sent.
 fn body(request: &Request) -> Value {
     let tool = |tool: &Arc<ToolSpec>| {
         let function = json!({
@@ -215,7 +209,6 @@ fn body(request: &Request) -> Value {
     body
 }
 
-/// A message in the words of requests.
 fn message(message: &Message) -> Value {
     match message {
         Message::User { text } => json!({"role": "user", "content": text}),

@@ -2,16 +2,12 @@
 
 use contract::hook::{Moment, OnFailure};
 
-/// A point.
 #[derive(Debug)]
 pub(crate) struct Point {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// Its counterpart here.
     pub(crate) standing: Standing,
 }
 
-/// The counterpart of a point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Standing {
     /// Its hooks are asked at this moment; a hook that does not answer means this.
@@ -23,7 +19,6 @@ pub(crate) enum Standing {
 }
 
 impl Point {
-    /// The moment at which its hooks are asked, if they are.
     pub(crate) fn moment(&self) -> Option<Moment> {
         match self.standing {
             Standing::Asked(moment, _) | Standing::Told(moment, _) => Some(moment),
@@ -31,7 +26,6 @@ impl Point {
         }
     }
 
-    /// The consequence of a hook that did not answer.
     pub(crate) fn on_failure(&self) -> OnFailure {
         match self.standing {
             Standing::Asked(_, on_failure) => on_failure,

@@ -12,10 +12,8 @@ pub(crate) type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 const SHOWN_LINES: usize = 1000;
 /// Bytes above which a line is shown in pieces.
 const LINE_LIMIT: usize = 4 << 10;
-/// Bytes of the end that are kept.
 const TAIL_LIMIT: usize = 4 << 10;
 
-/// The end of what a plugin printed, safe to show.
 #[derive(Default)]
 pub(crate) struct Tail(Mutex<String>);
 
@@ -32,7 +30,6 @@ impl Tail {
         }
     }
 
-    /// The last lines.
     pub(crate) fn text(&self) -> String {
         let end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         text::tail(&end, TAIL_LIMIT).to_owned()

@@ -12,27 +12,22 @@ use tokio::time::timeout;
 use super::printed::{Listener, Tail, drain};
 use crate::process::{self, End, GRACE, Limits, Printed};
 
-/// Bytes of standard output that are kept.
 pub(crate) const OUTPUT_LIMIT: usize = 10 << 20;
 
-/// Who hears a process.
 pub(crate) struct Watch<'a> {
     pub(crate) plugin: &'a str,
     pub(crate) listener: &'a Listener,
-    /// The user's terminal, if there is one and the process has its own.
+    /// The user's terminal, if the process has one of its own.
     pub(crate) console: Option<ChannelEnds>,
 }
 
-/// A process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) end: End,
     pub(crate) stdout: Printed,
-    /// The last lines of standard error, safe to show.
     pub(crate) stderr: String,
 }
 
-/// Gives a process its input and waits for its end.
 pub(crate) async fn run(
     mut child: Child,
     input: &[u8],
@@ -59,8 +54,7 @@ pub(crate) async fn run(
     Ok(Ran { end: ended.end, stdout: ended.stdout, stderr: tail.text() })
 }
 
-/// Lets a process talk with the user: what it writes to its terminal is shown, and from then on
-/// it gets what the user types.
+/// Shows the output of the process' terminal to the user, and from then on passes on the user's input.
 async fn talk(process: Option<ChannelEnds>, person: Option<ChannelEnds>) {
     let (Some(mut process), Some(mut person)) = (process, person) else { return };
     let (mut said, mut typed) = (vec![0; 4096], vec![0; 4096]);

@@ -14,14 +14,12 @@ const LONGEST_NAME: usize = 64;
 
 const HINT: &str = "mend what the plugin prints for `--schema`";
 
-/// What a plugin says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Schema {
     pub(crate) tools: Vec<ToolEntry>,
     pub(crate) problems: Vec<Problem>,
 }
 
-/// One tool of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolEntry {
     /// The name the model calls.
@@ -30,19 +28,15 @@ pub(crate) struct ToolEntry {
     pub(crate) own_name: String,
     pub(crate) description: String,
     pub(crate) parameters: Value,
-    /// The points it wants to be asked at, by the names of the table.
     pub(crate) hooks: Vec<&'static str>,
     pub(crate) parallel: bool,
     pub(crate) flow: Flow,
     pub(crate) summary_params: Vec<String>,
 }
 
-/// What a call does to the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Flow {
-    /// Nothing: it runs.
     Runs,
-    /// It runs, and the turn ends.
     RunsLast,
     /// It does not run, and the turn goes on.
     Continues,
@@ -51,7 +45,6 @@ pub(crate) enum Flow {
 }
 
 impl Schema {
-    /// A plugin that could not be described.
     pub(crate) fn failed(file: &Path, what: &str, hint: &str) -> Self {
         Self { tools: Vec::new(), problems: vec![Problem::new(file, what, hint)] }
     }
@@ -147,7 +140,6 @@ fn object_schema(schema: Option<&Value>) -> Option<Value> {
     (kind == "object").then_some(Value::Object(fields))
 }
 
-/// A name that model APIs take.
 fn callable(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     name.chars().map(|c| if fits(c) { c } else { '_' }).take(LONGEST_NAME).collect()

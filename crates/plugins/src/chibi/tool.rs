@@ -17,10 +17,8 @@ use super::run::Ran;
 use super::schema::{Flow, ToolEntry};
 use crate::process::End;
 
-/// Bytes of a call's arguments that people are shown.
 const SHOWN: usize = 2000;
 
-/// A plugin's tool.
 pub(crate) struct ChibiTool {
     spec: Arc<ToolSpec>,
     entry: ToolEntry,
@@ -46,7 +44,7 @@ impl ChibiTool {
         Self { spec: spec.into(), entry, member }
     }
 
-    /// What a call comes to that only steers the turn; none for one that runs.
+    /// The output of a call that only steers the turn; none for one that runs.
     fn steered(&self, args: &Value) -> Option<ToolOutput> {
         let text = |key: &str| args.get(key).and_then(Value::as_str);
         match self.entry.flow {
@@ -62,7 +60,6 @@ impl ChibiTool {
         }
     }
 
-    /// The line for people that names a call by its telling arguments.
     fn summary(&self, args: &Value) -> Option<String> {
         let values = self.entry.summary_params.iter();
         let values: Vec<&str> = values.filter_map(|name| args.get(name)?.as_str()).collect();
@@ -108,7 +105,6 @@ impl ChibiTool {
     }
 }
 
-/// An output after which the turn ends.
 fn ended(mut output: ToolOutput) -> ToolOutput {
     let (status, summary) = ("success".to_owned(), output.output.trim().to_owned());
     output.finish = Some(Finish { status, summary, next_steps: None });

@@ -13,10 +13,9 @@ use crate::problem::Problem;
 
 /// Keys that plugins' agents may not have a say in.
 const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
-/// Keys that have no effect here.
+/// Keys without effect.
 const IGNORED: [&str; 7] =
     ["hooks", "mcpServers", "memory", "background", "effort", "isolation", "initialPrompt"];
-/// Files of one directory that are looked at.
 const FILES: usize = 2000;
 
 /// An agent as found.
@@ -24,27 +23,20 @@ const FILES: usize = 2000;
 pub struct AgentFile {
     /// Its name; `plugin:name` is always its own.
     pub name: String,
-    /// When to use it.
     pub description: String,
     /// The plugin it belongs to; none for the project's and the user's.
     pub plugin: Option<String>,
     /// The tools that it gets; none for all.
     pub tools: Option<Vec<String>>,
-    /// Tools that it does not get.
     pub disallowed_tools: Vec<String>,
-    /// The model that it asks for.
     pub model: Option<String>,
-    /// The most rounds that it may take.
     pub max_turns: Option<u32>,
     /// The freedom that it asks for, in the words of these files.
     pub permission_mode: Option<String>,
     /// Skills whose instructions it begins with.
     pub skills: Vec<String>,
-    /// Keys that have no effect.
     pub ignored: Vec<&'static str>,
-    /// Its instructions.
     pub body: String,
-    /// Its file.
     pub path: PathBuf,
 }
 
@@ -58,8 +50,7 @@ impl AgentFile {
     }
 }
 
-/// The agents in a directory of the user's, by name, and what is wrong with others. A directory that
-/// is not there holds none.
+/// The agents in a directory of the user's, by name, and the problems of others.
 pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     let (mut agents, mut problems) = (Vec::new(), Vec::new());
     let entries = match files::entries(directory, FILES) {
@@ -88,7 +79,6 @@ pub fn agent_of(path: &Path, bytes: &[u8]) -> Result<AgentFile, Problem> {
     parse(path, text, None)
 }
 
-/// The agent in a file.
 pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<AgentFile, Problem> {
     let stripped = hidden::strip(text);
     let document = document::read(&stripped.text)
@@ -128,7 +118,6 @@ pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<Age
     })
 }
 
-/// Whether a value names something, or nothing at all, and nothing besides.
 fn is_names(value: &Value) -> bool {
     match value {
         Value::Null | Value::String(_) => true,

@@ -18,7 +18,6 @@ fn named(body: &str, values: &Values) -> BTreeMap<String, String> {
     names.filter_map(value).collect()
 }
 
-/// Where a command comes from.
 pub(crate) struct Origin<'a> {
     /// `plugin:NAME` or `project`.
     pub(crate) source: &'a str,
@@ -26,7 +25,6 @@ pub(crate) struct Origin<'a> {
     pub(crate) values: &'a Values,
 }
 
-/// Makes a command of the text of a file; `name` is what is typed.
 pub(crate) fn parse(
     path: &Path,
     name: String,
@@ -40,7 +38,6 @@ pub(crate) fn parse(
     Ok((of_document(path, name, &document, origin), remark))
 }
 
-/// Makes a command of a file that was read.
 pub(crate) fn of_document(
     path: &Path,
     name: String,
@@ -76,7 +73,7 @@ pub(crate) fn of_document(
     }
 }
 
-/// What is typed for a file in a directory of commands: `git/commit.md` is `git:commit`.
+/// The command of a file in a directory of commands: `git/commit.md` is `git:commit`.
 pub(crate) fn name(directory: &Path, file: &Path) -> Option<String> {
     let relative = file.strip_prefix(directory).ok()?.with_extension("");
     let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();

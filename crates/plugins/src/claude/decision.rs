@@ -11,7 +11,7 @@ use crate::process::Ended;
 /// Characters of one text that get through.
 const LONGEST: usize = 10_000;
 
-/// Understands what an address answered. Only a success with JSON decides.
+/// Reads the answer of an address. Only a success with JSON decides.
 pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Reply {
     let mut said = Reply::default();
     if !(200..300).contains(&status) {
@@ -27,7 +27,6 @@ pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Reply {
     said
 }
 
-/// Understands what a model replied to a handler's question.
 pub(crate) fn read_reply(reply: &str) -> Reply {
     let object = reply.find('{').zip(reply.rfind('}')).filter(|(start, end)| start < end);
     let value =
@@ -45,14 +44,13 @@ pub(crate) fn read_reply(reply: &str) -> Reply {
     said
 }
 
-/// Understands what a tool said to a handler's call: the same words as a program prints.
+/// Reads the result of a tool call, in the words that a program prints.
 pub(crate) fn read_words(event: Event, words: &str) -> Reply {
     let mut said = Reply::default();
     printed(event, words.trim(), Hearing::Whole, &mut said);
     said
 }
 
-/// The part of a handler's output that counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hearing {
     /// Plain words too, where the event hears them.
@@ -74,7 +72,6 @@ fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Reply) {
     }
 }
 
-/// Understands how a handler ended.
 pub(crate) fn read(event: Event, ended: &Ended) -> Reply {
     let mut said = Reply::default();
     let hearing = if ended.code() == 0 { Hearing::Whole } else { Hearing::Decisions };

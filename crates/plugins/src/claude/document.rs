@@ -9,13 +9,11 @@ use crate::skills::split_tools;
 /// Keys whose value is plain words, whatever they begin with.
 const PLAIN: [&str; 5] = ["argument-hint", "description", "when_to_use", "allowed-tools", "paths"];
 
-/// A file's keys and what follows them.
 pub(crate) struct Document {
     pub(crate) keys: Map<String, Value>,
     pub(crate) body: String,
 }
 
-/// Reads a text without hidden characters.
 pub(crate) fn read(text: &str) -> Result<Document, Error> {
     let first = text.lines().next().unwrap_or_default();
     if first.trim_end() != "---" {
@@ -33,7 +31,7 @@ pub(crate) fn read(text: &str) -> Result<Document, Error> {
     }
 }
 
-/// The body of a file whose front matter is there and empty.
+/// The body of a file with an empty front matter.
 fn without_keys(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('\n')?;
     let (block, body) = match rest.strip_prefix("---") {
@@ -85,7 +83,6 @@ impl Document {
         }
     }
 
-    /// Whether a key says yes or no; none where it says neither.
     pub(crate) fn switch(&self, key: &str) -> Option<bool> {
         let word = match self.keys.get(key)? {
             Value::Bool(switch) => return Some(*switch),

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use contract::hook::Moment;
 
-/// An event that happens here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     SessionStart,
@@ -26,7 +25,6 @@ pub(crate) enum Event {
     SubagentStop,
 }
 
-/// The name of each event, and the moment at which it happens.
 const TABLE: [(&str, Event, Moment); 17] = [
     ("SessionStart", Event::SessionStart, Moment::Notification),
     ("SessionEnd", Event::SessionEnd, Moment::Notification),
@@ -77,22 +75,18 @@ impl Event {
         }
     }
 
-    /// Returns true if a name is an event of Claude Code that does not happen here.
     pub(crate) fn is_of_others(name: &str) -> bool {
         MISSING.iter().any(|(missing, _)| *missing == name)
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         TABLE[self as usize].0
     }
 
-    /// The moment at which it happens.
     pub(crate) fn moment(self) -> Moment {
         TABLE[self as usize].2
     }
 
-    /// Returns true if it is about a call of a tool.
     pub(crate) fn is_of_tools(self) -> bool {
         matches!(
             self,
@@ -104,7 +98,6 @@ impl Event {
         )
     }
 
-    /// Returns true if a matcher counts.
     pub(crate) fn has_matcher(self) -> bool {
         !matches!(self, Self::UserPromptSubmit | Self::PostToolBatch | Self::Stop)
     }
@@ -127,12 +120,10 @@ impl Event {
         matches!(self, Self::UserPromptExpansion | Self::UserPromptSubmit | Self::PreToolUse)
     }
 
-    /// Returns true if plain words on standard output are for the model.
     pub(crate) fn hears_plain_words(self) -> bool {
         matches!(self, Self::UserPromptExpansion | Self::UserPromptSubmit | Self::SessionStart)
     }
 
-    /// How long a handler may take that does not say.
     pub(crate) fn patience(self) -> Duration {
         match self {
             Self::UserPromptSubmit => Duration::from_secs(30),

@@ -9,21 +9,15 @@ use contract::prompt_lines::{PromptLine, PromptLines};
 
 use crate::commands::SESSION;
 
-/// Commands that are kept.
 const KEPT: usize = 16;
 
 /// A command that was typed, with the text that it stands for.
 #[derive(Clone)]
 pub struct Expanded {
-    /// Its name as it was typed, without the slash.
     pub name: String,
-    /// The words that were typed after it.
     pub args: String,
-    /// Where the command comes from.
     pub source: String,
-    /// The text that is sent.
     pub text: String,
-    /// The shell lines in it, whose output takes their place.
     pub lines: Vec<PromptLine>,
 }
 
@@ -32,7 +26,6 @@ pub struct Expanded {
 pub struct Expansions(Mutex<VecDeque<Expanded>>);
 
 impl Expansions {
-    /// Keeps one in mind.
     pub fn note(&self, expanded: Expanded) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.truncate(KEPT - 1);

@@ -17,16 +17,13 @@ use crate::hooks::pattern::NameMatcher;
 const QUESTION: Duration = Duration::from_secs(30);
 /// Characters of a command by which people know it.
 const LONGEST: usize = 60;
-/// Bytes of what its author says of it.
 const LONGEST_ABOUT: usize = 100;
 /// How long an agent may take that looks into something.
 const INQUIRY: Duration = Duration::from_mins(1);
 
-/// One program that runs when something happens.
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
     pub(crate) event: Event,
-    /// Its purpose in its author's words; may be empty.
     pub(crate) about: String,
     pub(crate) matcher: NameMatcher,
     pub(crate) condition: Option<PermissionRule>,
@@ -36,7 +33,6 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    /// Returns true if an event is one that it hears of.
     pub(crate) fn is_for(&self, what: &Happening<'_>) -> bool {
         let call = what.input.get("tool_input").unwrap_or(&Value::Null);
         self.event == what.event
@@ -44,36 +40,38 @@ impl Handler {
             && self.condition.as_ref().is_none_or(|it| it.fits(&what.names, call))
     }
 
-    /// By what people know it.
     pub(crate) fn title(&self) -> String {
         if self.about.is_empty() { self.program.shown() } else { self.about.clone() }
     }
 }
 
-/// The action of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// A line for a shell.
     Shell(String),
-    /// A program with its arguments.
     Direct(Vec<String>),
-    /// An address that what happened is posted to.
     Address {
         url: String,
         headers: BTreeMap<String, String>,
         /// The variables that headers may hold.
         variables: Vec<String>,
     },
-    /// A question to a model.
-    Question { prompt: String, model: Option<String> },
-    /// Something for an agent to look into.
-    Inquiry { prompt: String, model: Option<String> },
+    Question {
+        prompt: String,
+        model: Option<String>,
+    },
+    Inquiry {
+        prompt: String,
+        model: Option<String>,
+    },
     /// A tool of a server, with arguments that name parts of the event.
-    Tool { server: String, tool: String, input: Value },
+    Tool {
+        server: String,
+        tool: String,
+        input: Value,
+    },
 }
 
 impl Program {
-    /// It in one short line, for people.
     pub(crate) fn shown(&self) -> String {
         let whole = self.words();
         let mut words = whole.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -101,24 +99,20 @@ impl Program {
     }
 }
 
-/// How its end is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// It is.
     ForEnd,
-    /// It is not, and what it says counts for nothing.
+    /// No; its output has no effect.
     No,
-    /// It is not; where it ends with exit code 2, the model reads what it says.
+    /// No; if it ends with exit code 2, the model reads its output.
     Woken,
 }
 
-/// The contents of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) handlers: Vec<Handler>,
     /// Parts that have no counterpart here, with the reason: one line each.
     pub(crate) ignored: Vec<String>,
-    /// Parts that make no sense.
     pub(crate) faults: Vec<String>,
 }
 
@@ -181,7 +175,6 @@ fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
     }
 }
 
-/// The description of an entry for people, in one line.
 fn about(entry: &Value) -> Option<String> {
     let said = ["description", "name", "id"].iter().find_map(|key| entry.get(key)?.as_str())?;
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -245,7 +238,6 @@ fn address(keys: &Map<String, Value>) -> Result<Program, String> {
     Ok(Program::Address { url: url.to_owned(), headers, variables })
 }
 
-/// The text behind a key, where there is some.
 fn worded<'a>(keys: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     keys.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }

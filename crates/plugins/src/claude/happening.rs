@@ -13,7 +13,6 @@ use super::input;
 use crate::hooks::moment::Occurrence;
 use crate::typed::typed;
 
-/// An event that happens.
 #[derive(Clone)]
 pub(crate) struct Happening<'a> {
     pub(crate) event: Event,
@@ -24,7 +23,6 @@ pub(crate) struct Happening<'a> {
     pub(crate) input: Map<String, Value>,
 }
 
-/// An object's fields.
 fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -37,13 +35,11 @@ fn agent(scene: &HookContext) -> &str {
     scene.within.as_ref().map_or("", |within| within.agent.as_str())
 }
 
-/// The fields of a call that the model made.
 fn made(call: &ToolCall, scene: &HookContext) -> Map<String, Value> {
     input::of_call(&call.id, &call.name, &call.args, &scene.cwd)
 }
 
 impl Handlers {
-    /// The events that an occurrence is, in the order in which they happen.
     pub(crate) fn happenings<'a>(
         &self,
         scene: &'a HookContext,
@@ -106,7 +102,6 @@ impl Handlers {
         }
     }
 
-    /// The expansion of the command that a prompt comes from; none for plain words.
     fn expansion<'a>(&self, scene: &'a HookContext, prompt: &str) -> Option<Happening<'a>> {
         let expansions = &self.shared.settings.expansions;
         let Expanded { name, args, source, .. } =
@@ -122,7 +117,6 @@ impl Handlers {
         Some(Happening { event: Event::UserPromptExpansion, scene, names: vec![name], input })
     }
 
-    /// The events that a notification is, each with what its matcher sees and what it says.
     fn told<'a>(
         &self,
         scene: &'a HookContext,

@@ -27,21 +27,16 @@ use crate::rest;
 
 /// The dependencies of handlers.
 pub struct Settings {
-    /// Runs their processes.
     pub host: HookHost,
     /// Holds the transcripts while conversations go on.
     pub transcripts: PathBuf,
     /// How the session begins: `startup` or `resume`.
     pub source: &'static str,
-    /// The commands that were typed.
     pub expansions: Arc<Expansions>,
-    /// The mode at the beginning.
     pub mode: Mode,
-    /// Posts to addresses.
     pub requests: rest::Settings,
 }
 
-/// State that all handlers of a conversation share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) transcripts: Arc<Transcripts>,
@@ -50,14 +45,11 @@ pub(crate) struct Shared {
     behind: Mutex<JoinSet<()>>,
     /// The texts of those for the model.
     waiting: Arc<Mutex<Vec<String>>>,
-    /// Puts questions to a model, once there is one.
     pub(crate) ask: OnceLock<Arc<dyn Ask>>,
-    /// Does for handlers what they cannot do themselves, once there is somebody.
     pub(crate) services: OnceLock<Arc<dyn HookServices>>,
 }
 
 impl Shared {
-    /// Begins with the mode of the settings.
     pub(crate) fn new(settings: Settings) -> Self {
         let transcripts = Arc::new(Transcripts::new(settings.transcripts.clone()));
         let mode = Mutex::new(settings.mode);
@@ -72,12 +64,10 @@ impl Shared {
         }
     }
 
-    /// The mode in force.
     pub(crate) fn mode(&self) -> Mode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes it for what starts from here on.
     pub(crate) fn set_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
@@ -88,18 +78,14 @@ impl Shared {
         self.transcripts.clear();
     }
 
-    /// Takes the texts of background handlers for the model.
     fn take_waiting(&self) -> Vec<String> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The handlers of one owner.
 #[derive(Clone)]
 pub(crate) struct Handlers {
-    /// The owner in words.
     pub(crate) title: String,
-    /// The plugin, or the project.
     pub(crate) owner: Owner,
     pub(crate) values: Values,
     pub(crate) list: Vec<Handler>,
@@ -109,7 +95,6 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    /// Runs the handlers of an event, and tells the user what is for them.
     async fn ask(&self, what: Happening<'_>) -> Reply {
         let event = what.event;
         let mut said = self.gather(what).await;
@@ -122,7 +107,6 @@ impl Handlers {
         said
     }
 
-    /// The reply of all handlers of an event.
     pub(super) async fn gather(&self, what: Happening<'_>) -> Reply {
         let is_service = what.scene.session.as_str() == SERVICE_SESSION;
         let mut fitting: Vec<&Handler> = Vec::new();
@@ -194,12 +178,10 @@ impl Handlers {
         reply
     }
 
-    /// Has the turn end.
     fn halt(&self, why: String) {
         self.halt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
-    /// Says something that people should know.
     fn tell(&self, text: &str) {
         (self.shared.settings.host.notice)(format!("{}: {text}", self.title));
     }

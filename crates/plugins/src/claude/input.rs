@@ -18,7 +18,6 @@ pub(crate) fn tool_name(tool: &str) -> &str {
     if tool == "LearnSkill" { "Skill" } else { tool }
 }
 
-/// All names under which matchers may mean a tool.
 pub(crate) fn tool_names(tool: &str) -> Vec<&str> {
     match tool {
         "LearnSkill" => vec!["Skill", tool],
@@ -27,7 +26,6 @@ pub(crate) fn tool_names(tool: &str) -> Vec<&str> {
     }
 }
 
-/// A call's arguments; paths are absolute.
 pub(crate) fn arguments(args: &Value, cwd: &Path) -> Value {
     let mut args = args.clone();
     for key in ["file_path", "notebook_path", "path"] {
@@ -39,7 +37,6 @@ pub(crate) fn arguments(args: &Value, cwd: &Path) -> Value {
     args
 }
 
-/// The mode in the words of scripts.
 fn permission_mode(mode: Mode) -> &'static str {
     match mode {
         Mode::ReadOnly => "plan",
@@ -48,7 +45,6 @@ fn permission_mode(mode: Mode) -> &'static str {
     }
 }
 
-/// The fields of every event.
 pub(crate) fn common(
     event: Event,
     scene: &HookContext,
@@ -72,7 +68,6 @@ pub(crate) fn common(
     input
 }
 
-/// The fields of a call.
 pub(crate) fn of_call(id: &CallId, tool: &str, args: &Value, cwd: &Path) -> Map<String, Value> {
     let mut input = Map::new();
     input.insert("tool_name".to_owned(), tool_name(tool).into());
@@ -81,7 +76,6 @@ pub(crate) fn of_call(id: &CallId, tool: &str, args: &Value, cwd: &Path) -> Map<
     input
 }
 
-/// The fields of a call that has ended.
 pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
     let mut input = of_call(result.call.id, result.call.tool, result.call.args, cwd);
     let milliseconds = u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX);
@@ -98,7 +92,6 @@ pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value
     input
 }
 
-/// A result in the shape that scripts expect of the tool.
 fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     let output = result.output;
     let args = arguments(result.call.args, cwd);
@@ -116,8 +109,7 @@ fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     }
 }
 
-/// The standard output and error of a command, if the tool says which part of its output is which
-/// and no hook has replaced it.
+/// None unless the tool marks the parts of its output and no hook has replaced it.
 fn streams(output: &ToolOutput) -> Option<(&str, &str)> {
     let range = |stream: &str| {
         let (from, to) = Deserialize::deserialize(output.facts.get(stream)?).ok()?;

@@ -15,13 +15,10 @@ use crate::frontmatter;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 
-/// Files that are looked at below one directory.
 const FILES: usize = 2000;
-/// How deep a directory of commands is looked at.
 const DEEPEST: usize = 5;
 
-/// Loads the parts of a plugin that counts. `data` holds a directory for each plugin, `project` is
-/// the directory that people work in.
+/// Loads the parts of an active plugin; `data` has a directory for each plugin.
 pub fn load(plugin: Plugin, declared: Declared, data: &Path, project: &Path) -> Loaded {
     let values = Values {
         root: plugin.root.clone(),
@@ -60,13 +57,12 @@ pub fn load(plugin: Plugin, declared: Declared, data: &Path, project: &Path) -> 
 
 /// The files of a trusted project, with their bytes.
 pub struct ProjectFiles<'a> {
-    /// The project's root.
     pub root: &'a Path,
     /// Every file in `.claude` that the user trusts.
     pub files: Vec<(&'a Path, &'a [u8])>,
 }
 
-/// Loads what a trusted project brings in `.claude`.
+/// Loads the `.claude` directory of a trusted project.
 pub fn project(given: &ProjectFiles<'_>) -> Loaded {
     let root = given.root.join(".claude");
     let values = Values { project: given.root.to_owned(), ..Values::default() };
@@ -105,8 +101,7 @@ pub fn project(given: &ProjectFiles<'_>) -> Loaded {
     loading.loaded
 }
 
-/// Loads only the handlers that are asked before a tool call, from hook files that a project had when
-/// it was trusted.
+/// Loads only the handlers asked before a tool call, from the files that the user trusted.
 pub fn guards(given: &ProjectFiles<'_>) -> Loaded {
     let values = Values { project: given.root.to_owned(), ..Values::default() };
     let mut loading = Loading {
@@ -128,7 +123,6 @@ pub fn guards(given: &ProjectFiles<'_>) -> Loaded {
     Loaded { handlers, values, ..Loaded::default() }
 }
 
-/// A plugin whose parts are being loaded.
 struct Loading {
     root: PathBuf,
     name: Option<String>,
@@ -146,14 +140,12 @@ impl Loading {
         self.loaded.report.push(format!("ignored {what}"));
     }
 
-    /// Leaves a part out for what is wrong with its file.
     fn fail(&mut self, problem: Problem) {
         let shown = self.shown(&problem.path);
         self.loaded.report.push(format!("ignored {shown}: {} ({})", problem.what, problem.hint));
         self.loaded.problems.push(problem);
     }
 
-    /// A path from the plugin's directory.
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
@@ -162,7 +154,6 @@ impl Loading {
         Origin { source: &self.source, plugin: self.name.as_deref(), values: &self.values }
     }
 
-    /// The text of a file of the plugin.
     fn text(&mut self, file: &Path) -> Option<String> {
         let directories = [self.root.clone()];
         match files::read(file, Boundary::Within(&directories), frontmatter::LIMIT) {
@@ -175,7 +166,6 @@ impl Loading {
         None
     }
 
-    /// The Markdown files of a directory, or the one that a path names.
     fn markdown(&mut self, place: &Path, depth: usize) -> Vec<PathBuf> {
         if place.is_file() {
             return vec![place.to_path_buf()];
@@ -301,7 +291,6 @@ impl Loading {
         }
     }
 
-    /// A document that a manifest gives; none where its file is not there.
     fn document(&mut self, given: &Given) -> Option<(Value, PathBuf)> {
         match given {
             Given::Inline(document) => Some((document.clone(), self.root.join(manifest::FILE))),

@@ -9,7 +9,6 @@ use crate::files::{self, Boundary};
 use crate::plugin::Manifest;
 use crate::problem::Problem;
 
-/// Where the manifest lies.
 pub(crate) const FILE: &str = ".claude-plugin/plugin.json";
 
 /// Bytes that a JSON file may have.
@@ -56,7 +55,7 @@ const UNUSED: [(&str, &str, &str); 9] = [
     ("", "settings.json", "settings of a plugin are not used"),
 ];
 
-/// What kind of directory it is.
+/// The kind of a plugin's directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// It has a manifest in `.claude-plugin`.
@@ -69,7 +68,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// It in words.
     pub fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude-style plugin",
@@ -86,14 +84,12 @@ pub(crate) enum Given {
     Inline(Value),
 }
 
-/// What a directory says of itself, and where its parts are.
+/// The contents of a manifest, and the places of the parts.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
-    /// What kind of directory it is.
     pub form: Form,
-    /// What it says of itself.
     pub manifest: Manifest,
-    /// Whether it is on where nobody says.
+    /// True unless the plugin is off by itself.
     pub is_on: bool,
     pub(crate) commands: Vec<PathBuf>,
     pub(crate) agents: Vec<PathBuf>,
@@ -101,11 +97,10 @@ pub struct Declared {
     pub(crate) hooks: Vec<Given>,
     pub(crate) servers: Vec<Given>,
     pub(crate) options: Value,
-    /// What was ignored, and why: one line each.
     pub(crate) ignored: Vec<String>,
 }
 
-/// Reads what a directory says of itself; `root` has no links in it.
+/// Reads the manifest of a directory; `root` is canonical.
 pub fn read(root: &Path) -> Result<Declared, Problem> {
     if root.join(FILE).symlink_metadata().is_ok() {
         return claude(root);
@@ -119,7 +114,6 @@ pub fn read(root: &Path) -> Result<Declared, Problem> {
     Ok(declared)
 }
 
-/// The JSON of a file of the plugin.
 pub(crate) fn json(root: &Path, file: &Path) -> Result<Value, Problem> {
     let directories = [root.to_path_buf()];
     let text = files::read(file, Boundary::Within(&directories), LIMIT)
@@ -132,7 +126,6 @@ pub(crate) fn json(root: &Path, file: &Path) -> Result<Value, Problem> {
     })
 }
 
-/// A name made of that of a directory.
 pub(crate) fn directory_name(root: &Path) -> String {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     tidy(&name).unwrap_or_else(|| "unnamed".to_owned())
@@ -145,7 +138,6 @@ fn tidy(name: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The parts where they usually are.
 fn usual(root: &Path) -> Declared {
     let mut declared = Declared {
         form: Form::Claude,
@@ -215,7 +207,6 @@ fn dedupe(list: &mut Vec<Given>) {
     }
 }
 
-/// Reads the keys of a manifest.
 struct Keys<'a> {
     root: &'a Path,
     keys: &'a Map<String, Value>,
@@ -273,7 +264,6 @@ impl Keys<'_> {
         texts.into_iter().map(|path| self.path(key, path)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// A path of the plugin's own.
     fn path(&self, key: &str, path: &str) -> Result<PathBuf, String> {
         let relative = match path.strip_prefix("./") {
             Some(relative) => relative,

@@ -12,7 +12,6 @@ pub(crate) struct PermissionRule {
 }
 
 impl PermissionRule {
-    /// Reads a rule such as `Bash(git *)`.
     pub(crate) fn new(text: &str) -> Self {
         match text.trim().split_once('(') {
             Some((tool, rest)) => Self {
@@ -23,7 +22,6 @@ impl PermissionRule {
         }
     }
 
-    /// Returns true if a call is meant.
     pub(crate) fn fits(&self, names: &[String], input: &Value) -> bool {
         if !names.contains(&self.tool) {
             return false;

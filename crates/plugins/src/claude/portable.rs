@@ -9,16 +9,13 @@ use super::manifest::{self, Declared, Form, Given};
 use crate::plugin::Manifest;
 use crate::problem::Problem;
 
-/// The manifest.
 pub(crate) const FILE: &str = "plugin.json";
-/// The file of servers.
 pub(crate) const SERVERS: &str = "mcp.json";
 
 const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
 const SERVERS_SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json";
 const TEXTS: [&str; 5] = ["version", "description", "homepage", "repository", "license"];
 
-/// Reads the manifest of a directory.
 pub(crate) fn read(root: &Path) -> Result<Declared, Problem> {
     let file = root.join(FILE);
     let document = manifest::json(root, &file)?;
@@ -117,7 +114,7 @@ fn is_name(name: &str) -> bool {
         && !name.contains("..")
 }
 
-/// The servers of `mcp.json` as other documents describe them, and what was left out.
+/// The servers of `mcp.json` in the form of other documents, and the faults of others.
 pub(crate) fn servers(
     document: &Value,
     root: &Path,

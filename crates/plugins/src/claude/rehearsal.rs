@@ -89,7 +89,6 @@ fn notification(event: Event, what: Pretended<'_>) -> Notification {
     }
 }
 
-/// A command that was typed like this.
 fn expanded(text: &str) -> Expanded {
     let (name, args) = text.split_once(' ').unwrap_or((text, ""));
     Expanded {
@@ -101,7 +100,6 @@ fn expanded(text: &str) -> Expanded {
     }
 }
 
-/// The parts of a reply that are there.
 fn told(said: Reply) -> Value {
     let context = said.inject();
     let lines = |lines: &[String]| (!lines.is_empty()).then(|| Value::from(lines.join("\n")));

@@ -15,23 +15,19 @@ use super::event::Event;
 use crate::hooks::moment::Reply;
 use crate::rest::{Exchange, Settings};
 
-/// The largest answer that is read.
 const LARGEST: usize = 1 << 20;
 /// Longer than any handler waits: who waits for it has the deadline.
 const PATIENCE: Duration = Duration::from_hours(24);
 
-/// A request.
 pub(super) struct Post<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a BTreeMap<String, String>,
     /// The variables that headers may hold.
     pub(super) variables: &'a [String],
-    /// The hosts that the owner of the handler may reach.
     pub(super) network: &'a Network,
 }
 
 impl Post<'_> {
-    /// Posts what happened, and understands the answer.
     pub(super) async fn send(
         &self,
         event: Event,
@@ -64,7 +60,6 @@ impl Post<'_> {
     }
 }
 
-/// Fails where the owner of a handler may not reach an address.
 fn reachable(network: &Network, url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
@@ -121,7 +116,6 @@ fn filled(text: &str, allowed: &[String], variables: &BTreeMap<String, String>) 
     out
 }
 
-/// The question of a handler with what happened.
 pub(super) fn asked(prompt: &str, input: &[u8]) -> String {
     let input = String::from_utf8_lossy(input);
     let question = if prompt.contains("$ARGUMENTS") {

@@ -17,7 +17,6 @@ use crate::hooks::failure::Failed;
 use crate::hooks::host::{Launch, Owner};
 use crate::hooks::moment::Reply;
 
-/// A handler that is about to run.
 pub(super) struct Run {
     pub(super) shared: Arc<Shared>,
     pub(super) owner: Owner,
@@ -25,9 +24,7 @@ pub(super) struct Run {
     pub(super) handler: Handler,
     pub(super) mode: Mode,
     pub(super) cwd: PathBuf,
-    /// Files that its process may read.
     pub(super) readable: Vec<PathBuf>,
-    /// Its standard input.
     pub(super) input: Arc<[u8]>,
 }
 

@@ -16,21 +16,16 @@ pub const SERVICE_SESSION: &str = "hook-aide";
 pub struct McpCall {
     /// The plugin whose handler it is; none for the project's.
     pub plugin: Option<String>,
-    /// The server, as the handler calls it.
     pub server: String,
-    /// The tool, as the server calls it.
     pub tool: String,
-    /// The arguments.
     pub input: Value,
-    /// How much freedom there is.
     pub mode: Mode,
 }
 
 /// Does for handlers what needs a conversation.
 #[async_trait]
 pub trait HookServices: Send + Sync {
-    /// Calls a server's tool where rules let it, and returns what it says. The error is why it did
-    /// not run, or what went wrong.
+    /// Calls a server's tool if rules allow it. The error says why it did not run.
     async fn call(&self, call: McpCall) -> Result<String, String>;
 
     /// Has an agent look into something, and returns its last words.

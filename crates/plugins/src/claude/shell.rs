@@ -12,7 +12,6 @@ use tokio::time::timeout;
 
 use crate::hooks::failure;
 
-/// How long one may take.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Bytes of what it prints that get into a prompt.
 const LONGEST: usize = 30_000;
@@ -49,7 +48,6 @@ pub async fn output(
     Ok(text)
 }
 
-/// The shell that runs lines written for Claude Code.
 pub(super) fn shell() -> &'static Path {
     let bash = Path::new("/bin/bash");
     if bash.exists() { bash } else { Path::new("/bin/sh") }

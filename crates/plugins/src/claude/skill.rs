@@ -10,21 +10,16 @@ use crate::hidden;
 use crate::problem::Problem;
 use crate::skills::fault_of_name;
 
-/// Characters of a description that are kept.
 const DESCRIPTION: usize = 1024;
 
-/// A skill with what only these plugins say of one.
 pub(crate) struct Found {
     pub(crate) skill: Skill,
     pub(crate) document: Document,
-    /// Whether the model may use it by itself.
     pub(crate) is_for_model: bool,
-    /// Whether people may type its name.
     pub(crate) is_for_people: bool,
     pub(crate) remark: Option<String>,
 }
 
-/// Makes a skill of the text of its file, which lies in `directory`.
 pub(crate) fn parse(
     directory: &Path,
     file: &Path,
@@ -69,7 +64,6 @@ pub(crate) fn parse(
     Ok(Found { skill, document, is_for_model, is_for_people, remark })
 }
 
-/// A directory's name as a skill can be called.
 fn plain(name: &str) -> String {
     let lower = name.to_lowercase();
     let usable = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

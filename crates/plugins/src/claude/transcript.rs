@@ -16,17 +16,14 @@ use super::input;
 use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::typed::typed;
 
-/// Keeps the transcripts of conversations.
 pub(crate) struct Transcripts {
     directory: PathBuf,
     written: Mutex<Vec<Written>>,
 }
 
-/// A file that is being written.
 struct Written {
     path: PathBuf,
     lines: u64,
-    /// The id of its last line.
     last: Option<String>,
 }
 
@@ -39,13 +36,11 @@ fn id(path: &Path, line: u64) -> String {
 }
 
 impl Transcripts {
-    /// Keeps them in a directory, which is made when it is needed.
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self { directory, written: Mutex::default() }
     }
 
-    /// The file of a session's own conversation, which is there once this returns; none where it
-    /// cannot be made.
+    /// The file of a session's own conversation, created if missing; none if that fails.
     pub(crate) fn file(&self, scene: &HookContext) -> Option<PathBuf> {
         self.made(scene.session.as_str())
     }
@@ -71,7 +66,6 @@ impl Transcripts {
         Some(path)
     }
 
-    /// Deletes them.
     pub(crate) fn clear(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         for file in written.drain(..) {

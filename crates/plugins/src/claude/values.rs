@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::hooks::template::fill;
 use crate::plugin::Plugin;
 
-/// An option that a plugin asks the user for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) key: String,
@@ -18,29 +17,22 @@ pub(crate) struct Choice {
     pub(crate) is_sensitive: bool,
 }
 
-/// The directories and options of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Values {
-    /// Its directory.
     pub(crate) root: PathBuf,
-    /// The directory for its data.
     pub(crate) data: PathBuf,
-    /// The project.
     pub(crate) project: PathBuf,
     pub(crate) choices: Vec<Choice>,
 }
 
-/// Where a text with placeholders goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// To a program.
     Program,
     /// To the model, which reads nothing sensitive.
     Model,
 }
 
 impl Values {
-    /// The variables that its processes see.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let mut env = BTreeMap::from([("CLAUDECODE".to_owned(), "1".to_owned())]);
         let mut set = |names: &[&str], path: &Path| {
@@ -61,12 +53,10 @@ impl Values {
         env
     }
 
-    /// A text with what it names put in.
     pub(crate) fn put_into(&self, text: &str, reader: Reader) -> String {
         fill(text, ("${", "}"), |name| self.value(name, reader))
     }
 
-    /// The value of a name, if a reader may see it.
     pub(crate) fn value(&self, name: &str, reader: Reader) -> Option<String> {
         let path = match name {
             "CLAUDE_PLUGIN_ROOT" | "PLUGIN_ROOT" => &self.root,
@@ -83,7 +73,6 @@ impl Values {
     }
 }
 
-/// The options that a manifest declares, with what the user's configuration says.
 pub(crate) fn choices(declared: &Value, plugin: &Plugin) -> Vec<Choice> {
     let Value::Object(declared) = declared else { return Vec::new() };
     let text = |value: &Value| match value {

@@ -16,7 +16,6 @@ const NAME_LIMIT: usize = 64;
 const DESCRIPTION_LIMIT: usize = 512;
 const KEYS: [&str; 5] = ["name", "description", "aliases", "args", "run"];
 
-/// Reads a command's file.
 pub(super) fn read(
     path: &Path,
     boundary: Boundary<'_>,
@@ -45,7 +44,6 @@ pub(super) fn read(
     Ok((Command { path: Some(path.to_path_buf()), run, ..command }, remarks))
 }
 
-/// Reads a command that a package offers.
 pub(super) fn from_value(item: &Value, label: &Label) -> Result<Command, Problem> {
     let place = PathBuf::from(format!("<{}>", label.source));
     let Value::Object(fields) = item else {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Words.
     Text(String),
     /// A shell's line, whose output takes its place.
     Shell(String),
@@ -14,17 +13,14 @@ pub enum Piece {
     File(String),
 }
 
-/// What goes into the blanks.
 pub(crate) struct Blanks<'a> {
-    /// The words after the command's name.
     pub(crate) typed: &'a str,
     /// The names that the command gives them, in order.
     pub(crate) names: &'a [String],
-    /// What stands between `${` and `}`.
+    /// The values of `${NAME}`.
     pub(crate) variables: &'a BTreeMap<String, String>,
 }
 
-/// Takes a body apart and fills it in.
 pub(crate) fn fill(body: &str, blanks: &Blanks<'_>) -> Vec<Piece> {
     let words = split(blanks.typed);
     let mut used = false;
@@ -49,7 +45,6 @@ pub(crate) fn fill(body: &str, blanks: &Blanks<'_>) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces of a body as it was written.
 fn apart(body: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut text = String::new();

@@ -11,9 +11,7 @@ pub const SESSION: &str = "${CLAUDE_SESSION_ID}";
 /// The conversation that a command is typed into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Here<'a> {
-    /// The session.
     pub session: Option<&'a str>,
-    /// How hard the model thinks, in one word.
     pub effort: Option<&'a str>,
 }
 
@@ -22,22 +20,18 @@ pub struct Here<'a> {
 pub struct Recipe {
     /// Tools that it wants to use without a question.
     pub allowed_tools: Vec<String>,
-    /// The model that it asks for.
     pub model: Option<String>,
     /// The directory whose files it may name beside those of the project.
     pub root: PathBuf,
     /// The environment variables of its shell lines.
     pub env: BTreeMap<String, String>,
-    /// The names that it gives to the words that are typed.
     pub(crate) names: Vec<String>,
-    /// The directory of its file.
     pub(crate) directory: PathBuf,
     /// The values of names between `${` and `}` in its text.
     pub(crate) values: BTreeMap<String, String>,
 }
 
 impl Recipe {
-    /// A body with the words that were typed, taken apart.
     pub fn pieces(&self, body: &str, typed: &str, here: Here<'_>) -> Vec<Piece> {
         let mut variables = self.values.clone();
         let known = [("CLAUDE_SESSION_ID", here.session), ("CLAUDE_EFFORT", here.effort)];

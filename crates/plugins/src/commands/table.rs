@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Command;
 use crate::problem::Problem;
 
-/// Whether a command may take another one's name.
+/// The right to take another command's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
     /// It takes the name of earlier ones.
@@ -21,7 +21,7 @@ pub enum Rank {
 pub struct Table {
     commands: Vec<Command>,
     names: BTreeMap<String, usize>,
-    /// What is not reachable by its short name.
+    /// Commands without a short name.
     pub problems: Vec<Problem>,
 }
 
@@ -83,7 +83,6 @@ impl Table {
         }
     }
 
-    /// All commands.
     pub fn commands(&self) -> &[Command] {
         &self.commands
     }

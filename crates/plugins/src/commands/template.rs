@@ -1,23 +1,18 @@
 //! Fills in the blanks of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
 //! So words that the user typed are not searched for variables.
 
-/// What goes into the blanks.
+/// The values of blanks.
 #[derive(Clone, Copy)]
 pub struct Blanks<'a> {
-    /// The words after the command's name.
     pub args: &'a str,
-    /// The directory that the user is in.
     pub cwd: &'a str,
-    /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Variable,
 }
 
-/// What a variable has to say.
+/// The value of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
-    /// Its value.
     Value(String),
-    /// It is not set.
     Unset,
     /// It holds a secret, which no prompt may hold.
     Secret,
@@ -26,7 +21,6 @@ pub enum Variable {
 /// A text with its blanks filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
-    /// The text.
     pub text: String,
     /// The variables that were left out because they hold secrets.
     pub withheld: Vec<String>,

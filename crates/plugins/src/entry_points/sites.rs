@@ -4,14 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What finding an interpreter and its packages depends on.
+/// The environment in which interpreters and packages are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// The directories of programs, separated by colons.
     pub path: &'a str,
     /// Directories of modules that are named in the environment, separated by colons.
     pub python_path: &'a str,
-    /// The user's home.
     pub home: Option<&'a Path>,
 }
 
@@ -30,7 +28,7 @@ fn on_path(name: &Path, path: &str) -> Option<PathBuf> {
     directories.map(|directory| directory.join(name)).find(|path| is_program(path))
 }
 
-/// Whether a program is called as Pythons are. Nothing else can be told without running it.
+/// Returns true if a program is named like Python; nothing else shows without running it.
 pub fn looks_like_python(program: &Path) -> bool {
     let called = |path: &Path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().contains("py"))
@@ -65,7 +63,7 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// What stands behind a shim of pyenv, which is a script that looks for the real one.
+/// The interpreter behind a shim of pyenv, which is a script that looks for the real one.
 fn unshimmed(path: &Path) -> Option<PathBuf> {
     let shims = path.parent().filter(|directory| directory.ends_with("shims"))?;
     let root = shims.parent()?;
@@ -75,7 +73,6 @@ fn unshimmed(path: &Path) -> Option<PathBuf> {
     is_program(&python).then_some(python)
 }
 
-/// A virtual environment.
 struct Environment {
     prefix: PathBuf,
     home: PathBuf,

@@ -10,10 +10,8 @@ use serde_json::{Map, Value};
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;
 
-/// Bytes of a block that is kept.
 const BLOCK_LIMIT: usize = 8 * 1024;
 
-/// The blocks that are known.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     file: Option<PathBuf>,
@@ -23,20 +21,17 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Reads those that are kept in a file.
     pub(crate) fn load(file: Option<PathBuf>) -> Self {
         let known = file.as_deref().and_then(cache::read).unwrap_or_default();
         Self { file, known, ..Self::default() }
     }
 
-    /// The keys of a block that was read before.
     pub(super) fn get(&mut self, block: &str) -> Option<Map<String, Value>> {
         let keys = self.known.get(block)?.clone();
         self.used.insert(block.to_owned());
         Some(keys)
     }
 
-    /// Keeps the keys of a block.
     pub(super) fn keep(&mut self, block: &str, keys: &Map<String, Value>) {
         if self.file.is_some() && block.len() <= BLOCK_LIMIT {
             self.known.insert(block.to_owned(), keys.clone());
@@ -45,7 +40,6 @@ impl Blocks {
         }
     }
 
-    /// Writes them where something is new.
     pub(crate) fn save(mut self) {
         let Some(file) = self.file.take().filter(|_| self.is_changed) else {
             return;

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use super::event::Event;
 use super::moment::Reply;
 
-/// The keys of an answer whose values are text.
 const TEXTS: [&str; 8] = [
     "message",
     "modified_output",
@@ -23,12 +22,9 @@ const TEXTS: [&str; 8] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer(Map<String, Value>);
 
-/// The action that an answer asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// The work goes on.
     Continue,
-    /// It must not happen.
     Block,
     /// It does not happen, without a message.
     Skip,
@@ -43,7 +39,6 @@ impl Action {
     }
 }
 
-/// An action that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown(pub(crate) String);
 
@@ -54,22 +49,19 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// A refusal with its reason.
     pub(crate) fn block(message: impl Into<String>) -> Self {
         let mut answer = Self::of(Action::Block);
         answer.set("message", message.into());
         answer
     }
 
-    /// An answer that says no more than its action.
     pub(crate) fn of(action: Action) -> Self {
         let mut answer = Self::default();
         answer.set_action(action);
         answer
     }
 
-    /// Understands an answer; an action that is not known comes beside it. The text on failure
-    /// completes "the hook answered with".
+    /// An unknown action comes beside the answer; the error completes "the hook answered with".
     pub(crate) fn parse(value: &Value) -> Result<(Self, Option<Unknown>), String> {
         let Value::Object(fields) = value else {
             return Err(format!("{}, where a JSON object belongs", kind(value)));
@@ -115,23 +107,19 @@ impl Answer {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// The action that it asks for.
     pub(crate) fn action(&self) -> Action {
         self.text("action").and_then(Action::parse).unwrap_or(Action::Continue)
     }
 
-    /// Changes the action.
     pub(crate) fn set_action(&mut self, action: Action) {
         let name = Action::ALL.into_iter().find(|(_, known)| *known == action);
         self.set("action", name.map_or("continue", |(name, _)| name));
     }
 
-    /// The text of a key, if it is there.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
     }
 
-    /// The arguments in place of those of the call.
     pub(crate) fn input(&self) -> Option<&Value> {
         self.0.get("modified_input")
     }
@@ -151,12 +139,10 @@ impl Answer {
         self.0.extend(later.0);
     }
 
-    /// The answer in the shape in which it came.
     pub(crate) fn to_json(&self) -> Value {
         Value::Object(self.0.clone())
     }
 
-    /// Its effect at an event.
     pub(crate) fn reply(&self, event: Event) -> Reply {
         let text = |name: &str| self.text(name).map(str::to_owned);
         let generic = || format!("Blocked by {} hook", event.name());

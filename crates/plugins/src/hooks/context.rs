@@ -18,7 +18,6 @@ const VARIABLE_LIMIT: usize = 100_000;
 /// The end of an environment variable whose value did not fit.
 const CUT: &str = "[cut here: the whole value is in the JSON on standard input]";
 
-/// Something that happened, as hooks read it.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) event: Event,
@@ -26,7 +25,6 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// An event of a session.
     pub(crate) fn new(event: Event, session: &str, cwd: &Path) -> Self {
         let mut context = Self { event, fields: Map::new() };
         context.set("event", event.name());
@@ -35,7 +33,6 @@ impl Context {
         context
     }
 
-    /// An event of a conversation, which may be one within a session.
     fn in_scene(event: Event, scene: &HookContext) -> Self {
         let mut context = Self::new(event, scene.session.as_str(), &scene.cwd);
         if let Some(within) = &scene.within {
@@ -45,7 +42,6 @@ impl Context {
         context
     }
 
-    /// Adds the plugin whose hook it is.
     #[must_use]
     pub(crate) fn of_plugin(mut self, name: &str, root: &Path) -> Self {
         self.set("plugin_name", name);
@@ -53,12 +49,10 @@ impl Context {
         self
     }
 
-    /// Sets a field.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.fields.insert(name.to_owned(), value.into());
     }
 
-    /// Adds a field.
     #[must_use]
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.set(name, value);
@@ -103,17 +97,14 @@ impl Context {
         })
     }
 
-    /// All fields.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 
-    /// The input as JSON.
     pub(crate) fn json(&self) -> Vec<u8> {
         serde_json::to_vec(&self.fields).unwrap_or_default()
     }
 
-    /// The environment variables of the hook.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         const NAMES: [(&str, &str); 14] = [
             ("EVENT", "event"),
@@ -150,7 +141,6 @@ impl Context {
     }
 }
 
-/// The result of a tool as hooks read it.
 pub(crate) fn tool_result(success: bool, output: &str, error: Option<&str>) -> Value {
     json!({"success": success, "output": output, "error": error})
 }

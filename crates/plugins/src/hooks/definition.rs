@@ -14,13 +14,10 @@ use super::event::{self, Event};
 use super::matching::Matcher;
 use crate::problem::Problem;
 
-/// How long a hook may take where its entry does not say.
 const USUAL_TIME: Duration = Duration::from_secs(30);
 
-/// The longest time that an entry may allow.
 const LONGEST_TIME: f64 = 86_400.0;
 
-/// The keys of an entry.
 const KEYS: [&str; 12] = [
     "name",
     "type",
@@ -36,7 +33,6 @@ const KEYS: [&str; 12] = [
     "on_failure",
 ];
 
-/// A hook as a file defines it.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) event: Event,
@@ -52,14 +48,11 @@ pub(crate) struct Definition {
     pub(crate) line: usize,
 }
 
-/// The action of a hook.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// Runs a shell command.
     Command(String),
     /// Runs a program that speaks JSON.
     Script(PathBuf),
-    /// Asks a model.
     Prompt {
         /// The question, with `{{name}}` for what happened.
         prompt: String,
@@ -71,7 +64,6 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Its name in `hooks.yaml`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Command(_) => "command",
@@ -81,7 +73,6 @@ impl Action {
         }
     }
 
-    /// The command, script or question.
     pub(crate) fn subject(&self) -> String {
         match self {
             Self::Command(command) => command.trim().to_owned(),
@@ -92,23 +83,18 @@ impl Action {
     }
 }
 
-/// How long a hook may take, and what it means that it took longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeout {
     pub(crate) limit: Duration,
     pub(crate) then: OnTimeout,
 }
 
-/// The consequence of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnTimeout {
-    /// The call or prompt that it guards is blocked.
     Block,
-    /// The work goes on.
     Continue,
 }
 
-/// The hooks of a file, and its problems.
 #[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) definitions: Vec<Definition>,
@@ -120,7 +106,6 @@ pub(crate) struct File {
 pub(crate) enum Broken {
     /// It blocks whatever it could have been about.
     Blocks,
-    /// It is left out.
     IsLeftOut,
 }
 
@@ -132,7 +117,6 @@ pub(crate) fn unreadable(problem: Problem) -> File {
     File { definitions, problems: vec![problem] }
 }
 
-/// Understands the text of a file.
 pub(crate) fn read(path: &Path, text: &str, broken: Broken) -> File {
     let mut reader = Reader { path, broken, file: File::default() };
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
@@ -163,7 +147,6 @@ pub(crate) fn from_value(path: &Path, value: &Value) -> File {
     reader.file
 }
 
-/// The kind of a value, in words.
 fn kind(node: &Node) -> &'static str {
     match &node.content {
         Content::Scalar(Value::Null) => "nothing",
@@ -207,7 +190,6 @@ const EVERY_GUARD: [Event; 3] = [Event::UserPromptSubmit, Event::PreMessage, Eve
 /// Why an entry is left out: its line, what is wrong, what to do.
 type Refusal = (usize, String, String);
 
-/// Says that everything is blocked that guards of these events could stop.
 fn blocked(events: &[Event]) -> String {
     let names: Vec<&str> = events.iter().map(|event| event.name()).collect();
     format!("; until that is mended, what it could stop is blocked ({})", names.join(", "))
@@ -221,7 +203,6 @@ fn may_fail(entry: &Node) -> bool {
         || entry.get("enabled").and_then(truth) == Some(false)
 }
 
-/// Returns true if every entry of an event does.
 fn all_may_fail(entries: &Node) -> bool {
     match &entries.content {
         Content::List(entries) => entries.iter().all(may_fail),
@@ -475,7 +456,6 @@ impl Reader<'_> {
     }
 }
 
-/// The keys of one hook.
 struct Entry<'a> {
     line: usize,
     pairs: &'a [(String, Node)],

@@ -7,29 +7,17 @@ use serde::{Serialize, Serializer};
 /// Something at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
-    /// A plugin begins its work.
     PluginInit,
-    /// A plugin ends its work.
     PluginShutdown,
-    /// A session begins.
     SessionStart,
-    /// A session ends.
     SessionEnd,
-    /// A user sent a prompt.
     UserPromptSubmit,
-    /// A prompt goes to the model.
     PreMessage,
-    /// The model has replied.
     PostMessage,
-    /// A tool is about to run.
     PreToolUse,
-    /// A tool has run.
     PostToolUse,
-    /// A system prompt is made.
     ContextBuild,
-    /// The history is about to be summarized.
     PreCompact,
-    /// Something failed.
     Error,
 }
 
@@ -75,12 +63,10 @@ impl Event {
         Self::Error,
     ];
 
-    /// The event of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.name() == name)
     }
 
-    /// Its name in `hooks.yaml`.
     pub fn name(self) -> &'static str {
         TABLE[self as usize].0
     }
@@ -95,12 +81,10 @@ impl Event {
         self.moment().is_none()
     }
 
-    /// The moment of a conversation at which it happens.
     pub(crate) fn moment(self) -> Option<Moment> {
         TABLE[self as usize].1
     }
 
-    /// The names that a `match` of its hooks can speak of.
     pub(crate) fn fields(self) -> Vec<&'static str> {
         TABLE[self as usize].2.iter().copied().chain(SHARED_FIELDS).collect()
     }

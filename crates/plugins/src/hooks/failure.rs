@@ -7,17 +7,14 @@ use contract::sandbox::{Profile, Sandbox, SandboxError, Spawn};
 
 use crate::process::{self, Ended, Limits};
 
-/// Bytes of each stream of a hook that are kept.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
-/// Why a hook gave no answer.
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// It was not allowed to run: its bytes are not the trusted ones any more, or it cannot be confined,
     /// or no process can be started.
     /// The call or prompt that it guards is blocked, whatever it says of failures of its own.
     Refused(String),
-    /// It failed by itself.
     Broken(HookError),
 }
 
@@ -78,7 +75,6 @@ impl From<Failed> for HookError {
     }
 }
 
-/// The failure of a process that could not be written to, or whose end was not seen.
 fn unseen(error: &std::io::Error) -> Failed {
     // The way to a process is shut where what it was started from has lost its trust.
     if error.kind() == std::io::ErrorKind::PermissionDenied {
@@ -87,7 +83,6 @@ fn unseen(error: &std::io::Error) -> Failed {
     Failed::Broken(HookError(format!("its end was not seen: {error}")))
 }
 
-/// Starts a process, gives it `input` and waits for its end.
 pub(crate) async fn run(
     sandbox: &dyn Sandbox,
     spawn: &Spawn,

@@ -20,20 +20,15 @@ use crate::process::Ended;
 
 /// Runs hooks.
 pub struct HookHost {
-    /// Starts their processes.
     pub sandbox: Arc<dyn Sandbox>,
     /// True if it confines them; the hooks of a plugin that is not confined have the user's home.
     pub is_confined: bool,
-    /// The directories and environment variables around the processes of plugins.
     pub surroundings: Surroundings,
-    /// The profile of commands of the model, which hooks of the user and of a trusted project
-    /// have too.
+    /// The profile of the model's commands, for hooks of the user and of a trusted project.
     pub profile: Profile,
     /// Holds a directory for each plugin's data.
     pub data: PathBuf,
-    /// Hears what the user should know and what is no failure.
     pub notice: Notice,
-    /// The notices about grants that could not be given.
     pub reported: Reported,
     /// Says if what the project brings is still what the user trusts.
     pub trust: TrustCheck,
@@ -57,19 +52,14 @@ pub trait Ask: Send + Sync {
     async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String>;
 }
 
-/// Who brings a hook.
 #[derive(Clone, Debug)]
 pub(crate) enum Owner {
-    /// The user.
     User,
-    /// The project, which is trusted.
     Project,
-    /// A plugin.
     Plugin(Arc<Plugin>),
 }
 
 impl Owner {
-    /// The plugin, if it is one that brings the hook.
     pub(crate) fn plugin(&self) -> Option<&Plugin> {
         match self {
             Self::Plugin(plugin) => Some(plugin),
@@ -78,16 +68,13 @@ impl Owner {
     }
 }
 
-/// The surroundings of one process.
 pub(crate) struct Launch<'a> {
     pub(crate) owner: &'a Owner,
     pub(crate) mode: Mode,
     pub(crate) cwd: &'a Path,
-    /// Environment variables of this run.
     pub(crate) env: BTreeMap<String, String>,
     /// Files and directories that it may read beside those of its owner.
     pub(crate) readable: &'a [PathBuf],
-    /// Its standard input.
     pub(crate) input: &'a [u8],
 }
 
@@ -101,7 +88,6 @@ impl HookHost {
         }
     }
 
-    /// The directory for a plugin's data.
     fn data_of(&self, plugin: &Plugin) -> PathBuf {
         self.data.join(plugin.name())
     }
@@ -131,7 +117,6 @@ impl HookHost {
         profile
     }
 
-    /// Runs a process to its end.
     pub(crate) async fn run(
         &self,
         launch: &Launch<'_>,
@@ -154,7 +139,6 @@ impl HookHost {
         failure::run(self.sandbox.as_ref(), &spawn, &profile, launch.input).await
     }
 
-    /// Says something that the user has not read before.
     fn tell_once(&self, text: String) {
         let mut reported = self.reported.0.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.insert(text.clone()) {

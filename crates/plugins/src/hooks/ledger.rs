@@ -20,13 +20,11 @@ use super::yaml_hook::YamlHook;
 pub struct Ledger {
     pages: Mutex<HashMap<String, Page>>,
     mode: Mutex<Option<Mode>>,
-    /// The notices about grants; for [`super::HookHost`].
     pub reported: Reported,
     begun: Mutex<BTreeMap<String, Vec<Arc<YamlHook>>>>,
     life: OnceLock<String>,
 }
 
-/// The memory of one session.
 #[derive(Debug, Default)]
 struct Page {
     tools: BTreeMap<String, Metrics>,
@@ -49,7 +47,6 @@ impl Ledger {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
     }
 
-    /// The mode that was set last.
     pub fn mode(&self) -> Option<Mode> {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +65,6 @@ impl Ledger {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call that has ended.
     pub(crate) fn count(&self, session: &str, tool: &str, success: bool, duration: Duration) {
         let mut pages = self.pages();
         let page = pages.entry(session.to_owned()).or_default();
@@ -79,7 +75,6 @@ impl Ledger {
         metrics.last_used = Some(Timestamp::now().0.as_duration().as_secs_f64());
     }
 
-    /// How a tool fared so far.
     pub(crate) fn tool(&self, session: &str, tool: &str) -> Option<Value> {
         let pages = self.pages();
         let metrics = pages.get(session)?.tools.get(tool)?;
@@ -95,7 +90,6 @@ impl Ledger {
         }))
     }
 
-    /// How all tools fared so far; nothing where none was called.
     pub(crate) fn summary(&self, session: &str) -> Option<Value> {
         let pages = self.pages();
         let tools = &pages.get(session)?.tools;
@@ -115,7 +109,6 @@ impl Ledger {
         }))
     }
 
-    /// The additions of earlier hooks to the system prompt.
     pub(crate) fn injections(&self, session: &str, position: usize) -> Vec<Value> {
         let pages = self.pages();
         let Some(page) = pages.get(session) else { return Vec::new() };

@@ -20,7 +20,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// other: a plugin begins once, and ends once.
 #[derive(Clone)]
 pub struct Lifecycle {
-    /// The hooks of each plugin.
     plugins: BTreeMap<String, Vec<Arc<YamlHook>>>,
     settings: Arc<Settings>,
 }
@@ -34,7 +33,6 @@ impl Lifecycle {
         Self { plugins, settings }
     }
 
-    /// Returns true if no plugin runs anything.
     pub fn is_empty(&self) -> bool {
         self.plugins.is_empty()
     }
@@ -66,13 +64,11 @@ impl Lifecycle {
         self.end(ending, FAREWELL).await;
     }
 
-    /// Runs `plugin_shutdown` of every plugin that has begun. What is not over after five seconds
-    /// is killed.
+    /// Runs `plugin_shutdown` of every plugin that has begun; kills those that take over five seconds.
     pub async fn shutdown(&self) {
         self.shutdown_within(FAREWELL).await;
     }
 
-    /// Runs `plugin_shutdown` within another time.
     pub(crate) async fn shutdown_within(&self, limit: Duration) {
         let ending: Vec<_> =
             std::mem::take(&mut *self.settings.ledger.begun()).into_values().collect();

@@ -12,16 +12,11 @@ use super::template::lookup;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matcher(Vec<(String, Condition)>);
 
-/// A condition for a value.
 #[derive(Clone, Debug)]
 enum Condition {
-    /// Fits a pattern.
     Text(Pattern),
-    /// Is this number or truth value.
     Same(Value),
-    /// Fits one of these.
     Any(Vec<Condition>),
-    /// Has values of its own that fit.
     Inside(Matcher),
 }
 
@@ -45,12 +40,10 @@ impl Matcher {
         Self(sound.collect())
     }
 
-    /// The names that it looks at, without what lies inside.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.split('.').next().unwrap_or(key))
     }
 
-    /// Returns true if what happened fits.
     pub(crate) fn fits(&self, context: &Map<String, Value>) -> bool {
         self.0.iter().all(|(key, condition)| {
             let value = lookup(context, key).filter(|value| !value.is_null());

@@ -14,14 +14,12 @@ use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 
-/// A hook that was found.
 pub(crate) struct Found {
     pub(crate) definition: Definition,
     pub(crate) origin: Arc<Origin>,
 }
 
 impl Found {
-    /// The hook for people.
     pub(crate) fn listed(&self) -> Listed {
         let definition = &self.definition;
         Listed {
@@ -42,7 +40,6 @@ impl Found {
     }
 }
 
-/// All that was found.
 #[derive(Default)]
 pub(crate) struct Merged {
     pub(crate) hooks: Vec<Found>,
@@ -50,7 +47,6 @@ pub(crate) struct Merged {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Finds all hooks.
 pub(crate) fn merge(sources: Sources<'_>) -> Merged {
     let mut merged = Merged::default();
     if let Some(path) = sources.global {
@@ -71,7 +67,6 @@ pub(crate) fn merge(sources: Sources<'_>) -> Merged {
     merged
 }
 
-/// The problem of a file with too many bytes.
 pub(crate) fn too_large(path: &Path) -> Problem {
     let what = format!("the file has more than {FILE_LIMIT} bytes, so that none of its hooks runs");
     Problem::new(path, what, "shorten it")
@@ -155,7 +150,6 @@ impl Merged {
     }
 }
 
-/// The treatment of a missing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Fine,

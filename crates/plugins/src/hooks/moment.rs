@@ -18,7 +18,6 @@ use serde_json::Value;
 #[derive(Clone, Copy)]
 pub(crate) enum Occurrence<'a> {
     Notification(&'a Notification),
-    /// A prompt that a user sent.
     Prompt(&'a str),
     /// A prompt on its way to the model.
     Message(&'a str),
@@ -35,7 +34,6 @@ pub(crate) enum Occurrence<'a> {
     TurnEnd(Ending<'a>),
 }
 
-/// The reply of hooks to an occurrence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reply {
     /// Why it must not happen; at the end of a turn, why the turn goes on.
@@ -48,28 +46,19 @@ pub(crate) struct Reply {
     pub(crate) skip: bool,
     /// The result of a call that does not run.
     pub(crate) answer: Option<String>,
-    /// The arguments in place of those of the call.
     pub(crate) input: Option<Value>,
     /// The prompt, model reply or result in place of the one that was given.
     pub(crate) text: Option<String>,
-    /// Additions to the system prompt.
     pub(crate) system_prompt: ContextVerdict,
-    /// Changes of the request.
     pub(crate) request: RequestVerdict,
-    /// How to summarize the history.
     pub(crate) strategy: Option<String>,
-    /// The summary of the history.
     pub(crate) summary: Option<String>,
-    /// Texts for the model.
     pub(crate) context: Vec<String>,
-    /// Texts for the user.
     pub(crate) messages: Vec<String>,
-    /// Why hooks could not say what they have to say.
     pub(crate) failures: Vec<String>,
 }
 
 impl Reply {
-    /// A refusal with its reason.
     pub(crate) fn block(why: impl Into<String>) -> Self {
         Self { block: Some(why.into()), ..Self::default() }
     }
@@ -92,7 +81,6 @@ impl Reply {
         self
     }
 
-    /// The texts for the model as one.
     pub(crate) fn inject(&self) -> Option<String> {
         (!self.context.is_empty()).then(|| self.context.join("\n\n"))
     }
@@ -136,16 +124,12 @@ impl Reply {
     }
 }
 
-/// A hook of any dialect.
 #[async_trait]
 pub(crate) trait Listener: Send + Sync {
-    /// Its name for people, with where it comes from.
     fn name(&self) -> &str;
 
-    /// Returns true if it hears of occurrences of this moment.
     fn wants(&self, moment: Moment) -> bool;
 
-    /// The consequence of a failure.
     fn on_failure(&self) -> OnFailure {
         OnFailure::Continue
     }
@@ -155,15 +139,12 @@ pub(crate) trait Listener: Send + Sync {
         None
     }
 
-    /// Hears of something that happens at a moment that it wants.
     async fn hear(&self, context: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError>;
 }
 
-/// A listener as a conversation asks it.
 pub(crate) struct ListenerHook(pub(crate) Arc<dyn Listener>);
 
 impl ListenerHook {
-    /// Makes a hook of a listener.
     pub(crate) fn shared(listener: impl Listener + 'static) -> Arc<dyn Hook> {
         Arc::new(Self(Arc::new(listener)))
     }

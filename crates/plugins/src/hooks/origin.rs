@@ -8,7 +8,6 @@ use super::Settings;
 use super::host::Owner;
 use crate::plugin::Plugin;
 
-/// Where a hook comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) owner: Owner,
@@ -19,7 +18,6 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Who brings the hook, in words.
     pub(crate) fn title(&self) -> String {
         match &self.owner {
             Owner::User => "global".to_owned(),
@@ -28,7 +26,6 @@ impl Origin {
         }
     }
 
-    /// The plugin, if it is one that brings the hook.
     pub(crate) fn plugin(&self) -> Option<&Plugin> {
         self.owner.plugin()
     }

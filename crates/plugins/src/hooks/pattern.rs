@@ -6,14 +6,11 @@ use fancy_regex::Regex;
 /// The characters that make a pattern a regular expression.
 const SPECIAL: [char; 9] = ['^', '$', '+', '(', ')', '|', '\\', '[', ']'];
 
-/// A pattern for text.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
     /// Found anywhere in the text.
     Expression(Regex),
-    /// Fits the whole text, case and all.
     Glob(Regex),
-    /// Is the text.
     Exact(String),
 }
 
@@ -47,7 +44,6 @@ impl Pattern {
         Regex::new(&format!(r"(?s)\A{parts}{end}")).ok().map(Self::Glob)
     }
 
-    /// Returns true if a text fits.
     pub(crate) fn fits(&self, text: &str) -> bool {
         match self {
             // `$` also stands before a final line feed.
@@ -67,7 +63,6 @@ fn is_match(expression: &Regex, text: &str) -> bool {
     expression.is_match(text).unwrap_or(true)
 }
 
-/// The error of an expression on one line.
 fn reason(error: &fancy_regex::Error) -> String {
     let text = error.to_string();
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
@@ -129,7 +124,6 @@ fn brace(rest: &str) -> &'static str {
     }
 }
 
-/// The names that an event must be about.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameMatcher {
     text: String,
@@ -156,12 +150,10 @@ impl NameMatcher {
         Ok(Self { text: text.to_owned(), patterns: Some(vec![Pattern::Expression(expression)]) })
     }
 
-    /// The matcher as it is written.
     pub(crate) fn text(&self) -> &str {
         if self.patterns.is_none() { "*" } else { &self.text }
     }
 
-    /// Returns true if one of these names of a thing fits.
     pub(crate) fn fits(&self, names: &[String]) -> bool {
         let fits = |pattern: &Pattern| names.iter().any(|name| pattern.fits(name));
         self.patterns.as_ref().is_none_or(|patterns| patterns.iter().any(fits))

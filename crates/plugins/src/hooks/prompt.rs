@@ -47,7 +47,6 @@ fn whole_object(reply: &str) -> Option<Value> {
     answers.then_some(value)
 }
 
-/// The first object without another one in it.
 fn flat_object(reply: &str) -> Option<Value> {
     let mut start = None;
     for (index, c) in reply.char_indices() {

@@ -24,17 +24,13 @@ use super::yaml_hook::YamlHook;
 pub struct Pretended<'a> {
     /// The event, by its name in its dialect.
     pub event: &'a str,
-    /// The directory it is said to happen in.
     pub cwd: &'a Path,
-    /// The tool, for events of tools.
     pub tool: &'a str,
-    /// Its input.
     pub input: &'a Value,
     /// The prompt, reply, output or error.
     pub text: &'a str,
 }
 
-/// The parts of an occurrence that did not happen.
 pub(crate) struct Rehearsal<'a> {
     what: Pretended<'a>,
     id: CallId,
@@ -48,7 +44,6 @@ impl<'a> Rehearsal<'a> {
         Self { what, id: CallId("rehearsal".to_owned()), output, notification }
     }
 
-    /// Where it is said to happen.
     pub(crate) fn scene(&self) -> Option<HookContext> {
         let session = SessionId::parse("test-session").ok()?;
         Some(HookContext { session, cwd: self.what.cwd.to_owned(), within: None })
@@ -95,7 +90,6 @@ pub struct Tried {
     pub result: Option<Value>,
 }
 
-/// Runs the hooks of an event, one after the other, on something that did not happen.
 pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], event: Event, what: Pretended<'_>) -> Tried {
     let mut tried = Tried { hooks: Vec::new(), result: None };
     let Some(mut context) = pretend(event, what) else { return tried };
@@ -132,7 +126,6 @@ pub(crate) async fn rehearse(hooks: &[Arc<YamlHook>], event: Event, what: Preten
     tried
 }
 
-/// The input of hooks of an event for something that did not happen.
 fn pretend(event: Event, what: Pretended<'_>) -> Option<Context> {
     let Some(moment) = event.moment() else {
         return Some(Context::new(event, "test-session", what.cwd));
@@ -146,7 +139,6 @@ fn pretend(event: Event, what: Pretended<'_>) -> Option<Context> {
     Context::of_occurrence(event, &rehearsal.scene()?, rehearsal.occurrence(moment)?)
 }
 
-/// The answer that a failure counts as.
 fn failed(hook: &YamlHook, error: &str) -> Answer {
     match hook.definition.on_failure {
         OnFailure::Block | OnFailure::Ask if hook.definition.event.can_block() => {

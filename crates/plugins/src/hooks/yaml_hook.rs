@@ -33,21 +33,17 @@ const QUOTED: usize = 1500;
 /// Bytes of what a hook said that a complaint about it repeats.
 const SHOWN: usize = 200;
 
-/// A hook with all that it needs to run.
 pub(crate) struct YamlHook {
     pub(crate) definition: Definition,
     pub(crate) origin: Arc<Origin>,
     pub(crate) settings: Arc<Settings>,
-    /// Its name for people, with where it comes from.
     pub(crate) title: String,
-    /// Its place among all hooks.
     pub(crate) position: usize,
     /// Its additions to the system prompts that it was asked about, by session and prompt.
     pub(crate) said: Mutex<BTreeMap<(String, String), ContextVerdict>>,
 }
 
 impl YamlHook {
-    /// Makes a hook ready to run.
     pub(crate) fn new(
         definition: Definition,
         origin: Arc<Origin>,
@@ -87,7 +83,6 @@ impl YamlHook {
         Ok(Some(answer))
     }
 
-    /// Its reply to an occurrence; it reads what the ledger knows of the session.
     async fn answer_to(
         &self,
         mut context: Context,
@@ -122,12 +117,10 @@ impl YamlHook {
         Ok(answer.reply(event))
     }
 
-    /// Says something that people should know.
     pub(crate) fn tell(&self, text: &str) {
         (self.settings.host.notice)(format!("hook {}: {text}", self.title));
     }
 
-    /// The answer that a timeout counts as.
     fn late(&self, event: Event) -> Answer {
         let limit = seconds(self.definition.timeout.limit);
         let text = format!("Hook '{}' timed out after {limit}s", self.definition.name);
@@ -161,7 +154,6 @@ impl YamlHook {
         })
     }
 
-    /// Why a command blocks.
     fn reason(&self, code: i32, ended: &Ended) -> String {
         if let Some(message) = &self.definition.message {
             return message.clone();
@@ -255,7 +247,6 @@ impl YamlHook {
         }
     }
 
-    /// Runs a process that may read some paths beside those of the hook's owner.
     async fn process(
         &self,
         program: &Path,
@@ -311,7 +302,6 @@ impl Listener for YamlHook {
     }
 }
 
-/// Seconds as a user writes them.
 fn seconds(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 {
         duration.as_secs().to_string()

@@ -16,9 +16,6 @@ mod slack;
 mod sql;
 mod web;
 
-#[cfg(test)]
-mod fixture;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,17 +29,12 @@ use options::Options;
 
 pub use network::Granted;
 
-/// Where tools work, and what with.
+/// The place and the means of a role's tools.
 pub struct Ground {
-    /// The directory of the role's file.
     pub role_directory: PathBuf,
-    /// What processes find around them.
     pub surroundings: Surroundings,
-    /// What requests are made with.
     pub requests: rest::Settings,
-    /// The network of the programs that tools run.
     pub network: Granted,
-    /// Where the tools come from, as rules know it.
     pub source: String,
 }
 
@@ -65,12 +57,11 @@ impl Ground {
     }
 }
 
-/// What an entry comes to.
+/// The result of an entry.
 #[derive(Default)]
 pub struct Built {
-    /// Its tools.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// What does not count, in words for people.
+    /// Ignored parts, in words for people.
     pub notes: Vec<String>,
 }
 
@@ -96,15 +87,14 @@ const KINDS: [(&str, &[&str], Build); 10] = [
     ("slack", slack::KEYS, slack::build),
 ];
 
-/// Keys that every entry may have.
 const SHARED: [&str; 3] = ["type", "permissions", "approval"];
 
-/// Whether a type is made here.
+/// Returns true if a type is made here.
 pub fn is_known(kind: &str) -> bool {
     KINDS.iter().any(|(name, ..)| *name == kind)
 }
 
-/// What is said of keys that an entry of a known type does not have; none where all are known.
+/// The message about unknown keys of an entry of a known type.
 pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
     let (_, known, _) = KINDS.iter().find(|(name, ..)| *name == entry.kind)?;
     let is_known = |key: &str| {
@@ -126,7 +116,6 @@ pub fn build(entry: &ToolEntry, ground: &Ground) -> Result<Built, String> {
     build(&Options::new(&entry.fields), ground)
 }
 
-/// What every tool says of itself in the same way.
 struct About<'a> {
     name: &'a str,
     description: &'a str,
@@ -159,7 +148,6 @@ impl About<'_> {
     }
 }
 
-/// The text of an argument; empty where there is none.
 fn text<'a>(args: &'a Value, name: &str) -> &'a str {
     args.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -169,7 +157,6 @@ fn shortened(text: String, limit: usize) -> String {
     if text.len() <= limit { text } else { cut(&text, limit) }
 }
 
-/// The beginning of a text that goes on, within `limit` bytes and with a note that says so.
 fn cut(text: &str, limit: usize) -> String {
     const NOTE: &str = "\n[truncated]";
     format!("{}{NOTE}", contract::text::head(text, limit.saturating_sub(NOTE.len())))
@@ -177,6 +164,8 @@ fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    pub(super) mod fixture;
+
     use serde_json::json;
 
     use super::*;

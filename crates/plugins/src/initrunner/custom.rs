@@ -33,7 +33,6 @@ pub struct RolePython {
     said: BTreeMap<String, String>,
 }
 
-/// What a worker says of an entry.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct EntryFacts {
@@ -41,7 +40,6 @@ struct EntryFacts {
     warnings: Vec<String>,
     /// The parameters of each tool that a model does not fill, by the tool's key.
     hidden: BTreeMap<String, Vec<String>>,
-    /// What the configuration of its type says of itself.
     summary: Option<String>,
 }
 
@@ -51,7 +49,6 @@ struct Fault {
     message: String,
     file: Option<String>,
     line: Option<u64>,
-    /// True if nobody brings the type.
     unknown_type: bool,
 }
 
@@ -73,7 +70,7 @@ impl RolePython {
         self.host.stop(&self.python).await;
     }
 
-    /// What there is to say about an entry, by its number among those that are Python.
+    /// Findings about an entry, by its number among those that are Python.
     pub fn findings(&self, index: usize, entry: &ToolEntry, place: &str) -> Vec<Finding> {
         let finding = |severity, message| Finding { severity, path: place.to_owned(), message };
         let Some(facts) = self.entries.get(index) else {
@@ -114,7 +111,7 @@ impl RolePython {
         findings
     }
 
-    /// What the types of packages that were loaded say of themselves, by their places.
+    /// The descriptions that types of loaded packages gave, by their places.
     pub fn said(&self) -> &BTreeMap<String, String> {
         &self.said
     }
@@ -124,7 +121,7 @@ impl RolePython {
         self.plugin.manifest.tools.iter().map(String::as_str)
     }
 
-    /// What an entry's configuration says of itself, by its number among those that are Python.
+    /// An entry's own description, by its number among those that are Python.
     pub fn summary(&self, index: usize) -> Option<&str> {
         self.entries.get(index)?.summary.as_deref()
     }
@@ -160,7 +157,7 @@ impl Fault {
     }
 }
 
-/// What is wrong with a custom entry, as far as that is told without running anything.
+/// Faults of a custom entry that show without running anything.
 pub fn check(role: &Role, entry: &ToolEntry, place: &str) -> Vec<Finding> {
     const KNOWN: [&str; 6] = ["type", "module", "function", "config", "permissions", "approval"];
     let mut findings = Vec::new();

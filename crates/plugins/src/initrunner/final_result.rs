@@ -8,7 +8,6 @@ use contract::tool::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The tool's name.
 pub const NAME: &str = "final_result";
 
 /// Where an answer stands that is no object itself.
@@ -21,7 +20,6 @@ pub struct FinalResult {
 }
 
 impl FinalResult {
-    /// A tool for answers of this schema.
     pub fn new(schema: &Value) -> Self {
         let is_wrapped = schema.get("type").is_some_and(|kind| kind != "object");
         let input_schema = if is_wrapped {

@@ -34,23 +34,21 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Room for so many calls.
     pub fn new(most: u64) -> Self {
         Self { most, made: AtomicU64::new(0) }
     }
 
-    /// What is said where there was a call too many; none before that.
+    /// The message if there was a call too many.
     pub fn exceeded(&self) -> Option<String> {
         let is_over = self.made.load(Ordering::Relaxed) > self.most;
         is_over.then(|| format!("max_tool_calls ({})", self.most))
     }
 
-    /// Begins to count anew.
     pub fn renew(&self) {
         self.made.store(0, Ordering::Relaxed);
     }
 
-    /// Counts a call; what is said where it is one too many.
+    /// Counts a call; returns the message if it is one too many.
     pub fn take(&self) -> Option<String> {
         self.made.fetch_add(1, Ordering::Relaxed);
         self.exceeded()
@@ -70,7 +68,7 @@ struct Rule {
     text: String,
     argument: Option<String>,
     glob: Regex,
-    /// Whether it speaks of paths in full.
+    /// True if it speaks of paths in full.
     is_full: bool,
 }
 
@@ -93,25 +91,24 @@ impl Guard {
         Ok(Self { permissions, asks, allowance: None, root: PathBuf::new() })
     }
 
-    /// The same for a user who has approved of everything that would be asked about.
+    /// Drops the questions that the user has approved beforehand.
     #[must_use]
     pub fn approved(self) -> Self {
         Self { asks: false, ..self }
     }
 
-    /// The same with a limit on calls, which others share.
+    /// Adds a limit on calls that others share.
     #[must_use]
     pub fn within(self, allowance: &Arc<Allowance>) -> Self {
         Self { allowance: Some(Arc::clone(allowance)), ..self }
     }
 
-    /// The same for a tool whose paths count from a directory.
+    /// Sets the directory that paths count from.
     #[must_use]
     pub fn below(self, root: PathBuf) -> Self {
         Self { root, ..self }
     }
 
-    /// Why a call must not be, if it must not.
     fn refusal(&self, tool: &str, args: &Value) -> Option<String> {
         let permissions = self.permissions.as_ref()?;
         let denied = |by: &str| Some(format!("Permission denied: {tool} -- blocked by {by}"));
@@ -171,12 +168,12 @@ impl Rule {
         Some(Self { text: text.to_owned(), argument, glob, is_full })
     }
 
-    /// Whether a value is what the rule says, as it is written.
+    /// Returns true if a value is what the rule says, as it is written.
     fn fits(&self, args: &Value) -> bool {
         self.finds(args, &|_, text| self.is_match(text))
     }
 
-    /// Whether a value is what the rule says in any spelling.
+    /// Returns true if a value is what the rule says in any spelling.
     fn denies(&self, args: &Value, root: &Path) -> bool {
         self.finds(args, &|name, text| {
             // Any text may look like a command; only an argument that is meant for one is read so.
@@ -195,7 +192,7 @@ impl Rule {
         self.glob.is_match(text).unwrap_or(true)
     }
 
-    /// Whether one of the values that the rule speaks of, each with its name, is wanted.
+    /// Returns true if one of the values that the rule speaks of, each with its name, is wanted.
     fn finds(&self, args: &Value, is_wanted: &dyn Fn(&str, &str) -> bool) -> bool {
         let value = match &self.argument {
             Some(path) => path.split('.').try_fold(args, |value, name| value.get(name)),
@@ -258,7 +255,6 @@ fn expression(glob: &str) -> String {
 pub struct RoleGuards(BTreeMap<String, Guard>);
 
 impl RoleGuards {
-    /// Puts a tool under rules.
     pub fn add(&mut self, tool: &ToolSpec, guard: &Guard) {
         if guard.permissions.is_some() || guard.asks || guard.allowance.is_some() {
             // Of two tools with one name the first counts.

@@ -63,10 +63,10 @@ const NOT_MADE: [&str; 14] = [
     "todo",
 ];
 
-/// What registers a type in a file.
+/// The mark of a registered type in a file.
 const MARK: &str = "@register_tool(";
 
-/// Where in a directory files with types lie.
+/// Subdirectories with files that register types.
 const PLACES: [&str; 3] = ["", "tools", "initrunner/agent/tools"];
 
 /// Files of one directory that are looked at, and bytes of each.
@@ -80,15 +80,11 @@ pub struct Point {
     pub name: String,
     /// Where it is: `module:attribute`.
     pub object: String,
-    /// The package.
     pub package: String,
-    /// The package's version.
     #[serde(skip)]
     pub version: String,
-    /// One line of what the package is for.
     #[serde(skip)]
     pub summary: String,
-    /// Where the package's code lies.
     #[serde(skip)]
     pub root: PathBuf,
     /// The directory of packages in which it was found.
@@ -99,9 +95,7 @@ pub struct Point {
 /// A file that registers tool types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeFile {
-    /// The file.
     pub path: PathBuf,
-    /// The types.
     pub kinds: Vec<String>,
 }
 
@@ -110,7 +104,6 @@ pub struct TypeFile {
 pub struct Types {
     /// Those of packages; the first of a name counts.
     pub points: Vec<Point>,
-    /// Those of single files.
     pub files: Vec<TypeFile>,
 }
 
@@ -154,12 +147,12 @@ impl Types {
         found
     }
 
-    /// Whether a file registers a type, or a package says by name that it brings it.
+    /// Returns true if a file registers a type, or a package says by name that it brings it.
     pub fn brings(&self, kind: &str) -> bool {
         self.has_file(kind) || self.points.iter().any(|point| point.name == kind)
     }
 
-    /// Whether a file registers a type.
+    /// Returns true if a file registers a type.
     pub fn has_file(&self, kind: &str) -> bool {
         self.files.iter().any(|file| file.kinds.iter().any(|own| own == kind))
     }
@@ -181,7 +174,6 @@ impl Types {
 /// Who makes the tools of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
-    /// This program.
     BuiltIn,
     /// Python: a module, or a type that a package or a file brings.
     Python,
@@ -189,7 +181,6 @@ pub enum Maker {
     PythonIfBrought,
 }
 
-/// Who makes the tools of an entry.
 pub fn maker(entry: &ToolEntry) -> Maker {
     let kind = entry.kind.as_str();
     // An older package brings a type of this name, whose entries have keys of their own.
@@ -215,7 +206,6 @@ fn is_module(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "py") && !name.starts_with('_')
 }
 
-/// The types that a source registers by their names.
 fn registered(source: &str) -> Vec<String> {
     let mut kinds = BTreeSet::new();
     let lines = source.match_indices(MARK).filter(|(at, _)| {

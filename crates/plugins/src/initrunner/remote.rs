@@ -18,18 +18,15 @@ use serde_json::{Value, json};
 use super::builtin::http;
 use crate::rest::{Exchange, Settings};
 
-/// The largest answer that is read.
 const LARGEST: usize = 4 << 20;
-/// Between two looks at a task.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How a task stands that is not over.
+/// States of a task that is not over.
 const UNDER_WAY: [&str; 2] = ["submitted", "working"];
 
 /// Where an agent is.
 #[derive(Clone, Debug)]
 pub struct Address {
     url: Url,
-    /// What requests to it carry.
     headers: BTreeMap<String, Secret<String>>,
 }
 
@@ -43,7 +40,6 @@ impl Address {
 /// How an agent is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// By tasks of the A2A protocol.
     Tasks,
     /// As a model of this name, below `/v1/chat/completions`.
     Completions(String),
@@ -59,7 +55,7 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// The tool that hands work to the agent, which may take so long.
+    /// The tool that hands work to the agent, with its time limit.
     pub fn new(
         spec: Arc<ToolSpec>,
         (address, speech): (Address, Speech),

@@ -21,39 +21,30 @@ use crate::files::{self, Boundary};
 pub(crate) use fields::Fields;
 pub(crate) use shape::tools as tool_entries;
 
-/// Bytes a role's file may have.
 const FILE_LIMIT: usize = 1 << 20;
 
 /// A role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Role {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// The file it stands in.
     pub file: PathBuf,
-    /// What the model is told, with places for variables.
+    /// The system prompt, with places for variables.
     pub prompt: String,
-    /// Which model answers.
     pub model: ModelWish,
-    /// Its tools.
     pub tools: Vec<ToolEntry>,
-    /// The skills that it names.
     pub skills: Vec<String>,
     /// The schema of its answer, where that has one.
     pub output: Option<Value>,
-    /// How far a run may go.
     pub guardrails: Guardrails,
     /// The schema of its variables, where it has any.
     pub variables: Option<Value>,
     /// How often a wrong answer is asked for again.
     pub answer_retries: u32,
-    /// How long one call of a tool may take, where it says so.
     pub tool_time: Option<Duration>,
-    /// What the modules of its tools may import, as their worker takes it.
+    /// The rules on imports of its modules, as their worker takes them.
     pub imports: Value,
-    /// Whether it stands in an envelope, which ignores keys that it does not know.
+    /// True if it stands in an envelope, which ignores keys that it does not know.
     pub is_enveloped: bool,
 }
 
@@ -67,24 +58,17 @@ impl Role {
 /// Which model a role wants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelWish {
-    /// The provider.
     pub provider: Option<String>,
-    /// The model's name or alias.
     pub name: Option<String>,
-    /// The server's address, for one of the user's own.
     pub base_url: Option<String>,
-    /// The variable that holds the key for that server.
     pub api_key_env: Option<String>,
-    /// How freely it chooses its words.
     pub temperature: Option<f64>,
-    /// Upper bound on a reply, in tokens.
     pub max_tokens: Option<u64>,
 }
 
 /// One entry of a list of tools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolEntry {
-    /// Its type.
     pub kind: String,
     /// Everything that stands there, `type` included.
     pub fields: Map<String, Value>,
@@ -97,15 +81,10 @@ pub struct Guardrails {
     pub output_tokens: u64,
     /// Tokens that it may be sent.
     pub input_tokens: Option<u64>,
-    /// Tokens both ways.
     pub total_tokens: Option<u64>,
-    /// Calls of tools.
     pub tool_calls: u64,
-    /// Requests to the model.
     pub requests: u32,
-    /// Time.
     pub time: Duration,
-    /// US dollars.
     pub cost: Option<f64>,
 }
 
@@ -126,11 +105,9 @@ impl Default for Guardrails {
 /// Something to say about a role's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How much it matters.
     pub severity: Severity,
     /// Where it stands, such as `guardrails.timeout_seconds`.
     pub path: String,
-    /// What it is.
     pub message: String,
 }
 
@@ -152,17 +129,15 @@ pub enum Severity {
 pub struct Reading {
     /// The role; none where there is an error.
     pub role: Option<Role>,
-    /// What there is to say about it.
     pub findings: Vec<Finding>,
 }
 
 impl Reading {
-    /// Why the role cannot run.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.severity == Severity::Error)
     }
 
-    /// Whether nothing is wrong with it; warnings may be.
+    /// Returns true if nothing is wrong with it; warnings may be.
     pub fn is_valid(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity == Severity::Warning)
     }

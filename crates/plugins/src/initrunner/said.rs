@@ -8,7 +8,6 @@ use ::files::cache;
 
 use super::registry::Point;
 
-/// Bytes of a description that are kept.
 const LIMIT: usize = 500;
 
 /// The descriptions that are kept, by the package, its version and the place of the type in it.
@@ -19,20 +18,19 @@ pub struct Said {
 }
 
 impl Said {
-    /// Reads what is kept in a file.
     pub fn load(file: Option<PathBuf>) -> Self {
         let descriptions = file.as_deref().and_then(cache::read).unwrap_or_default();
         Self { file, descriptions }
     }
 
-    /// Puts what a type said of itself in the place of what its package says.
+    /// Replaces a package's description by the one that the type gave.
     pub fn apply(&self, point: &mut Point) {
         if let Some(description) = self.descriptions.get(&key(point)) {
             point.summary.clone_from(description);
         }
     }
 
-    /// Keeps what the types of some packages say, by their places.
+    /// Saves the descriptions that types gave, by their places.
     pub fn learn(mut self, points: &[Point], said: &BTreeMap<String, String>) {
         let mut is_changed = false;
         for point in points {

@@ -9,17 +9,11 @@ use crate::frontmatter::{self, Reading};
 /// A skill of a role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleSkill {
-    /// Its name.
     pub name: String,
-    /// What the model is told.
     pub body: String,
-    /// Its tools.
     pub tools: Vec<ToolEntry>,
-    /// What there is to say about its tools.
     pub findings: Vec<Finding>,
-    /// The variables that it needs.
     pub variables: Vec<String>,
-    /// The programs that it needs.
     pub programs: Vec<String>,
 }
 
@@ -70,7 +64,7 @@ pub fn load(
     })
 }
 
-/// What a prompt says of its skills; empty without any.
+/// The part of the prompt about skills; empty without any.
 pub fn prompt_block(skills: &[RoleSkill]) -> String {
     if skills.is_empty() {
         return String::new();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::python_text::python_text;
 
-/// What begins a variable of the environment that holds a value.
+/// The prefix of environment variables that hold values.
 const PREFIX: &str = "INITRUNNER_VAR_";
 
 /// Says what is wrong with the variables of a prompt and their schema.

@@ -7,49 +7,38 @@ use contract::policy::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a worker says of its plugins.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Facts {
-    /// The tools by their keys.
     pub(super) tools: BTreeMap<String, ToolFacts>,
-    /// The moments at which their hooks want to be asked.
     #[serde(deserialize_with = "moments")]
     pub(super) moments: Vec<Moment>,
     /// The files whose hooks these are, each with its moments.
     pub(super) guards: BTreeMap<String, Vec<String>>,
     /// The files that could not be loaded; none where not even that is known.
     pub(super) unloaded: Option<Vec<String>>,
-    /// The types of hooks that are declared.
     hooks: Vec<String>,
     /// Those that are never asked here.
     unheard: Vec<String>,
 }
 
-/// What a manifest says of a tool.
 #[expect(clippy::struct_excessive_bools, reason = "manifests say it in switches")]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolFacts {
-    /// The file it stands in.
     pub(super) file: String,
-    /// Whether it changes something.
     pub(super) is_destructive: bool,
     pub(super) allow_in_read_only: bool,
     pub(super) allow_in_normal: bool,
-    /// Whether a user must approve of each run.
     pub(super) always_confirm: bool,
-    /// Whether models may call it.
     pub(super) visible_to_agent: bool,
 }
 
 impl Facts {
-    /// Reads what came with a description.
     pub(super) fn read(offer: &Value) -> Self {
         offer.get("lmao").and_then(|facts| Self::deserialize(facts).ok()).unwrap_or_default()
     }
 
-    /// The hooks, in words.
     pub(super) fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.hooks.is_empty() {
@@ -63,7 +52,6 @@ impl Facts {
 }
 
 impl ToolFacts {
-    /// Whether a mode lets the tool run.
     pub(super) fn is_allowed(&self, mode: Mode) -> bool {
         match mode {
             Mode::ReadOnly => self.allow_in_read_only,
@@ -72,7 +60,6 @@ impl ToolFacts {
         }
     }
 
-    /// What the manifest says, in words.
     pub(super) fn summary(&self) -> String {
         if !self.visible_to_agent {
             return String::from("hidden from models, for other plugins only");

@@ -7,18 +7,14 @@ use crate::directories::{Directories, Kind};
 use crate::files;
 use crate::manifest::FILE;
 
-/// The name that every plugin's file has.
 const TOOL: &str = "tool.py";
-/// Entries of one directory that are looked at.
 const MOST_ENTRIES: usize = 10_000;
 const DEEPEST: usize = 6;
-/// Directories that are looked into.
 const MOST_DIRECTORIES: usize = 5_000;
 /// Bytes of a file in which a manifest is looked for.
 const LONGEST: usize = 1 << 20;
-/// Directories that hold no plugins.
 const SKIPPED: [&str; 3] = ["__pycache__", "node_modules", "venv"];
-/// What marks a directory as a plugin of another system.
+/// Names that mark a plugin of another system.
 const FOREIGN: [&str; 3] = [FILE, ".claude-plugin", "plugin.json"];
 
 /// A file that is meant as a plugin.
@@ -28,7 +24,6 @@ pub struct Candidate {
     pub name: String,
     /// Its directory, without links.
     pub directory: PathBuf,
-    /// The file, as it is reached.
     pub file: PathBuf,
 }
 
@@ -49,7 +44,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether something is meant as a plugin. A pipe in the place of one is told by its worker.
+    /// Returns true if something is meant as a plugin. A pipe in the place of one is told by its worker.
     fn is_candidate(&self, file: &Path, depth: usize) -> bool {
         if self.directories.is_file(file) {
             return is_meant(file, depth);
@@ -97,7 +92,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a file is a plugin, or should be. What only happens to have the name is left alone.
+/// Returns true if a file is a plugin, or should be. What only happens to have the name is left alone.
 fn is_meant(file: &Path, depth: usize) -> bool {
     let Ok(bytes) = files::start(file, LONGEST + 1) else { return false };
     if bytes.len() > LONGEST {

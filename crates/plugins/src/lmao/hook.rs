@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::facts::Facts;
 use crate::hooks::moment::{Listener, Occurrence, Reply};
 
-/// The hooks of one worker.
 pub(super) struct LmaoHook {
     name: String,
     plugin: SharedPlugin,
@@ -23,7 +22,6 @@ pub(super) struct LmaoHook {
     guards: BTreeMap<String, Vec<String>>,
 }
 
-/// The decision of all hooks.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Decided {
@@ -34,7 +32,6 @@ struct Decided {
 }
 
 impl LmaoHook {
-    /// The hooks of the plugins in the directory `place`.
     pub(super) fn new(
         place: &str,
         plugin: SharedPlugin,

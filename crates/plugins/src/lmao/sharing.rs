@@ -7,14 +7,11 @@ use std::path::Path;
 use super::facts::Facts;
 use crate::files;
 
-/// Bytes of a file that are looked at.
 const LONGEST: usize = 16 << 20;
 
-/// What files share in one process beside the globals of their own modules. Jobs that one tool
-/// starts are looked after by another.
+/// Names of state that files share in one process beside the globals of their own modules.
 const SHARED: [&str; 3] = ["async_jobs", "task_list", "task_manager."];
 
-/// The files that have to be served by a process that may write.
 pub(super) fn changing(facts: &Facts) -> BTreeSet<String> {
     let with_change = facts.tools.values().filter(|tool| tool.is_destructive);
     let mut changing: BTreeSet<String> = with_change.map(|tool| tool.file.clone()).collect();

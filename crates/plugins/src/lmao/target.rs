@@ -3,16 +3,12 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that are followed one after the other.
 const MOST_LINKS: usize = 40;
 
-/// Where targets may lie.
 pub(super) struct Roots<'a> {
     /// The directory that relative targets start from.
     pub(super) base: &'a Path,
-    /// Other directories.
     pub(super) extra: &'a [PathBuf],
-    /// The user's home, for `~`.
     pub(super) home: Option<&'a Path>,
 }
 

@@ -15,10 +15,8 @@ use super::Conditions;
 use super::facts::ToolFacts;
 use super::target::Roots;
 
-/// A tool of an LMAO plugin.
 pub(super) struct LmaoTool {
     pub(super) python: Arc<dyn Tool>,
-    /// Its specification in each mode.
     pub(super) specs: Vec<(Mode, Arc<ToolSpec>)>,
     pub(super) facts: ToolFacts,
     pub(super) host: Arc<dyn PythonHost>,

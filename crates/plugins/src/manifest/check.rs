@@ -8,14 +8,12 @@ use crate::plugin::Manifest;
 use crate::problem::Problem;
 use crate::rest::Api;
 
-/// What there is to say about a plugin's directory.
+/// The findings about a plugin's directory.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
     /// Why it is no plugin, or only a part of one.
     pub errors: Vec<Problem>,
-    /// What its author should look at.
     pub warnings: Vec<Problem>,
-    /// What it says, where that can be told.
     pub manifest: Option<Manifest>,
 }
 

@@ -9,7 +9,6 @@ use super::{DESCRIPTION_LIMIT, Fault, RESERVED, Weight, fault_of_name, mapping, 
 use crate::hidden;
 use crate::plugin::{Manifest, NetworkWish, Wishes};
 
-/// The keys of a manifest.
 const KEYS: [&str; 14] = [
     "name",
     "version",
@@ -27,10 +26,8 @@ const KEYS: [&str; 14] = [
     "sandbox",
 ];
 
-/// The keys of `sandbox`.
 const WISHES: [&str; 5] = ["network", "read", "write", "env", "exec"];
 
-/// Reads a manifest and says what is wrong with it.
 pub(super) fn read(text: &str) -> (Option<Manifest>, Vec<Fault>) {
     let keys = match mapping(text) {
         Ok(keys) => keys,
@@ -45,7 +42,6 @@ pub(super) fn read(text: &str) -> (Option<Manifest>, Vec<Fault>) {
     (manifest, reader.faults)
 }
 
-/// Reads what a plugin wants, or is granted.
 pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
     let Value::Object(keys) = value else {
         if !value.is_null() {
@@ -78,7 +74,7 @@ pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
     }
 }
 
-/// Whether a value is one word that is no name of a host in the network at large.
+/// Returns true if a value is one word that is no name of a host in the network at large.
 fn is_word(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text != "localhost" && !text.contains(['.', ':', '*']))
 }
@@ -109,7 +105,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The line of a key, and what follows it there.
     fn line(&self, key: &str) -> (usize, &str) {
         let find = |(index, line): (usize, &'_ str)| {
             let rest = line.trim_start_matches(['"', '\'']).strip_prefix(key)?;
@@ -231,7 +226,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A text without characters that nobody can see.
     fn stripped(&mut self, key: &str, text: &str) -> String {
         let stripped = hidden::strip(text);
         if let Some(report) = stripped.report {

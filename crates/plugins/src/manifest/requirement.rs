@@ -1,10 +1,8 @@
 //! Whether this program is one that a plugin says it works with.
 
-/// The version that plugins know.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a requirement such as `>=0.2, <1` asks for and this program is not; none where it is met
-/// or cannot be understood.
+/// The part of a requirement such as `>=0.2, <1` that this program does not meet, if any.
 pub(super) fn unmet(requirement: &str) -> Option<String> {
     let is_unmet = requirement.split(',').any(|part| is_met(part.trim(), VERSION) == Some(false));
     is_unmet

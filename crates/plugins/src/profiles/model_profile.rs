@@ -10,53 +10,35 @@ use serde_json::Value;
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "the fields are a published file format")]
 pub struct ModelProfile {
-    /// Its name.
     pub name: String,
     /// The prefix of the model names it fits.
     pub family: String,
-    /// Its purpose.
     pub description: String,
-    /// Sampling temperature.
     pub default_temperature: f64,
-    /// Upper bound on a reply.
     pub default_max_tokens: u64,
     /// Lower bound on that bound.
     pub min_max_tokens: Option<u64>,
-    /// True if tools are offered.
     pub supports_tools: bool,
-    /// True if the model reasons.
     pub supports_reasoning: bool,
-    /// True if replies can be streamed.
     pub supports_streaming: bool,
     /// Further fields of a request's body.
     pub api_params: BTreeMap<String, Value>,
-    /// Before the system prompt.
     pub system_prompt_prefix: String,
-    /// After the system prompt.
     pub system_prompt_suffix: String,
     /// Named passages for the system prompt.
     pub prompt_patterns: BTreeMap<String, String>,
     /// The passages in use, in this order.
     pub enabled_patterns: Vec<String>,
-    /// The wire form of tools.
     pub tool_format: String,
-    /// True if calls of one reply may run together.
     pub tool_parallelization: bool,
-    /// Upper bound on calls in one reply.
     pub max_tools_per_turn: Option<u64>,
     /// True if calls are recovered from text.
     pub enable_tool_recovery: bool,
-    /// True if the model is told of a recovery.
     pub recovery_feedback_enabled: bool,
-    /// True if recovery needs a phrase of intent.
     pub recovery_requires_intent_phrase: bool,
-    /// How readily the model acts.
     pub eagerness: String,
-    /// How much it writes.
     pub verbosity: String,
-    /// How far it looks.
     pub thoroughness: String,
-    /// True if repetition is watched for.
     pub stuck_detection_enabled: bool,
     /// Identical calls that count as stuck.
     pub max_similar_tool_calls: u64,

@@ -45,94 +45,65 @@ const PARAMETER_KEYS: [&str; 5] = ["name", "type", "required", "default", "descr
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// How long a request takes at most where nothing is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Characters of a tool's name; models take no longer ones.
 const NAME_LIMIT: usize = 64;
 
-/// A request that a model can make.
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    /// The tool's name.
     pub(super) name: String,
-    /// What the model reads.
     pub(super) description: String,
-    /// The method.
     pub(super) method: Method,
-    /// The path behind the interface's address.
     pub(super) path: Template,
-    /// The parameters.
     pub(super) parameters: Vec<Parameter>,
     /// The headers, of the interface, its `auth` and the endpoint's own, the strongest last.
     pub(super) headers: Vec<Header>,
-    /// The body, where there is one.
     pub(super) body: Option<Body>,
-    /// What follows the path.
     pub(super) query: Vec<(String, Template)>,
     /// The path of the value that counts in an answer.
     pub(super) extract: Option<String>,
-    /// How long a request may take.
     pub(super) timeout: Duration,
 }
 
-/// A header of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
-    /// Its name.
     pub(super) name: String,
-    /// Its value.
     pub(super) value: Template,
-    /// Whether what stands in it is a secret in itself.
+    /// True if what stands in it is a secret in itself.
     pub(super) is_secret: bool,
 }
 
-/// A value that a model gives.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
-    /// Its name.
     pub(super) name: String,
-    /// What kind of value.
     pub(super) kind: Kind,
-    /// What the model reads.
     pub(super) description: String,
-    /// What holds where the model gives none; none where it has to.
+    /// The value if the model gives none; none if it has to give one.
     pub(super) default: Option<Value>,
 }
 
-/// A kind of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Text.
     Text,
-    /// A whole number.
     Integer,
-    /// Any number.
     Number,
-    /// True or false.
     Boolean,
 }
 
 /// A body with places for values in its texts.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// A text.
     Text(Template),
-    /// A list.
     List(Vec<Body>),
-    /// Fields by name.
     Fields(Vec<(String, Body)>),
-    /// Anything else, as it is.
     Fixed(Value),
 }
 
 impl Endpoint {
-    /// The variables that its headers name.
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.headers.iter().flat_map(|header| header.value.variables())
     }
 
-    /// The schema of its arguments.
     pub(super) fn schema(&self) -> Value {
         let property = |parameter: &Parameter| {
             let mut property = json!({"type": parameter.kind.as_str()});
@@ -176,7 +147,6 @@ impl Endpoint {
 impl Kind {
     const ALL: [Self; 4] = [Self::Text, Self::Integer, Self::Number, Self::Boolean];
 
-    /// The kind's name in a schema.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -187,7 +157,6 @@ impl Kind {
     }
 }
 
-/// Reads a declaration.
 pub(super) fn read(value: &Value, place: &Path) -> (Option<Api>, Vec<Problem>) {
     let mut reader = Reader { place, problems: Vec::new() };
     let api = reader.api(value);
@@ -199,7 +168,6 @@ struct Reader<'a> {
     problems: Vec<Problem>,
 }
 
-/// What cannot be used, and what to do about it.
 struct Fault(String, String);
 
 fn fault(what: impl Into<String>, hint: impl Into<String>) -> Fault {

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::python_text::python_text;
 
-/// What a path leads to in an answer. An answer that is no JSON, and a path of another form, give
-/// the whole answer; a path that leads nowhere says so.
+/// The value at a path; the whole answer if it is no JSON or the path has another form.
 pub(super) fn extract(path: &str, answer: String) -> Result<String, String> {
     let Some(names) = path.strip_prefix("$.") else { return Ok(answer) };
     let Ok(document) = serde_json::from_str::<Value>(&answer) else { return Ok(answer) };

@@ -14,16 +14,12 @@ use crate::python_text::{float_text, python_text};
 /// Characters of a value from which on it is taken for a secret where it comes back.
 const SECRET_LENGTH: usize = 6;
 
-/// A request that is ready to be sent.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Where it goes.
     pub(super) url: Url,
-    /// Its headers.
     pub(super) headers: HeaderMap,
-    /// Its body.
     pub(super) body: Option<Value>,
-    /// What must not be shown of what comes back.
+    /// Values that must not be shown if they come back.
     pub(super) secrets: BTreeSet<String>,
 }
 
@@ -45,7 +41,6 @@ pub(super) fn prepare(
     Ok(Prepared { url, headers, body, secrets })
 }
 
-/// The text of an argument, or of what holds where none is given.
 fn value(parameter: &Parameter, args: &Value) -> Result<Option<String>, String> {
     let given = args.get(&parameter.name).filter(|value| !value.is_null());
     let given = given.map(|value| coerced(parameter, value)).transpose()?;

@@ -14,28 +14,21 @@ use reqwest::{Client, Method, Response, Url};
 use super::address::is_private;
 use super::request::Prepared;
 
-/// The largest answer that is read.
 const LARGEST: usize = 10 << 20;
-/// Characters of an error's body that the model reads.
 const ERROR_LENGTH: usize = 500;
 
-/// A request of a tool that makes its own.
 pub(crate) struct Exchange {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
-    /// Bytes of the answer that are read.
     pub(crate) limit: usize,
     pub(crate) timeout: Duration,
 }
 
-/// What came back, whatever its status.
 pub(crate) struct Answered {
     pub(crate) status: u16,
-    /// The type of its content.
     pub(crate) kind: String,
-    /// Where it sends us.
     pub(crate) location: String,
     pub(crate) bytes: Vec<u8>,
 }
@@ -52,7 +45,6 @@ impl Answered {
     }
 }
 
-/// The clients of all declarations.
 pub(super) struct Clients {
     allow_private: Vec<String>,
     guarded: OnceLock<Client>,
@@ -93,8 +85,7 @@ impl Clients {
         Err(format!("HTTP {}: {beginning}", status.as_u16()))
     }
 
-    /// Makes one request and takes at most so many bytes of what comes back. Errors are words for
-    /// the model.
+    /// Makes one request and reads a bounded answer. Errors are words for the model.
     pub(super) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
         let Exchange { method, url, headers, body, limit, timeout } = exchange;
         let work = async {
@@ -128,7 +119,7 @@ impl Clients {
         }
     }
 
-    /// What looks up the names of an address; none where the user lets it lead anywhere.
+    /// The resolver for an address; none if the user has named its host.
     pub(super) fn resolver(&self, url: &Url) -> Result<Option<Arc<dyn Resolve>>, String> {
         if self.allows(url) {
             return Ok(None);
@@ -173,7 +164,6 @@ fn builder() -> reqwest::ClientBuilder {
         .no_proxy()
 }
 
-/// The error for a host at a private address.
 #[derive(Debug)]
 struct Blocked {
     host: String,
@@ -220,7 +210,7 @@ async fn read(response: &mut Response, is_whole: bool) -> Result<String, String>
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What went wrong, without the address, which may hold what a model said.
+/// The error without the address, which may hold the model's words.
 fn said(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut words = vec![error.to_string()];

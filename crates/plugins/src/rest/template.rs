@@ -3,25 +3,19 @@
 
 use std::collections::BTreeMap;
 
-/// A text with places for values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template(Vec<Piece>);
 
-/// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// What stays as it is.
     Text(String),
-    /// The value of a parameter.
     Parameter(String),
-    /// The value of a variable.
     Variable(String),
 }
 
-/// Whether `${VARIABLE}` means something in a text.
+/// The treatment of `${VARIABLE}` in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variables {
-    /// It does.
     Meant,
     /// It is text like any other.
     Plain,
@@ -59,12 +53,10 @@ impl Template {
         Self(pieces)
     }
 
-    /// The pieces in order.
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.0
     }
 
-    /// The variables that it names.
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Variable(name) => Some(name.as_str()),

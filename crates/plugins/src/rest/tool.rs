@@ -17,10 +17,8 @@ use super::declared::Endpoint;
 use super::extract::extract;
 use super::request::{Prepared, prepare};
 
-/// What stands in the place of a secret.
 const REDACTED: &str = "[redacted]";
 
-/// An endpoint as a tool.
 pub(super) struct EndpointTool {
     spec: Arc<ToolSpec>,
     endpoint: Arc<Endpoint>,
@@ -29,7 +27,6 @@ pub(super) struct EndpointTool {
 }
 
 impl EndpointTool {
-    /// The tool of an endpoint below the address `base`.
     pub(super) fn new(
         endpoint: Arc<Endpoint>,
         base: &Url,

@@ -7,10 +7,8 @@ use super::ENTRIES_LIMIT;
 use crate::claude::document;
 use crate::files;
 
-/// Where they lie, from a directory of the project.
 pub(super) const PLACE: &str = ".claude/rules";
 
-/// Directories that lie one within the other, at most.
 const DEPTH: usize = 8;
 
 /// The files below a directory, sorted. Directories behind links are not entered.

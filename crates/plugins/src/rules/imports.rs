@@ -14,16 +14,15 @@ const HOPS: usize = 4;
 /// Endings of files that are text for people.
 const ENDINGS: [&str; 5] = ["md", "mdc", "markdown", "txt", "rst"];
 
-/// What a file imports.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
     /// Files of the project, each once, in the order of their names in the text.
     pub(super) files: Vec<PathBuf>,
-    /// What is named like a text and is not read.
+    /// Names of texts that are not read.
     pub(super) left_out: Vec<String>,
 }
 
-/// What `file` imports, and what that imports in turn; `root` is canonical.
+/// The imports of `file`, and theirs in turn; `root` is canonical.
 pub(super) fn of(file: &Path, root: &Path) -> Imports {
     let mut found = Imports::default();
     follow(file, root, HOPS, &mut found);
@@ -65,7 +64,7 @@ fn has_ending(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// Whether a name is one of a text; `README` and its like, and what npm is told, are.
+/// Returns true if a name is one of a text; `README` and its like, and what npm is told, are.
 fn is_for_people(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_title = !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');

@@ -11,13 +11,10 @@ use crate::frontmatter::{self, Blocks, Document, Reading};
 use crate::hidden;
 use crate::problem::Problem;
 
-/// Characters a name may have.
 pub(super) const NAME_LIMIT: usize = 64;
 
-/// What is said of a longer one.
 const TOO_LONG: &str = "is longer than 64 characters";
 
-/// Characters a description may have.
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
 /// Reads the skill in a directory, which lies in a canonical one; none where the path is no directory with
@@ -58,7 +55,6 @@ pub(super) fn load(
     Ok(Some((skill, remarks)))
 }
 
-/// The file of a directory that makes it a skill.
 pub(super) fn skill_file(directory: &Path) -> Option<PathBuf> {
     ["SKILL.md", "skill.md"]
         .into_iter()
@@ -66,7 +62,6 @@ pub(super) fn skill_file(directory: &Path) -> Option<PathBuf> {
         .find(|file| fs::symlink_metadata(file).is_ok())
 }
 
-/// Reads the whole of a skill's file.
 pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
     let text =
         files::read(file, boundary, frontmatter::LIMIT).map_err(|refusal| refusal.problem(file))?;
@@ -113,7 +108,6 @@ pub(super) fn parse(
     Ok((skill, remarks))
 }
 
-/// What is wrong with a name, if anything.
 pub(crate) fn fault_of_name(name: &str) -> Option<&'static str> {
     let in_name = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || c == '-';
     if name.is_empty() {
@@ -145,7 +139,6 @@ pub(crate) fn split_tools(text: &str, is_separator: fn(char) -> bool) -> Vec<Str
     .collect()
 }
 
-/// Whether a character separates tool names.
 pub(super) fn separates_tools(c: char) -> bool {
     c == ',' || c.is_whitespace()
 }

@@ -47,7 +47,6 @@ pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
     })
 }
 
-/// The directory of a skill that has one.
 fn own_directory(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let directory = if path.is_file() { path.parent()? } else { path };

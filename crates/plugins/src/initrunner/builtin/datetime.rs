@@ -14,14 +14,10 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::{About, Built, Ground, text};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &["default_timezone"];
 
-/// How a moment is written.
 const MOMENT: &str = "%Y-%m-%dT%H:%M:%S%:z";
-/// The same with words for people.
 const TOLD: &str = "%Y-%m-%dT%H:%M:%S%:z (%A, %B %d, %Y %I:%M:%S %p %Z)";
-/// The same without a place on earth.
 const CIVIL: &str = "%Y-%m-%dT%H:%M:%S";
 
 /// Ways of writing a date that are tried in this order, the unambiguous ones first.
@@ -42,7 +38,6 @@ const WAYS: [&str; 14] = [
     "%m/%d/%Y",
 ];
 
-/// Makes the tools of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let zone = options.text("default_timezone")?.unwrap_or("UTC");
     let zone = named(zone).map_err(|what| format!("`default_timezone`: {what}"))?;
@@ -175,7 +170,7 @@ fn with_offset(time: DateTime, offset: Offset) -> Result<String, jiff::Error> {
 mod tests {
     use std::path::Path;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn tools(entry: &Value) -> Result<Built, String> {

@@ -15,10 +15,8 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::{About, Built, Ground, text};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &["root_path", "allowed_extensions", "read_only"];
 
-/// Makes the tools of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let root = ground.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
     let extensions = options.texts("allowed_extensions")?.unwrap_or_default();
@@ -38,7 +36,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// The directory that all of it is about.
 struct Directory {
     root: PathBuf,
     extensions: Vec<String>,
@@ -89,7 +86,6 @@ impl Directory {
     }
 }
 
-/// What is done with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Read,
@@ -138,7 +134,6 @@ impl FileTool {
         Arc::new(Self { spec: about.spec(ground).into(), work, directory: Arc::clone(directory) })
     }
 
-    /// The absolute path that a call names.
     fn path(&self, args: &Value) -> Result<PathBuf, ToolError> {
         let given = match (self.work, text(args, "path")) {
             (Work::List, "") => ".",
@@ -191,7 +186,7 @@ impl Tool for FileTool {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn tools(directory: &Path, more: &Value) -> Vec<Arc<dyn Tool>> {

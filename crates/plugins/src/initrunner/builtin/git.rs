@@ -23,10 +23,9 @@ use crate::process::End;
 use change::GitChange;
 use commands::{ALL, Look};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &["repo_path", "read_only", "timeout_seconds", "max_output_bytes"];
 
-/// What keeps a repository from choosing programs that run.
+/// Options that keep a repository from choosing programs that run.
 const TAMED: [&str; 12] = [
     "--no-pager",
     "--no-optional-locks",
@@ -42,7 +41,6 @@ const TAMED: [&str; 12] = [
     "color.ui=false",
 ];
 
-/// Makes the tools of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let named = options.text("repo_path")?.unwrap_or(".");
     let directory = ground.surroundings.cwd.join(named);
@@ -82,7 +80,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// The directory that holds `.git`, from a directory upwards.
 fn top(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
 }
@@ -149,7 +146,7 @@ impl Tool for GitLook {
 mod tests {
     use serde_json::json;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn tools(directory: &Path, entry: &Value) -> Result<Built, String> {

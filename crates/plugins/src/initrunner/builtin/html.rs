@@ -12,16 +12,13 @@ use reqwest::Url;
 use tokens::{Token, Tokens};
 use writer::Writer;
 
-/// What a page is turned into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// With headings, links, lists and emphasis.
     Markdown,
-    /// The words alone.
     Text,
 }
 
-/// Elements of which nothing is shown.
 const HIDDEN: [&str; 12] = [
     "script", "style", "noscript", "template", "svg", "head", "iframe", "object", "canvas",
     "select", "datalist", "dialog",
@@ -44,7 +41,6 @@ const LINES: [&str; 17] = [
 /// How deep lists and quotations are shown one within the other.
 const DEEPEST: usize = 20;
 
-/// Whether a text without a type is a page.
 pub(super) fn looks_like(text: &str) -> bool {
     let beginning: String = text.trim_start().chars().take(200).collect();
     let beginning = beginning.to_lowercase();
@@ -75,18 +71,14 @@ struct Renderer {
     form: Form,
     base: Url,
     writer: Writer,
-    /// The elements around us of which nothing is shown.
     hidden: Vec<String>,
     /// For each list around us the number of its next item; none where it has bullets.
     lists: Vec<Option<u64>>,
     /// Where the words of the link around us begin, and where it leads. Links hold no links.
     link: Option<(usize, Option<String>)>,
-    /// Quotations around us.
     quotes: usize,
-    /// The marks of emphasis that are open.
     marks: Vec<&'static str>,
     preformatted: usize,
-    /// Cells of the present row so far.
     cells: usize,
 }
 
@@ -210,7 +202,6 @@ impl Renderer {
         self.space(name);
     }
 
-    /// The empty space before and after an element.
     fn space(&mut self, name: &str) {
         if name == "li" || (["ul", "ol"].contains(&name) && !self.lists.is_empty()) {
             self.writer.line();
@@ -273,7 +264,7 @@ impl Renderer {
         }
     }
 
-    /// Where a link leads; none for those that lead nowhere outside of the page.
+    /// The absolute target; none for one within the page.
     fn whole(&self, target: &str) -> Option<String> {
         let target = target.trim();
         if target.is_empty() || target.starts_with('#') {
@@ -284,7 +275,6 @@ impl Renderer {
     }
 }
 
-/// Where an element begins, and where it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
     Begin,

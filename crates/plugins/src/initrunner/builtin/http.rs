@@ -15,14 +15,12 @@ use super::options::Options;
 use super::{About, Built, Ground, shortened, text};
 use crate::rest::{self, Exchange};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &["base_url", "allowed_methods", "headers"];
 
 /// Bytes of an answer that the model reads.
 const ANSWER: usize = 100 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let base = address(options.required("base_url")?)?;
     let methods = options.texts("allowed_methods")?.unwrap_or_else(|| vec!["GET".to_owned()]);
@@ -65,7 +63,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(Built::of([Arc::new(HttpRequest { spec: spec.into(), base, methods, headers, requests })]))
 }
 
-/// An address that requests can be made to.
 pub(in crate::initrunner) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|_| format!("{text:?} is no address"))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
@@ -77,13 +74,12 @@ pub(in crate::initrunner) fn address(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// The host of an address as rules name it.
 pub(in crate::initrunner) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// Whether a path holds `..` once a server has read the slashes that are spelled out in it.
+/// Returns true if a path holds `..` once a server has read the slashes that are spelled out in it.
 fn climbs(path: &str) -> bool {
     let path =
         path.to_ascii_lowercase().replace("%2f", "/").replace("%5c", "/").replace("%2e", ".");
@@ -166,7 +162,7 @@ impl Tool for HttpRequest {
 mod tests {
     use std::path::Path;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn tool(base: &str) -> Arc<dyn Tool> {

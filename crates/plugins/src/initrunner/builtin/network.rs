@@ -8,17 +8,16 @@ use contract::tool::ToolOutput;
 
 use crate::remedy;
 
-/// What a role was granted of the network.
+/// A role's grant of the network.
 #[derive(Clone)]
 pub struct Granted {
     /// The network at this moment: in read-only mode there is none.
     pub network: Arc<dyn Fn() -> Network + Send + Sync>,
-    /// What would let its programs out, in words.
+    /// The advice that would let its programs out.
     pub remedy: String,
 }
 
 impl Granted {
-    /// A confinement with what was granted.
     pub(super) fn within(&self, confinement: &Confinement) -> Confinement {
         match confinement.profile.network {
             Network::None => confinement.with_network((self.network)()),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// An entry that is being read.
 pub(super) struct Options<'a>(&'a Map<String, Value>);
 
 impl<'a> Options<'a> {
@@ -17,7 +16,6 @@ impl<'a> Options<'a> {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
-    /// A text.
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, String> {
         match self.get(key) {
             None => Ok(None),
@@ -26,13 +24,11 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A text that has to be there.
     pub(super) fn required(&self, key: &str) -> Result<&'a str, String> {
         let text = self.text(key)?.filter(|text| !text.trim().is_empty());
         text.ok_or_else(|| format!("`{key}` is missing"))
     }
 
-    /// A list of texts.
     pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, String> {
         let wrong = || format!("`{key}` is no list of texts");
         match self.get(key) {
@@ -45,7 +41,6 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Texts by name.
     pub(super) fn table(&self, key: &str) -> Result<BTreeMap<String, String>, String> {
         let wrong = || format!("`{key}` is no mapping of names to texts");
         match self.get(key) {
@@ -60,7 +55,6 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A truth value.
     pub(super) fn flag(&self, key: &str, usual: bool) -> Result<bool, String> {
         match self.get(key) {
             None => Ok(usual),
@@ -69,7 +63,6 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A number of things, at least one.
     pub(super) fn count(&self, key: &str, usual: usize) -> Result<usize, String> {
         let Some(value) = self.get(key) else { return Ok(usual) };
         let count = value.as_u64().and_then(|count| usize::try_from(count).ok());

@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use super::shortened;
 use crate::process::{self, End, Ended};
 
-/// A program and how far it may go.
 pub(super) struct Program {
     /// The program: a path, or a name that is looked up where it runs.
     pub(super) path: PathBuf,
@@ -22,11 +21,9 @@ pub(super) struct Program {
     pub(super) limits: Limits,
 }
 
-/// How far a program may go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) time: Duration,
-    /// Bytes of output that the model reads.
     pub(super) output: usize,
 }
 
@@ -60,7 +57,7 @@ impl Program {
         }
     }
 
-    /// What the model reads of an end: the exit code where it is not 0, then both streams.
+    /// The output for the model: the exit code if it is not 0, then both streams.
     pub(super) fn told(&self, ended: &Ended) -> ToolOutput {
         let End::Exited(code) = ended.end else { return self.late() };
         let mut parts = Vec::new();
@@ -80,7 +77,6 @@ impl Program {
         ToolOutput { success: code == 0, output, facts, ..ToolOutput::default() }
     }
 
-    /// What the model reads of a program whose time was up.
     fn late(&self) -> ToolOutput {
         let seconds = self.limits.time.as_secs_f64();
         ToolOutput::failure(format!("Execution timed out after {seconds}s"))

@@ -15,7 +15,6 @@ use super::process::{Limits, Program};
 use super::shell::quoted;
 use super::{About, Built, Granted, Ground, network, text};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &[
     "timeout_seconds",
     "max_output_bytes",
@@ -27,7 +26,6 @@ pub(super) const KEYS: &[&str] = &[
 /// The interpreter, looked up where the code runs.
 pub(super) const INTERPRETER: &str = "python3";
 
-/// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
@@ -58,7 +56,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// What is said where there is no interpreter.
+/// The message if there is no interpreter.
 pub(super) fn missing(ground: &Ground) -> Option<String> {
     let has_path = ground.surroundings.env.contains_key("PATH");
     let is_missing = has_path && ground.surroundings.program(INTERPRETER).is_none();
@@ -113,7 +111,7 @@ impl Tool for RunPython {
 mod tests {
     use std::path::Path;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     #[test]

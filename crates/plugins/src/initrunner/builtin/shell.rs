@@ -14,7 +14,6 @@ use super::options::Options;
 use super::process::{Limits, Program};
 use super::{About, Built, Granted, Ground, text};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &[
     "allowed_commands",
     "blocked_commands",
@@ -38,7 +37,6 @@ const LAUNCHERS: [&str; 32] = [
     "script",
 ];
 
-/// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let usual = || BLOCKED.map(str::to_owned).to_vec();
     // A user is asked by rules and by `approval`; this key has never decided anything.
@@ -204,7 +202,7 @@ fn double_quoted(characters: &mut std::str::Chars<'_>, word: &mut String) -> Res
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn actions(entry: &Value, command: &str) -> Result<String, String> {

@@ -16,7 +16,6 @@ use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
 use crate::rest::{self, Exchange};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] = &[
     "webhook_url",
     "default_channel",
@@ -26,7 +25,6 @@ pub(super) const KEYS: &[&str] = &[
     "max_response_bytes",
 ];
 
-/// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let written = options.required("webhook_url")?;
     let filled = ground.requests.filled(written);
@@ -83,7 +81,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
 struct SlackMessage {
     spec: Arc<ToolSpec>,
     webhook: Option<Secret<Url>>,
-    /// The address as it was written.
     written: String,
     channel: Option<String>,
     username: Option<String>,
@@ -99,7 +96,7 @@ impl SlackMessage {
         webhook.ok_or_else(|| ToolError::Input(format!("{} is not set", self.written)))
     }
 
-    /// What is sent. An error is words for the model.
+    /// An error is words for the model.
     fn payload(&self, args: &Value) -> Result<Value, String> {
         let mut payload = json!({"text": text(args, "text")});
         let channel = Some(text(args, "channel")).filter(|channel| !channel.is_empty());
@@ -179,7 +176,7 @@ impl Tool for SlackMessage {
 mod tests {
     use std::path::Path;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn built(entry: &Value) -> Result<Built, String> {

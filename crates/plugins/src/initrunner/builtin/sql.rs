@@ -18,17 +18,14 @@ use super::python::{INTERPRETER, missing};
 use super::{About, Built, Ground, shortened, text};
 use crate::process::End;
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] =
     &["database", "read_only", "max_rows", "max_result_bytes", "timeout_seconds"];
 
-/// A database that lasts for one call.
 const MEMORY: &str = ":memory:";
-/// What the interpreter may take besides; the statement's own time is watched where it runs.
+/// Time for the interpreter's start; the statement's own time is watched where it runs.
 const STARTING: Duration = Duration::from_secs(30);
 const SCRIPT: &str = include_str!("sql.py");
 
-/// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let named = options.required("database")?;
     let read_only = options.flag("read_only", true)?;
@@ -101,7 +98,7 @@ fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
 struct QueryDatabase {
     spec: Arc<ToolSpec>,
     file: Option<PathBuf>,
-    /// What must be reached where the file is not in the workspace.
+    /// The path to reach if the file is outside of the workspace.
     outside: Option<PathBuf>,
     read_only: bool,
     rows: usize,
@@ -170,7 +167,7 @@ impl QueryDatabase {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn actions(directory: &Path, entry: &Value) -> Result<Vec<Action>, String> {

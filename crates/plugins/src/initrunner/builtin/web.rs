@@ -17,7 +17,6 @@ use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
 use crate::rest::{self, Answered, Exchange};
 
-/// The keys of an entry.
 pub(super) const KEYS: &[&str] =
     &["allowed_domains", "blocked_domains", "max_content_bytes", "timeout_seconds", "user_agent"];
 
@@ -26,7 +25,6 @@ const MOVES: usize = 5;
 /// Bytes of a page for one byte of what the model reads: markup and scripts take most of it.
 const MARKUP: usize = 8;
 
-/// Makes the tool of a `web_reader`.
 pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let about = About {
         name: "fetch_page",
@@ -38,7 +36,6 @@ pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Bui
     Ok(Built::of([Page::made(options, ground, about, Form::Markdown)?]))
 }
 
-/// Makes the tool of a `web_scraper`.
 pub(super) fn build_scraper(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let about = About {
         name: "scrape_page",
@@ -227,7 +224,7 @@ impl Tool for Page {
 mod tests {
     use std::path::Path;
 
-    use super::super::fixture;
+    use super::super::tests::fixture;
     use super::*;
 
     fn host(entry: &Value, url: &str) -> Result<String, String> {

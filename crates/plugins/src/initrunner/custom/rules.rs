@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use crate::initrunner::role::Fields;
 
-/// Keys of `security.tools` that count.
 const COUNTED: [&str; 2] = ["allowed_custom_modules", "blocked_custom_modules"];
 
 /// Keys of `security.tools` in whose place the sandbox stands.

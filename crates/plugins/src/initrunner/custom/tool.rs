@@ -7,9 +7,9 @@ use contract::message::ToolCall;
 use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
-/// What the system says where nothing may be written.
+/// System errors where nothing may be written.
 const SHUT: [&str; 3] = ["Errno 30", "Read-only file system", "Errno 13"];
-/// What it says where there is no network.
+/// Errors of programs without a network.
 const ALONE: [&str; 4] = [
     "Temporary failure in name resolution",
     "Network is unreachable",
@@ -17,14 +17,12 @@ const ALONE: [&str; 4] = [
     "nodename nor servname",
 ];
 
-/// A tool of a role that is Python.
 pub(super) struct RoleTool {
     pub(super) python: Arc<dyn Tool>,
     pub(super) role: String,
 }
 
 impl RoleTool {
-    /// Says what to do about a call that the sandbox stopped.
     fn explain(&self, output: &mut ToolOutput) {
         let Some(error) = output.error.as_mut().filter(|_| !output.success) else { return };
         let says = |words: &[&str]| words.iter().any(|words| error.contains(words));

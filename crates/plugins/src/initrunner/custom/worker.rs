@@ -9,20 +9,16 @@ use crate::initrunner::registry::Types;
 use crate::initrunner::role::{Role, ToolEntry};
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 
-/// Files and directories beside a role that are looked at.
 const MOST: usize = 2000;
 
-/// What of a role a worker has to serve.
+/// The parts of a role that a worker serves.
 pub struct Wanted<'a> {
-    /// The role.
     pub role: &'a Role,
     /// Its entries that are Python, in order.
     pub entries: Vec<&'a ToolEntry>,
-    /// The tool types that can be had.
     pub types: Types,
     /// Directories of packages that count for it beside those of its interpreter.
     pub sites: Vec<PathBuf>,
-    /// How far the worker goes.
     pub depth: Depth,
 }
 
@@ -66,7 +62,6 @@ pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
     }
 }
 
-/// The directory of a role, with no link in its path.
 fn directory(role: &Role) -> PathBuf {
     let directory = role.directory();
     directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
@@ -100,7 +95,6 @@ fn named(value: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// What the worker is told beside its files.
 fn told(wanted: &Wanted<'_>, settings: &PluginSettings) -> Map<String, Value> {
     let role = wanted.role;
     let entries: Vec<Value> = wanted.entries.iter().map(|entry| told_entry(entry)).collect();

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ::files::path::normalize;
 
-/// What is longer is no path.
 const LONGEST_PATH: usize = 4096;
-/// Of a longer text no command is read.
+/// No command is read from a longer text.
 const LONGEST_COMMAND: usize = 64 << 10;
 
 /// A value as a path from `root`, and in full, by its words and by where links lead.
@@ -81,7 +80,6 @@ fn starts(words: &[String]) -> Vec<usize> {
     starts
 }
 
-/// A word without what makes no difference in a path.
 fn plain(word: &str) -> String {
     let is_path = word.contains('/') && !word.contains("://");
     if !is_path {
@@ -91,7 +89,6 @@ fn plain(word: &str) -> String {
     if path.as_os_str().is_empty() { word.to_owned() } else { path.display().to_string() }
 }
 
-/// The commands that a shell would read, each as its words.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words) = (Vec::new(), Vec::new());
     let mut word: Option<String> = None;

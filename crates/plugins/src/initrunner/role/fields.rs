@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::keys::{IDLE_EXECUTION, IDLE_GUARDRAILS};
 use super::{Finding, Guardrails, ModelWish, Severity};
 
-/// The keys of `guardrails` that count.
 const GUARDRAILS: [&str; 7] = [
     "max_tokens_per_run",
     "max_tool_calls",
@@ -18,24 +17,19 @@ const GUARDRAILS: [&str; 7] = [
     "cost_limit",
 ];
 
-/// The keys of `model` that count.
 const MODEL: [&str; 6] =
     ["provider", "name", "base_url", "api_key_env", "temperature", "max_tokens"];
 
-/// Gathers what there is to say while values are read.
 #[derive(Default)]
 pub(crate) struct Fields {
-    /// What there is to say.
     pub(crate) findings: Vec<Finding>,
 }
 
 impl Fields {
-    /// Notes why the role cannot run.
     pub(crate) fn error(&mut self, path: &str, message: impl Into<String>) {
         self.note(Severity::Error, path, message.into());
     }
 
-    /// Notes what does not count.
     pub(crate) fn warning(&mut self, path: &str, message: impl Into<String>) {
         self.note(Severity::Warning, path, message.into());
     }
@@ -44,7 +38,6 @@ impl Fields {
         self.findings.push(Finding { severity, path: path.to_owned(), message });
     }
 
-    /// A text, where there is one.
     pub(super) fn text(
         &mut self,
         from: &Map<String, Value>,
@@ -61,7 +54,6 @@ impl Fields {
         }
     }
 
-    /// A text that has to be there.
     pub(super) fn required_text(
         &mut self,
         from: &Map<String, Value>,
@@ -96,7 +88,6 @@ impl Fields {
         texts
     }
 
-    /// Which model answers.
     pub(super) fn model(&mut self, value: Option<&Value>) -> ModelWish {
         let fields = match value {
             None | Some(Value::Null) => return ModelWish::default(),
@@ -130,7 +121,6 @@ impl Fields {
         }
     }
 
-    /// The schema of the answer.
     pub(super) fn output(&mut self, value: Option<&Value>) -> Option<Value> {
         let value = value.filter(|value| !value.is_null())?;
         match value.get("type").and_then(Value::as_str) {
@@ -152,7 +142,6 @@ impl Fields {
         }
     }
 
-    /// How far a run may go.
     pub(super) fn guardrails(&mut self, value: Option<&Value>) -> Guardrails {
         const ENDLESS: (u64, u64) = (1, u64::MAX);
         let usual = Guardrails::default();
@@ -191,7 +180,6 @@ impl Fields {
         }
     }
 
-    /// How often a wrong answer is asked for again.
     pub(super) fn answer_retries(&mut self, value: Option<&Value>) -> u32 {
         const USUAL: u64 = 1;
         let fields = match value {
@@ -216,7 +204,6 @@ impl Fields {
         u32::try_from(own.or(all).unwrap_or(USUAL)).unwrap_or(u32::MAX)
     }
 
-    /// How long one call of a tool may take.
     pub(super) fn tool_time(&mut self, execution: Option<&Value>) -> Option<Duration> {
         let fields = execution?.as_object()?;
         let seconds = self.number(fields, "execution.tool_timeout_seconds", (0.001, 1e9))?;

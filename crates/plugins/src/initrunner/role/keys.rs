@@ -1,6 +1,5 @@
 //! The keys of roles.
 
-/// Keys that say what a role is.
 pub(super) const METADATA: [&str; 9] = [
     "name",
     "description",
@@ -13,7 +12,6 @@ pub(super) const METADATA: [&str; 9] = [
     "spec_version",
 ];
 
-/// Keys that count.
 pub(super) const SUPPORTED: [&str; 11] = [
     "role",
     "prompt",
@@ -55,11 +53,9 @@ pub(super) const COMPOSED: [&str; 8] = [
     "durability",
 ];
 
-/// The keys of `execution` that do nothing here.
 pub(super) const IDLE_EXECUTION: [&str; 4] =
     ["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
 
-/// The keys of `guardrails` that do nothing here.
 pub(super) const IDLE_GUARDRAILS: [&str; 13] = [
     "per_request_input_tokens_limit",
     "session_token_budget",

@@ -11,7 +11,6 @@ use super::{Finding, Reading, Role, Severity, ToolEntry};
 use crate::initrunner::custom::rules;
 use crate::initrunner::variables;
 
-/// Reads a document.
 pub(super) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
     let mut fields = Fields::default();
     let role = if document.contains_key("apiVersion") || document.contains_key("spec") {
@@ -97,7 +96,6 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     })
 }
 
-/// The version of envelopes.
 const VERSION: &str = "initrunner/v1";
 
 const NAME: &str = "a name has lower-case letters, digits and hyphens, and no hyphen at its ends";
@@ -111,7 +109,7 @@ fn is_known(key: &str) -> bool {
     SUPPORTED.contains(&key) || UNSUPPORTED.contains(&key) || COMPOSED.contains(&key)
 }
 
-/// What both shapes share.
+/// Reads the parts that both shapes share.
 fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
     // An empty mapping switches a thing on; an empty list holds none of them.
     let is_set = |value: &Value| match value {

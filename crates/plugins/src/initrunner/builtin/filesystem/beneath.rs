@@ -11,12 +11,9 @@ use rustix::io::Errno;
 
 use super::super::cut;
 
-/// Bytes of a file that are read.
 const READ_LIMIT: usize = 1 << 20;
-/// Entries of a directory that are listed.
 const ENTRIES_LIMIT: usize = 2000;
 
-/// The text of a file.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let file = bounded::open_exactly(path).map_err(explained)?;
     let mut bytes = Vec::new();

@@ -15,7 +15,6 @@ use super::super::{About, Ground, shortened, text};
 use super::Repository;
 use crate::process::End;
 
-/// One of the tools.
 #[derive(Clone, Copy)]
 enum Kind {
     Checkout,
@@ -23,7 +22,6 @@ enum Kind {
     Tag,
 }
 
-/// A tool that changes a repository.
 pub(super) struct GitChange {
     spec: Arc<ToolSpec>,
     kind: Kind,
@@ -31,7 +29,6 @@ pub(super) struct GitChange {
 }
 
 impl GitChange {
-    /// All of them.
     pub(super) fn all(ground: &Ground, repository: &Arc<Repository>) -> [Arc<dyn Tool>; 3] {
         [Kind::Checkout, Kind::Tag, Kind::Commit].map(|kind| {
             let (mut spec, repository) = (about(kind).spec(ground), Arc::clone(repository));

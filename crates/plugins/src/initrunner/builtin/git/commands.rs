@@ -4,21 +4,15 @@ use serde_json::{Value, json};
 
 use super::super::text;
 
-/// A look at a repository.
 pub(super) struct Look {
-    /// The tool's name.
     pub(super) name: &'static str,
-    /// What the model reads.
     pub(super) description: &'static str,
-    /// The schema of its arguments.
     pub(super) schema: fn() -> Value,
     /// The words that git is given. An error is words for the model.
     pub(super) words: fn(&Value) -> Result<Vec<String>, String>,
-    /// The files that a call names.
     pub(super) paths: fn(&Value) -> Vec<&str>,
 }
 
-/// All looks.
 pub(super) const ALL: [Look; 7] = [
     Look {
         name: "git_status",

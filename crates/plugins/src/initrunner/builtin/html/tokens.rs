@@ -4,38 +4,27 @@ use std::borrow::Cow;
 
 /// Elements whose content is text up to their closing tag, whatever stands in it.
 const RAW: [&str; 7] = ["script", "style", "textarea", "title", "xmp", "noframes", "iframe"];
-/// Elements that have no content.
 const EMPTY: [&str; 9] = ["br", "hr", "img", "input", "meta", "link", "wbr", "source", "area"];
 
-/// A piece of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// Text, its entities replaced.
     Text(String),
-    /// An element begins.
     Open {
-        /// Its name in lower case.
         name: String,
-        /// Its attributes, names in lower case.
         attributes: Vec<(String, String)>,
-        /// Whether it ends at once.
         is_closed: bool,
     },
-    /// An element ends.
     Close(String),
 }
 
-/// What a page goes on with.
 enum Markup {
-    /// A tag.
     Token(Token),
     /// Something that is not shown.
     Nothing,
-    /// Text.
     Text,
 }
 
-/// Takes a page apart.
 pub(super) struct Tokens<'a> {
     rest: &'a str,
     /// The element whose content is text.
@@ -47,7 +36,6 @@ impl<'a> Tokens<'a> {
         Self { rest: page, raw: None }
     }
 
-    /// The text up to the end of an element whose content is text.
     fn raw_text(&mut self, name: &str) -> Token {
         let bytes = self.rest.as_bytes();
         let is_end = |at: &usize| {

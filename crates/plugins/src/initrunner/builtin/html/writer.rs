@@ -1,16 +1,15 @@
 //! Puts words, lines and paragraphs one after the other, without space that nobody wants.
 
-/// A text that is being written.
 #[derive(Default)]
 pub(super) struct Writer {
     text: String,
     /// Lines that end before the next words.
     pending: usize,
-    /// Whether a space stands between the last word and the next.
+    /// True if a space stands between the last word and the next.
     spaced: bool,
-    /// What every line begins with.
+    /// The beginning of every line.
     prefix: String,
-    /// What lines began with when the last one ended.
+    /// The prefix when the last line ended.
     before: String,
     /// Marks that wait for the words which they stand before.
     marks: String,
@@ -28,7 +27,6 @@ impl Writer {
         self.spaced |= text.ends_with(|c: char| c.is_ascii_whitespace());
     }
 
-    /// Adds text as it is.
     pub(super) fn verbatim(&mut self, text: &str) {
         let mut lines = text.split('\n');
         if let Some(first) = lines.next().filter(|line| !line.is_empty()) {
@@ -64,31 +62,27 @@ impl Writer {
         self.text.push_str(mark);
     }
 
-    /// Ends the line.
     pub(super) fn line(&mut self) {
         self.settle_list_mark();
         self.end_line(1);
     }
 
-    /// Ends the paragraph.
     pub(super) fn paragraph(&mut self) {
         self.settle_list_mark();
         self.end_line(2);
     }
 
-    /// Begins every line with this as well.
     pub(super) fn indent(&mut self, prefix: &str) {
         self.prefix.push_str(prefix);
     }
 
-    /// Begins no further line with this.
     pub(super) fn outdent(&mut self, prefix: &str) {
         if let Some(rest) = self.prefix.strip_suffix(prefix) {
             self.prefix.truncate(rest.len());
         }
     }
 
-    /// How much is written, with what waits to be written before the next words.
+    /// The length of the text, with marks that wait for the next words.
     pub(super) fn length(&self) -> usize {
         self.text.len()
     }
@@ -108,7 +102,6 @@ impl Writer {
         self.text.push_str(after);
     }
 
-    /// The whole text.
     pub(super) fn finish(self) -> String {
         let lines = self.text.trim().lines().map(str::trim_end);
         lines.collect::<Vec<_>>().join("\n")
@@ -132,7 +125,6 @@ impl Writer {
         self.text.push_str(word);
     }
 
-    /// Writes what waited for words.
     fn settle(&mut self) {
         if self.pending > 0 && !self.text.is_empty() {
             // An empty line belongs to what is around both its neighbors.

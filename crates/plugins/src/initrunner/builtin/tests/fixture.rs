@@ -1,4 +1,4 @@
-//! What tests of tools share: a ground to work on, and a call.
+//! A ground to work on and a call, for tests of tools.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use contract::sandbox::{
 use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
-use super::{Granted, Ground};
+use super::super::{Granted, Ground};
 use crate::rest;
 
 /// A ground in a directory, with nothing around it.
-pub(super) fn ground(directory: &Path) -> Ground {
+pub(crate) fn ground(directory: &Path) -> Ground {
     Ground {
         role_directory: directory.to_owned(),
         surroundings: Surroundings {
@@ -49,8 +49,8 @@ impl Sandbox for Nothing {
     }
 }
 
-/// What a call returned; an error where it could not run or failed.
-pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput, String> {
+/// The output of a call; an error if it could not run or failed.
+pub(crate) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput, String> {
     let profile = Profile {
         workspace: "/".into(),
         access: Access::ReadOnly,
@@ -79,7 +79,7 @@ pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
     if output.success { Ok(output) } else { Err(output.for_model()) }
 }
 
-/// What a call that works returned.
-pub(super) async fn output(tool: &Arc<dyn Tool>, args: Value) -> String {
+/// The output of a call that works.
+pub(crate) async fn output(tool: &Arc<dyn Tool>, args: Value) -> String {
     ran(tool, args).await.unwrap().output
 }
