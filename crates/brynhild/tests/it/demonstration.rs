@@ -3,7 +3,7 @@
 use crate::project;
 
 #[test]
-fn the_demo_runs_a_whole_task_without_key_server_or_terminal() {
+fn demo_runs_without_key_server_or_terminal() {
     let run = project().brynhild(&["demo"]);
     run.success();
     assert!(run.stdout.starts_with("The tests pass."), "{run}");
@@ -14,7 +14,7 @@ fn the_demo_runs_a_whole_task_without_key_server_or_terminal() {
 }
 
 #[test]
-fn the_demo_says_what_it_lacks() {
+fn demo_reports_missing_requirements() {
     let project = project();
     let run = project.command(&["demo"]).env("PATH", project.path()).run();
     assert!(run.code(2).stderr.contains("no `python3` in PATH"), "{run}");
@@ -22,7 +22,7 @@ fn the_demo_says_what_it_lacks() {
 }
 
 #[test]
-fn the_demo_leaves_nothing_behind() {
+fn demo_leaves_no_files() {
     let project = project();
     let temp = project.home().join("temp");
     std::fs::create_dir_all(&temp).unwrap();
@@ -34,7 +34,7 @@ fn the_demo_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_demo_speaks_json_too() {
+fn demo_prints_json() {
     let run = project().brynhild(&["demo", "--json"]);
     run.success();
     let answer = run.json();
@@ -58,7 +58,7 @@ fn a_scenario_file_plays_the_model() {
 }
 
 #[test]
-fn a_wrong_expectation_fails_with_the_difference() {
+fn failed_expectation_shows_the_difference() {
     let project = project();
     project.file(
         "scenario.yaml",
@@ -86,7 +86,7 @@ fn a_broken_scenario_is_misuse_and_names_its_line() {
 }
 
 #[test]
-fn a_model_that_cannot_be_opened_leaves_the_conversation_as_it_is() {
+fn failed_model_switch_keeps_the_conversation() {
     let project = crate::project();
     project.file("scenario.yaml", "name: two\nturns:\n  - text: first\n  - text: second\n");
     let run = project

@@ -41,7 +41,7 @@ const EVERYTHING: &str = "import os, sys\nfor directory, _, names in os.walk('.'
                           except OSError as error:\n            print(error.strerror)\n";
 
 #[test]
-fn rules_for_the_whole_home_hold_for_a_project_in_it() {
+fn home_rules_apply_to_a_project_in_the_home() {
     if !has_bubblewrap() {
         return;
     }
@@ -67,7 +67,7 @@ fn rules_for_the_whole_home_hold_for_a_project_in_it() {
 }
 
 #[test]
-fn what_is_granted_in_a_denied_directory_is_not_shown_and_told_once() {
+fn grant_in_a_denied_directory_is_hidden_and_reported_once() {
     let project = project();
     let home = project.home();
     fs::create_dir_all(home.join("dot/d")).unwrap();
@@ -93,7 +93,7 @@ fn what_is_granted_in_a_denied_directory_is_not_shown_and_told_once() {
 }
 
 #[test]
-fn a_rule_for_the_project_as_a_whole_opens_nothing_above_it() {
+fn rule_for_the_whole_project_exposes_nothing_above() {
     if !has_bubblewrap() {
         return;
     }
@@ -125,7 +125,7 @@ fn a_rule_for_the_project_as_a_whole_opens_nothing_above_it() {
 }
 
 #[test]
-fn a_program_that_reads_everything_reads_no_denied_file() {
+fn denied_files_are_hidden_from_commands() {
     if !has_bubblewrap() {
         return;
     }
@@ -149,7 +149,7 @@ fn a_program_that_reads_everything_reads_no_denied_file() {
 }
 
 #[test]
-fn no_way_around_leads_to_what_may_not_be_read() {
+fn denied_files_cannot_be_read_by_other_paths() {
     if !has_bubblewrap() {
         return;
     }
@@ -179,7 +179,7 @@ fn no_way_around_leads_to_what_may_not_be_read() {
 }
 
 #[test]
-fn what_may_not_be_written_stays_as_it_is() {
+fn write_denied_files_are_unchanged() {
     if !has_bubblewrap() {
         return;
     }
@@ -205,7 +205,7 @@ fn what_may_not_be_written_stays_as_it_is() {
 }
 
 #[test]
-fn plugins_are_held_to_the_rules_as_well() {
+fn file_rules_apply_to_plugins() {
     if !has_bubblewrap() {
         return;
     }
@@ -224,7 +224,7 @@ fn plugins_are_held_to_the_rules_as_well() {
 }
 
 #[test]
-fn nothing_of_the_walls_stays_in_the_project() {
+fn sandbox_leaves_no_files_in_the_project() {
     if !has_bubblewrap() {
         return;
     }
@@ -237,7 +237,7 @@ fn nothing_of_the_walls_stays_in_the_project() {
 }
 
 #[test]
-fn who_works_in_a_denied_directory_is_told_so() {
+fn start_in_a_denied_directory_is_refused() {
     if !has_bubblewrap() {
         return;
     }
@@ -250,7 +250,7 @@ fn who_works_in_a_denied_directory_is_told_so() {
 }
 
 #[test]
-fn a_trusted_script_in_a_denied_directory_opens_nothing_else_there() {
+fn trusted_script_exposes_no_other_denied_file() {
     if !has_bubblewrap() {
         return;
     }
@@ -278,7 +278,7 @@ const EXCHANGE: &str = "import ctypes\nlibrary = ctypes.CDLL(None)\nopen('begun'
                         while True:\n    library.renameat2(-100, b'x', -100, b'y', 2)\n";
 
 #[test]
-fn a_process_that_exchanges_directories_opens_nothing_to_the_next_one() {
+fn swapped_directories_expose_no_denied_file() {
     if !has_bubblewrap() {
         return;
     }
@@ -300,7 +300,7 @@ fn a_process_that_exchanges_directories_opens_nothing_to_the_next_one() {
 }
 
 #[test]
-fn no_command_prepares_the_next_one_to_pass_the_walls() {
+fn commands_cannot_prepare_a_bypass_of_file_rules() {
     if !has_bubblewrap() {
         return;
     }
@@ -338,7 +338,7 @@ fn used(project: &Project, tool: &str, input: &serde_json::Value) -> String {
 }
 
 #[test]
-fn file_rules_hold_for_names_of_symlinks_and_their_targets() {
+fn file_rules_apply_to_symlinks_and_their_targets() {
     let project = project();
     project
         .file("conf/e", "CANARY=1\n")
@@ -429,7 +429,7 @@ fn protected_symlinks_and_their_targets_are_not_written() {
 }
 
 #[test]
-fn a_link_to_a_link_of_a_denied_name_is_denied_to_commands_on_every_rung() {
+fn symlink_chain_to_a_denied_name_is_denied() {
     for rung in Rung::here() {
         let project = rung.project();
         project.config("permissions: {deny: ['Read(**/*.pem)', 'Write(**/*.pem)']}\n");

@@ -27,7 +27,7 @@ fn confined_in(project: &Project, directory: &Path, script: &str) -> Run {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {
+fn symlink_in_place_of_a_granted_directory_grants_nothing() {
     let project = project();
     let keys = with_keys(&project);
     fs::create_dir(project.path().join("docs")).unwrap();
@@ -51,7 +51,7 @@ fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {
 }
 
 #[test]
-fn what_a_link_of_the_person_s_own_leads_to_has_the_name_that_was_written() {
+fn user_symlink_is_visible_under_its_written_name() {
     let project = project();
     let home = project.home();
     fs::create_dir_all(home.join("dot/cfg/foo")).unwrap();
@@ -65,7 +65,7 @@ fn what_a_link_of_the_person_s_own_leads_to_has_the_name_that_was_written() {
 }
 
 #[test]
-fn what_may_be_written_and_the_project_itself_have_the_names_of_links_too() {
+fn writable_paths_and_project_keep_symlink_names() {
     let project = project();
     let (home, data) = (project.home(), project.home().with_file_name("data"));
     fs::create_dir_all(data.join("work")).unwrap();
@@ -85,7 +85,7 @@ fn what_may_be_written_and_the_project_itself_have_the_names_of_links_too() {
 }
 
 #[test]
-fn a_home_behind_a_link_is_found_by_its_name() {
+fn home_behind_a_symlink_keeps_its_name() {
     let project = project();
     let home = project.home().with_file_name("linked");
     symlink("home", &home).unwrap();
@@ -105,7 +105,7 @@ fn a_home_behind_a_link_is_found_by_its_name() {
 }
 
 #[test]
-fn directories_that_hold_the_project_or_lie_in_it_can_be_granted() {
+fn parents_and_subdirectories_of_the_project_can_be_granted() {
     let project = project();
     let code = project.home().join("code");
     let app = code.join("app");
@@ -121,7 +121,7 @@ fn directories_that_hold_the_project_or_lie_in_it_can_be_granted() {
 }
 
 #[test]
-fn a_link_of_another_project_opens_nothing_to_this_one() {
+fn symlink_of_another_project_grants_nothing() {
     let project = project();
     let keys = with_keys(&project);
     let (other, shared) = (project.home().join("other"), project.home().join("other/a/shared"));
@@ -149,7 +149,7 @@ fn a_link_of_another_project_opens_nothing_to_this_one() {
 }
 
 #[test]
-fn a_link_with_the_name_of_a_toolchain_shows_nothing() {
+fn symlink_named_like_a_toolchain_exposes_nothing() {
     let project = project();
     let keys = with_keys(&project);
     fs::create_dir_all(project.path().join(".local/bin")).unwrap();
@@ -165,7 +165,7 @@ fn a_link_with_the_name_of_a_toolchain_shows_nothing() {
 }
 
 #[test]
-fn a_conversation_stays_in_its_directory_whatever_is_put_in_its_place() {
+fn conversation_stays_in_its_directory_after_a_swap() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "until [ -e gone ]; do sleep 0.02; done"}))]),
         Reply::calls([("Bash", json!({"command": "cat k"}))]),
@@ -189,7 +189,7 @@ fn a_conversation_stays_in_its_directory_whatever_is_put_in_its_place() {
 }
 
 #[test]
-fn no_link_that_a_command_made_leads_to_a_project() {
+fn symlink_made_by_a_command_is_no_project() {
     let project = project();
     let keys = with_keys(&project);
     let (top, inner) = (project.path(), project.path().join("sub"));
@@ -236,7 +236,7 @@ fn no_link_that_a_command_made_leads_to_a_project() {
 }
 
 #[test]
-fn a_link_that_led_astray_and_is_gone_leads_to_no_project_either() {
+fn removed_symlink_of_a_command_is_no_project() {
     let project = project();
     let keys = with_keys(&project);
     let (top, inner) = (project.path(), project.path().join("sub"));
@@ -273,7 +273,7 @@ fn a_link_that_led_astray_and_is_gone_leads_to_no_project_either() {
 }
 
 #[test]
-fn where_secrets_are_kept_nothing_works_unless_it_is_named() {
+fn secret_directory_is_no_project_unless_named() {
     let project = project();
     let keys = project.home().join(".ssh");
     fs::create_dir_all(keys.join("deep")).unwrap();
@@ -294,7 +294,7 @@ fn where_secrets_are_kept_nothing_works_unless_it_is_named() {
 }
 
 #[test]
-fn a_rule_that_hides_a_file_opens_nothing_that_is_read_only() {
+fn hide_rule_does_not_make_read_only_paths_writable() {
     if !has_bubblewrap() {
         return;
     }
@@ -324,7 +324,7 @@ fn run_by_plugin(project: &Project, directory: &Path, script: &str) -> Run {
 }
 
 #[test]
-fn no_link_decides_what_a_plugin_may_write() {
+fn symlinks_do_not_extend_plugin_write_grants() {
     let project = project();
     let keys = with_keys(&project);
     let top = project.path();
@@ -357,7 +357,7 @@ fn no_link_decides_what_a_plugin_may_write() {
 }
 
 #[test]
-fn directories_that_are_granted_and_missing_are_made_through_no_link() {
+fn missing_granted_directories_follow_no_symlink() {
     let project = project();
     let keys = with_keys(&project);
     symlink(&keys, project.path().join("out")).unwrap();
@@ -370,7 +370,7 @@ fn directories_that_are_granted_and_missing_are_made_through_no_link() {
 }
 
 #[test]
-fn no_link_decides_which_program_a_plugin_sees() {
+fn symlinks_do_not_choose_the_program_of_a_plugin() {
     let project = project();
     let keys = with_keys(&project);
     symlink(keys.join("k"), project.path().join("program")).unwrap();
@@ -381,7 +381,7 @@ fn no_link_decides_which_program_a_plugin_sees() {
 }
 
 #[test]
-fn what_plugins_may_write_is_remembered_as_what_commands_may() {
+fn plugin_write_grants_are_checked_for_made_symlinks() {
     let project = project();
     let keys = with_keys(&project);
     let data = project.home().join("data");

@@ -78,7 +78,7 @@ fn all_hooks_are_listed_with_their_source_file_and_state() {
 }
 
 #[test]
-fn hooks_of_a_project_that_is_not_trusted_neither_count_nor_run() {
+fn hooks_of_an_untrusted_project_do_not_run() {
     let project = project();
     project.file(".brynhild/hooks.yaml", one("session_start", "evil", "touch made"));
     let listed = json_of(&project, &["hooks", "list"]);
@@ -91,7 +91,7 @@ fn hooks_of_a_project_that_is_not_trusted_neither_count_nor_run() {
 }
 
 #[test]
-fn a_change_of_trusted_hooks_takes_the_trust_away() {
+fn changed_hooks_lose_trust() {
     let project = trusted(&one("session_start", "a", "touch first"));
     project.file(".brynhild/hooks.yaml", one("session_start", "a", "touch second"));
     let tried = project.brynhild(&["hooks", "test", "session_start", "--json"]);
@@ -100,7 +100,7 @@ fn a_change_of_trusted_hooks_takes_the_trust_away() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_projects_hooks_is_not_followed() {
+fn symlinked_project_hooks_are_not_followed() {
     let project = project();
     project.file("elsewhere.yaml", one("session_start", "a", "touch made"));
     fs::create_dir(project.path().join(".brynhild")).unwrap();
@@ -113,14 +113,14 @@ fn a_link_in_the_place_of_a_projects_hooks_is_not_followed() {
 }
 
 #[test]
-fn safe_mode_knows_no_hooks() {
+fn safe_mode_runs_no_hooks() {
     let project = project();
     own(&project, "hooks.yaml", &one("session_start", "a", "touch made"));
     assert_eq!(json_of(&project, &["--safe", "hooks", "list"])["hooks"], json!([]));
 }
 
 #[test]
-fn a_try_shows_what_each_hook_says_and_what_comes_of_it() {
+fn hooks_test_shows_each_answer_and_the_outcome() {
     let project = project();
     own(
         &project,
@@ -142,7 +142,7 @@ fn a_try_shows_what_each_hook_says_and_what_comes_of_it() {
 }
 
 #[test]
-fn an_unknown_event_is_named_with_those_that_there_are() {
+fn unknown_event_lists_the_known_ones() {
     let run = project().brynhild(&["hooks", "test", "before_lunch", "--json"]);
     assert_eq!(code(&run), Some(1));
     assert!(run.json()["error"].as_str().unwrap().contains("before_lunch"));
@@ -152,7 +152,7 @@ fn an_unknown_event_is_named_with_those_that_there_are() {
 }
 
 #[test]
-fn files_are_checked_with_the_line_of_each_fault() {
+fn hooks_validate_reports_lines() {
     let project = project();
     let bad = "hooks:\n  pre_tool_us:\n    - {name: a, type: command, command: x}\n  error:\n    \
                - {name: b, type: command}\n    - {name: c, type: command, command: x}\n";
@@ -174,7 +174,7 @@ fn files_are_checked_with_the_line_of_each_fault() {
 }
 
 #[test]
-fn a_plugins_hook_writes_its_own_data_and_nothing_else() {
+fn plugin_hook_writes_only_its_own_data() {
     let project = project();
     let secret = project.home().join("secret");
     fs::write(&secret, "s").unwrap();
@@ -194,7 +194,7 @@ fn a_plugins_hook_writes_its_own_data_and_nothing_else() {
 }
 
 #[test]
-fn a_grant_opens_what_it_names_except_in_read_only_mode() {
+fn hook_grant_applies_except_in_read_only_mode() {
     let project = project();
     plugin(&project, "tidy", &one("session_start", "a", "touch made"));
     project.config("plugins:\n  tidy:\n    sandbox:\n      write: ['.']\n");
@@ -205,7 +205,7 @@ fn a_grant_opens_what_it_names_except_in_read_only_mode() {
 }
 
 #[test]
-fn a_persons_own_hook_works_in_the_workspace_and_its_script_lies_beside_its_file() {
+fn user_hook_runs_in_the_workspace() {
     let project = project();
     own(
         &project,
@@ -223,7 +223,7 @@ fn a_persons_own_hook_works_in_the_workspace_and_its_script_lies_beside_its_file
 }
 
 #[test]
-fn a_hook_sees_no_key_of_the_person() {
+fn hook_sees_no_user_keys() {
     let project = project().env("OPENROUTER_API_KEY", "sk-or-1234567890");
     own(&project, "hooks.yaml", &one("pre_tool_use", "a", "env; exit 1"));
     let tried = json_of(&project, &["hooks", "test", "pre_tool_use"]);
@@ -233,7 +233,7 @@ fn a_hook_sees_no_key_of_the_person() {
 }
 
 #[test]
-fn a_prompt_hook_asks_the_model_that_it_names() {
+fn prompt_hook_uses_its_model() {
     let server = ModelServer::start([Reply::text("{\"safe\": false, \"reason\": \"no\"}")]);
     let project = project_with(&server);
     own(
@@ -257,7 +257,7 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-fn the_example_guard_refuses_a_forced_push_and_nothing_else() {
+fn example_guard_refuses_only_forced_pushes() {
     let project = project();
     let guard = example("force-guard");
     let result = |command: &str| {
@@ -273,7 +273,7 @@ fn the_example_guard_refuses_a_forced_push_and_nothing_else() {
 }
 
 #[test]
-fn the_example_log_keeps_a_line_for_each_call() {
+fn example_log_hook_writes_a_line_per_call() {
     let project = project();
     let log = example("tool-log");
     json_of(&project, &["--plugin-dir", &log, "hooks", "test", "post_tool_use"]);
@@ -282,7 +282,7 @@ fn the_example_log_keeps_a_line_for_each_call() {
 }
 
 #[test]
-fn every_file_in_the_documentation_is_valid() {
+fn documented_hook_files_are_valid() {
     let docs = include_str!("../../../../docs/hooks.md");
     let project = project();
     let mut count = 0;
@@ -300,7 +300,7 @@ fn every_file_in_the_documentation_is_valid() {
 }
 
 #[test]
-fn what_a_plugins_hooks_keep_in_their_home_is_there_the_next_time() {
+fn plugin_hook_home_persists_between_runs() {
     let project = project();
     let count = "mkdir -p ~/.homer && echo x >> ~/.homer/n && wc -l < ~/.homer/n >&2; exit 1";
     let script = "import os, sys\nprint(len(open(os.path.expanduser('~/.homer/n')).readlines()), \

@@ -68,7 +68,7 @@ fn names(request: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_functions_of_a_module_are_the_tools_of_a_role() {
+fn module_functions_are_role_tools() {
     let model = ModelServer::start([
         Reply::calls([("search", json!({"query": "owls", "limit": "2", "tags": ["a"]}))]),
         Reply::calls([("later", json!({"n": 2})), ("later", json!({"n": 3}))]),
@@ -107,14 +107,14 @@ fn the_functions_of_a_module_are_the_tools_of_a_role() {
 }
 
 #[test]
-fn what_a_model_sends_as_configuration_is_not_looked_at() {
+fn model_cannot_set_the_tool_configuration() {
     let project = with_tools(project());
     let given = json!({"query": "q", "tool_config": {"prefix": "EVIL"}});
     assert_eq!(exec(&project, "search", &given).success().stdout.trim(), "[P] q 3 word None");
 }
 
 #[test]
-fn one_function_can_be_named_and_its_schema_looked_at() {
+fn single_function_can_be_selected() {
     let project = with_tools(project());
     project.file("role.yaml", ROLE.replace("my_tools\n", "my_tools\n    function: later\n"));
     let run = project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]);
@@ -129,7 +129,7 @@ fn one_function_can_be_named_and_its_schema_looked_at() {
 }
 
 #[test]
-fn arguments_are_read_generously_and_faults_are_listed() {
+fn arguments_are_coerced_and_faults_listed() {
     let project = with_tools(project());
     assert_eq!(
         exec(&project, "later", &json!({"n": "7"})).success().stdout.trim(),
@@ -146,7 +146,7 @@ fn arguments_are_read_generously_and_faults_are_listed() {
 }
 
 #[test]
-fn an_exception_is_what_the_model_reads_and_the_run_goes_on() {
+fn exception_is_returned_to_the_model() {
     let model = ModelServer::start([
         Reply::calls([("fails", json!({"text": "no such owl"}))]),
         Reply::text("It failed."),
@@ -158,7 +158,7 @@ fn an_exception_is_what_the_model_reads_and_the_run_goes_on() {
 }
 
 #[test]
-fn what_cannot_be_loaded_stops_the_role_in_the_documented_words() {
+fn unloadable_module_stops_the_role() {
     let project = project();
     project.file("empty.py", "X = 1\n").file("wants.py", "import not_there\ndef f(): pass\n");
     let pip = |name: &str, missing: &str| {
@@ -191,7 +191,7 @@ fn what_cannot_be_loaded_stops_the_role_in_the_documented_words() {
 }
 
 #[test]
-fn a_start_runs_no_python_where_the_files_are_as_they_were() {
+fn unchanged_modules_start_without_python() {
     let project = with_tools(project());
     project.file("my_tools.py", format!("print('imported')\n{TOOLS}"));
     let list = || project.brynhild(&["tools", "list", "--role", "role.yaml"]);
@@ -207,7 +207,7 @@ fn a_start_runs_no_python_where_the_files_are_as_they_were() {
 }
 
 #[test]
-fn rules_of_the_entry_and_of_the_role_hold() {
+fn entry_and_role_rules_apply() {
     let project = with_tools(project());
     let text = format!("{ROLE}    permissions: {{deny: ['query=*secret*']}}\n");
     project.file("role.yaml", &text);
@@ -222,7 +222,7 @@ fn rules_of_the_entry_and_of_the_role_hold() {
 }
 
 #[test]
-fn a_module_that_is_usually_blocked_runs_where_the_role_says_so() {
+fn blocked_module_runs_if_the_role_allows() {
     let project = with_tools(project());
     project.file(
         "my_tools.py",
@@ -238,7 +238,7 @@ fn a_module_that_is_usually_blocked_runs_where_the_role_says_so() {
 }
 
 #[test]
-fn a_file_of_variables_beside_a_role_counts_where_the_role_is_the_persons_own() {
+fn env_file_beside_a_user_role_is_read() {
     let model =
         ModelServer::start([Reply::calls([("search", json!({"query": "q"}))]), Reply::text("ok")]);
     let project = project_with(&model);
@@ -255,7 +255,7 @@ fn a_file_of_variables_beside_a_role_counts_where_the_role_is_the_persons_own() 
 }
 
 #[test]
-fn a_deadline_counts_from_the_call_and_not_from_the_start_of_python() {
+fn timeout_excludes_the_start_of_python() {
     let project = with_tools(project());
     let slow = "import time\ntime.sleep(2.5)\ndef quick() -> str:\n    return 'ok'\n";
     project.file("my_tools.py", slow);
@@ -265,7 +265,7 @@ fn a_deadline_counts_from_the_call_and_not_from_the_start_of_python() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_stopped() {
+fn late_call_is_stopped() {
     let project = with_tools(project());
     project.file("my_tools.py", "def hang():\n    while True: pass\ndef quick(): return 'ok'\n");
     project.file("role.yaml", format!("{ROLE}execution: {{tool_timeout_seconds: 2}}\n"));
@@ -278,7 +278,7 @@ fn a_call_that_takes_too_long_is_stopped() {
 }
 
 #[test]
-fn other_agents_get_the_tools_of_a_role() {
+fn role_tools_are_offered_to_other_agents() {
     let project = with_tools(project());
     let message = |id: u64, method: &str, params: Value| {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
@@ -303,7 +303,7 @@ fn other_agents_get_the_tools_of_a_role() {
 }
 
 #[test]
-fn the_example_does_what_it_says() {
+fn documented_example_works() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles");
     let project = project();
     project.file("a.md", "An owl\nand another Owl\n").file("b.txt", "none\n").file("c.py", "owl\n");
@@ -318,7 +318,7 @@ fn the_example_does_what_it_says() {
 }
 
 #[test]
-fn a_module_that_ends_its_python_is_named_and_the_others_are_used() {
+fn crashing_module_is_named_and_others_work() {
     let project = with_tools(project());
     project.file("deadly.py", "import posix\nposix._exit(3)\n");
     let more = "  - {type: custom, module: deadly}\n";
@@ -336,7 +336,7 @@ fn a_module_that_ends_its_python_is_named_and_the_others_are_used() {
 
 /// What ended Python may have been the machine, and a role does not run without its modules.
 #[test]
-fn a_module_that_ended_python_is_tried_again_by_the_next_run() {
+fn crashed_module_is_retried_by_the_next_run() {
     let model = ModelServer::start([
         Reply::calls([("search", json!({"query": "owls"}))]),
         Reply::text("Found."),

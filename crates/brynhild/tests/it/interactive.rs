@@ -62,7 +62,7 @@ fn assert_given_back(terminal: &Terminal) {
 }
 
 #[test]
-fn a_message_is_sent_and_answered_and_the_session_is_kept() {
+fn message_is_answered_and_the_session_saved() {
     let server = ModelServer::start([Reply::text("# Hello\n\nI am **here**.").usage(10, 5)]);
     let project = project_with(&server);
     let terminal = start(&project);
@@ -82,7 +82,7 @@ fn a_message_is_sent_and_answered_and_the_session_is_kept() {
 }
 
 #[test]
-fn a_session_goes_on_where_it_was() {
+fn session_resumes_with_its_history() {
     let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
     let project = project_with(&server);
     project.brynhild(&["chat", "first question"]).success();
@@ -97,7 +97,7 @@ fn a_session_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_call_runs_when_it_is_allowed_and_not_before() {
+fn call_runs_after_its_approval() {
     let write = json!({"command": "echo made > made.txt"});
     let server = ModelServer::start([Reply::calls([("Bash", write)]), Reply::text("It is made.")]);
     let project = project_with(&server);
@@ -129,7 +129,7 @@ fn protected_file_is_written_after_a_yes() {
 }
 
 #[test]
-fn a_denial_reaches_the_model_with_its_reason() {
+fn denial_reason_reaches_the_model() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]),
         Reply::text("I leave it."),
@@ -168,7 +168,7 @@ fn keys_typed_before_the_question_do_not_answer_it() {
 }
 
 #[test]
-fn keys_at_a_question_do_not_leak_into_the_composer() {
+fn keys_at_a_question_do_not_reach_the_composer() {
     let call = Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]);
     let server = ModelServer::start([call, Reply::text("fine")]);
     let project = project_with(&server);
@@ -218,7 +218,7 @@ fn escape_stops_a_reply_and_the_next_one_works() {
 }
 
 #[test]
-fn resizing_again_and_again_ends_with_a_whole_screen() {
+fn repeated_resizing_ends_with_a_complete_screen() {
     let server = ModelServer::start([Reply::text("words that stay")]);
     let project = project_with(&server);
     let terminal = start(&project);
@@ -240,7 +240,7 @@ fn resizing_again_and_again_ends_with_a_whole_screen() {
 }
 
 #[test]
-fn control_characters_from_outside_never_reach_the_terminal() {
+fn foreign_control_characters_never_reach_the_terminal() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}";
     let server = ModelServer::start([
         Reply::calls([("Read", json!({"file_path": "evil.txt"}))]),
@@ -258,7 +258,7 @@ fn control_characters_from_outside_never_reach_the_terminal() {
 }
 
 #[test]
-fn where_the_screen_cannot_be_had_or_is_not_wanted_lines_are_read() {
+fn lines_are_read_without_a_full_screen() {
     let server = ModelServer::start([Reply::text("plain answer")]).repeat_last();
     let dumb = (project_with(&server).env("TERM", "dumb"), vec![]);
     for (project, args) in [dumb, (project_with(&server), vec!["--plain"])] {
@@ -276,7 +276,7 @@ fn where_the_screen_cannot_be_had_or_is_not_wanted_lines_are_read() {
 }
 
 #[test]
-fn plain_lines_are_said_once_and_nothing_moves() {
+fn plain_output_prints_lines_once() {
     let words: Vec<String> = (1..=60).map(|number| format!("word{number}")).collect();
     let reply = Reply::text(words.join(" ")).delta_size(6).stall_at(6000);
     let server = ModelServer::start([reply]);
@@ -297,7 +297,7 @@ fn plain_lines_are_said_once_and_nothing_moves() {
 }
 
 #[test]
-fn a_theme_that_is_not_there_is_told_where_lines_are_read_too() {
+fn missing_theme_is_reported_in_line_mode() {
     let server = ModelServer::start([Reply::text("fine")]).repeat_last();
     let project = project_with(&server);
     project.config_more("ui:\n  theme: nowhere\n");
@@ -312,7 +312,7 @@ fn a_theme_that_is_not_there_is_told_where_lines_are_read_too() {
 }
 
 #[test]
-fn lines_can_be_edited_and_brought_back() {
+fn line_editor_edits_and_recalls_lines() {
     let server = ModelServer::start([Reply::text("first"), Reply::text("second")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain"], SIZE);
@@ -336,7 +336,7 @@ fn lines_can_be_edited_and_brought_back() {
 }
 
 #[test]
-fn no_color_means_no_color() {
+fn no_color_disables_colors() {
     let server = ModelServer::start([Reply::text("`code` and **bold**")]);
     let project = project_with(&server).env("NO_COLOR", "1");
     let terminal = start(&project);

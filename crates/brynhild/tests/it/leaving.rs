@@ -21,7 +21,7 @@ fn asked(events: &[Value]) -> usize {
 const STREAM: [&str; 4] = ["chat", "--output-format", "stream-json", "go"];
 
 #[test]
-fn questions_of_one_reply_are_put_together() {
+fn questions_of_one_reply_share_a_dialog() {
     let request = |host: &str| ("Bash", json!({"command": "true", "network": [host]}));
     let server = ModelServer::start([
         Reply::calls([request("a.example"), request("b.example")]),
@@ -37,7 +37,7 @@ fn questions_of_one_reply_are_put_together() {
 }
 
 #[test]
-fn a_call_that_cannot_succeed_is_not_asked_about() {
+fn impossible_call_is_not_asked_about() {
     let server = ModelServer::start([
         Reply::calls([
             ("Edit", json!({"file_path": "a.txt", "old_string": "NOT", "new_string": "x"})),

@@ -81,7 +81,7 @@ fn offered(server: &ModelServer) -> Vec<Value> {
 }
 
 #[test]
-fn a_plugin_of_any_directory_runs_with_target_args_and_base() {
+fn plugin_gets_target_args_and_base() {
     if !has_bubblewrap() {
         return;
     }
@@ -106,7 +106,7 @@ fn a_plugin_of_any_directory_runs_with_target_args_and_base() {
 }
 
 #[test]
-fn the_model_is_offered_a_schema_and_examples_and_modules_live_as_long_as_the_conversation() {
+fn plugin_schema_has_examples_and_modules_persist() {
     if !has_bubblewrap() {
         return;
     }
@@ -134,7 +134,7 @@ fn the_model_is_offered_a_schema_and_examples_and_modules_live_as_long_as_the_co
 }
 
 #[test]
-fn a_later_start_runs_no_python_until_a_tool_is_called() {
+fn later_start_runs_python_on_the_first_call() {
     if !has_bubblewrap() {
         return;
     }
@@ -150,7 +150,7 @@ fn a_later_start_runs_no_python_until_a_tool_is_called() {
 }
 
 #[test]
-fn a_bad_plugin_costs_one_message_and_its_neighbors_work() {
+fn bad_plugin_is_one_message() {
     if !has_bubblewrap() {
         return;
     }
@@ -169,7 +169,7 @@ fn a_bad_plugin_costs_one_message_and_its_neighbors_work() {
 }
 
 #[test]
-fn a_disabled_plugin_is_not_there() {
+fn disabled_plugin_is_not_loaded() {
     let project = project();
     plugin(&project, "echo", &manifest("echo_tool"), ECHO);
     project.config("plugins:\n  echo:\n    enabled: false\n");
@@ -178,7 +178,7 @@ fn a_disabled_plugin_is_not_there() {
 }
 
 #[test]
-fn the_example_keeps_notes_and_its_hook_counts_them() {
+fn example_stores_and_counts_notes() {
     if !has_bubblewrap() {
         return;
     }
@@ -201,7 +201,7 @@ fn the_example_keeps_notes_and_its_hook_counts_them() {
 }
 
 #[test]
-fn a_worker_lives_on_whatever_comes_and_goes_beside_its_plugins() {
+fn worker_survives_changes_of_other_plugins() {
     if !has_bubblewrap() {
         return;
     }
@@ -240,7 +240,7 @@ fn a_worker_lives_on_whatever_comes_and_goes_beside_its_plugins() {
 }
 
 #[test]
-fn a_plugin_that_reads_what_it_is_from_another_file_is_described_anew_once_that_changes() {
+fn plugin_is_described_again_when_a_read_file_changes() {
     let project = project();
     let words = |words: &str, is_destructive: bool| {
         let words = json!({"description": words, "is_destructive": is_destructive});

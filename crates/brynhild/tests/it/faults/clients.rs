@@ -53,7 +53,7 @@ pub(crate) fn begin(host: &str) -> String {
 }
 
 #[test]
-fn a_client_s_farewell_over_http_is_answered_as_done() {
+fn http_session_delete_is_answered() {
     let project = project();
     let (serving, host) = serving_http(&project);
     let id = begin(&host);
@@ -118,7 +118,7 @@ fn vanish(warms_up: impl Fn(usize) -> bool + Sync, goes_on: impl Fn(usize) -> bo
 
 #[cfg(target_os = "linux")]
 #[test]
-fn clients_that_vanish_leave_nothing_that_grows() {
+fn vanished_clients_leak_nothing() {
     // Several times as many sessions as are kept.
     vanish(|rounds| rounds < 4, |rounds| rounds < 2);
 }
@@ -126,7 +126,7 @@ fn clients_that_vanish_leave_nothing_that_grows() {
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "takes a minute: two hundred clients come and go"]
-fn clients_that_vanish_for_a_minute_leave_nothing_that_grows() {
+fn vanished_clients_leak_nothing_for_a_minute() {
     let warm = Instant::now() + Duration::from_secs(30);
     let end = warm + Duration::from_mins(1);
     vanish(|_| Instant::now() < warm, |_| Instant::now() < end);
@@ -151,7 +151,7 @@ fn events(stream: TcpStream, is_last: impl Fn(&Value) -> bool) -> Vec<(String, V
 }
 
 #[test]
-fn a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() {
+fn reconnected_client_gets_missed_events_once() {
     let project = project();
     let (serving, host) = serving_http(&project);
     let session = format!("Mcp-Session-Id: {}\r\n", begin(&host));

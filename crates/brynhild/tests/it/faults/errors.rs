@@ -117,7 +117,7 @@ fn fails_once(fault: &Fault) {
 }
 
 #[test]
-fn some_writes_syncs_and_renames_that_fail_are_told_and_lose_nothing() {
+fn some_failed_file_operations_lose_nothing() {
     if has_strace() {
         let all = all();
         let picked: Vec<usize> = sample(&(0..all.len()).collect::<Vec<_>>(), 10);
@@ -127,7 +127,7 @@ fn some_writes_syncs_and_renames_that_fail_are_told_and_lose_nothing() {
 
 #[test]
 #[ignore = "takes many minutes: a run of twenty turns for each call that can fail"]
-fn every_write_sync_and_rename_that_fails_is_told_and_loses_nothing() {
+fn every_failed_file_operation_loses_nothing() {
     if has_strace() {
         let all = all();
         each(&all, fails_once);
@@ -141,7 +141,7 @@ fn every_write_sync_and_rename_that_fails_is_told_and_loses_nothing() {
 }
 
 #[test]
-fn a_mark_of_the_end_that_cannot_be_written_is_told_and_costs_nothing() {
+fn failed_end_marker_is_reported_and_loses_nothing() {
     if has_strace() {
         let (call, is_log, how) = ("write", true, "error=ENOSPC");
         let number = count(call, is_log);
@@ -168,20 +168,20 @@ fn grows_to(kilobytes: usize) {
 }
 
 #[test]
-fn a_log_that_may_not_grow_further_is_whole_and_goes_on_later() {
+fn size_limited_log_stays_whole_and_continues() {
     each(&[1, 9, 17], |kilobytes| grows_to(*kilobytes));
 }
 
 #[test]
 #[ignore = "takes minutes: a run of twenty turns for each length"]
-fn a_log_that_may_not_grow_beyond_any_length_is_whole_and_goes_on_later() {
+fn log_limited_at_any_length_stays_whole() {
     let lengths: Vec<usize> = (1..=60).collect();
     each(&lengths, |kilobytes| grows_to(*kilobytes));
     tell(&format!("{} lengths at which a log could not grow", lengths.len()));
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_session_goes_on_when_there_is_room() {
+fn full_disk_is_reported_and_the_session_continues() {
     if !crate::has_bubblewrap() {
         return;
     }
@@ -221,7 +221,7 @@ fn a_full_disk_is_told_and_the_session_goes_on_when_there_is_room() {
 }
 
 #[test]
-fn a_run_after_a_failed_one_needs_nothing_special() {
+fn run_after_a_failed_one_works() {
     let server = model();
     let project = traced(&server);
     let run = run_plain(&project, &prompts(1));

@@ -135,7 +135,7 @@ fn settings_of(project: &Project) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_conversation_begins_in_every_broken_home() {
+fn conversation_starts_with_every_broken_home() {
     let server = writer();
     for (name, talk, break_it) in HOMES {
         let project = without_files(&server);
@@ -173,7 +173,7 @@ fn a_conversation_begins_in_every_broken_home() {
 }
 
 #[test]
-fn commands_about_the_configuration_still_fail_with_what_is_wrong() {
+fn config_commands_report_broken_files() {
     let server = writer();
     let project = without_files(&server);
     settings(&project, b"models: {default: ");
@@ -187,7 +187,7 @@ fn commands_about_the_configuration_still_fail_with_what_is_wrong() {
 }
 
 #[test]
-fn what_a_link_does_not_lead_to_is_named_with_what_to_do() {
+fn dangling_symlink_is_reported_with_a_hint() {
     let server = writer();
     let project = without_files(&server);
     let place = link(&project, ".config/brynhild/config.yaml", "gone/settings.yaml");
@@ -217,7 +217,7 @@ fn what_a_link_does_not_lead_to_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_mistake_elsewhere_stops_a_conversation_too() {
+fn invalid_environment_or_site_file_stops_a_conversation() {
     let server = writer();
     let project = without_files(&server);
     let wrong = project.command(&["chat", "Go"]).env("BRYNHILD_BEHAVIOR__MAX_TOKENS", "many").run();
@@ -232,7 +232,7 @@ fn a_mistake_elsewhere_stops_a_conversation_too() {
 }
 
 #[test]
-fn lines_and_the_interface_begin_too() {
+fn lines_and_interface_start_with_a_broken_home() {
     let server = writer();
     let broken = without_files(&server);
     settings(&broken, b"models: {default: ");

@@ -118,7 +118,7 @@ fn can_run() -> bool {
 }
 
 #[test]
-fn a_kill_at_some_system_calls_leaves_no_plugin_and_no_server_behind() {
+fn kill_at_some_system_calls_leaves_no_process() {
     if can_run() {
         each(&sample(&points(), 6), killed_at);
     }
@@ -126,7 +126,7 @@ fn a_kill_at_some_system_calls_leaves_no_plugin_and_no_server_behind() {
 
 #[test]
 #[ignore = "takes many minutes: a run with a plugin and a server for each system call"]
-fn a_kill_at_any_system_call_leaves_no_plugin_and_no_server_behind() {
+fn kill_at_any_system_call_leaves_no_process() {
     if can_run() {
         let points = points();
         each(&points, killed_at);

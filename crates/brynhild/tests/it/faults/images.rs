@@ -234,7 +234,7 @@ fn check_every(step: usize, steps: &[Step]) -> usize {
 }
 
 #[test]
-fn a_power_cut_at_some_moments_leaves_a_log_that_opens_with_all_that_was_synced() {
+fn some_power_cuts_keep_all_synced_events() {
     let Some(steps) = recording() else { return };
     let count = check_every(151, &steps);
     assert!(count >= 10_000, "{count}");
@@ -242,7 +242,7 @@ fn a_power_cut_at_some_moments_leaves_a_log_that_opens_with_all_that_was_synced(
 
 #[test]
 #[ignore = "takes minutes: opens more than ten thousand files"]
-fn a_power_cut_at_any_moment_leaves_a_log_that_opens_with_all_that_was_synced() {
+fn every_power_cut_keeps_all_synced_events() {
     let Some(steps) = recording() else { return };
     let count = check_every(1, &steps);
     let writes = steps.iter().filter(|step| matches!(step, Step::Write(_))).count();
@@ -251,7 +251,7 @@ fn a_power_cut_at_any_moment_leaves_a_log_that_opens_with_all_that_was_synced() 
 }
 
 #[test]
-fn nothing_leaves_the_program_before_what_it_rests_on_is_synced() {
+fn events_are_synced_before_requests_and_output() {
     let Some(steps) = recording() else { return };
     let (mut pending, mut left) = (0, 0);
     for step in &steps {

@@ -89,7 +89,7 @@ fn has_strace() -> bool {
 }
 
 #[test]
-fn a_kill_at_some_system_calls_of_twenty_turns_loses_nothing() {
+fn kill_at_some_system_calls_loses_nothing() {
     if has_strace() {
         let points = sample(&points(), 10);
         assert!(killed_at(&points) > points.len() / 2);
@@ -98,7 +98,7 @@ fn a_kill_at_some_system_calls_of_twenty_turns_loses_nothing() {
 
 #[test]
 #[ignore = "takes many minutes: a run of twenty turns for each system call"]
-fn a_kill_at_every_system_call_of_twenty_turns_loses_nothing() {
+fn kill_at_every_system_call_loses_nothing() {
     if has_strace() {
         let points = points();
         let killed = killed_at(&points);
@@ -127,7 +127,7 @@ fn killed_after(wait: Duration) {
 
 #[test]
 #[ignore = "takes many minutes: a thousand runs of twenty turns"]
-fn a_thousand_kills_at_random_moments_lose_nothing() {
+fn thousand_random_kills_lose_nothing() {
     let server = model();
     let project = project_around(BINARY, &server);
     let started = Instant::now();

@@ -58,7 +58,7 @@ fn answering() -> ModelServer {
 }
 
 #[test]
-fn a_large_session_goes_on_from_its_last_summary() {
+fn large_session_resumes_from_its_last_summary() {
     let server = answering();
     let project = project_around(BINARY, &server);
     session(&project, 450, Some(448));
@@ -76,7 +76,7 @@ fn a_large_session_goes_on_from_its_last_summary() {
 }
 
 #[test]
-fn damage_far_back_in_a_large_session_is_told_when_it_is_resumed() {
+fn old_damage_of_a_large_session_is_reported_on_resume() {
     let server = answering();
     let project = project_around(BINARY, &server);
     session(&project, 450, Some(448));
@@ -90,7 +90,7 @@ fn damage_far_back_in_a_large_session_is_told_when_it_is_resumed() {
 }
 
 #[test]
-fn a_history_longer_than_any_model_reads_is_cut_and_that_is_kept_and_told() {
+fn too_long_history_is_cut_and_the_cut_recorded() {
     let server = answering();
     let project = project_around(BINARY, &server);
     session(&project, 1_750, None);
@@ -109,7 +109,7 @@ fn a_history_longer_than_any_model_reads_is_cut_and_that_is_kept_and_told() {
 }
 
 #[test]
-fn what_is_exported_is_the_whole_session_however_little_of_it_was_read() {
+fn export_has_the_whole_session_after_a_partial_read() {
     let server = answering();
     let project = project_around(BINARY, &server);
     session(&project, 450, Some(448));

@@ -25,7 +25,7 @@ fn in_shell(project: &Project, script: &str, args: &[&str]) -> Run {
 }
 
 #[test]
-fn few_open_files_and_little_memory_are_told_and_cost_no_session() {
+fn low_file_and_memory_limits_keep_the_session() {
     let server = answering();
     let words = ["chat", "Go", "--session", SESSION, "--yes", "--dangerously-skip-sandbox"];
     let limits = (3..=24).step_by(3).map(|files| format!("ulimit -n {files}"));
@@ -44,7 +44,7 @@ fn few_open_files_and_little_memory_are_told_and_cost_no_session() {
 }
 
 #[test]
-fn few_processes_are_told_to_the_model_and_the_turn_goes_on() {
+fn process_limit_is_reported_and_the_turn_continues() {
     let server = answering();
     let project = project_around("/bin/bash", &server);
     let words = ["chat", "Go", "--session", SESSION, "--yes", "--dangerously-skip-sandbox"];
@@ -54,7 +54,7 @@ fn few_processes_are_told_to_the_model_and_the_turn_goes_on() {
 }
 
 #[test]
-fn without_a_directory_for_temporary_files_it_works() {
+fn conversation_works_without_a_temporary_directory() {
     let server = answering();
     let project = project_around(BINARY, &server).env("TMPDIR", "/nonexistent/temporary");
     let words = ["chat", "Go", "--session", SESSION, "--yes", "--dangerously-skip-sandbox"];

@@ -35,7 +35,7 @@ fn threads(count: usize) -> [String; 7] {
 }
 
 #[test]
-fn a_panic_names_its_place_and_the_session_which_goes_on() {
+fn panic_names_its_place_and_the_session_continues() {
     let server = ModelServer::start([Reply::text("Later.")]).repeat_last();
     let Some(project) = project(&server) else { return };
     let mut words = threads(0).to_vec();
@@ -53,7 +53,7 @@ fn a_panic_names_its_place_and_the_session_which_goes_on() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back() {
+fn panic_restores_the_terminal() {
     let server = ModelServer::start([Reply::text("Never.")]).repeat_last();
     // How many threads there are before the first request depends on the machine.
     for count in 1..12 {

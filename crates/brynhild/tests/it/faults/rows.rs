@@ -61,7 +61,7 @@ const BEARABLE: [Break; 18] = [
 ];
 
 #[test]
-fn a_home_with_something_broken_in_it_still_answers_and_is_not_tidied_up() {
+fn broken_home_files_are_tolerated_and_unchanged() {
     let server = answering();
     for (name, break_it) in BEARABLE {
         let project = project_around(BINARY, &server);
@@ -77,7 +77,7 @@ fn a_home_with_something_broken_in_it_still_answers_and_is_not_tidied_up() {
 }
 
 #[test]
-fn a_directory_that_goes_away_costs_its_calls_and_not_the_session() {
+fn deleted_project_fails_calls_and_not_the_session() {
     let place: Arc<OnceLock<PathBuf>> = Arc::default();
     let known = Arc::clone(&place);
     let mut asked = 0;
@@ -111,7 +111,7 @@ fn a_directory_that_goes_away_costs_its_calls_and_not_the_session() {
 }
 
 #[test]
-fn clocks_that_jump_change_no_order_and_remove_nothing() {
+fn clock_jumps_keep_order_and_data() {
     let server = answering();
     let project = project_around(BINARY, &server);
     for _ in 0..2 {
@@ -142,7 +142,7 @@ fn clocks_that_jump_change_no_order_and_remove_nothing() {
 }
 
 #[test]
-fn a_proxy_that_refuses_is_told_with_its_status() {
+fn refusing_proxy_is_reported_with_its_status() {
     let proxy = ModelServer::respond_with(|_| Reply::failure(407));
     let project = crate::project().env("HTTP_PROXY", proxy.url()).env("http_proxy", proxy.url());
     project.config(
@@ -154,7 +154,7 @@ fn a_proxy_that_refuses_is_told_with_its_status() {
 }
 
 #[test]
-fn an_output_that_takes_nothing_ends_a_conversation_of_lines() {
+fn unwritable_output_ends_a_line_conversation() {
     let server = ModelServer::respond_with(|request| {
         let messages = request.body["messages"].as_array().unwrap();
         if messages.last().unwrap()["role"] == "tool" {
@@ -192,7 +192,7 @@ fn signalled(reply: Reply, signal: Signal, code: i32) {
 }
 
 #[test]
-fn signals_that_end_programs_close_the_session_and_have_codes_of_their_own() {
+fn ending_signals_close_the_session_with_their_codes() {
     for (signal, code) in
         [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)]
     {

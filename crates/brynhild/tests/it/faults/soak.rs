@@ -62,12 +62,12 @@ fn soak(turns: u32) {
 }
 
 #[test]
-fn calls_of_a_plugin_leave_nothing_behind() {
+fn plugin_calls_leak_nothing() {
     soak(4);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_hundred_thousand_calls_of_a_plugin_leave_nothing_behind() {
+fn hundred_thousand_plugin_calls_leak_nothing() {
     soak(400);
 }

@@ -81,7 +81,7 @@ fn twenty_sessions_in_one_directory_are_independent() {
 
 #[test]
 #[ignore = "takes minutes: twenty sessions of fifty turns"]
-fn twenty_sessions_of_fifty_turns_in_one_directory_are_independent() {
+fn twenty_long_sessions_in_one_directory_are_independent() {
     at_once(20, 50, &[1, 5, 9, 13, 17]);
     tell("20 sessions of 50 turns at once, 5 of them killed");
 }
@@ -117,14 +117,14 @@ fn counted() -> (ModelServer, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn two_that_race_for_one_session_never_share_it() {
+fn racing_processes_never_share_a_session() {
     let (server, _) = counted();
     race(&project_around(BINARY, &server), 4);
 }
 
 #[test]
 #[ignore = "takes a minute: a hundred races"]
-fn two_that_race_a_hundred_times_for_one_session_never_share_it() {
+fn racing_processes_never_share_a_session_in_100_rounds() {
     let (server, asked) = counted();
     let refused = race(&project_around(BINARY, &server), 100);
     let asked = asked.load(Ordering::Relaxed);

@@ -155,27 +155,27 @@ fn plants_nothing(holder: Holder) {
 }
 
 #[test]
-fn a_plugin_plants_nothing_where_it_may_write() {
+fn plugin_cannot_create_protected_files() {
     plants_nothing(Holder::Plugin);
 }
 
 #[test]
-fn a_hook_plants_nothing_where_its_plugin_may_write() {
+fn plugin_hook_cannot_create_protected_files() {
     plants_nothing(Holder::Hook);
 }
 
 #[test]
-fn a_hook_in_the_manner_of_claude_plants_nothing_where_its_plugin_may_write() {
+fn claude_hook_cannot_create_protected_files() {
     plants_nothing(Holder::ClaudeHook);
 }
 
 #[test]
-fn a_server_plants_nothing_where_it_may_write() {
+fn server_cannot_create_protected_files() {
     plants_nothing(Holder::Server);
 }
 
 #[test]
-fn in_the_directory_for_its_data_a_plugin_does_as_it_likes() {
+fn plugin_data_directory_is_unrestricted() {
     let project = project();
     Holder::Plugin.with(&project, &[]);
     let script = "mkdir $BRYNHILD_PLUGIN_DATA/.vscode; echo x > $BRYNHILD_PLUGIN_DATA/.vscode/own";
@@ -190,7 +190,7 @@ fn count(run: &Run, words: &[&str]) -> usize {
 }
 
 #[test]
-fn a_rule_that_denies_a_directory_wins_over_its_grant_and_this_is_told_once() {
+fn deny_rule_overrides_a_grant_and_is_reported_once() {
     for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
         let project = rung.project();
         let home = project.home();
@@ -226,7 +226,7 @@ fn a_rule_that_denies_a_directory_wins_over_its_grant_and_this_is_told_once() {
 }
 
 #[test]
-fn a_link_in_the_place_of_what_is_granted_is_refused_with_words() {
+fn symlink_in_place_of_a_grant_is_refused_with_a_message() {
     for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
         let project = rung.project();
         let keys = with_keys(&project);
@@ -251,7 +251,7 @@ fn a_link_in_the_place_of_what_is_granted_is_refused_with_words() {
 }
 
 #[test]
-fn a_grant_for_what_is_not_there_is_told_once() {
+fn grant_of_a_missing_path_is_reported_once() {
     let project = project();
     Holder::Server.with(&project, &["~/absent"]);
     let run = Holder::Server.run(&project, "true");
@@ -259,7 +259,7 @@ fn a_grant_for_what_is_not_there_is_told_once() {
 }
 
 #[test]
-fn a_server_is_granted_no_more_than_the_project_by_what_holds_it() {
+fn server_grant_above_the_project_covers_only_the_project() {
     let project = project();
     let above = project.path().canonicalize().unwrap().parent().unwrap().to_owned();
     Holder::Server.with(&project, &[above.to_str().unwrap()]);
@@ -269,7 +269,7 @@ fn a_server_is_granted_no_more_than_the_project_by_what_holds_it() {
 }
 
 #[test]
-fn what_could_not_be_granted_to_a_hook_is_told_once_in_a_conversation() {
+fn failed_hook_grant_is_reported_once_per_conversation() {
     for holder in [Holder::Hook, Holder::ClaudeHook] {
         let call = || Reply::calls([("Bash", json!({"command": "true"}))]);
         let server = ModelServer::start([call(), call(), Reply::text("done")]);

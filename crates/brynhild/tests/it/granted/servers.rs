@@ -44,7 +44,7 @@ fn shell(server: &str, script: &str) -> Reply {
 }
 
 #[test]
-fn servers_and_commands_in_the_same_directory_do_not_disturb_each_other() {
+fn servers_and_commands_share_a_directory() {
     if !has_bubblewrap() {
         return;
     }
@@ -69,7 +69,7 @@ fn servers_and_commands_in_the_same_directory_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_command_opens_nothing_to_a_server_that_runs() {
+fn command_exposes_nothing_to_a_running_server() {
     if !has_bubblewrap() {
         return;
     }

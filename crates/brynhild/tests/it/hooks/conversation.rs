@@ -49,7 +49,7 @@ fn last_user(request: &Recorded) -> String {
 }
 
 #[test]
-fn a_blocked_call_does_not_run_and_the_model_reads_why() {
+fn blocked_call_returns_the_reason() {
     let hooks = "hooks:\n  pre_tool_use:\n    - {name: guard, type: command, command: exit 1, \
                  match: {tool: Bash}, message: not with me}\n";
     let (project, server) = playing([bash("touch made"), Reply::text("ok")], hooks);
@@ -59,7 +59,7 @@ fn a_blocked_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[test]
-fn a_trusted_project_takes_no_guard_of_the_person_away_by_its_name() {
+fn trusted_project_cannot_replace_a_user_guard() {
     let guard = "hooks:\n  pre_tool_use:\n    - {name: guard, type: command, command: exit 1, \
                  message: my guard}\n";
     for entry in ["command: exit 0", "command: exit 0, enabled: false"] {
@@ -95,7 +95,7 @@ fn a_write_is_judged_again_after_its_hooks() {
 }
 
 #[test]
-fn a_block_without_words_and_a_skip_say_the_usual() {
+fn block_without_a_message_and_skip_have_defaults() {
     let (project, server) =
         with_answer("pre_tool_use", &json!({"action": "block"}), [bash("ls"), Reply::text("ok")]);
     project.brynhild(&["chat", "--yes", "go"]).success();
@@ -108,7 +108,7 @@ fn a_block_without_words_and_a_skip_say_the_usual() {
 }
 
 #[test]
-fn a_rewritten_call_runs_as_rewritten_and_is_judged_again() {
+fn rewritten_call_is_judged_again() {
     let answer = json!({"modified_input": {"command": "touch other"}});
     let (project, _server) =
         with_answer("pre_tool_use", &answer, [bash("touch made"), Reply::text("ok")]);
@@ -137,7 +137,7 @@ fn guarded(guard: &str, command: &str) -> testkit::Run {
 }
 
 #[test]
-fn a_guard_sees_what_a_later_hook_made_of_a_call() {
+fn guard_judges_the_call_after_later_hooks() {
     let guard = "hooks:\n  pre_tool_use:\n    - {name: no-force-push, type: command, command: exit \
                  1, match: {tool_input.command: '*push*--force*'}, message: ask me before}\n";
     let run = guarded(guard, "echo git push --force");
@@ -148,7 +148,7 @@ fn a_guard_sees_what_a_later_hook_made_of_a_call() {
 }
 
 #[test]
-fn a_call_that_two_hooks_cannot_agree_on_does_not_run() {
+fn call_rewritten_by_two_hooks_endlessly_does_not_run() {
     let prefix = "hooks:\n  pre_tool_use:\n    - {name: prefix, type: script, script: p.py}\n";
     let project = crate::project();
     super::own(&project, "hooks.yaml", prefix);
@@ -166,7 +166,7 @@ fn a_call_that_two_hooks_cannot_agree_on_does_not_run() {
 }
 
 #[test]
-fn a_rewrite_that_fits_no_schema_does_not_run() {
+fn rewrite_that_violates_the_schema_does_not_run() {
     let answer = json!({"modified_input": {"command": 5}});
     let (project, server) = with_answer("pre_tool_use", &answer, [bash("ls"), Reply::text("ok")]);
     project.brynhild(&["chat", "--yes", "go"]);
@@ -207,7 +207,7 @@ fn a_prompt_can_be_changed_blocked_and_dropped() {
 }
 
 #[test]
-fn a_guard_of_prompts_reads_what_the_person_wrote_in_every_front_end() {
+fn prompt_guard_gets_the_typed_text_in_every_front_end() {
     let entry = "{name: test, type: command, command: exit 1, match: {message: ^delete}}";
     for event in ["user_prompt_submit", "pre_message"] {
         let hooks = format!("hooks:\n  {event}:\n    - {entry}\n");
@@ -220,7 +220,7 @@ fn a_guard_of_prompts_reads_what_the_person_wrote_in_every_front_end() {
 }
 
 #[test]
-fn a_system_prompt_is_added_to_and_a_reply_replaced() {
+fn hooks_extend_the_system_prompt_and_replace_replies() {
     let answer = json!({"context_injection": "ADDED", "context_location": "prepend"});
     let (project, server) = with_answer("context_build", &answer, [Reply::text("ok")]);
     project.brynhild(&["chat", "go"]).success();
@@ -234,7 +234,7 @@ fn a_system_prompt_is_added_to_and_a_reply_replaced() {
 }
 
 #[test]
-fn a_failed_hook_costs_a_warning_and_what_it_says_itself() {
+fn failed_hook_warns_and_applies_on_failure() {
     let failing = |more: &str| {
         format!(
             "hooks:\n  pre_tool_use:\n    - {{name: broken, type: script, script: hooks/x.py{more}}}\n"
@@ -256,7 +256,7 @@ fn a_failed_hook_costs_a_warning_and_what_it_says_itself() {
 }
 
 #[test]
-fn an_action_nobody_knows_is_a_failure_where_the_hook_says_what_that_means() {
+fn unknown_action_is_a_failure_with_on_failure() {
     for (then, code) in [("block", 0), ("ask", 3), ("continue", 0)] {
         let entry =
             format!("{{name: test, type: script, script: hooks/answer.py, on_failure: {then}}}");
@@ -274,7 +274,7 @@ fn an_action_nobody_knows_is_a_failure_where_the_hook_says_what_that_means() {
 }
 
 #[test]
-fn a_reply_that_a_hook_empties_is_the_last_word() {
+fn emptied_reply_ends_the_turn() {
     let answer = json!({"modified_response": ""});
     let (project, server) = with_answer("post_message", &answer, [Reply::text("secret")]);
     let run = project.brynhild(&["chat", "--json", "go"]);
@@ -284,7 +284,7 @@ fn a_reply_that_a_hook_empties_is_the_last_word() {
 }
 
 #[test]
-fn every_event_of_a_conversation_fires_in_its_order() {
+fn events_of_a_conversation_fire_in_order() {
     let events = [
         "session_start",
         "session_end",
@@ -325,7 +325,7 @@ fn a_failure_of_the_provider_is_an_error_event() {
 }
 
 #[test]
-fn a_hook_at_the_beginning_is_named_and_does_not_hold_up_an_interrupt() {
+fn start_hook_is_named_and_can_be_interrupted() {
     let hooks = "hooks:\n  session_start:\n    - {name: slow, type: command, \
                  command: sleep 600, timeout: 600}\n";
     let (project, server) = playing([Reply::text("never")], hooks);
@@ -339,7 +339,7 @@ fn a_hook_at_the_beginning_is_named_and_does_not_hold_up_an_interrupt() {
 }
 
 #[test]
-fn a_call_that_a_hook_blocks_is_told_where_nobody_watches() {
+fn blocked_call_is_reported_without_a_terminal() {
     let server = ModelServer::start([
         Reply::calls([("Read", json!({"file_path": "a.txt"}))]),
         Reply::text("done"),
@@ -353,7 +353,7 @@ fn a_call_that_a_hook_blocks_is_told_where_nobody_watches() {
 }
 
 #[test]
-fn a_script_runs_without_what_looks_for_a_python() {
+fn script_hook_runs_python_without_shims() {
     let server = ModelServer::start([Reply::text("done")]);
     let project = project_with(&server);
     let places = ["/usr/local/bin", "/usr/bin", "/bin"];
@@ -381,7 +381,7 @@ fn a_script_runs_without_what_looks_for_a_python() {
 }
 
 #[test]
-fn a_guard_of_ones_own_that_makes_no_sense_blocks_what_it_could_be_about() {
+fn invalid_user_guard_blocks_possible_matches() {
     let project = project();
     let touch = |yaml: &str, file: &str| {
         own(&project, "hooks.yaml", yaml);
@@ -423,7 +423,7 @@ fn a_guard_of_ones_own_that_makes_no_sense_blocks_what_it_could_be_about() {
 }
 
 #[test]
-fn a_script_in_the_directory_for_hooks_is_found_by_the_home() {
+fn hook_script_path_with_home_is_expanded() {
     for home in ["~", "$HOME"] {
         let project = project();
         let command = format!("sh {home}/.config/brynhild/hooks/gate.sh");
@@ -436,7 +436,7 @@ fn a_script_in_the_directory_for_hooks_is_found_by_the_home() {
 }
 
 #[test]
-fn an_upgrade_during_a_conversation_disarms_no_guard() {
+fn upgrade_during_a_conversation_keeps_guards() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = directory.path().join("brynhild");
     fs::hard_link(env!("CARGO_BIN_EXE_brynhild"), &program).unwrap();

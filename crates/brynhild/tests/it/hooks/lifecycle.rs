@@ -9,7 +9,7 @@ use super::plugin;
 use crate::project_with;
 
 #[test]
-fn a_plugin_begins_before_and_ends_after_a_conversation() {
+fn plugin_hooks_run_before_and_after_a_conversation() {
     let server = ModelServer::start([Reply::text("ok")]);
     let project = project_with(&server);
     let hook = |event: &str| {
@@ -48,7 +48,7 @@ fn around(project: &Project, log: &Path, change: impl FnOnce()) -> (bool, bool) 
 }
 
 #[test]
-fn a_plugin_that_is_switched_off_ends_then_and_once() {
+fn disabled_plugin_runs_its_end_hook_once() {
     let server = ModelServer::start(["first answer", "second answer"].map(Reply::text));
     let project = project_with(&server);
     plugin(&project, "tidy", FAREWELL);
@@ -59,7 +59,7 @@ fn a_plugin_that_is_switched_off_ends_then_and_once() {
 }
 
 #[test]
-fn a_projects_plugin_that_changed_does_not_run_even_to_end() {
+fn changed_project_plugin_runs_no_end_hook() {
     let server = ModelServer::start(["first answer", "second answer"].map(Reply::text));
     let project = project_with(&server);
     let directory = ".brynhild/plugins/theirs";
@@ -74,7 +74,7 @@ fn a_projects_plugin_that_changed_does_not_run_even_to_end() {
 }
 
 #[test]
-fn a_beginning_that_fails_costs_a_warning() {
+fn failed_start_hook_is_a_warning() {
     let server = ModelServer::start([Reply::text("ok")]);
     let project = project_with(&server);
     let hooks = "hooks:\n  plugin_init:\n    - {name: setup, type: command, command: 'exit 1'}\n";

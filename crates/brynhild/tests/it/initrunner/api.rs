@@ -61,7 +61,7 @@ fn declared(server: &Server, more: &str) -> Project {
 }
 
 #[test]
-fn endpoints_of_the_configuration_are_tools() {
+fn configured_endpoints_are_tools() {
     let server = Server::start(answer);
     let project = declared(&server, "");
     let list = project.brynhild(&["tools", "list", "--json"]).json();
@@ -86,7 +86,7 @@ fn endpoints_of_the_configuration_are_tools() {
 }
 
 #[test]
-fn failures_are_told_in_fixed_words() {
+fn endpoint_failures_have_fixed_messages() {
     let server = Server::start(answer);
     let project = declared(&server, "");
     for (owner, wanted) in [
@@ -124,7 +124,7 @@ fn secrets_are_sent_and_never_shown() {
 }
 
 #[test]
-fn arguments_cannot_leave_their_place() {
+fn arguments_stay_in_their_url_component() {
     let server = Server::start(answer);
     let project = declared(&server, "");
     let args = json!({"owner": "octo/../../admin?x=1#", "repo": "a%2e%2e/b"});
@@ -176,7 +176,7 @@ fn a_call_is_judged_by_its_host() {
 }
 
 #[test]
-fn rules_of_an_entry_hold() {
+fn endpoint_rules_apply() {
     let server = Server::start(answer);
     let project = project();
     let mut api = github(&server.url());
@@ -191,7 +191,7 @@ fn rules_of_an_entry_hold() {
 }
 
 #[test]
-fn a_plugins_manifest_declares_interfaces_and_sees_only_granted_variables() {
+fn manifest_endpoints_see_only_granted_environment() {
     let server = Server::start(answer);
     let project = project().env("GITHUB_TOKEN", "ghp-very-secret");
     let manifest = json!({"name": "hub", "version": "1", "tools": [github(&server.url())]});
@@ -211,7 +211,7 @@ fn a_plugins_manifest_declares_interfaces_and_sees_only_granted_variables() {
 }
 
 #[test]
-fn a_bad_entry_costs_one_message_and_nothing_else() {
+fn bad_endpoint_is_one_message() {
     let server = Server::start(answer);
     let project = project();
     let bad = json!({"name": "bad", "base_url": "nowhere", "endpoints": []});
@@ -252,7 +252,7 @@ fn a_model_calls_an_endpoint_like_any_tool() {
 }
 
 #[test]
-fn values_are_read_generously() {
+fn endpoint_values_are_coerced() {
     let server = Server::start(|_| (200, Vec::new(), String::from("ok")));
     let project = project();
     let parameters = json!([
@@ -272,7 +272,7 @@ fn values_are_read_generously() {
 }
 
 #[test]
-fn role_named_on_the_command_line_sends_its_variables() {
+fn role_on_the_command_line_sends_its_environment() {
     let server = Server::start(|seen| {
         let key = seen.header("x-key").unwrap_or_default();
         (200, Vec::new(), format!("{} {key}", seen.line))

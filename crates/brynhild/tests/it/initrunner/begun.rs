@@ -6,7 +6,7 @@ use testkit::{ModelServer, Reply};
 use crate::{project, project_with};
 
 #[test]
-fn a_role_and_an_api_are_valid_and_run() {
+fn init_role_and_api_are_valid_and_run() {
     for template in ["role", "api"] {
         let model = ModelServer::start([Reply::text("Done.")]);
         let project = project_with(&model);
@@ -24,7 +24,7 @@ fn a_role_and_an_api_are_valid_and_run() {
 }
 
 #[test]
-fn a_plugin_is_valid_and_its_tool_and_command_work() {
+fn init_plugin_is_valid_and_works() {
     let project = project();
     let directory = project.config_directory().join("plugins");
     let output = directory.to_str().unwrap();
@@ -41,7 +41,7 @@ fn a_plugin_is_valid_and_its_tool_and_command_work() {
 }
 
 #[test]
-fn a_skill_is_valid() {
+fn init_skill_is_valid() {
     let project = project();
     project.brynhild(&["init", "--template", "skill", "--name", "tidy-up"]).success();
     let valid = project.brynhild(&["skill", "validate", "tidy-up"]);
@@ -49,7 +49,7 @@ fn a_skill_is_valid() {
 }
 
 #[test]
-fn a_tool_is_a_module_of_its_own() {
+fn init_tool_is_a_module() {
     let project = project();
     project.brynhild(&["init", "--template", "tool", "--name", "my-tools"]).success();
     let module = project.read("my_tools.py");
@@ -63,7 +63,7 @@ fn a_tool_is_a_module_of_its_own() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_names_are_checked() {
+fn init_overwrites_nothing_and_checks_names() {
     let project = project();
     project.file("taken.yaml", "mine").file("half/tools/greeting.py", "mine");
     for (template, name) in [("role", "taken"), ("plugin", "half")] {

@@ -36,7 +36,7 @@ fn failure(project: &Project, tool: &str, input: &Value) -> String {
 }
 
 #[test]
-fn files_are_read_without_a_question_and_written_with_one() {
+fn role_reads_files_without_asking_and_asks_to_write() {
     let project = with_tools(&json!([{"type": "filesystem", "read_only": false}]));
     project.file("notes/a.txt", "hello\n").file(".git/config", "[core]\n");
     let read = exec(&project, "read_file", &json!({"path": "notes/a.txt"}), &[]);
@@ -57,7 +57,7 @@ fn files_are_read_without_a_question_and_written_with_one() {
 }
 
 #[test]
-fn no_mode_opens_the_home_to_a_roles_tools() {
+fn role_tools_cannot_read_the_home_in_any_mode() {
     let project = project();
     let home = project.home();
     std::fs::write(home.join("taxes"), "mine").unwrap();
@@ -87,7 +87,7 @@ fn no_mode_opens_the_home_to_a_roles_tools() {
 }
 
 #[test]
-fn rules_about_files_hold_for_a_roles_tools() {
+fn file_rules_apply_to_role_tools() {
     let project = with_tools(&json!([{"type": "filesystem"}]));
     project.config("permissions: {deny: ['Read(secret/**)']}\n").file("secret/a", "x");
     let run = exec(&project, "read_file", &json!({"path": "secret/a"}), &["--yes"]);
@@ -125,7 +125,7 @@ fn a_program_runs_without_a_shell() {
 }
 
 #[test]
-fn a_program_is_bounded_by_its_entry() {
+fn role_program_is_limited_by_its_entry() {
     let project = with_tools(&json!([{"type": "shell", "timeout_seconds": 0.2}]));
     let said = failure(&project, "run_shell", &json!({"command": "sleep 60"}));
     assert_eq!(said, "Execution timed out after 0.2s");
@@ -139,7 +139,7 @@ fn a_program_is_bounded_by_its_entry() {
 }
 
 #[test]
-fn code_runs_confined() {
+fn role_code_runs_confined() {
     let project = with_tools(&json!([{"type": "python"}]));
     let code = "import sys\nprint('hi', 1 + 1)\nprint('bad', file=sys.stderr)";
     assert_eq!(
@@ -161,7 +161,7 @@ fn code_runs_confined() {
 }
 
 #[test]
-fn a_database_is_queried_and_cannot_be_changed() {
+fn role_database_is_read_only() {
     let project = with_tools(&json!([{"type": "sql", "database": "a.db", "read_only": false}]));
     let run = |sql: &str| output(&project, "query_database", &json!({"sql": sql}));
     assert_eq!(run("CREATE TABLE t (id INTEGER, name TEXT)"), "OK (0 rows affected)");
@@ -195,7 +195,7 @@ fn a_database_is_queried_and_cannot_be_changed() {
 }
 
 #[test]
-fn a_database_in_memory_lasts_for_one_call_and_no_query_lasts_for_ever() {
+fn role_database_in_memory_is_per_call_and_times_out() {
     let entry =
         json!({"type": "sql", "database": ":memory:", "read_only": false, "timeout_seconds": 1});
     let project = with_tools(&json!([entry]));
@@ -227,7 +227,7 @@ fn repository(project: &Project) {
 }
 
 #[test]
-fn a_repository_is_looked_at_without_a_question() {
+fn role_reads_a_repository_without_asking() {
     let project = with_tools(&json!([{"type": "git"}]));
     repository(&project);
     let look = |tool: &str, input: Value| {
@@ -253,7 +253,7 @@ fn a_repository_is_looked_at_without_a_question() {
 }
 
 #[test]
-fn file_rules_hold_for_the_files_that_git_tools_name() {
+fn file_rules_apply_to_git_tools() {
     let project = with_tools(&json!([{"type": "git"}]));
     repository(&project);
     project.config("permissions: {deny: ['Read(a.txt)']}\n");
@@ -298,7 +298,7 @@ fn git_tools_commit_branch_and_tag_in_the_sandbox() {
 }
 
 #[test]
-fn the_time_is_told_in_every_mode() {
+fn time_tool_works_in_every_mode() {
     let project = with_tools(&json!([{"datetime": {"default_timezone": "Asia/Kolkata"}}]));
     let now = exec(&project, "current_time", &json!({}), &["--mode", "read-only"]);
     let told = now.success().json()["output"].as_str().unwrap().to_owned();
@@ -310,7 +310,7 @@ fn the_time_is_told_in_every_mode() {
 }
 
 #[test]
-fn rules_of_an_entry_and_its_approval_hold() {
+fn entry_rules_and_approval_apply() {
     let entry = json!({
         "type": "shell", "permissions": {"default": "deny", "allow": ["command=echo *"], "deny": ["*secret*"]},
     });
@@ -329,7 +329,7 @@ fn rules_of_an_entry_and_its_approval_hold() {
 }
 
 #[test]
-fn what_an_entry_denies_is_denied_in_every_spelling() {
+fn entry_denial_covers_every_spelling() {
     let files = json!({"type": "filesystem", "permissions": {"deny": ["path=secret/*"]}});
     let shell = json!({"type": "shell", "permissions": {"deny": ["command=echo push*"]}});
     let project = with_tools(&json!([files, shell]));
@@ -352,7 +352,7 @@ fn what_an_entry_denies_is_denied_in_every_spelling() {
 }
 
 #[test]
-fn what_is_wrong_with_an_entry_is_told() {
+fn invalid_entry_is_reported() {
     let project = project();
     for (entry, wanted) in [
         (json!({"type": "shell", "allowed": []}), "Unknown keys for tool 'shell': ['allowed']"),
@@ -400,7 +400,7 @@ fn a_model_uses_several_types_in_one_run() {
 }
 
 #[test]
-fn programs_of_a_role_have_the_network_that_the_role_was_granted() {
+fn role_programs_get_the_granted_network() {
     if !has_bubblewrap() {
         return;
     }
@@ -440,7 +440,7 @@ fn programs_of_a_role_have_the_network_that_the_role_was_granted() {
 }
 
 #[test]
-fn a_working_directory_counts_from_where_the_person_is() {
+fn working_directory_is_relative_to_the_users_directory() {
     let project = project();
     let entry = json!({"type": "shell", "allowed_commands": ["pwd"], "working_dir": "."});
     project.file("roles/s.yaml", role(&json!([entry])));

@@ -25,7 +25,7 @@ fn names(request: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_server_of_a_role_has_its_own_names_for_its_tools() {
+fn role_server_tools_keep_their_names() {
     let project = project();
     let entry = json!({
         "type": "mcp", "transport": "stdio", "command": "python3", "args": ["server.py"],
@@ -44,7 +44,7 @@ fn a_server_of_a_role_has_its_own_names_for_its_tools() {
 }
 
 #[test]
-fn a_server_of_a_role_is_judged_and_filtered_like_any() {
+fn role_server_is_judged_and_filtered() {
     let project = project();
     let entry = json!({"type": "mcp", "command": "python3", "args": ["server.py"]});
     project.file("server.py", SERVER).file("role.yaml", role("host", &json!([entry])));
@@ -66,7 +66,7 @@ fn a_server_of_a_role_is_judged_and_filtered_like_any() {
 }
 
 #[test]
-fn in_read_only_mode_no_server_is_reached_at_an_address() {
+fn read_only_mode_reaches_no_remote_server() {
     let server = Server::start(|_| (404, Vec::new(), String::new()));
     let model = ModelServer::start(vec![Reply::text("a"), Reply::text("b")]);
     let project = project_with(&model);
@@ -81,7 +81,7 @@ fn in_read_only_mode_no_server_is_reached_at_an_address() {
 }
 
 #[test]
-fn a_role_hands_work_to_another_role() {
+fn role_delegates_to_another_role() {
     let model = ModelServer::start([
         Reply::calls([("delegate_to_time_keeper", json!({"prompt": "What time is it?"}))]),
         Reply::calls([("current_time", json!({}))]),
@@ -105,7 +105,7 @@ fn a_role_hands_work_to_another_role() {
 }
 
 #[test]
-fn delegation_that_goes_wrong_is_told_as_such() {
+fn failed_delegation_is_reported() {
     let agents = json!([{"name": "self", "role_file": "role.yaml"}]);
     let entry = json!({"type": "delegate", "agents": agents, "max_depth": 1});
     let call = || Reply::calls([("delegate_to_self", json!({"prompt": "again"}))]);
@@ -131,7 +131,7 @@ fn delegation_that_goes_wrong_is_told_as_such() {
 }
 
 #[test]
-fn an_agent_that_takes_too_long_is_ended_and_its_conversation_closed() {
+fn late_agent_is_ended_and_its_conversation_closed() {
     let model = ModelServer::start([
         Reply::calls([("delegate_to_slow", json!({"prompt": "wait"}))]),
         Reply::calls([("run_shell", json!({"command": "sleep 30"}))]),
@@ -151,7 +151,7 @@ fn an_agent_that_takes_too_long_is_ended_and_its_conversation_closed() {
 }
 
 #[test]
-fn work_is_handed_to_an_agent_of_another_program() {
+fn role_delegates_to_an_agent_of_another_program() {
     let task = |state: &str| {
         json!({"jsonrpc": "2.0", "id": 1, "result": {
             "kind": "task", "id": "t1", "status": {"state": state},
@@ -177,7 +177,7 @@ fn work_is_handed_to_an_agent_of_another_program() {
 }
 
 #[test]
-fn work_is_handed_to_an_agent_that_is_served_as_a_model() {
+fn role_delegates_to_an_agent_served_as_a_model() {
     let far = Server::start(|seen| {
         let choice = json!({"message": {"role": "assistant", "content": "It rains."}});
         let status = if seen.body().contains("Snow") { 503 } else { 200 };
@@ -204,7 +204,7 @@ fn work_is_handed_to_an_agent_that_is_served_as_a_model() {
 }
 
 #[test]
-fn a_run_is_an_agent_of_a_file() {
+fn agent_file_can_be_run() {
     let model = ModelServer::start([Reply::text("ok"), Reply::text("ok")]);
     let project = project_with(&model);
     let file = "---\nname: scout\ndescription: Looks\ntools: Read, Grep, Nowhere\nmodel: sonnet\n---\nYou only look.\n";

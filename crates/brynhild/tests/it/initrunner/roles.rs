@@ -36,7 +36,7 @@ fn names(request: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_role_is_played_with_its_prompt_and_its_tools_alone() {
+fn role_runs_with_only_its_prompt_and_tools() {
     let server = Server::start(answer);
     let model = ModelServer::start([
         Reply::calls([("echo", json!({"word": "hi"}))]),
@@ -54,7 +54,7 @@ fn a_role_is_played_with_its_prompt_and_its_tools_alone() {
 }
 
 #[test]
-fn the_json_form_has_its_documented_keys() {
+fn role_json_has_the_documented_keys() {
     let server = Server::start(answer);
     let model = ModelServer::start([
         Reply::calls([("echo", json!({"word": "hi"}))]).usage(10, 2),
@@ -90,7 +90,7 @@ fn a_dry_run_asks_no_model() {
 }
 
 #[test]
-fn variables_go_into_the_prompt() {
+fn role_variables_fill_the_prompt() {
     let model = ModelServer::start([Reply::text("ok"), Reply::text("ok")]);
     let text = "name: greeter\nprompt: 'Greet {{who}} {{times}} times.'\ndeps_schema:\n  \
                 properties: {who: {type: string}, times: {type: integer, default: 2}}\n";
@@ -134,7 +134,7 @@ fn guardrails_end_a_run() {
 }
 
 #[test]
-fn calls_that_reach_no_tool_count_too() {
+fn calls_to_unknown_tools_are_limited() {
     let server = Server::start(answer);
     let wrong = || Reply::calls([("nosuch", json!({})), ("echo", json!({"wrong": 1}))]);
     let model = ModelServer::start([wrong(), wrong(), Reply::text("Done.")]);
@@ -165,7 +165,7 @@ fn an_answer_with_a_schema_is_checked() {
 }
 
 #[test]
-fn skills_join_the_prompt_and_bring_tools() {
+fn role_skills_add_prompt_and_tools() {
     let model = ModelServer::start([Reply::text("ok")]);
     let text = "name: reader\nprompt: You read.\nskills: [notes]\n";
     let project = with_role(&model, text);
@@ -206,7 +206,7 @@ fn tools_of_a_role_are_listed_and_run() {
 }
 
 #[test]
-fn a_role_of_ones_own_is_an_agent() {
+fn user_role_is_an_agent() {
     let model = ModelServer::start([Reply::text("ok")]);
     let project = project_with(&model);
     let file = project.config_directory().join("agents/poet.yaml");
@@ -234,7 +234,7 @@ fn the_examples_are_valid_roles() {
 }
 
 #[test]
-fn validate_says_what_is_wrong_and_what_does_nothing() {
+fn validate_reports_errors_and_unsupported_keys() {
     let project = project();
     project.file(
         "good.yaml",
@@ -261,7 +261,7 @@ fn validate_says_what_is_wrong_and_what_does_nothing() {
 }
 
 #[test]
-fn role_named_on_the_command_line_names_its_own_model() {
+fn role_on_the_command_line_uses_its_model() {
     let server = ModelServer::start([Reply::text("done")]).repeat_last();
     let text = format!(
         "name: helper\nprompt: You help.\nmodel:\n  provider: openai\n  name: m\n  base_url: \
@@ -279,7 +279,7 @@ fn role_named_on_the_command_line_names_its_own_model() {
 }
 
 #[test]
-fn what_is_switched_on_by_an_empty_mapping_is_named_and_versions_are_checked() {
+fn validate_reports_empty_mappings_and_versions() {
     let project = crate::project();
     project.file("on.yaml", "name: on\nprompt: x\nmemory: {}\nautonomy: {}\ntriggers: []\n");
     let run = project.brynhild(&["validate", "on.yaml"]);
@@ -295,7 +295,7 @@ fn what_is_switched_on_by_an_empty_mapping_is_named_and_versions_are_checked() {
 }
 
 #[test]
-fn a_skill_says_what_it_needs_and_brings_no_tool_twice() {
+fn role_skill_names_requirements_and_adds_tools_once() {
     let project = project();
     let skill = "---\nname: sk1\ndescription: d\ntools: [datetime, calculator]\nrequires: {env: [NOPE_X, HOME], \
                  bins: [nosuchbin, sh]}\n---\nKnow this.\n";
@@ -312,7 +312,7 @@ fn a_skill_says_what_it_needs_and_brings_no_tool_twice() {
 }
 
 #[test]
-fn a_check_says_a_line_on_each_tool() {
+fn validate_prints_a_line_per_tool() {
     let project = project();
     let api = json!({
         "type": "api", "name": "weather", "base_url": "https://x.test",
@@ -330,7 +330,7 @@ fn a_check_says_a_line_on_each_tool() {
 }
 
 #[test]
-fn an_answer_schema_that_is_none_is_an_error_of_the_role() {
+fn invalid_answer_schema_is_an_error() {
     let model = ModelServer::start([]);
     let project = project_with(&model);
     for schema in [
@@ -349,7 +349,7 @@ fn an_answer_schema_that_is_none_is_an_error_of_the_role() {
 }
 
 #[test]
-fn an_answer_that_is_no_object_may_be_described_by_references() {
+fn answer_schema_may_use_references() {
     let model = ModelServer::start([Reply::text("[1, 2]")]);
     let project = project_with(&model);
     let schema = json!({
@@ -363,7 +363,7 @@ fn an_answer_that_is_no_object_may_be_described_by_references() {
 }
 
 #[test]
-fn an_endpoint_that_is_left_out_makes_a_role_invalid_and_does_not_stop_a_run() {
+fn bad_endpoint_fails_validation_and_not_the_run() {
     let model = ModelServer::start([Reply::text("Hello.")]);
     for endpoint in [
         json!({"name": "bad name", "path": "/e"}),

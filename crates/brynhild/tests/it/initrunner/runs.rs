@@ -16,7 +16,7 @@ const SCHEMA: &str = "output: {type: json_schema, schema: {type: object, propert
                       integer}}, required: [n]}}\n";
 
 #[test]
-fn a_role_is_talked_with_line_by_line() {
+fn role_conversation_reads_lines() {
     let model =
         ModelServer::start([Reply::text("Hello."), Reply::text("Again."), Reply::text("Bye.")]);
     let project = with_role(&model, "");
@@ -33,7 +33,7 @@ fn a_role_is_talked_with_line_by_line() {
 }
 
 #[test]
-fn limits_of_a_role_count_for_each_turn_of_a_talk() {
+fn role_limits_apply_to_each_turn() {
     let call = || Reply::calls([("current_time", json!({}))]).usage(10, 5);
     let model = ModelServer::start([
         call(),
@@ -49,7 +49,7 @@ fn limits_of_a_role_count_for_each_turn_of_a_talk() {
 }
 
 #[test]
-fn a_wrong_answer_is_asked_for_again() {
+fn invalid_answer_is_requested_again() {
     let model = ModelServer::start([
         Reply::text("seven"),
         Reply::calls([("final_result", json!({"n": 7}))]),
@@ -62,7 +62,7 @@ fn a_wrong_answer_is_asked_for_again() {
 }
 
 #[test]
-fn an_answer_is_asked_for_again_as_often_as_the_role_says() {
+fn answer_retries_follow_the_role() {
     for (more, requests) in [
         ("", 2),
         ("execution: {output_retries: 0, retries: 5}\n", 1),
@@ -79,7 +79,7 @@ fn an_answer_is_asked_for_again_as_often_as_the_role_says() {
 }
 
 #[test]
-fn a_call_of_the_answer_that_does_not_fit_is_no_answer() {
+fn answer_call_that_violates_the_schema_is_no_answer() {
     let model = ModelServer::start([
         Reply::calls([("final_result", json!({"n": "x"}))]),
         Reply::calls([("final_result", json!({"n": 3}))]),
@@ -90,7 +90,7 @@ fn a_call_of_the_answer_that_does_not_fit_is_no_answer() {
 }
 
 #[test]
-fn a_talk_in_json_has_the_same_object_for_each_turn() {
+fn json_conversation_prints_an_object_per_turn() {
     let model = ModelServer::start([Reply::text("Hello."), Reply::text("Again.")]);
     let project = with_role(&model, "");
     let args = ["run", "role.yaml", "-i", "-p", "first", "--format", "json"];
@@ -105,7 +105,7 @@ fn a_talk_in_json_has_the_same_object_for_each_turn() {
 }
 
 #[test]
-fn a_role_is_read_again_and_files_go_along_while_it_is_talked_with() {
+fn role_is_reloaded_during_a_conversation() {
     let model = ModelServer::start([
         Reply::text("One."),
         Reply::text("Two."),
@@ -133,7 +133,7 @@ fn a_role_is_read_again_and_files_go_along_while_it_is_talked_with() {
 }
 
 #[test]
-fn a_run_that_goes_in_circles_says_so_in_its_object() {
+fn looping_run_is_marked_in_its_json() {
     let call = Reply::calls([("current_time", json!({"timezone": "X"}))]);
     let model = ModelServer::start([call]).repeat_last();
     let project = with_role(&model, "guardrails: {max_tool_calls: 500}\n");

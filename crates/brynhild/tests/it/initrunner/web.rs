@@ -68,7 +68,7 @@ fn a_page_is_read_as_markdown_and_scraped_as_text() {
 }
 
 #[test]
-fn pages_that_cannot_be_had_are_told() {
+fn unavailable_pages_are_reported() {
     let server = Server::start(page);
     let project = with_tool(&json!({"type": "web_reader", "blocked_domains": ["evil.test"]}));
     for (url, wanted) in [
@@ -89,7 +89,7 @@ fn pages_that_cannot_be_had_are_told() {
 }
 
 #[test]
-fn lists_of_domains_that_guard_nothing_stop_the_role() {
+fn ineffective_domain_lists_stop_the_role() {
     let server = Server::start(page);
     let url = json!({"url": format!("{}/page", server.url())});
     for (entry, wanted) in [
@@ -144,7 +144,7 @@ fn requests_stay_below_their_address() {
 }
 
 #[test]
-fn a_message_is_sent_and_its_address_is_never_shown() {
+fn message_is_sent_without_showing_its_address() {
     let server = Server::start(page);
     let entry = json!({
         "type": "slack", "webhook_url": "${SLACK_HOOK}", "default_channel": "#general", "username": "bot",

@@ -40,7 +40,7 @@ fn call(project: &Project, role: &str, tool: &str, input: &Value) -> Run {
 }
 
 #[test]
-fn the_sandbox_confines_a_module_until_the_person_grants_more() {
+fn module_is_confined_until_granted() {
     if !has_bubblewrap() {
         return;
     }
@@ -69,7 +69,7 @@ fn the_sandbox_confines_a_module_until_the_person_grants_more() {
 }
 
 #[test]
-fn role_named_on_the_command_line_gets_its_grants() {
+fn role_on_the_command_line_gets_its_grants() {
     if !has_bubblewrap() {
         return;
     }
@@ -87,7 +87,7 @@ fn role_named_on_the_command_line_gets_its_grants() {
 }
 
 #[test]
-fn read_only_mode_and_a_missing_approval_keep_a_tool_from_running() {
+fn tool_needs_approval_and_no_read_only_mode() {
     let project = with_tools(project());
     let args = ["tools", "exec", "later", "--role", "role.yaml", "--input", r#"{"n": 1}"#];
     project.brynhild(&args).code(3);

@@ -98,7 +98,7 @@ fn with_linear() -> Project {
 }
 
 #[test]
-fn an_installed_package_brings_a_tool_type() {
+fn installed_package_adds_a_tool_type() {
     let project = with_linear();
     let run = exec(&project, "send_message", &json!({"text": "hi"}));
     assert_eq!(run.success().stdout.trim(), "Sent hi to dev");
@@ -118,7 +118,7 @@ fn an_installed_package_brings_a_tool_type() {
 }
 
 #[test]
-fn what_is_installed_is_listed_without_running_it() {
+fn installed_types_are_listed_without_running() {
     let project = with_linear();
     let run = project.brynhild(&["plugins"]);
     let line =
@@ -134,7 +134,7 @@ fn what_is_installed_is_listed_without_running_it() {
 }
 
 #[test]
-fn unknown_types_are_told_in_the_documented_words() {
+fn unknown_types_have_the_documented_message() {
     let project = project();
     project.file("role.yaml", role("pagerduty", ""));
     for command in [&["validate", "role.yaml"][..], &["run", "role.yaml", "-p", "x"]] {
@@ -155,7 +155,7 @@ fn unknown_types_are_told_in_the_documented_words() {
 }
 
 #[test]
-fn a_built_in_type_is_not_taken_by_a_package() {
+fn package_cannot_replace_a_built_in_type() {
     let project = project();
     let site = project.home().join("site-packages");
     install(&site, "datetime", &PLUGIN.replace("linear", "datetime"));
@@ -207,7 +207,7 @@ fn types_and_modules_work_side_by_side_in_an_enveloped_role() {
 }
 
 #[test]
-fn a_type_that_nothing_here_makes_is_a_packages_or_a_files_where_one_brings_it() {
+fn unimplemented_type_can_come_from_a_package_or_file() {
     let project = project();
     let file = REDIS.replace("redis", "calculator");
     project.file("calc.py", file).file("role.yaml", role("calculator", "    port: '1'\n"));
@@ -234,7 +234,7 @@ fn a_type_that_nothing_here_makes_is_a_packages_or_a_files_where_one_brings_it()
 }
 
 #[test]
-fn a_type_that_holds_itself_reaches_the_model_whole() {
+fn recursive_type_has_a_complete_schema() {
     let project = project();
     project.file(
         "trees.py",
@@ -258,7 +258,7 @@ fn a_type_that_holds_itself_reaches_the_model_whole() {
 }
 
 #[test]
-fn what_only_the_real_package_has_is_told_with_what_to_install() {
+fn missing_package_feature_names_the_package() {
     let project = project();
     let bare = project.home().join("bare");
     crate::python_plugins::documents::venv(&bare);
@@ -273,7 +273,7 @@ fn what_only_the_real_package_has_is_told_with_what_to_install() {
 }
 
 #[test]
-fn a_check_shows_what_a_configuration_says_of_itself() {
+fn validate_shows_configuration_summaries() {
     let project = project();
     project.file(
         "tools/redis.py",
@@ -293,7 +293,7 @@ fn a_check_shows_what_a_configuration_says_of_itself() {
 }
 
 #[test]
-fn a_module_that_changed_between_two_prompts_is_loaded_again() {
+fn changed_module_is_reloaded_between_prompts() {
     let model = ModelServer::start([
         Reply::calls([("say", json!({}))]),
         Reply::text("first answer"),
@@ -321,7 +321,7 @@ fn a_module_that_changed_between_two_prompts_is_loaded_again() {
 }
 
 #[test]
-fn a_file_that_cannot_be_loaded_leaves_its_type_out_and_the_role_goes_on() {
+fn unloadable_file_omits_its_type_only() {
     let project = project();
     let file = REDIS.replace("redis", "calculator");
     project.file("calc.py", format!("import a_module_that_nobody_has\n{file}"));
@@ -333,7 +333,7 @@ fn a_file_that_cannot_be_loaded_leaves_its_type_out_and_the_role_goes_on() {
 }
 
 #[test]
-fn a_package_that_ends_its_python_is_named_and_left_out() {
+fn crashing_package_is_named_and_omitted() {
     let project = with_linear();
     let site = project.home().join("site-packages");
     install(&site, "deadly", "import os\nos._exit(4)\n");

@@ -21,7 +21,7 @@ fn on_terminal(project: &Project, program: &str, args: &[&str]) -> Terminal {
 }
 
 #[test]
-fn after_a_kill_the_next_start_works_and_leaves_a_usual_terminal() {
+fn start_after_a_kill_restores_the_terminal() {
     let server = ModelServer::start([Reply::text("still here")]);
     let project = project_with(&server);
     let shell = "sh -c 'echo $$ > pid; exec \"$0\"' \"$0\"; echo \"first $?\"; \"$0\"; \
@@ -83,7 +83,7 @@ fn closed_when(name: &str, mut replies: Vec<Reply>, reach: impl Fn(&Terminal, &M
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_the_program_with_its_session_closed() {
+fn lost_terminal_closes_the_session() {
     if !Path::new(SCRIPT).exists() {
         return crate::crashes::skip("script is not here; terminals that go away not tested");
     }
@@ -93,7 +93,7 @@ fn a_terminal_that_goes_away_ends_the_program_with_its_session_closed() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_anywhere_in_a_reply_leaves_a_session_to_go_on_with() {
+fn terminal_lost_during_a_reply_keeps_the_session() {
     if !Path::new(SCRIPT).exists() {
         return crate::crashes::skip("script is not here; terminals that go away not tested");
     }
@@ -128,7 +128,7 @@ fn at_the_end(terminal: &Terminal) -> String {
 }
 
 #[test]
-fn sizes_that_no_terminal_has_do_no_harm_while_a_reply_comes() {
+fn absurd_sizes_during_a_reply_are_tolerated() {
     let mut ends = Vec::new();
     for storm in [0, 1000] {
         let server = ModelServer::start([long_reply()]);
@@ -162,7 +162,7 @@ fn sizes_that_no_terminal_has_do_no_harm_while_a_reply_comes() {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end() {
+fn blocked_terminal_delays_neither_turn_nor_exit() {
     if !Path::new(SCRIPT).exists() {
         return crate::crashes::skip("script is not here; terminals that are stuck not tested");
     }
@@ -193,7 +193,7 @@ fn a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end() {
 }
 
 #[test]
-fn control_c_twice_at_once_stops_the_model_and_not_the_conversation() {
+fn double_control_c_stops_only_the_turn() {
     let server = ModelServer::start([Reply::text("never").withhold(), Reply::text("back")]);
     let project = project_with(&server);
     let terminal = start(&project);

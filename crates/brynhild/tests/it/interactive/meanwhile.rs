@@ -25,7 +25,7 @@ fn messages(server: &ModelServer, number: usize) -> Vec<Value> {
 }
 
 #[test]
-fn words_sent_while_a_call_runs_are_in_the_next_request() {
+fn message_sent_during_a_call_is_in_the_next_request() {
     for _ in 0..5 {
         let server = ModelServer::start([held(), Reply::text("Heard.")]);
         let project = project_with(&server);
@@ -41,7 +41,7 @@ fn words_sent_while_a_call_runs_are_in_the_next_request() {
 }
 
 #[test]
-fn words_sent_while_a_call_runs_outlive_a_shortened_history() {
+fn message_sent_during_a_call_survives_compaction() {
     let server = ModelServer::start([
         held().usage(300, 10),
         Reply::calls([("Inspect", json!({"operation": "cwd"}))]).usage(95_000, 10),
@@ -65,7 +65,7 @@ fn words_sent_while_a_call_runs_outlive_a_shortened_history() {
 }
 
 #[test]
-fn shortening_the_history_shows_and_can_be_stopped() {
+fn compaction_is_shown_and_can_be_stopped() {
     let replies = [Reply::text("one"), Reply::text("two"), Reply::text("SUMMARY").withhold()];
     let server = ModelServer::start(replies.into_iter().chain([Reply::text("three")]));
     let project = project_with(&server);
@@ -89,7 +89,7 @@ fn shortening_the_history_shows_and_can_be_stopped() {
 }
 
 #[test]
-fn prompt_right_behind_a_command_does_not_overtake_it() {
+fn prompt_after_a_command_waits_for_it() {
     let server = ModelServer::start([Reply::text("Heard."), Reply::text("Heard again.")]);
     let project = project_with(&server);
     let terminal = start(&project);
@@ -103,7 +103,7 @@ fn prompt_right_behind_a_command_does_not_overtake_it() {
 }
 
 #[test]
-fn another_model_waits_for_the_end_of_the_turn() {
+fn model_switch_waits_for_the_end_of_the_turn() {
     let replies = [held(), Reply::text("All is done."), Reply::text("I am another.")];
     let server = ModelServer::start(replies);
     let project = project_with(&server);
@@ -124,7 +124,7 @@ fn another_model_waits_for_the_end_of_the_turn() {
 }
 
 #[test]
-fn a_command_that_waits_can_be_taken_back() {
+fn queued_command_can_be_withdrawn() {
     let server = ModelServer::start([held(), Reply::text("All is done."), Reply::text("Yes.")]);
     let project = project_with(&server);
     let terminal = at_work(&project, &[]);

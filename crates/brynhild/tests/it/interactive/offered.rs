@@ -10,7 +10,7 @@ fn last_words(server: &ModelServer) -> String {
 }
 
 #[test]
-fn what_commands_take_is_proposed() {
+fn command_arguments_are_completed() {
     let server = ModelServer::start([Reply::text("The sea is deep."), Reply::text("Again.")]);
     let project = project_with(&server);
     project.config_more("models:\n  favorites:\n    quick-model: {}\n");
@@ -58,7 +58,7 @@ fn what_commands_take_is_proposed() {
 }
 
 #[test]
-fn what_turns_changed_is_shown_in_color() {
+fn diff_of_turns_is_colored() {
     let edit = json!({"file_path": "a.txt", "content": "new line\n"});
     let server = ModelServer::start([Reply::calls([("Write", edit)]), Reply::text("Done.")]);
     let project = project_with(&server);
@@ -85,7 +85,7 @@ fn what_turns_changed_is_shown_in_color() {
 }
 
 #[test]
-fn enter_counts_from_the_first_moment() {
+fn input_typed_before_the_start_is_read() {
     let server = ModelServer::start([Reply::text("heard at once")]);
     let project = project_with(&server);
     // The words are there before the program is.
@@ -97,7 +97,7 @@ fn enter_counts_from_the_first_moment() {
 }
 
 #[test]
-fn what_is_copied_reaches_tmux_where_that_stands_in_between() {
+fn copied_text_reaches_tmux() {
     let server = ModelServer::start([Reply::text("words to copy")]);
     let project = project_with(&server);
     project.file(

@@ -129,35 +129,35 @@ fn ended_by(state: &State, signal: Signal, code: i32) {
 }
 
 #[test]
-fn an_interrupt_from_outside_gives_the_terminal_back() {
+fn sigint_restores_the_terminal() {
     for state in STATES {
         ended_by(state, Signal::INT, 130);
     }
 }
 
 #[test]
-fn being_told_to_end_gives_the_terminal_back() {
+fn sigterm_restores_the_terminal() {
     for state in STATES {
         ended_by(state, Signal::TERM, 143);
     }
 }
 
 #[test]
-fn a_hangup_gives_the_terminal_back() {
+fn sighup_restores_the_terminal() {
     for state in STATES {
         ended_by(state, Signal::HUP, 129);
     }
 }
 
 #[test]
-fn being_told_to_quit_gives_the_terminal_back() {
+fn sigquit_restores_the_terminal() {
     for state in STATES {
         ended_by(state, Signal::QUIT, 131);
     }
 }
 
 #[test]
-fn a_stop_gives_the_terminal_back_and_going_on_takes_it_again() {
+fn stop_and_continue_restore_and_retake_the_terminal() {
     for state in STATES {
         let (_server, _project, terminal) = begun(state);
         terminal.signal(Signal::TSTP);
@@ -170,7 +170,7 @@ fn a_stop_gives_the_terminal_back_and_going_on_takes_it_again() {
 }
 
 #[test]
-fn the_suspend_key_goes_back_to_the_shell() {
+fn suspend_key_returns_to_the_shell() {
     let server = ModelServer::start([Reply::text("x")]);
     let project = project_with(&server);
     let terminal = in_shell(&project);
@@ -184,7 +184,7 @@ fn the_suspend_key_goes_back_to_the_shell() {
 }
 
 #[test]
-fn the_suspend_key_does_so_where_trust_is_asked_for() {
+fn suspend_key_works_at_the_trust_question() {
     let server = ModelServer::start([Reply::text("x")]);
     let project = project_with(&server);
     project.file(".brynhild/config.yaml", "permissions: {allow: [\"Bash(echo *)\"]}\n");
@@ -201,7 +201,7 @@ fn the_suspend_key_does_so_where_trust_is_asked_for() {
 }
 
 #[test]
-fn a_line_that_was_begun_is_there_again_after_the_suspend_key() {
+fn typed_line_survives_the_suspend_key() {
     let server = ModelServer::start([Reply::text("x")]);
     let project = project_with(&server);
     let shell =
@@ -229,7 +229,7 @@ fn a_line_that_was_begun_is_there_again_after_the_suspend_key() {
 }
 
 #[test]
-fn an_end_in_order_gives_the_terminal_back() {
+fn regular_exit_restores_the_terminal() {
     let server = ModelServer::start([Reply::text("x")]);
     let project = project_with(&server);
     let terminal = in_shell(&project);
@@ -255,7 +255,7 @@ fn panics_on_the_screen() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back_and_is_told() {
+fn panic_restores_the_terminal_and_is_reported() {
     let name = "interactive::restored::panics_on_the_screen";
     let script = format!(
         "\"$0\" {name} --exact --ignored --nocapture --test-threads=1; stty -a; echo over; sleep 60"

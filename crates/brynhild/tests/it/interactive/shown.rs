@@ -28,7 +28,7 @@ fn heading() -> ModelServer {
 }
 
 #[test]
-fn the_number_of_colors_is_that_of_the_terminal() {
+fn color_depth_follows_the_terminal() {
     let server = heading();
     for (variables, wanted) in [
         (&[("COLORTERM", "truecolor")][..], "\x1b[38;2;127;200;248"),
@@ -44,7 +44,7 @@ fn the_number_of_colors_is_that_of_the_terminal() {
 }
 
 #[test]
-fn a_light_background_is_asked_for_and_gets_a_light_theme() {
+fn light_background_selects_a_light_theme() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     let terminal = start(&project);
@@ -55,7 +55,7 @@ fn a_light_background_is_asked_for_and_gets_a_light_theme() {
 }
 
 #[test]
-fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
+fn user_theme_is_used_and_a_broken_one_reported() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     project.config_more("ui:\n  theme: mine\n");
@@ -72,7 +72,7 @@ fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
 }
 
 #[test]
-fn a_theme_of_ones_own_takes_the_place_of_a_built_in_one_and_is_listed_once() {
+fn user_theme_replaces_a_built_in_one() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     project.config_more("ui:\n  theme: dark\n");
@@ -93,7 +93,7 @@ fn a_theme_of_ones_own_takes_the_place_of_a_built_in_one_and_is_listed_once() {
 }
 
 #[test]
-fn a_theme_of_a_plugin_can_be_chosen_and_is_kept() {
+fn plugin_theme_can_be_chosen_and_saved() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     let root = project.config_directory().join("plugins/painter");
@@ -111,7 +111,7 @@ fn a_theme_of_a_plugin_can_be_chosen_and_is_kept() {
 }
 
 #[test]
-fn a_theme_that_is_not_there_is_told() {
+fn missing_theme_is_reported() {
     let server = heading();
     let project = project_with(&server);
     project.config_more("ui:\n  theme: nowhere\n");
@@ -120,7 +120,7 @@ fn a_theme_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_theme_that_is_broken_or_no_file_says_why_and_holds_nothing_up() {
+fn broken_theme_is_reported_without_delay() {
     let server = heading();
     let project = project_with(&server);
     project.config_more("ui:\n  theme: pipe\n");
@@ -137,7 +137,7 @@ fn a_theme_that_is_broken_or_no_file_says_why_and_holds_nothing_up() {
 }
 
 #[test]
-fn the_person_is_called_when_something_is_asked_unless_they_look_or_want_quiet() {
+fn notification_is_sent_for_an_unseen_question() {
     let asks = || {
         let call = Reply::calls([("Bash", json!({"command": "echo x > y"}))]);
         ModelServer::start([call, Reply::text("done")])
@@ -163,7 +163,7 @@ fn the_person_is_called_when_something_is_asked_unless_they_look_or_want_quiet()
 }
 
 #[test]
-fn a_sub_agent_is_nested_in_the_call_that_holds_it() {
+fn subagent_is_nested_in_its_call() {
     let task = json!({"description": "look", "prompt": "look around", "subagent_type": "scout"});
     let server = ModelServer::start([
         Reply::calls([("Task", task)]),
@@ -203,7 +203,7 @@ fn picture_server() -> ModelServer {
 }
 
 #[test]
-fn a_terminal_that_tells_of_sixel_gets_pixels_and_again_in_another_size() {
+fn sixel_terminal_gets_scaled_pictures() {
     const PIXELS: &str = "\x1bP0;1;0q\"1;1;20;10#0;2;100;0;0#0!20~-#0!20N-\x1b\\";
     let server = picture_server();
     let project = project_with(&server);
@@ -222,7 +222,7 @@ fn a_terminal_that_tells_of_sixel_gets_pixels_and_again_in_another_size() {
 }
 
 #[test]
-fn links_are_told_to_terminals_that_take_them_and_lead_nowhere_else() {
+fn hyperlinks_are_sent_to_capable_terminals() {
     let text = "See [the *docs*](https://example.org/a?b=c), <javascript:alert(1)>, \
                 [x](file:///etc/\u{7}evil) and http://example.com.";
     let server = ModelServer::start([Reply::text(text)]).repeat_last();
@@ -257,7 +257,7 @@ fn links_are_told_to_terminals_that_take_them_and_lead_nowhere_else() {
 }
 
 #[test]
-fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
+fn pictures_are_shown_and_jobs_counted() {
     let variants = [
         (("KITTY_WINDOW_ID", "1"), "\x1b_Ga=T,U=1,q=2,f=100,"),
         (("TERM_PROGRAM", "WezTerm"), "\x1b]1337;File=inline=1;width=40;height=10;"),
@@ -275,7 +275,7 @@ fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
 }
 
 #[test]
-fn names_of_files_cannot_be_more_than_names() {
+fn file_names_are_escaped() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = project_with(&server);
     project.file("evil\x1b]0;owned\x07\x1b[2J.txt", "x");
@@ -289,7 +289,7 @@ fn names_of_files_cannot_be_more_than_names() {
 }
 
 #[test]
-fn what_is_copied_and_called_out_carries_nothing_else() {
+fn copies_and_notifications_are_escaped() {
     let evil = "end\x07\x1b]0;owned\x07";
     let server = ModelServer::start([Reply::text(format!("A reply {evil}"))]);
     let project = project_with(&server);
@@ -304,7 +304,7 @@ fn what_is_copied_and_called_out_carries_nothing_else() {
 }
 
 #[test]
-fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
+fn server_question_opens_a_dialog() {
     let server = ModelServer::start([
         Reply::calls([("mcp__test__ask", json!({}))]),
         Reply::text("It knows."),
@@ -337,7 +337,7 @@ fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
 }
 
 #[test]
-fn a_plugin_is_switched_off_and_on_again_in_its_list() {
+fn plugin_list_toggles_a_plugin() {
     let server = heading();
     let project = project_with(&server);
     let root = project.config_directory().join("plugins/painter");

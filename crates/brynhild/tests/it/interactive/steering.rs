@@ -12,7 +12,7 @@ fn last_words(server: &ModelServer, number: usize) -> String {
 }
 
 #[test]
-fn a_line_reaches_the_model_at_its_next_step() {
+fn line_typed_during_a_turn_is_in_the_next_request() {
     let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]);
     let server = ModelServer::start([look.stall_at(60), Reply::text("Understood.")]);
     let project = project_with(&server);
@@ -31,7 +31,7 @@ fn a_line_reaches_the_model_at_its_next_step() {
 }
 
 #[test]
-fn a_line_that_comes_too_late_for_a_turn_is_the_next_one_and_a_command_waits() {
+fn late_line_starts_the_next_turn() {
     let replies = [Reply::text("First answer.").stall_at(60), Reply::text("Second answer.")];
     let server = ModelServer::start(replies);
     let project = project_with(&server);
@@ -52,7 +52,7 @@ fn a_line_that_comes_too_late_for_a_turn_is_the_next_one_and_a_command_waits() {
 }
 
 #[test]
-fn a_line_that_waits_when_the_turn_is_stopped_is_put_back_and_not_sent() {
+fn queued_line_is_restored_when_the_turn_stops() {
     let replies = [Reply::text("First answer.").stall_at(60), Reply::text("Second answer.")];
     let server = ModelServer::start(replies);
     let project = project_with(&server);
@@ -73,7 +73,7 @@ fn a_line_that_waits_when_the_turn_is_stopped_is_put_back_and_not_sent() {
 }
 
 #[test]
-fn what_is_typed_meanwhile_is_never_written_into_the_answer() {
+fn typing_does_not_mix_with_the_answer() {
     let server =
         ModelServer::start([Reply::text("first answer").withhold(), Reply::text("second answer")]);
     let project = project_with(&server);
@@ -109,7 +109,7 @@ fn the_end_of_input_at_a_question_stops_the_turn() {
 }
 
 #[test]
-fn a_long_line_that_is_put_aside_stays_on_the_screen_whole() {
+fn queued_long_line_is_shown_whole() {
     let server = ModelServer::start([]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain"], (40, 12));

@@ -21,7 +21,7 @@ fn sizes(count: u32) -> impl Iterator<Item = (u16, u16)> {
 }
 
 #[test]
-fn a_storm_of_sizes_in_any_state_ends_with_the_same_screen() {
+fn repeated_resizing_in_any_state_gives_an_equal_screen() {
     for state in STATES {
         let (_server, _project, terminal) = begun(state);
         // More of a reply may be on its way to the screen.
@@ -45,7 +45,7 @@ fn a_storm_of_sizes_in_any_state_ends_with_the_same_screen() {
 }
 
 #[test]
-fn sizes_that_no_screen_has_are_drawn_on_as_far_as_sense_goes() {
+fn absurd_sizes_are_drawn_within_limits() {
     for (columns, rows) in [(65535, 65535), (10_000, 1000), (65535, 1), (1, 65535)] {
         let server = ModelServer::start([Reply::text("a-word-at-last")]);
         let project = project_with(&server);
@@ -76,7 +76,7 @@ pub(super) fn steady(screen: &str) -> String {
 }
 
 #[test]
-fn a_paste_in_any_state_is_text_and_nothing_else() {
+fn paste_in_any_state_is_text() {
     for state in STATES {
         let (server, project, terminal) = begun(state);
         terminal.send("\x1b[200~y\r\x03\x1by\x11 pasted\x1b]0;owned\x07 words\x1b[201~");
@@ -99,7 +99,7 @@ fn a_paste_in_any_state_is_text_and_nothing_else() {
 }
 
 #[test]
-fn signals_that_would_kill_give_the_terminal_back() {
+fn fatal_signals_restore_the_terminal() {
     for signal in [Signal::USR1, Signal::USR2, Signal::ALARM, Signal::ABORT, Signal::XCPU] {
         let server = ModelServer::start([Reply::text("x")]);
         let project = project_with(&server);

@@ -39,7 +39,7 @@ fn files_and_commands_are_completed() {
 }
 
 #[test]
-fn files_are_offered_where_an_ignore_file_is_a_pipe() {
+fn completion_tolerates_a_fifo_as_ignore_file() {
     let server = ModelServer::start([]);
     let project = project_with(&server);
     project.file("src/engine.rs", "x");
@@ -68,7 +68,7 @@ fn a_draft_survives_a_kill_and_history_outlives_the_session() {
 }
 
 #[test]
-fn a_history_that_has_grown_too_long_is_found_and_shortened() {
+fn too_long_history_file_is_shortened() {
     let server = ModelServer::start([Reply::text("heard")]);
     let project = project_with(&server);
     let path = project.config_directory().join("interface/history.jsonl");
@@ -89,7 +89,7 @@ fn a_history_that_has_grown_too_long_is_found_and_shortened() {
 }
 
 #[test]
-fn a_pasted_text_survives_a_kill_as_a_chip() {
+fn pasted_chip_survives_a_kill() {
     let server = ModelServer::start([Reply::text("heard")]);
     let project = project_with(&server);
     let pasted = "a pasted line\n".repeat(30);
@@ -107,7 +107,7 @@ fn a_pasted_text_survives_a_kill_as_a_chip() {
 }
 
 #[test]
-fn the_editor_gets_the_text_and_gives_it_back() {
+fn external_editor_edits_the_draft() {
     let server = ModelServer::start([Reply::text("edited")]);
     let project = project_with(&server);
     project.file("editor.sh", "#!/bin/sh\nprintf ' and more' >> \"$1\"\n");
@@ -123,7 +123,7 @@ fn the_editor_gets_the_text_and_gives_it_back() {
 }
 
 #[test]
-fn the_mode_and_the_model_are_changed_in_the_middle() {
+fn mode_and_model_can_change_during_a_session() {
     let server = ModelServer::start([Reply::text("first"), Reply::text("second")]);
     let project = project_with(&server);
     let terminal = start(&project);
@@ -143,7 +143,7 @@ fn the_mode_and_the_model_are_changed_in_the_middle() {
 }
 
 #[test]
-fn what_a_directory_brings_is_asked_about_in_a_dialog() {
+fn trust_question_is_a_dialog() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);
     project.file(".brynhild/hooks.yaml", "hooks: {}\n");
@@ -157,7 +157,7 @@ fn what_a_directory_brings_is_asked_about_in_a_dialog() {
 }
 
 #[test]
-fn escape_declines_what_a_directory_brings_and_what_was_trusted_is_not_said_to_be_ignored() {
+fn escape_declines_trust() {
     let server = ModelServer::start([Reply::text("hello")]).repeat_last();
     for key in ["\x1b", "y"] {
         let project = project_with(&server);
@@ -173,7 +173,7 @@ fn escape_declines_what_a_directory_brings_and_what_was_trusted_is_not_said_to_b
 }
 
 #[test]
-fn a_line_that_is_given_up_stays_in_the_history_and_ends_nothing() {
+fn abandoned_line_stays_in_the_history() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain"], SIZE);
@@ -190,7 +190,7 @@ fn a_line_that_is_given_up_stays_in_the_history_and_ends_nothing() {
 }
 
 #[test]
-fn a_session_is_found_by_letters_looked_into_and_gone_on_with() {
+fn session_picker_previews_and_resumes() {
     let server = ModelServer::start([
         Reply::text("The sea is deep."),
         Reply::text("The hill is high."),
@@ -216,7 +216,7 @@ fn a_session_is_found_by_letters_looked_into_and_gone_on_with() {
 }
 
 #[test]
-fn what_waits_can_be_taken_back_until_it_is_sent() {
+fn queued_message_can_be_withdrawn() {
     let server = ModelServer::start([Reply::text("slow").stall_at(0), Reply::text("second")]);
     let project = project_with(&server);
     let terminal = start(&project);
@@ -235,7 +235,7 @@ fn what_waits_can_be_taken_back_until_it_is_sent() {
 }
 
 #[test]
-fn lines_complete_commands_and_files_too() {
+fn line_mode_completes_commands_and_files() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = project_with(&server);
     project.file("src/engine.rs", "x");
@@ -254,7 +254,7 @@ fn lines_complete_commands_and_files_too() {
 }
 
 #[test]
-fn a_role_talks_on_the_whole_screen_too() {
+fn role_runs_in_the_full_screen_interface() {
     let server = ModelServer::start([Reply::text("Ahoy."), Reply::text("Aye.")]);
     let project = project_with(&server);
     project.file("role.yaml", "name: pirate\nprompt: You are a pirate.\ntools: [datetime]\n");
@@ -270,7 +270,7 @@ fn a_role_talks_on_the_whole_screen_too() {
 }
 
 #[test]
-fn less_freedom_counts_at_once_and_more_from_the_next_turn_on() {
+fn stricter_mode_applies_at_once_and_looser_next_turn() {
     let server = ModelServer::start([
         Reply::calls([("Glob", json!({"pattern": "*"}))]).withhold(),
         Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]),
@@ -291,7 +291,7 @@ fn less_freedom_counts_at_once_and_more_from_the_next_turn_on() {
 }
 
 #[test]
-fn programs_side_by_side_keep_drafts_of_their_own() {
+fn concurrent_programs_have_separate_drafts() {
     let server = ModelServer::start([Reply::text("heard")]);
     let project = project_with(&server);
     let first = start(&project);
@@ -313,7 +313,7 @@ fn programs_side_by_side_keep_drafts_of_their_own() {
 }
 
 #[test]
-fn files_are_taken_back_between_turns_only() {
+fn undo_works_only_between_turns() {
     let server = ModelServer::start([
         Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]),
         Reply::text("The end.").withhold(),
@@ -334,7 +334,7 @@ fn files_are_taken_back_between_turns_only() {
 }
 
 #[test]
-fn a_line_is_written_once_however_long_it_is_and_a_long_paste_is_a_chip() {
+fn long_line_is_written_once_and_long_paste_is_a_chip() {
     let server = ModelServer::start([Reply::text("fine"), Reply::text("well")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain"], (40, 12));

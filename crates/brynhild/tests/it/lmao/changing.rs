@@ -49,7 +49,7 @@ fn read(file: &str) -> (&'static str, Value) {
 }
 
 #[test]
-fn a_guard_that_does_not_load_any_more_lets_nothing_through_however_often_it_is_described() {
+fn unloadable_guard_blocks_after_repeated_descriptions() {
     if !has_bubblewrap() {
         return;
     }
@@ -78,7 +78,7 @@ fn a_guard_that_does_not_load_any_more_lets_nothing_through_however_often_it_is_
 }
 
 #[test]
-fn a_guard_that_stops_loading_in_a_conversation_lets_nothing_through() {
+fn guard_that_stops_loading_blocks() {
     if !has_bubblewrap() {
         return;
     }
@@ -93,7 +93,7 @@ fn a_guard_that_stops_loading_in_a_conversation_lets_nothing_through() {
 }
 
 #[test]
-fn a_tool_that_comes_with_another_file_can_be_called() {
+fn tool_added_with_another_file_can_be_called() {
     if !has_bubblewrap() {
         return;
     }
@@ -110,7 +110,7 @@ fn a_tool_that_comes_with_another_file_can_be_called() {
 }
 
 #[test]
-fn a_guard_that_comes_with_another_file_is_asked() {
+fn guard_added_with_another_file_is_asked() {
     if !has_bubblewrap() {
         return;
     }

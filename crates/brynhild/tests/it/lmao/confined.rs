@@ -7,7 +7,7 @@ const WRITE: &str = "try:\n    safe_target_path(target, base, extra_roots).write
                      return json.dumps({'success': False, 'error': str(error)})";
 
 #[test]
-fn a_tool_that_changes_things_writes_in_the_workspace_once_the_call_is_approved() {
+fn approved_writing_tool_writes_the_workspace() {
     if !has_bubblewrap() {
         return;
     }
@@ -32,7 +32,7 @@ fn a_tool_that_changes_things_writes_in_the_workspace_once_the_call_is_approved(
 }
 
 #[test]
-fn a_tool_that_says_it_changes_nothing_writes_only_where_it_was_granted() {
+fn read_only_tool_writes_only_granted_paths() {
     if !has_bubblewrap() {
         return;
     }
@@ -51,7 +51,7 @@ fn a_tool_that_says_it_changes_nothing_writes_only_where_it_was_granted() {
 }
 
 #[test]
-fn a_plugin_sees_no_secrets_of_the_person_and_no_network() {
+fn plugin_sees_no_secrets_and_no_network() {
     if !has_bubblewrap() {
         return;
     }
@@ -70,7 +70,7 @@ fn a_plugin_sees_no_secrets_of_the_person_and_no_network() {
 }
 
 #[test]
-fn nothing_of_a_project_runs_before_it_is_trusted() {
+fn untrusted_project_plugins_do_not_run() {
     if !has_bubblewrap() {
         return;
     }
@@ -90,7 +90,7 @@ fn nothing_of_a_project_runs_before_it_is_trusted() {
 }
 
 #[test]
-fn a_call_without_a_network_says_what_would_give_it_one() {
+fn call_without_a_network_names_the_grant() {
     let project = project();
     let body = "return json.dumps({'success': False, \
                 'error': '<urlopen error [Errno -3] Temporary failure in name resolution>'})";
@@ -102,7 +102,7 @@ fn a_call_without_a_network_says_what_would_give_it_one() {
 }
 
 #[test]
-fn a_tool_that_calls_itself_harmless_cannot_change_the_project_beside_one_that_may() {
+fn read_only_tool_cannot_write_beside_a_writing_one() {
     if !has_bubblewrap() {
         return;
     }
@@ -116,7 +116,7 @@ fn a_tool_that_calls_itself_harmless_cannot_change_the_project_beside_one_that_m
 }
 
 #[test]
-fn files_that_share_jobs_with_one_that_changes_things_share_its_process() {
+fn files_sharing_jobs_share_a_process() {
     if !has_bubblewrap() {
         return;
     }

@@ -14,7 +14,7 @@ fn reading() -> ModelServer {
 }
 
 #[test]
-fn a_hook_stops_changes_and_answers_calls_of_any_tool() {
+fn hook_blocks_changes_and_answers_any_tool() {
     if !has_bubblewrap() {
         return;
     }
@@ -38,7 +38,7 @@ fn a_hook_stops_changes_and_answers_calls_of_any_tool() {
 }
 
 #[test]
-fn a_hook_rewrites_results_and_hears_of_the_session() {
+fn hook_rewrites_results_and_gets_session_events() {
     if !has_bubblewrap() {
         return;
     }
@@ -58,7 +58,7 @@ fn a_hook_rewrites_results_and_hears_of_the_session() {
 }
 
 #[test]
-fn every_request_and_every_refusal_is_told() {
+fn hook_is_notified_of_requests_and_refusals() {
     if !has_bubblewrap() {
         return;
     }
@@ -83,7 +83,7 @@ fn every_request_and_every_refusal_is_told() {
 }
 
 #[test]
-fn what_becomes_of_the_history_and_of_garbled_calls_is_told() {
+fn hook_is_notified_of_compaction_and_invalid_calls() {
     if !has_bubblewrap() {
         return;
     }
@@ -128,7 +128,7 @@ fn what_becomes_of_the_history_and_of_garbled_calls_is_told() {
 }
 
 #[test]
-fn a_file_that_ends_its_python_takes_neither_tools_nor_guards_along() {
+fn crashing_file_keeps_other_tools_and_guards() {
     if !has_bubblewrap() {
         return;
     }
@@ -151,7 +151,7 @@ fn guarded(project: &Project) -> Run {
 
 /// What ended Python may be another file, and is then mended there.
 #[test]
-fn a_guard_whose_helper_ended_python_is_back_with_the_helper() {
+fn guard_returns_with_its_repaired_helper() {
     if !has_bubblewrap() {
         return;
     }
@@ -172,7 +172,7 @@ fn a_guard_whose_helper_ended_python_is_back_with_the_helper() {
 }
 
 #[test]
-fn a_guard_that_cannot_be_loaded_any_more_lets_nothing_through() {
+fn unloadable_guard_blocks() {
     if !has_bubblewrap() {
         return;
     }

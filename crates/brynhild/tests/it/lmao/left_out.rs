@@ -9,7 +9,7 @@ fn deadly(project: &Project, name: &str) {
 }
 
 #[test]
-fn settings_of_a_neighbor_bring_back_nothing_that_ends_python() {
+fn neighbor_settings_do_not_reload_a_crashing_file() {
     if !has_bubblewrap() {
         return;
     }
@@ -26,7 +26,7 @@ fn settings_of_a_neighbor_bring_back_nothing_that_ends_python() {
 }
 
 #[test]
-fn however_many_files_end_python_each_is_named_and_the_others_work() {
+fn each_crashing_file_is_named_and_others_work() {
     if !has_bubblewrap() {
         return;
     }
@@ -47,7 +47,7 @@ fn however_many_files_end_python_each_is_named_and_the_others_work() {
 }
 
 #[test]
-fn a_file_that_was_late_is_tried_again_with_more_time() {
+fn late_file_is_retried_with_more_time() {
     if !has_bubblewrap() {
         return;
     }

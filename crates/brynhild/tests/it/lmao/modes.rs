@@ -10,7 +10,7 @@ fn three(project: &Project) {
 }
 
 #[test]
-fn each_mode_offers_and_runs_what_the_table_says() {
+fn modes_gate_tools_as_documented() {
     if !has_bubblewrap() {
         return;
     }
@@ -43,7 +43,7 @@ fn each_mode_offers_and_runs_what_the_table_says() {
 }
 
 #[test]
-fn a_persons_no_is_told_in_the_words_of_these_plugins() {
+fn denial_has_the_message_of_this_dialect() {
     if !has_bubblewrap() {
         return;
     }
@@ -84,7 +84,7 @@ fn a_target_stays_in_the_project() {
 }
 
 #[test]
-fn a_target_that_rules_deny_is_denied() {
+fn denied_target_is_refused() {
     if !has_bubblewrap() {
         return;
     }
