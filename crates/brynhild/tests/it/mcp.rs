@@ -36,7 +36,7 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
 }
 
 #[test]
-fn a_link_in_the_project_does_not_lead_the_list_of_servers_to_another_file() {
+fn symlinked_project_server_list_is_not_followed() {
     let project = project();
     project.file("mine", "mine");
     std::os::unix::fs::symlink("mine", project.path().join(".mcp.json.draft")).unwrap();
@@ -68,7 +68,7 @@ fn servers_are_added_listed_tested_and_removed() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_server_arguments_are_refused() {
     let project = project();
     for (args, wanted) in [
         (vec!["mcp", "add", "a b", "--", "x"], "cannot be a server's name"),
@@ -89,7 +89,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn servers_of_other_clients_are_taken_over() {
+fn servers_of_other_clients_are_imported() {
     let project = project();
     project
         .file("codex.toml", "[mcp_servers.one]\ncommand = \"a\"\nargs = [\"b\"]\n")
@@ -104,7 +104,7 @@ fn servers_of_other_clients_are_taken_over() {
 }
 
 #[test]
-fn variables_of_other_clients_are_taken_over_and_what_cannot_be_is_told() {
+fn import_converts_environment_references() {
     let project = project().env("TOK", "tokval");
     project.file(
         "opencode.json",
@@ -123,7 +123,7 @@ fn variables_of_other_clients_are_taken_over_and_what_cannot_be_is_told() {
 }
 
 #[test]
-fn what_other_clients_alone_know_is_told_once_and_not_kept() {
+fn import_reports_unsupported_keys_once() {
     let project = project();
     let theirs = json!({"mcpServers": {
         "g": {"command": "python3", "args": ["${workspaceFolder}/server.py"], "trust": true},
@@ -139,7 +139,7 @@ fn what_other_clients_alone_know_is_told_once_and_not_kept() {
 }
 
 #[test]
-fn rights_that_a_file_of_others_claims_are_not_taken_over() {
+fn import_drops_claimed_grants() {
     let project = project();
     let theirs = json!({"mcpServers": {"g": {
         "command": "python3", "args": ["server.py"], "unpinned": true,
@@ -156,7 +156,7 @@ fn rights_that_a_file_of_others_claims_are_not_taken_over() {
 }
 
 #[test]
-fn a_server_that_is_off_is_listed_whatever_is_not_set() {
+fn disabled_server_is_listed_with_unset_references() {
     let project = project();
     project.config("mcp: {servers: {m: {url: \"${NOBODY_HAS_IT}/mcp\", enabled: false}}}\n");
     let list = project.brynhild(&["mcp", "list", "--json"]).json();
@@ -205,7 +205,7 @@ fn a_server_is_confined_by_its_own_profile() {
 }
 
 #[test]
-fn a_project_s_servers_count_when_it_is_trusted() {
+fn project_servers_start_once_trusted() {
     let project = project();
     let server = json!({"mcpServers": {"theirs": {
         "command": "python3", "args": ["server.py"], "sandbox": {"network": true},
@@ -224,7 +224,7 @@ fn a_project_s_servers_count_when_it_is_trusted() {
 }
 
 #[test]
-fn a_model_calls_a_tool_and_nothing_is_left_running() {
+fn server_ends_with_the_run() {
     let server = ModelServer::start([
         Reply::calls([("mcp__test__echo", json!({"text": "from the model"}))]),
         Reply::text("done"),
@@ -241,7 +241,7 @@ fn a_model_calls_a_tool_and_nothing_is_left_running() {
 }
 
 #[test]
-fn nothing_is_left_running_after_a_kill() {
+fn server_ends_with_a_killed_program() {
     let server = ModelServer::start([Reply::calls([("mcp__test__hang", json!({}))])]);
     let project = project_with(&server);
     add(&project, &[]);
@@ -283,7 +283,7 @@ pub(crate) fn left_running(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn a_changed_tool_asks_again_though_a_rule_allows_it() {
+fn changed_tool_asks_despite_an_allow_rule() {
     let call = || Reply::calls([("mcp__test__echo", json!({"text": "x"}))]);
     let server = ModelServer::start([call(), call(), Reply::text("stopped")]);
     let project = project_with(&server);
@@ -318,7 +318,7 @@ fn a_prompt_of_a_server_is_a_command() {
 }
 
 #[test]
-fn many_tools_come_by_a_search_and_are_offered_from_then_on() {
+fn many_tools_are_offered_through_search() {
     let server = ModelServer::start([
         Reply::calls([("ToolSearch", json!({"query": "thing number 217"}))]),
         Reply::calls([("mcp__test__tool_217", json!({}))]),
@@ -335,7 +335,7 @@ fn many_tools_come_by_a_search_and_are_offered_from_then_on() {
 }
 
 #[test]
-fn a_broken_server_costs_a_warning_and_not_the_turn() {
+fn broken_server_is_a_warning() {
     let server = ModelServer::start([Reply::text("fine")]).repeat_last();
     let project = project_with(&server);
     add(&project, &["refuse"]);
@@ -349,7 +349,7 @@ fn a_broken_server_costs_a_warning_and_not_the_turn() {
 }
 
 #[test]
-fn a_server_that_only_the_person_s_search_path_leads_to_is_told_what_to_do() {
+fn server_on_the_user_search_path_gets_a_hint() {
     let project = project();
     let directory = project.home().join("own-bin");
     std::fs::create_dir_all(&directory).unwrap();

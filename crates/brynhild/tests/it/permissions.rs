@@ -22,7 +22,7 @@ fn last_result(server: &ModelServer) -> Value {
 }
 
 #[test]
-fn what_is_proven_harmless_runs_without_a_question() {
+fn harmless_commands_run_without_a_question() {
     let project = project();
     project.file("a.txt", "hello\n");
     let run = exec(&project, "Bash", &bash("cat a.txt | head -1"), &[]);
@@ -31,7 +31,7 @@ fn what_is_proven_harmless_runs_without_a_question() {
 }
 
 #[test]
-fn an_unanswerable_question_is_exit_3_and_nothing_ran() {
+fn unanswerable_question_exits_with_3() {
     let project = project();
     let run = exec(&project, "Bash", &bash("touch made"), &["--mode", "ask", "--json"]);
     run.code(3);
@@ -43,7 +43,7 @@ fn an_unanswerable_question_is_exit_3_and_nothing_ran() {
 }
 
 #[test]
-fn in_a_chat_the_model_is_told_and_the_run_goes_on() {
+fn denied_call_is_reported_to_the_model() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "touch made"}))]),
         Reply::text("I could not."),
@@ -76,7 +76,7 @@ fn hint_of_a_destructive_command_does_not_name_yes() {
 }
 
 #[test]
-fn a_tool_in_the_wrong_case_forbids_what_was_meant_and_allows_nothing() {
+fn rule_with_a_miscased_tool_denies_but_never_allows() {
     let project = project();
     project.config(
         "tools:\n  bash: {blocked_commands: [curl], allowed_commands: [touch]}\n  \
@@ -102,7 +102,7 @@ fn yes_approves_and_yolo_does_not_ask() {
 }
 
 #[test]
-fn read_only_mode_writes_nothing_whatever_is_approved() {
+fn read_only_mode_writes_nothing_despite_approval() {
     let project = project();
     project.file("a.txt", "old\n");
     let write = json!({"file_path": "a.txt", "content": "new"}).to_string();
@@ -116,7 +116,7 @@ fn read_only_mode_writes_nothing_whatever_is_approved() {
 }
 
 #[test]
-fn deny_rules_hold_in_yolo_and_with_yes() {
+fn deny_rules_apply_in_yolo_and_with_yes() {
     let project = project();
     project.config("permissions:\n  deny: ['Bash(touch:*)']\n");
     for flags in [&["--yes"][..], &["--mode", "yolo"][..]] {
@@ -128,7 +128,7 @@ fn deny_rules_hold_in_yolo_and_with_yes() {
 }
 
 #[test]
-fn allow_rules_of_the_person_count_and_those_of_the_project_do_not() {
+fn allow_rules_of_the_project_are_ignored() {
     let own = project();
     own.config("permissions:\n  allow: ['Bash(touch:*)']\n");
     exec(&own, "Bash", &bash("touch made"), &["--mode", "ask"]).success();
@@ -140,7 +140,7 @@ fn allow_rules_of_the_person_count_and_those_of_the_project_do_not() {
 }
 
 #[test]
-fn a_rule_that_does_not_fit_its_own_example_stops_the_program() {
+fn rule_that_fails_its_example_stops_the_program() {
     let project = project();
     project.config(
         "permissions:\n  allow:\n    - tool: Bash\n      command: git status\n      match: [git \
@@ -152,7 +152,7 @@ fn a_rule_that_does_not_fit_its_own_example_stops_the_program() {
 }
 
 #[test]
-fn settings_of_a_tool_have_their_effect() {
+fn tool_settings_take_effect() {
     let project = project();
     project.config(
         "tools:\n  Bash:\n    blocked_commands: [ls]\n    allowed_commands: ['touch']\n  Read:\n    \
@@ -193,7 +193,7 @@ fn every_ruling_is_in_the_event_stream_with_its_reasons() {
 }
 
 #[test]
-fn a_command_sees_no_home_no_keys_and_no_network() {
+fn command_sees_no_home_keys_or_network() {
     let project = project().env("OPENROUTER_API_KEY", "sk-secret-value");
     std::fs::write(project.home().join("private.txt"), "secret").unwrap();
     let command = "cat ~/private.txt; env; ls -a ~; cat < /dev/tcp/127.0.0.1/9";
@@ -229,7 +229,7 @@ fn protected_directories_of_the_project_cannot_be_written() {
 }
 
 #[test]
-fn only_the_persons_own_words_switch_the_sandbox_off() {
+fn only_the_user_disables_the_sandbox() {
     let hostile = project();
     hostile.file(
         ".brynhild/config.yaml",
@@ -253,7 +253,7 @@ fn only_the_persons_own_words_switch_the_sandbox_off() {
 }
 
 #[test]
-fn what_a_tool_refuses_by_itself_is_explained_as_a_denial_and_bad_input_is_misuse() {
+fn tool_refusal_is_a_denial_and_bad_input_misuse() {
     let project = project();
     let input = r#"{"file_path": ".git/config", "content": "x"}"#;
     let words = ["policy", "explain", "--tool", "Write", "--input", input];
@@ -270,7 +270,7 @@ fn what_a_tool_refuses_by_itself_is_explained_as_a_denial_and_bad_input_is_misus
 }
 
 #[test]
-fn a_rule_for_a_tool_that_nobody_has_is_told_and_one_in_another_case_is_meant() {
+fn rule_for_an_unknown_tool_is_reported() {
     let project = project();
     project.config("permissions: {deny: ['bash(curl:*)', 'Reed(x)', 'Shell(wget)']}\n");
     let run = project.brynhild(&["--mode", "yolo", "policy", "check", "curl x"]);
@@ -298,7 +298,7 @@ fn a_rule_for_a_tool_that_nobody_has_is_told_and_one_in_another_case_is_meant() 
 }
 
 #[test]
-fn a_rule_that_is_not_what_it_seems_is_told_once() {
+fn deceptive_rule_is_reported_once() {
     let project = project();
     project.config(
         "permissions: {deny: [\"Bash(\\u200bcurl:*)\", \"Bash(\\u0441url:*)\", \"Read(\\u0434\\u043e\\u043c/**)\", \
@@ -319,7 +319,7 @@ fn a_rule_that_is_not_what_it_seems_is_told_once() {
 }
 
 #[test]
-fn a_rule_written_as_a_map_holds_like_the_short_one() {
+fn map_rule_equals_the_short_form() {
     let project = project();
     project.file("secret/k", "CANARY\n").file("tests/t.rs", "as it was\n");
     project.config(
@@ -342,7 +342,7 @@ fn a_rule_written_as_a_map_holds_like_the_short_one() {
 }
 
 #[test]
-fn a_deny_rule_guards_what_it_seems_to_or_stops_the_program() {
+fn deny_rule_is_effective_or_stops_the_program() {
     let project = project();
     for (rule, command) in [
         ("Bash(git push*)", "git push"),
@@ -365,7 +365,7 @@ fn a_deny_rule_guards_what_it_seems_to_or_stops_the_program() {
 }
 
 #[test]
-fn what_is_forbidden_by_the_name_of_a_tool_is_forbidden_to_others_that_do_the_same() {
+fn deny_rule_covers_equivalent_tools() {
     let project = project();
     let tools = json!([{"type": "shell"}, {"type": "filesystem", "read_only": false}]);
     project.file("r.yaml", json!({"name": "r", "prompt": "p", "tools": tools}).to_string());
@@ -392,7 +392,7 @@ fn what_is_forbidden_by_the_name_of_a_tool_is_forbidden_to_others_that_do_the_sa
 
 #[test]
 #[cfg(target_os = "linux")]
-fn deny_rule_holds_for_symlinks_with_names_that_are_not_utf8() {
+fn deny_rule_covers_symlinks_with_non_utf8_names() {
     use std::os::unix::ffi::OsStrExt as _;
     let project = project();
     project.file("secrets/api.key", "hidden\n");

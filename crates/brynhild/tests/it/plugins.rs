@@ -56,7 +56,7 @@ fn listed(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn later_places_win_and_a_plugins_own_directory_is_taken() {
+fn later_plugin_directories_override_earlier_ones() {
     let project = project();
     let home = project.home();
     let at = |directory: &str, version: &str| {
@@ -115,7 +115,7 @@ fn the_json_of_plugin_commands_has_its_documented_shape() {
 }
 
 #[test]
-fn one_broken_plugin_costs_one_message_and_nothing_else() {
+fn broken_plugin_is_one_message() {
     let project = project();
     plugin(&global(&project), "good");
     write(&global(&project).join("bad/plugin.yaml"), "name: Bad Name\nversion: [1]\ntools: 3\n");
@@ -131,7 +131,7 @@ fn one_broken_plugin_costs_one_message_and_nothing_else() {
 }
 
 #[test]
-fn an_unknown_key_and_a_bare_version_cost_nothing_but_a_word() {
+fn unknown_key_and_bare_version_are_warnings() {
     let project = project();
     let root = global(&project).join("p");
     write(&root.join("plugin.yaml"), "name: p\nversion: 1.10\ndesciption: x\n");
@@ -146,7 +146,7 @@ fn an_unknown_key_and_a_bare_version_cost_nothing_but_a_word() {
 }
 
 #[test]
-fn validation_says_what_is_missing_and_fails_where_there_is_no_plugin() {
+fn validation_fails_without_a_plugin() {
     let project = project();
     let root = project.home().join("p");
     let path = root.display().to_string();
@@ -164,7 +164,7 @@ fn validation_says_what_is_missing_and_fails_where_there_is_no_plugin() {
 }
 
 #[test]
-fn validation_looks_at_every_part_and_takes_a_name_too() {
+fn validation_checks_every_part_and_takes_a_name() {
     let project = project();
     let root = global(&project).join("parts");
     let manifest = "name: parts\nversion: '1'\ncommands: [c]\nskills: [s]\nrules: [r]\n\
@@ -191,7 +191,7 @@ fn validation_looks_at_every_part_and_takes_a_name_too() {
 }
 
 #[test]
-fn an_interpreter_that_is_not_there_or_is_none_is_told() {
+fn missing_or_invalid_interpreter_is_reported() {
     for (python, what) in [("/nonexistent/python", "no program"), ("/bin/false", "no Python")] {
         let project = project().env("BRYNHILD_PLUGINS__PYTHON", python);
         let run = project.brynhild(&["plugin", "list"]);
@@ -237,7 +237,7 @@ fn installed_packages_are_plugins_without_running_python() {
 }
 
 #[test]
-fn skills_and_agents_with_names_that_cannot_be_are_called_after_their_files() {
+fn invalid_skill_and_agent_names_become_file_names() {
     let project = project();
     let own = |path: &str, text: &str| write(&project.config_directory().join(path), text);
     own("skills/deep-search/SKILL.md", "---\nname: Deep Search\ndescription: Finds.\n---\nFind.\n");

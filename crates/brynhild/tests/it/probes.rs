@@ -21,7 +21,7 @@ use world::{Door, Place, Rung, User, World, has, skip, users};
 type Printed = BTreeMap<String, String>;
 
 #[test]
-fn each_attack_works_without_walls() {
+fn every_attack_works_without_a_sandbox() {
     for user in users() {
         let failures: Vec<String> = in_parallel(PROBES, |probe| prove(user, probe));
         assert!(failures.is_empty(), "as {user:?}:\n{}", failures.join("\n"));
@@ -36,35 +36,35 @@ fn each_attack_works_without_walls() {
 }
 
 #[test]
-fn nothing_gets_out_of_bubblewrap() {
+fn attacks_fail_in_bubblewrap() {
     for user in users() {
         attack(user, Rung::Bubblewrap);
     }
 }
 
 #[test]
-fn nothing_gets_out_of_landlock() {
+fn attacks_fail_in_landlock() {
     for user in users() {
         attack(user, Rung::Landlock);
     }
 }
 
 #[test]
-fn nothing_is_planted_from_bubblewrap() {
+fn bubblewrap_leaves_no_protected_files() {
     for user in users() {
         sow(user, Rung::Bubblewrap);
     }
 }
 
 #[test]
-fn nothing_is_planted_from_landlock() {
+fn landlock_leaves_no_protected_files() {
     for user in users() {
         sow(user, Rung::Landlock);
     }
 }
 
 #[test]
-fn a_kill_of_everything_hits_only_what_is_inside() {
+fn kill_of_all_processes_stays_inside() {
     each_place(|user, place| {
         let mut world = World::new(user);
         world.start_host();
@@ -75,7 +75,7 @@ fn a_kill_of_everything_hits_only_what_is_inside() {
 }
 
 #[test]
-fn nothing_outlives_the_command() {
+fn processes_end_with_the_command() {
     each_place(|user, place| {
         let world = World::new(user);
         let mark = mark(&world);
@@ -90,7 +90,7 @@ fn nothing_outlives_the_command() {
 }
 
 #[test]
-fn the_death_of_the_program_leaves_nothing_behind() {
+fn killed_program_leaves_no_processes_and_files() {
     each_place(|user, place| {
         let world = World::new(user);
         let mark = mark(&world);
@@ -110,7 +110,7 @@ fn the_death_of_the_program_leaves_nothing_behind() {
 }
 
 #[test]
-fn no_process_around_the_command_outlives_a_signal_to_the_program() {
+fn helper_processes_end_with_a_signaled_program() {
     each_place(|user, place| {
         for signal in [Signal::KILL, Signal::TERM, Signal::HUP, Signal::INT] {
             let world = World::new(user);
@@ -130,7 +130,7 @@ fn no_process_around_the_command_outlives_a_signal_to_the_program() {
 }
 
 #[test]
-fn modes_of_secrets_and_read_only_files_stay() {
+fn modes_of_secret_and_read_only_files_are_unchanged() {
     each_place(|user, place| {
         let world = World::with_git(user);
         let before = world.surroundings();
@@ -152,7 +152,7 @@ fn modes_of_secrets_and_read_only_files_stay() {
 }
 
 #[test]
-fn where_the_workspace_is_the_program_s_own_directory_nothing_is_written() {
+fn workspace_with_the_program_itself_is_not_written() {
     each_place(|user, place| {
         let world = World::new(user);
         let mut command = world.command(place, "echo ran");
@@ -164,7 +164,7 @@ fn where_the_workspace_is_the_program_s_own_directory_nothing_is_written() {
 }
 
 #[test]
-fn a_bubblewrap_that_the_workspace_brings_is_never_run() {
+fn bubblewrap_of_the_workspace_is_never_run() {
     for user in users() {
         for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|rung| has(*rung, user)) {
             let world = World::new(user);
@@ -184,7 +184,7 @@ fn a_bubblewrap_that_the_workspace_brings_is_never_run() {
 }
 
 #[test]
-fn a_command_that_fills_the_disk_is_killed() {
+fn disk_filling_command_is_killed() {
     const FILL: &str = "for i in 1 2 3 4 5; do head -c 10M /dev/zero > big$i; done; sleep 60; \
                         echo survived";
     if !rustix::process::geteuid().is_root() {
@@ -200,7 +200,7 @@ fn a_command_that_fills_the_disk_is_killed() {
 }
 
 #[test]
-fn a_bubblewrap_that_cannot_be_started_makes_room_for_landlock() {
+fn unusable_bubblewrap_falls_back_to_landlock() {
     if !rustix::process::geteuid().is_root() {
         return skip("another file in the place of bubblewrap: only root can mount one");
     }
@@ -223,7 +223,7 @@ fn a_bubblewrap_that_cannot_be_started_makes_room_for_landlock() {
 }
 
 #[test]
-fn a_bubblewrap_that_mounts_by_paths_alone_starts_what_only_reads() {
+fn old_bubblewrap_runs_read_only_commands() {
     if !rustix::process::geteuid().is_root() {
         return skip("another file in the place of bubblewrap: only root can mount one");
     }

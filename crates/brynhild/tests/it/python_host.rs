@@ -41,7 +41,7 @@ fn result(server: &ModelServer) -> String {
 }
 
 #[test]
-fn a_tool_is_offered_called_and_its_prints_stay_out_of_the_answer() {
+fn tool_output_is_separate_from_the_answer() {
     if !has_bubblewrap() {
         return;
     }
@@ -71,7 +71,7 @@ fn a_later_start_runs_no_python() {
 }
 
 #[test]
-fn a_tool_without_grants_writes_nothing_and_reaches_nobody() {
+fn tool_without_grants_has_no_write_or_network_access() {
     if !has_bubblewrap() {
         return;
     }
@@ -97,7 +97,7 @@ fn a_tool_without_grants_writes_nothing_and_reaches_nobody() {
 }
 
 #[test]
-fn a_tool_that_crashes_costs_its_call_and_the_conversation_goes_on() {
+fn crashing_tool_fails_only_its_call() {
     if !has_bubblewrap() {
         return;
     }
@@ -111,7 +111,7 @@ fn a_tool_that_crashes_costs_its_call_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn nothing_of_a_worker_outlives_a_killed_program() {
+fn worker_ends_with_a_killed_program() {
     if !has_bubblewrap() {
         return;
     }

@@ -12,7 +12,7 @@ fn answer(project: &Project, tool: &str) -> Value {
 }
 
 #[test]
-fn a_result_with_something_unheard_of_keeps_the_rest() {
+fn result_with_unknown_content_keeps_the_rest() {
     let project = project();
     add(&project, &[]);
     let odd = answer(&project, "mcp__test__odd");
@@ -22,7 +22,7 @@ fn a_result_with_something_unheard_of_keeps_the_rest() {
 }
 
 #[test]
-fn what_a_server_prints_beside_its_messages_does_no_harm() {
+fn extra_server_output_is_ignored() {
     let project = project();
     add(&project, &["garbage"]);
     let noise = answer(&project, "mcp__test__noise");
@@ -30,7 +30,7 @@ fn what_a_server_prints_beside_its_messages_does_no_harm() {
 }
 
 #[test]
-fn a_tool_that_needs_a_task_is_left_out_with_the_reason() {
+fn tool_that_needs_a_task_is_omitted_with_a_reason() {
     let project = project();
     add(&project, &["rare"]);
     let why = "research: it can be run as a task only, which is not supported";
@@ -49,7 +49,7 @@ fn a_tool_that_needs_a_task_is_left_out_with_the_reason() {
 }
 
 #[test]
-fn a_failure_for_want_of_a_network_is_explained_though_it_is_reported_as_a_success() {
+fn network_failure_reported_as_success_is_explained() {
     let call = Reply::calls([("mcp__test__excuse", json!({}))]);
     let server = ModelServer::start([call, Reply::text("I see")]);
     let project = project_with(&server);
@@ -94,7 +94,7 @@ fn instructions_reach_the_model_and_are_pinned_like_tools() {
 }
 
 #[test]
-fn a_person_s_list_has_every_tool_however_many_there_are() {
+fn tool_list_for_the_user_is_complete() {
     let project = project();
     add(&project, &["many"]);
     project.brynhild(&["mcp", "test", "test"]).success();
@@ -103,7 +103,7 @@ fn a_person_s_list_has_every_tool_however_many_there_are() {
 }
 
 #[test]
-fn a_server_s_question_is_answered_by_its_own_defaults_where_the_person_agreed_before() {
+fn approved_server_question_gets_its_defaults() {
     let project = project();
     add(&project, &[]);
     let settled = answer(&project, "mcp__test__settle");
@@ -116,7 +116,7 @@ fn a_server_s_question_is_answered_by_its_own_defaults_where_the_person_agreed_b
 }
 
 #[test]
-fn a_question_stands_on_the_terminal_until_it_is_answered() {
+fn server_question_stays_until_answered() {
     let server = ModelServer::start([
         Reply::calls([("mcp__test__ask", json!({}))]),
         Reply::text("that is all"),
@@ -139,7 +139,7 @@ fn a_question_stands_on_the_terminal_until_it_is_answered() {
 }
 
 #[test]
-fn an_address_where_nobody_listens_is_named_with_the_reason() {
+fn unreachable_server_address_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
@@ -153,7 +153,7 @@ fn an_address_where_nobody_listens_is_named_with_the_reason() {
 }
 
 #[test]
-fn one_server_that_cannot_be_used_does_not_keep_the_others_out() {
+fn unusable_server_does_not_affect_others() {
     let project = project();
     let good = json!({"type": "stdio", "command": "a"});
     let file = json!({"mcp": {
@@ -172,7 +172,7 @@ fn one_server_that_cannot_be_used_does_not_keep_the_others_out() {
 }
 
 #[test]
-fn a_program_that_the_person_named_starts_wherever_it_is() {
+fn server_program_named_by_the_user_starts_anywhere() {
     let project = project();
     let place = project.home().canonicalize().unwrap().join("tools");
     std::fs::create_dir_all(&place).unwrap();
@@ -193,7 +193,7 @@ fn a_program_that_the_person_named_starts_wherever_it_is() {
 }
 
 #[test]
-fn what_the_sandbox_refuses_a_tool_is_told_with_what_would_grant_it() {
+fn sandbox_refusal_names_the_missing_grant() {
     if !has_bubblewrap() {
         return;
     }
@@ -220,7 +220,7 @@ fn with_tools(project: &Project, tools: &Value) {
 }
 
 #[test]
-fn an_odd_tool_costs_no_other() {
+fn invalid_tool_does_not_affect_others() {
     let project = project();
     let tools = json!([
         {"name": "good", "inputSchema": {"type": "object"}},
@@ -237,7 +237,7 @@ fn an_odd_tool_costs_no_other() {
 }
 
 #[test]
-fn a_tool_has_its_own_name_whatever_others_are_called() {
+fn tool_names_stay_distinct() {
     let project = project();
     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
     with_tools(&project, &json!([tool("a.b"), tool("a/b"), tool("a_b")]));
@@ -250,7 +250,7 @@ fn a_tool_has_its_own_name_whatever_others_are_called() {
 }
 
 #[test]
-fn hidden_words_of_a_server_are_kept_from_the_model_and_told() {
+fn hidden_server_text_is_removed_and_reported() {
     let server = ModelServer::start([Reply::text("fine")]).repeat_last();
     let project = project_with(&server);
     add(&project, &[]);
@@ -270,7 +270,7 @@ fn hidden_words_of_a_server_are_kept_from_the_model_and_told() {
 }
 
 #[test]
-fn keys_of_servers_are_in_no_message_and_in_no_file_beside_the_configuration() {
+fn server_keys_are_only_in_the_configuration() {
     let (variable, header) = ("mcp-secret-11Aa", "mcphdr-22Bb-33Cc");
     let answers =
         ModelServer::start([Reply::failure(500).body(&format!("you sent x-key={header}"))])

@@ -29,7 +29,7 @@ fn send(serving: &mut Running, message: &Value) {
 }
 
 #[test]
-fn a_yes_to_one_call_starts_nothing_that_was_shown_with_another() {
+fn approval_of_one_call_does_not_cover_another() {
     let project = project();
     add(&project, &[]);
     project.brynhild(&["mcp", "test", "test"]).success();
@@ -60,7 +60,7 @@ fn a_yes_to_one_call_starts_nothing_that_was_shown_with_another() {
 }
 
 #[test]
-fn one_who_listens_and_calls_and_closes_its_end_gets_both_answers() {
+fn client_that_closes_its_input_gets_all_answers() {
     let project = project();
     let mut serving = project.command(&["--yes", "mcp", "serve"]).spawn();
     let about = json!({
@@ -86,7 +86,7 @@ fn one_who_listens_and_calls_and_closes_its_end_gets_both_answers() {
 }
 
 #[test]
-fn what_is_slow_to_be_taken_up_holds_up_nobody_else() {
+fn slow_plugin_reload_delays_no_other_request() {
     let project = project();
     let mut client = Client::new(&project);
     assert!(!client.list().contains("slow_say"));

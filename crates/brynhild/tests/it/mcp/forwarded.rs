@@ -41,7 +41,7 @@ fn with_role() -> Project {
 }
 
 #[test]
-fn a_server_s_question_is_put_to_the_client_s_person() {
+fn server_question_is_forwarded_to_the_client() {
     let project = project();
     add(&project, &[]);
     project.config_more("permissions: {allow: [mcp__test__*]}\n");
@@ -63,7 +63,7 @@ fn a_server_s_question_is_put_to_the_client_s_person() {
 }
 
 #[test]
-fn a_client_s_model_writes_for_a_server() {
+fn sampling_is_forwarded_to_the_client() {
     let project = with_role();
     let flags = ["--role", "role.yaml", "--yes"];
     let mut serving = client(&project, &flags, &json!({"sampling": {}}));
@@ -80,7 +80,7 @@ fn a_client_s_model_writes_for_a_server() {
 }
 
 #[test]
-fn resources_of_servers_are_offered_where_rules_let_them_be() {
+fn server_resources_are_offered_if_rules_allow() {
     let project = project();
     add(&project, &[]);
     let list = request(1, "resources/list", &json!({}));
@@ -100,7 +100,7 @@ fn resources_of_servers_are_offered_where_rules_let_them_be() {
 }
 
 #[test]
-fn rules_for_tools_of_a_role_and_for_resources_are_no_mistakes() {
+fn rules_for_role_tools_and_resources_are_valid() {
     let project = with_role();
     project.config_more(
         "permissions: {allow: [ListMcpResources, ReadMcpResource, test_error_handling]}\n",
@@ -115,7 +115,7 @@ fn rules_for_tools_of_a_role_and_for_resources_are_no_mistakes() {
 }
 
 #[test]
-fn templates_are_read_and_changes_are_told_to_whoever_asked_for_them() {
+fn templates_are_read_and_changes_notified() {
     let project = with_role();
     let mut serving = client(&project, &["--role", "role.yaml", "--yes"], &json!({}));
     let messages = [
@@ -142,7 +142,7 @@ fn templates_are_read_and_changes_are_told_to_whoever_asked_for_them() {
 }
 
 #[test]
-fn what_a_server_logs_and_how_far_it_is_reach_the_client() {
+fn server_logs_and_progress_reach_the_client() {
     let project = with_role();
     let mut serving = client(&project, &["--role", "role.yaml", "--yes"], &json!({}));
     let mut progress = call(3, "test_tool_with_progress", &json!({}));
@@ -161,7 +161,7 @@ fn what_a_server_logs_and_how_far_it_is_reach_the_client() {
 }
 
 #[test]
-fn prompts_of_servers_are_handed_on_with_all_they_hold() {
+fn server_prompts_are_forwarded_whole() {
     let project = with_role();
     let name = "test_prompt_with_embedded_resource";
     let asked = json!({"name": name, "arguments": {"resourceUri": "test://x"}});

@@ -251,7 +251,7 @@ fn a_key_is_renewed_with_the_secret_of_its_client() {
 }
 
 #[test]
-fn rights_that_a_call_lacks_are_asked_for_at_the_next_signing_in_beside_the_others() {
+fn missing_scopes_are_requested_at_the_next_sign_in() {
     let server = Guarded::start(json!({}));
     let project = project();
     project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
@@ -266,7 +266,7 @@ fn rights_that_a_call_lacks_are_asked_for_at_the_next_signing_in_beside_the_othe
 }
 
 #[test]
-fn a_machine_signs_in_by_its_secret_alone() {
+fn client_credentials_sign_in_by_secret() {
     let server = Guarded::start(json!({}));
     let project = project().env("SECRET", "hush");
     project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
@@ -284,7 +284,7 @@ const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
     -----END PRIVATE KEY-----\n";
 
 #[test]
-fn a_machine_signs_in_by_its_key_alone() {
+fn client_credentials_sign_in_by_key() {
     let signs = json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"],
         "token_endpoint_auth_signing_alg_values_supported": ["ES256"]});
     let server = Guarded::start(signs);
@@ -312,7 +312,7 @@ fn a_machine_signs_in_by_its_key_alone() {
 }
 
 #[test]
-fn a_server_that_takes_no_signatures_is_not_shown_one() {
+fn signed_assertion_is_sent_only_if_supported() {
     let other = json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"],
         "token_endpoint_auth_signing_alg_values_supported": ["RS256"]});
     for (metadata, words) in [(json!({}), "takes no signatures"), (other, "signatures by ES256")] {
@@ -328,7 +328,7 @@ fn a_server_that_takes_no_signatures_is_not_shown_one() {
 }
 
 #[test]
-fn an_organization_vouches_for_the_person_in_place_of_a_page() {
+fn enterprise_grant_replaces_the_sign_in_page() {
     let (server, idp) = (Guarded::start(json!({})), Guarded::start(json!({})));
     let project = project().env("SECRET", "hush").env("ID_TOKEN", "who-i-am");
     project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
@@ -356,7 +356,7 @@ fn an_organization_vouches_for_the_person_in_place_of_a_page() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_is_not_read() {
+fn too_large_oauth_answer_is_not_read() {
     let signs = json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"]});
     let idp = Guarded::start(json!({}));
     let server = Guarded::start(signs);
@@ -379,7 +379,7 @@ fn an_answer_that_is_too_large_is_not_read() {
 }
 
 #[test]
-fn a_document_stands_for_the_client_where_the_server_reads_such() {
+fn client_metadata_document_is_used_if_supported() {
     let document = "https://client.example/brynhild.json";
     let reads = json!({"client_id_metadata_document_supported": true});
     for (metadata, is_read) in [(reads, true), (json!({}), false)] {
@@ -394,7 +394,7 @@ fn a_document_stands_for_the_client_where_the_server_reads_such() {
 }
 
 #[test]
-fn an_authorization_server_that_calls_itself_by_another_name_is_refused() {
+fn authorization_server_with_another_issuer_is_refused() {
     let server = Guarded::start(json!({"issuer": "https://evil.example"}));
     let project = project();
     project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
@@ -404,7 +404,7 @@ fn an_authorization_server_that_calls_itself_by_another_name_is_refused() {
 }
 
 #[test]
-fn a_page_that_is_none_is_not_shown_to_be_opened() {
+fn invalid_sign_in_address_is_not_shown() {
     for page in [
         "file:///etc/passwd",
         "javascript:alert(1)",
@@ -425,7 +425,7 @@ fn a_page_that_is_none_is_not_shown_to_be_opened() {
 }
 
 #[test]
-fn a_page_is_one_line_of_plain_characters_whatever_the_server_names() {
+fn sign_in_address_is_one_line_of_ascii() {
     let page = "https://a.example/\r\n\u{1b}]52;c;eA==\u{7}\u{202e}authorize";
     let server = Guarded::start(json!({"authorization_endpoint": page}));
     let project = project();

@@ -40,7 +40,7 @@ pub(super) fn reply(run: &Run, id: u64) -> Value {
 }
 
 #[test]
-fn tools_are_listed_and_run_by_our_rules() {
+fn served_tools_follow_the_rules() {
     let project = project();
     project.file("a.txt", "hello\n");
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
@@ -73,7 +73,7 @@ fn tools_are_listed_and_run_by_our_rules() {
 }
 
 #[test]
-fn the_mode_and_deny_rules_hold_for_others_too() {
+fn mode_and_deny_rules_apply_to_clients() {
     let project = project();
     project.config("permissions: {deny: [\"Bash(echo *)\"]}\n");
     let echo = call(1, "Bash", &json!({"command": "echo hi"}));
@@ -87,7 +87,7 @@ fn the_mode_and_deny_rules_hold_for_others_too() {
 }
 
 #[test]
-fn a_client_that_can_ask_is_asked() {
+fn capable_client_is_asked_for_approval() {
     let project = project();
     let mut serving = project.command(&["--mode", "ask", "mcp", "serve"]).spawn();
     let mut send = |message: Value| serving.send(&format!("{message}\n"));
@@ -109,7 +109,7 @@ fn a_client_that_can_ask_is_asked() {
 }
 
 #[test]
-fn nothing_hidden_reaches_who_is_asked_by_a_client() {
+fn approval_question_to_a_client_is_escaped() {
     let project = project();
     let mut serving = project.command(&["--mode", "ask", "mcp", "serve"]).spawn();
     let mut send = |message: Value| serving.send(&format!("{message}\n"));
@@ -132,7 +132,7 @@ fn nothing_hidden_reaches_who_is_asked_by_a_client() {
 }
 
 #[test]
-fn a_call_that_was_withdrawn_runs_no_more_whatever_is_answered() {
+fn cancelled_call_does_not_run_after_approval() {
     let project = project();
     let mut serving = project.command(&["--mode", "ask", "mcp", "serve"]).spawn();
     let mut send = |message: Value| serving.send(&format!("{message}\n"));
@@ -156,7 +156,7 @@ fn a_call_that_was_withdrawn_runs_no_more_whatever_is_answered() {
 }
 
 #[test]
-fn tools_are_offered_over_http_to_this_machine_alone() {
+fn http_tools_are_offered_on_loopback_only() {
     let project = project().env("KEY", "let-me-in");
     project.file("a.txt", "over http\n");
     let flags = ["mcp", "serve", "--http", "127.0.0.1:0", "--token-env", "KEY"];
@@ -179,7 +179,7 @@ fn tools_are_offered_over_http_to_this_machine_alone() {
 }
 
 #[test]
-fn who_names_no_token_is_told_of_one_that_clients_must_send() {
+fn http_server_generates_a_token() {
     let project = project();
     let serving = project.command(&["mcp", "serve", "--http", "127.0.0.1:0"]).spawn();
     serving.wait_for_stderr("\n");
@@ -215,7 +215,7 @@ fn who_names_no_token_is_told_of_one_that_clients_must_send() {
 
 /// A page of another name that leads to this machine, and a form that any page may send.
 #[test]
-fn requests_to_another_name_and_in_another_form_are_refused() {
+fn http_requests_with_a_wrong_host_or_form_are_refused() {
     let project = project();
     let (serving, host) = serving_http(&project);
     let port = host.rsplit(':').next().unwrap();
@@ -253,7 +253,7 @@ fn requests_to_another_name_and_in_another_form_are_refused() {
 }
 
 #[test]
-fn tools_of_other_servers_are_offered_with_all_they_return() {
+fn tools_of_other_servers_are_offered() {
     let project = project();
     add(&project, &[]);
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
@@ -272,7 +272,7 @@ fn tools_of_other_servers_are_offered_with_all_they_return() {
 }
 
 #[test]
-fn work_can_be_handed_to_an_agent_which_our_rules_hold_too() {
+fn served_agent_follows_the_rules() {
     let server = ModelServer::start([
         Reply::calls([("Write", json!({"file_path": "made.txt", "content": "x"}))]),
         Reply::text("I was not let"),
@@ -287,7 +287,7 @@ fn work_can_be_handed_to_an_agent_which_our_rules_hold_too() {
 }
 
 #[test]
-fn commands_are_prompts_and_skills_are_texts() {
+fn commands_are_prompts_and_skills_are_resources() {
     let project = project();
     let command =
         "---\nname: greet\ndescription: Greets.\nargs: \"<who> [how]\"\n---\nGreet {{args}}.\n";
@@ -326,7 +326,7 @@ fn commands_are_prompts_and_skills_are_texts() {
 }
 
 #[test]
-fn a_client_that_wants_a_log_reads_what_a_call_says() {
+fn client_with_logging_gets_the_output_of_a_call() {
     let project = project();
     let level = json!({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel",
         "params": {"level": "info"}});

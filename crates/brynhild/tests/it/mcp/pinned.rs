@@ -11,7 +11,7 @@ use super::{SERVER, exec};
 use crate::project;
 
 #[test]
-fn a_server_without_a_version_is_refused_unless_somebody_insists() {
+fn unpinned_server_is_refused_without_a_flag() {
     let project = project();
     for line in ["npx -y some-server", "uvx x", "pipx run x", "docker run -i --rm img"] {
         let mut args = vec!["mcp", "add", "a", "--"];
@@ -30,7 +30,7 @@ fn a_server_without_a_version_is_refused_unless_somebody_insists() {
 }
 
 #[test]
-fn a_file_with_such_servers_is_taken_over_where_somebody_insists() {
+fn unpinned_servers_are_imported_with_a_flag() {
     let project = project();
     let theirs = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "${X}", "x"]},
         "b": {"command": "npx", "args": ["-y", "some"], "unpinned": true}, "c": {"command": "uvx", "args": ["d"]}}}"#;
@@ -43,7 +43,7 @@ fn a_file_with_such_servers_is_taken_over_where_somebody_insists() {
 }
 
 #[test]
-fn one_s_own_files_go_on_with_a_warning() {
+fn unpinned_server_of_the_user_is_a_warning() {
     let project = project();
     let file = project.config_directory().join("mcp.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -57,7 +57,7 @@ fn one_s_own_files_go_on_with_a_warning() {
 }
 
 #[test]
-fn the_question_for_trust_names_a_version_that_floats() {
+fn trust_question_names_an_unpinned_version() {
     let project = project();
     let entry =
         r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "unpinned": true}}}"#;
@@ -93,7 +93,7 @@ pub(super) fn asked(run: &Run, what: &str) {
 }
 
 #[test]
-fn a_changed_program_of_one_s_own_asks_again_wherever_it_lies() {
+fn changed_user_program_asks_again() {
     let (project, script) = with_own_server();
     let named = script.display().to_string();
     project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
@@ -125,7 +125,7 @@ fn lose(project: &Project, broken: Option<&str>) {
 }
 
 #[test]
-fn to_lose_the_list_of_a_server_agrees_to_nothing_and_asks_about_nothing() {
+fn lost_catalog_approves_nothing_and_asks_nothing() {
     for broken in [None, Some(""), Some("{"), Some("{\"format\": 99}")] {
         let (project, script) = with_own_server();
         let named = script.display().to_string();
@@ -153,7 +153,7 @@ fn to_lose_the_list_of_a_server_agrees_to_nothing_and_asks_about_nothing() {
 }
 
 #[test]
-fn a_program_that_is_too_large_to_be_read_is_known_by_its_size() {
+fn too_large_program_is_pinned_by_size() {
     let (project, script) = with_own_server();
     let large = project.home().join("servers/large.bin");
     put(&large, "");
@@ -173,7 +173,7 @@ fn a_program_that_is_too_large_to_be_read_is_known_by_its_size() {
 }
 
 #[test]
-fn another_program_of_the_same_name_is_not_started_in_its_place() {
+fn other_program_of_an_equal_name_is_not_started() {
     let (project, script) = with_own_server();
     let (first, second) = (project.home().join("a"), project.home().join("b"));
     put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
@@ -193,7 +193,7 @@ fn another_program_of_the_same_name_is_not_started_in_its_place() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_one_that_works() {
+fn repeated_tool_name_is_one_tool() {
     let project = project();
     let twins = "found[:0] = [tool('echo', 'One.'), tool('echo', 'Two.')]\n    return found";
     project.file("server.py", SERVER.replacen("return found", twins, 1));
@@ -211,7 +211,7 @@ fn two_tools_of_one_name_are_one_that_works() {
 }
 
 #[test]
-fn what_a_server_offers_does_not_depend_on_who_is_there() {
+fn offered_tools_do_not_depend_on_the_client() {
     let project = project();
     // Servers of the usual kind offer a tool that asks only to clients which can be asked.
     let gate =
@@ -232,7 +232,7 @@ fn what_a_server_offers_does_not_depend_on_who_is_there() {
 }
 
 #[test]
-fn a_role_says_that_its_server_takes_the_newest_version() {
+fn validate_warns_of_an_unpinned_server() {
     let project = project();
     let role =
         "name: r\nprompt: x\ntools:\n  - type: mcp\n    command: npx\n    args: [-y, some]\n";

@@ -21,7 +21,7 @@ fn test(project: &Project, directory: &str) -> testkit::Run {
 }
 
 #[test]
-fn the_same_project_in_another_directory_is_no_changed_program() {
+fn moved_project_is_no_changed_program() {
     let project = project();
     let entry = json!({"mcpServers": {"m": {"command": "python3", "args": ["./server.py"]}}});
     for directory in [".", "../clone"] {
@@ -33,7 +33,7 @@ fn the_same_project_in_another_directory_is_no_changed_program() {
 }
 
 #[test]
-fn a_script_of_one_s_own_server_is_known_by_its_bytes_in_another_project() {
+fn user_server_script_is_pinned_in_every_project() {
     let project = project();
     project.file("server.py", SERVER).file("../clone/server.py", SERVER);
     project.file("../other/server.py", altered());
@@ -49,7 +49,7 @@ fn a_script_of_one_s_own_server_is_known_by_its_bytes_in_another_project() {
 }
 
 #[test]
-fn a_clone_is_not_run_in_the_place_of_one_s_own_server() {
+fn clone_is_not_run_in_place_of_a_user_server() {
     let project = project();
     project.file("server.py", format!("open('ran', 'w')\n{SERVER}"));
     let entry = "command: python3, args: [-m, server], sandbox: {write: [.]}";
@@ -74,7 +74,7 @@ fn a_clone_is_not_run_in_the_place_of_one_s_own_server() {
 }
 
 #[test]
-fn a_description_that_comes_back_agrees_to_nothing_new() {
+fn reverted_description_approves_nothing() {
     let (project, script) = with_own_server();
     let (first, second) = (project.home().join("a"), project.home().join("b"));
     put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
@@ -112,7 +112,7 @@ fn kept(directory: &Path, script: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn what_was_agreed_to_and_cannot_be_read_is_asked_about() {
+fn unreadable_pinned_program_asks() {
     let (project, script) = with_own_server();
     let named = script.display().to_string();
     project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
@@ -133,7 +133,7 @@ fn what_was_agreed_to_and_cannot_be_read_is_asked_about() {
 }
 
 #[test]
-fn a_pipe_among_the_arguments_is_not_waited_for() {
+fn fifo_argument_does_not_block() {
     let project = project();
     project.file("server.py", SERVER);
     let pipe = project.path().join("data");
@@ -143,7 +143,7 @@ fn a_pipe_among_the_arguments_is_not_waited_for() {
 }
 
 #[test]
-fn a_script_counts_from_the_directory_its_program_runs_in() {
+fn script_is_relative_to_the_directory_of_its_program() {
     let project = project();
     project.file("tools/server.py", SERVER);
     project.config("mcp: {servers: {m: {command: python3, args: [server.py], cwd: tools}}}\n");
@@ -153,7 +153,7 @@ fn a_script_counts_from_the_directory_its_program_runs_in() {
 }
 
 #[test]
-fn changed_script_in_the_text_of_a_shell_is_asked_about() {
+fn changed_script_in_a_shell_line_asks() {
     for line in [
         "exec python3 tools/server.py",
         "env -i python3 ./tools/server.py",
@@ -170,7 +170,7 @@ fn changed_script_in_the_text_of_a_shell_is_asked_about() {
 }
 
 #[test]
-fn to_type_a_prompt_is_not_to_agree_to_another_program() {
+fn typed_prompt_does_not_approve_a_changed_program() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);
     add(&project, &[]);
@@ -183,7 +183,7 @@ fn to_type_a_prompt_is_not_to_agree_to_another_program() {
 }
 
 #[test]
-fn a_directory_to_start_in_that_lies_elsewhere_is_refused_with_what_lets_it_be_seen() {
+fn hidden_working_directory_names_the_missing_grant() {
     let project = project();
     project.file("server.py", SERVER);
     let elsewhere = project.home().join("elsewhere");
@@ -202,7 +202,7 @@ fn a_directory_to_start_in_that_lies_elsewhere_is_refused_with_what_lets_it_be_s
 }
 
 #[test]
-fn what_is_not_taken_over_of_another_client_is_told() {
+fn import_reports_skipped_parts() {
     let project = project();
     let goose = "extensions:\n  dev: {type: builtin, name: developer, enabled: true}\n  \
                  goo: {type: stdio, cmd: cat}\n";

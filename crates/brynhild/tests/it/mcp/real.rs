@@ -70,7 +70,7 @@ fn the_filesystem_server_reads_the_workspace() {
 }
 
 #[test]
-fn the_time_server_tells_the_time() {
+fn time_server_works() {
     let project = project();
     if add(&project, "time", "mcp-server-time", &["--local-timezone", "UTC"]).is_none() {
         return;

@@ -70,7 +70,7 @@ pub(super) fn plugin(project: &Project, name: &str, word: &str) {
 }
 
 #[test]
-fn plugins_that_come_change_and_go_are_noticed_with_the_next_request() {
+fn changed_plugins_apply_to_the_next_request() {
     let project = project();
     plugin(&project, "one", "first");
     let mut client = Client::new(&project);
@@ -102,7 +102,7 @@ fn plugins_that_come_change_and_go_are_noticed_with_the_next_request() {
 }
 
 #[test]
-fn servers_rules_and_prompts_are_noticed_too() {
+fn changed_servers_rules_and_prompts_apply() {
     let project = project();
     project.file("server.py", SERVER);
     let mut client = Client::new(&project);
@@ -185,7 +185,7 @@ fn each_client_of_an_address_is_one_session() {
 }
 
 #[test]
-fn requests_of_no_session_are_one_together_and_we_are_no_server_of_ours() {
+fn requests_without_a_session_share_one() {
     let project = project();
     let log = log(&project);
     project.file("a.txt", "over http\n");

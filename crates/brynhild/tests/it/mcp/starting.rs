@@ -32,7 +32,7 @@ fn waits(project: &Project, seconds: &str) {
 }
 
 #[test]
-fn a_task_goes_on_without_a_server_that_does_not_answer() {
+fn task_runs_without_a_silent_server() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = gated(&server);
     let run = project.brynhild(&["chat", "go"]);
@@ -44,7 +44,7 @@ fn a_task_goes_on_without_a_server_that_does_not_answer() {
 }
 
 #[test]
-fn a_task_waits_a_little_for_a_server_that_is_not_known() {
+fn task_waits_briefly_for_an_unknown_server() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = gated(&server);
     waits(&project, "60");
@@ -54,7 +54,7 @@ fn a_task_waits_a_little_for_a_server_that_is_not_known() {
 }
 
 #[test]
-fn what_is_waited_for_is_said_and_an_interrupt_ends_it() {
+fn wait_for_a_server_is_shown_and_interruptible() {
     let server = ModelServer::start([Reply::text("never asked for")]);
     let project = gated(&server);
     waits(&project, "600");
@@ -81,7 +81,7 @@ fn in_shell(project: &Project, script: &str) -> Terminal {
 }
 
 #[test]
-fn a_server_that_was_waited_for_in_vain_is_started_beside_the_next_task() {
+fn late_server_is_started_beside_the_next_task() {
     let server = ModelServer::start([Reply::text("fine")]).repeat_last();
     let project = gated(&server);
     waits(&project, "2");
@@ -100,7 +100,7 @@ fn a_server_that_was_waited_for_in_vain_is_started_beside_the_next_task() {
 }
 
 #[test]
-fn tools_of_a_late_server_come_with_the_prompt_that_follows() {
+fn tools_of_a_late_server_join_the_next_prompt() {
     let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
     let project = gated(&server);
     let terminal = project.terminal::<&str>(&[], SIZE);
@@ -120,7 +120,7 @@ fn tools_of_a_late_server_come_with_the_prompt_that_follows() {
 }
 
 #[test]
-fn a_server_that_failed_says_why_at_every_start_and_in_whole_in_the_panel() {
+fn failed_server_is_reported_at_every_start() {
     let server = ModelServer::start([Reply::text("fine")]).repeat_last();
     let project = project_with(&server);
     let line = "echo the very last words of this server are long and end with MARMALADE >&2";
@@ -145,7 +145,7 @@ fn a_server_that_failed_says_why_at_every_start_and_in_whole_in_the_panel() {
 }
 
 #[test]
-fn a_doubt_about_a_plugin_is_no_failure() {
+fn plugin_warning_is_no_failure() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = project_with(&server);
     let directory = project.config_directory().join("plugins/doubtful");
@@ -174,7 +174,7 @@ fn a_named_tool_waits_for_its_server() {
 }
 
 #[test]
-fn a_server_that_is_added_while_another_is_waited_for_is_started_too() {
+fn server_added_during_a_wait_is_started() {
     let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
     let project = gated(&server);
     waits(&project, "60");
@@ -193,7 +193,7 @@ fn a_server_that_is_added_while_another_is_waited_for_is_started_too() {
 }
 
 #[test]
-fn a_server_that_hangs_at_its_start_is_told_with_what_it_said() {
+fn hanging_server_is_reported_with_its_output() {
     let project = project();
     let line = "echo 'curl: (6) Could not resolve host: x.example' >&2; exec sleep 100";
     let entry = json!({"command": "sh", "args": ["-c", line], "startup_timeout_sec": 4});
@@ -205,7 +205,7 @@ fn a_server_that_hangs_at_its_start_is_told_with_what_it_said() {
 }
 
 #[test]
-fn a_call_waits_for_the_server_that_it_names_and_for_no_other() {
+fn call_waits_only_for_its_own_server() {
     let project = project();
     project.file("server.py", SERVER);
     project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();

@@ -12,7 +12,7 @@ fn prompt(server: &ModelServer, index: usize) -> String {
 }
 
 #[test]
-fn a_template_is_sent_with_its_blanks_filled_in() {
+fn template_is_sent_with_filled_placeholders() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let project = project_with(&server);
     plugin(&global(&project), "one");
@@ -31,7 +31,7 @@ fn a_template_is_sent_with_its_blanks_filled_in() {
 }
 
 #[test]
-fn render_shows_what_would_be_sent() {
+fn render_shows_the_prompt() {
     let project = project().env("WHO", "ada").env("MY_TOKEN", "hush");
     let command =
         "---\nname: c\n---\n{{args}} {{cwd}} {{env.WHO}} {{env.NOPE}}{{env.MY_TOKEN}} {{ args }}\n";
@@ -48,7 +48,7 @@ fn render_shows_what_would_be_sent() {
 }
 
 #[test]
-fn built_in_commands_show_without_a_model_and_refuse_what_needs_a_conversation() {
+fn built_in_commands_work_without_a_model() {
     let project = project();
     plugin(&global(&project), "one");
     for (line, wanted) in [
@@ -74,7 +74,7 @@ fn built_in_commands_show_without_a_model_and_refuse_what_needs_a_conversation()
 }
 
 #[test]
-fn what_is_no_command_is_sent_as_it_is() {
+fn unknown_slash_line_is_sent_unchanged() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let project = project_with(&server);
     for (index, (line, warns)) in [
@@ -112,7 +112,7 @@ fn a_skill_is_activated_by_name() {
 }
 
 #[test]
-fn built_in_names_are_kept_and_clashes_are_told() {
+fn built_in_names_win_and_conflicts_are_reported() {
     let project = project();
     for name in ["one", "two"] {
         plugin(&global(&project), name);
@@ -135,7 +135,7 @@ fn built_in_names_are_kept_and_clashes_are_told() {
 }
 
 #[test]
-fn a_project_takes_other_commands_names_only_when_it_is_trusted() {
+fn untrusted_project_cannot_override_commands() {
     let project = project();
     write(&project.config_directory().join("commands/d.md"), "---\nname: deploy\n---\nMINE\n");
     project.file(".brynhild/commands/d.md", "---\nname: deploy\n---\nTHEIRS\n");
@@ -150,7 +150,7 @@ fn a_project_takes_other_commands_names_only_when_it_is_trusted() {
 }
 
 #[test]
-fn a_command_that_cannot_be_read_is_told_with_its_line() {
+fn unreadable_command_is_reported_with_its_line() {
     let project = project();
     write(&project.config_directory().join("commands/bad.md"), "---\nname: 3\n---\nx\n");
     let run = project.brynhild(&["command", "list"]);
@@ -158,7 +158,7 @@ fn a_command_that_cannot_be_read_is_told_with_its_line() {
 }
 
 #[test]
-fn a_command_with_a_line_for_the_shell_asks_no_model() {
+fn shell_command_asks_no_model() {
     let server = ModelServer::start([]);
     let project = project_with(&server);
     let own = project.config_directory().join("commands");
@@ -177,7 +177,7 @@ fn a_command_with_a_line_for_the_shell_asks_no_model() {
 }
 
 #[test]
-fn a_projects_line_for_the_shell_waits_for_trust() {
+fn project_shell_command_needs_trust() {
     let project = project();
     project.file(".brynhild/commands/go.md", "---\nname: go\nrun: echo went\n---\n");
     let run = project.brynhild(&["chat", "/go"]);
@@ -188,7 +188,7 @@ fn a_projects_line_for_the_shell_waits_for_trust() {
 }
 
 #[test]
-fn a_command_of_a_project_that_is_not_trusted_gets_no_variables_of_yours() {
+fn untrusted_command_gets_no_user_environment() {
     let project = project()
         .env("PGPASSWORD", "hush1")
         .env("DATABASE_URL", "postgres://u:hush2@h/db")

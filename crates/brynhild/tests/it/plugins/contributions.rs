@@ -9,7 +9,7 @@ use super::{global, plugin, write};
 use crate::{project, project_with};
 
 #[test]
-fn skills_and_rules_of_plugins_reach_the_model_in_their_order() {
+fn plugin_skills_and_rules_reach_the_model_in_order() {
     let server = ModelServer::start([
         Reply::calls([("LearnSkill", json!({"skill": "one-skill"}))]),
         Reply::text("learned"),
@@ -30,7 +30,7 @@ fn skills_and_rules_of_plugins_reach_the_model_in_their_order() {
 }
 
 #[test]
-fn a_skill_has_the_label_of_its_plugin_and_the_projects_one_wins() {
+fn skill_is_labeled_and_project_skill_wins() {
     let project = project();
     plugin(&global(&project), "one");
     let source = || {
@@ -46,7 +46,7 @@ fn a_skill_has_the_label_of_its_plugin_and_the_projects_one_wins() {
 }
 
 #[test]
-fn a_plugin_that_declares_no_skill_contributes_none() {
+fn plugin_without_declared_skills_adds_none() {
     let project = project();
     plugin(&global(&project), "one");
     let manifest = global(&project).join("one/plugin.yaml");
@@ -57,7 +57,7 @@ fn a_plugin_that_declares_no_skill_contributes_none() {
 }
 
 #[test]
-fn a_plugins_profile_fits_its_models_and_yields_to_the_persons_own() {
+fn user_profile_overrides_a_plugin_profile() {
     let project = project();
     plugin(&global(&project), "one");
     plugin(&global(&project), "two");
@@ -76,7 +76,7 @@ fn a_plugins_profile_fits_its_models_and_yields_to_the_persons_own() {
 }
 
 #[test]
-fn declared_rules_that_are_not_there_or_lead_out_are_told() {
+fn missing_or_outside_rule_files_are_reported() {
     let project = project();
     plugin(&global(&project), "one");
     let root = global(&project).join("one");
@@ -101,7 +101,7 @@ fn touching() -> [Reply; 3] {
 }
 
 #[test]
-fn an_active_skill_lets_its_tools_run_and_no_others() {
+fn active_skill_allows_only_its_tools() {
     let server = ModelServer::start(touching());
     let project = project_with(&server);
     write(&project.config_directory().join("skills/toucher/SKILL.md"), TOUCHING);
@@ -121,7 +121,7 @@ fn an_active_skill_lets_its_tools_run_and_no_others() {
 }
 
 #[test]
-fn before_the_skill_is_learned_nothing_is_granted() {
+fn skill_grants_nothing_before_activation() {
     let server = ModelServer::start(touching().into_iter().skip(1).collect::<Vec<_>>());
     let project = project_with(&server);
     write(&project.config_directory().join("skills/toucher/SKILL.md"), TOUCHING);
@@ -129,7 +129,7 @@ fn before_the_skill_is_learned_nothing_is_granted() {
 }
 
 #[test]
-fn a_denied_command_and_read_only_mode_are_stronger_than_a_skill() {
+fn deny_rules_and_read_only_mode_override_a_skill() {
     for (config, flags) in
         [("permissions: {deny: ['Bash(touch:*)']}\n", &[][..]), ("", &["--mode", "read-only"])]
     {
@@ -143,7 +143,7 @@ fn a_denied_command_and_read_only_mode_are_stronger_than_a_skill() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_grants_nothing() {
+fn skill_of_an_untrusted_project_grants_nothing() {
     let server = ModelServer::start(touching().into_iter().chain(touching()).collect::<Vec<_>>());
     let project = project_with(&server);
     project.file(".brynhild/skills/toucher/SKILL.md", TOUCHING);

@@ -62,7 +62,7 @@ fn the_event_stream_has_one_turn_for_each_line() {
 }
 
 #[test]
-fn a_line_that_fails_does_not_end_the_others_and_shows_in_the_exit_code() {
+fn failed_line_sets_the_exit_code_and_others_run() {
     let server = ModelServer::start([Reply::failure(400), Reply::text("fine")]);
     let project = project_with(&server);
     let run = project.command::<&str>(&[]).stdin(b"one\n\xff\xfe\ntwo\n".to_vec()).run();
@@ -82,7 +82,7 @@ fn another_session_can_be_resumed() {
 }
 
 #[test]
-fn on_a_terminal_a_turn_can_be_stopped_and_the_conversation_goes_on() {
+fn stopped_turn_does_not_end_the_conversation() {
     let server = ModelServer::start([Reply::text("slow").withhold(), Reply::text("**quick**")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain"], SIZE);

@@ -23,7 +23,7 @@ fn said<'a>(text: &'a str, file: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_pipe_among_the_tools_or_providers_of_a_plugin_costs_one_message() {
+fn fifo_among_plugin_files_is_one_message() {
     let project = project();
     let good = tool("good", "return ToolResult(True, 'fine')");
     let root = plugin(&project, "mixed", &[("tools/good.py", &good)]);
@@ -45,7 +45,7 @@ fn a_pipe_among_the_tools_or_providers_of_a_plugin_costs_one_message() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_plugin_of_another_system_costs_one_message() {
+fn fifo_in_place_of_a_foreign_plugin_is_one_message() {
     let project = project();
     let directory = project.config_directory().join("plugins");
     pipe(&directory.join("lmao-one/tool.py"));
@@ -67,7 +67,7 @@ fn refused(project: &Project, words: &[&str], file: &str) {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_role_or_of_something_that_it_names_is_refused() {
+fn fifo_in_place_of_a_role_file_is_refused() {
     let project = project();
     for file in ["pipe.yaml", "agent.md", "my_tools.py", "schema.json"] {
         pipe(&project.path().join(file));

@@ -13,7 +13,7 @@ const KINDS: [(&[&str], &str); 5] = [
 ];
 
 #[test]
-fn what_is_off_contributes_nothing_of_any_kind() {
+fn disabled_plugin_contributes_nothing() {
     let project = project();
     plugin(&global(&project), "one");
     for (command, wanted) in KINDS {
@@ -37,7 +37,7 @@ fn what_is_off_contributes_nothing_of_any_kind() {
 }
 
 #[test]
-fn the_configuration_switches_off_by_both_spellings_and_wins_over_enable() {
+fn configuration_disables_plugins_despite_enable() {
     for config in ["plugins: {enabled: {one: false}}\n", "plugins: {one: {enabled: false}}\n"] {
         let project = project();
         project.config(config);
@@ -51,7 +51,7 @@ fn the_configuration_switches_off_by_both_spellings_and_wins_over_enable() {
 }
 
 #[test]
-fn a_broken_state_file_is_told_and_not_overwritten() {
+fn broken_state_file_is_reported_and_not_overwritten() {
     let project = project();
     plugin(&global(&project), "one");
     let file = project.config_directory().join("plugins.yaml");
@@ -63,7 +63,7 @@ fn a_broken_state_file_is_told_and_not_overwritten() {
 }
 
 #[test]
-fn what_others_wrote_into_the_state_file_stays() {
+fn foreign_keys_in_the_state_file_stay() {
     let project = project();
     plugin(&global(&project), "one");
     let file = project.config_directory().join("plugins.yaml");
@@ -76,7 +76,7 @@ fn what_others_wrote_into_the_state_file_stays() {
 }
 
 #[test]
-fn grants_that_make_no_sense_are_told() {
+fn invalid_grants_are_reported() {
     let project = project();
     plugin(&global(&project), "one");
     project.config("plugins: {one: {sandbox: {network: 3}}}\n");

@@ -44,7 +44,7 @@ fn rows(project: &Project) -> Vec<Value> {
 }
 
 #[test]
-fn what_other_systems_bring_is_listed_and_switched_off_and_on() {
+fn foreign_plugins_are_listed_and_toggled() {
     if !has_bubblewrap() {
         return;
     }
@@ -89,7 +89,7 @@ fn what_other_systems_bring_is_listed_and_switched_off_and_on() {
 }
 
 #[test]
-fn a_name_alone_means_all_and_one_with_its_system_that_one() {
+fn plain_name_toggles_all_dialects() {
     if !has_bubblewrap() {
         return;
     }
@@ -120,7 +120,7 @@ fn a_name_alone_means_all_and_one_with_its_system_that_one() {
 }
 
 #[test]
-fn what_is_off_by_itself_can_be_switched_on() {
+fn plugin_disabled_by_default_can_be_enabled() {
     let project = project();
     let root = project.config_directory().join("plugins/shy");
     let manifest = json!({"name": "shy", "version": "1", "defaultEnabled": false});
@@ -136,7 +136,7 @@ fn what_is_off_by_itself_can_be_switched_on() {
 }
 
 #[test]
-fn a_server_that_its_own_entry_switches_off_says_so() {
+fn server_disabled_by_its_entry_is_reported() {
     let project = project();
     let file = project.config_directory().join("mcp.json");
     write(&file, r#"{"mcpServers": {"quiet": {"command": "x", "disabled": true}}}"#);
@@ -145,7 +145,7 @@ fn a_server_that_its_own_entry_switches_off_says_so() {
 }
 
 #[test]
-fn prompts_of_servers_are_among_the_commands() {
+fn server_prompts_are_listed_as_commands() {
     if !has_bubblewrap() {
         return;
     }
@@ -166,7 +166,7 @@ fn prompts_of_servers_are_among_the_commands() {
 }
 
 #[test]
-fn plugins_of_other_systems_are_checked_by_their_own_rules() {
+fn foreign_plugins_are_validated_by_their_dialect() {
     let project = project();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/plugins");
     let of = |path: &str| format!("{examples}/{path}");

@@ -20,7 +20,7 @@ fn is_active(project: &Project, args: &[&str]) -> bool {
 }
 
 #[test]
-fn a_projects_plugin_is_listed_and_inert_until_those_bytes_are_trusted() {
+fn project_plugin_is_inert_until_trusted() {
     let project = project();
     plugin(&project.path().join(".brynhild/plugins"), "one");
     let found = row(&project, &[]);
@@ -41,7 +41,7 @@ fn a_projects_plugin_is_listed_and_inert_until_those_bytes_are_trusted() {
 }
 
 #[test]
-fn a_link_does_not_bring_in_what_was_not_trusted() {
+fn symlink_does_not_load_untrusted_files() {
     let project = project();
     let plugins = project.path().join(".brynhild/plugins");
     plugin(&project.path().join("elsewhere"), "one");
@@ -71,7 +71,7 @@ fn plugin_in_the_project_is_used_for_a_run_that_names_it() {
 }
 
 #[test]
-fn outside_the_project_naming_a_plugin_is_trusting_it() {
+fn named_plugin_outside_the_project_needs_no_trust() {
     let project = project();
     plugin(&project.home(), "one");
     let directory = project.home().join("one").display().to_string();
@@ -80,7 +80,7 @@ fn outside_the_project_naming_a_plugin_is_trusting_it() {
 }
 
 #[test]
-fn an_untrusted_plugin_takes_nobodys_place() {
+fn untrusted_plugin_overrides_no_other() {
     let project = project();
     plugin(&project.config_directory().join("plugins"), "one");
     project.file(".brynhild/plugins/one/plugin.yaml", "name: one\nversion: '9'\n");

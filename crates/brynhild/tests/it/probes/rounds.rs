@@ -13,7 +13,7 @@ fn making(names: &[&str]) -> String {
 }
 
 #[test]
-fn other_spellings_of_protected_names_stay_nowhere() {
+fn other_spellings_of_protected_names_are_removed() {
     const PLANTED: [&str; 6] = [
         ".VSCODE/tasks.json",
         ".Claude/settings.json",
@@ -42,7 +42,7 @@ fn waiting(world: &World, place: Place, script: &str) -> Child {
 }
 
 #[test]
-fn one_sandbox_within_another_s_directory_keeps_its_walls() {
+fn nested_sandboxes_stay_confined() {
     each_place(|user, place| {
         let world = World::with_git(user);
         world.plainly("git init -q pkg");

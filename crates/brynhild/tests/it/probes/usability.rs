@@ -121,7 +121,7 @@ const WORK: &[Work] = &[
 ];
 
 #[test]
-fn git_finds_the_person_s_settings_on_every_rung() {
+fn git_finds_user_settings_in_every_sandbox() {
     each_place(|user, place| {
         let world = World::new(user);
         let condition = format!("gitdir:{}/", world.work.display());
@@ -135,14 +135,14 @@ fn git_finds_the_person_s_settings_on_every_rung() {
 }
 
 #[test]
-fn everyday_work_goes_on_in_bubblewrap() {
+fn everyday_commands_work_in_bubblewrap() {
     for user in users() {
         everything_works(user, Rung::Bubblewrap);
     }
 }
 
 #[test]
-fn everyday_work_goes_on_in_landlock() {
+fn everyday_commands_work_in_landlock() {
     for user in users() {
         everything_works(user, Rung::Landlock);
     }
@@ -190,7 +190,7 @@ fn is_here(work: &Work, rung: Rung) -> bool {
 }
 
 #[test]
-fn cargo_builds_and_tests_offline_from_a_home_it_cannot_write() {
+fn cargo_works_offline_with_a_read_only_home() {
     let cargo = Path::new(env!("CARGO"));
     let home = cargo.ancestors().find(|path| path.join(".rustup").is_dir());
     let Some(home) = home.filter(|home| home.join(".cargo/registry/cache").is_dir()) else {

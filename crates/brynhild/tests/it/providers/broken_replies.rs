@@ -13,7 +13,7 @@ fn long_reply() -> Reply {
 }
 
 #[test]
-fn a_reply_that_is_cut_is_asked_for_again() {
+fn cut_reply_is_retried() {
     with_each_type(|kind| {
         for cut in
             [long_reply().cut_at(MIDDLE), long_reply().reset_at(MIDDLE), long_reply().cut_at(0)]
@@ -30,7 +30,7 @@ fn a_reply_that_is_cut_is_asked_for_again() {
 }
 
 #[test]
-fn a_reply_that_is_always_cut_leaves_its_words_and_a_session_that_goes_on() {
+fn always_cut_reply_keeps_its_text_and_the_session() {
     with_each_type(|kind| {
         let server = ModelServer::respond_with(|request| {
             if request.text.contains("and again") {
@@ -55,7 +55,7 @@ fn a_reply_that_is_always_cut_leaves_its_words_and_a_session_that_goes_on() {
 }
 
 #[test]
-fn a_whole_reply_that_is_cut_is_asked_for_again() {
+fn cut_whole_reply_is_retried() {
     with_each_type(|kind| {
         let server = ModelServer::start([long_reply().cut_at(MIDDLE), Reply::text("all of it")]);
         let run = project_of(kind, &server).brynhild(&["chat", "--no-stream", "hi"]);
@@ -64,7 +64,7 @@ fn a_whole_reply_that_is_cut_is_asked_for_again() {
 }
 
 #[test]
-fn a_call_that_is_cut_does_not_run() {
+fn cut_call_does_not_run() {
     with_each_type(|kind| {
         let content = "x".repeat(4000);
         let call = ("Write", json!({"file_path": "made.txt", "content": content}));
@@ -78,7 +78,7 @@ fn a_call_that_is_cut_does_not_run() {
 }
 
 #[test]
-fn a_stalled_reply_can_be_interrupted_and_keeps_its_words() {
+fn interrupted_stalled_reply_keeps_its_text() {
     for kind in TYPES {
         let server = ModelServer::start([long_reply().stall_at(MIDDLE), Reply::text("going on")]);
         let project = project_of(kind, &server);
@@ -97,7 +97,7 @@ fn a_stalled_reply_can_be_interrupted_and_keeps_its_words() {
 }
 
 #[test]
-fn an_interrupt_says_that_the_session_is_kept() {
+fn interrupt_message_names_the_saved_session() {
     let server = ModelServer::start([long_reply().stall_at(2500)]);
     let project = project_of("openai", &server);
     let running = project.command(&["chat", "hi"]).stdin("").spawn();
@@ -109,7 +109,7 @@ fn an_interrupt_says_that_the_session_is_kept() {
 }
 
 #[test]
-fn a_server_that_says_nothing_can_be_interrupted() {
+fn silent_server_can_be_interrupted() {
     for kind in TYPES {
         let server = ModelServer::start([Reply::text("late").withhold(), Reply::text("ok")]);
         let project = project_of(kind, &server);
@@ -148,7 +148,7 @@ fn an_empty_body_is_no_answer() {
 }
 
 #[test]
-fn bytes_that_are_no_text_do_not_stop_a_reply() {
+fn invalid_utf8_does_not_stop_a_reply() {
     let chunk = json!({"choices": [{"index": 0, "delta": {"content": "a@@z"}}]});
     let stop = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let body = format!("data: {chunk}\n\ndata: {stop}\n\ndata: [DONE]\n\n");
@@ -159,7 +159,7 @@ fn bytes_that_are_no_text_do_not_stop_a_reply() {
 }
 
 #[test]
-fn an_error_in_the_middle_of_a_stream_is_told() {
+fn error_inside_a_stream_is_reported() {
     let chunk = json!({"choices": [{"index": 0, "delta": {"content": "so far"}}]});
     let error = json!({"error": {"code": 400, "message": "the model choked"}});
     let openai = format!("data: {chunk}\n\ndata: {error}\n\n");
@@ -176,7 +176,7 @@ fn an_error_in_the_middle_of_a_stream_is_told() {
 }
 
 #[test]
-fn an_empty_reply_is_asked_for_again_and_then_told() {
+fn empty_reply_is_retried_then_reported() {
     for kind in TYPES {
         let server = ModelServer::start([Reply::text(""), Reply::text("done")]);
         let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
@@ -191,7 +191,7 @@ fn an_empty_reply_is_asked_for_again_and_then_told() {
 }
 
 #[test]
-fn a_model_that_only_thinks_is_asked_to_go_on() {
+fn thinking_without_an_answer_is_continued() {
     for kind in TYPES {
         let thought = Reply::default().thinking("I wonder");
         let server = ModelServer::start([thought.clone(), thought.clone(), Reply::text("done")]);

@@ -43,7 +43,7 @@ fn provider(project: &Project, name: &str) -> Value {
 }
 
 #[test]
-fn a_flag_beats_the_configuration_which_beats_the_order() {
+fn provider_is_chosen_by_flag_config_then_order() {
     let pair = Pair::start();
     let cases: [(&str, &[&str], &str); 4] = [
         ("  default: two\n", &["--provider", "one", "chat", "hi"], "one\n"),
@@ -58,14 +58,14 @@ fn a_flag_beats_the_configuration_which_beats_the_order() {
 }
 
 #[test]
-fn the_variable_of_the_configuration_names_the_default() {
+fn environment_variable_names_the_default_provider() {
     let pair = Pair::start();
     let project = pair.project("  default: one\n").env("BRYNHILD_PROVIDERS__DEFAULT", "two");
     assert_eq!(project.brynhild(&["chat", "hi"]).success().stdout, "two\n");
 }
 
 #[test]
-fn an_unknown_provider_is_answered_with_those_there_are() {
+fn unknown_provider_lists_the_known_ones() {
     let pair = Pair::start();
     let run = pair.project("").brynhild(&["--provider", "nope", "chat", "hi"]);
     run.code(2);
@@ -82,7 +82,7 @@ fn an_unknown_provider_is_answered_with_those_there_are() {
 }
 
 #[test]
-fn an_instance_that_is_off_is_neither_chosen_nor_used() {
+fn disabled_instance_is_neither_chosen_nor_used() {
     let pair = Pair::start();
     let run = pair.project("").brynhild(&["--provider", "off", "chat", "hi"]);
     run.code(2);
@@ -96,7 +96,7 @@ fn an_instance_that_is_off_is_neither_chosen_nor_used() {
 }
 
 #[test]
-fn an_instance_of_an_unknown_type_is_told() {
+fn instance_of_an_unknown_type_is_reported() {
     let project = project();
     project.config("providers: {instances: {odd: {type: opneai, base_url: 'http://x/v1'}}}\n");
     let run = project.brynhild(&["--provider", "odd", "chat", "hi"]);
@@ -106,7 +106,7 @@ fn an_instance_of_an_unknown_type_is_told() {
 }
 
 #[test]
-fn the_first_key_found_decides() {
+fn first_key_found_chooses_the_provider() {
     for (variables, chosen) in [
         (&["ANTHROPIC_API_KEY"][..], "anthropic"),
         (&["ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"], "openrouter"),
@@ -127,7 +127,7 @@ fn the_first_key_found_decides() {
 }
 
 #[test]
-fn a_key_in_the_env_file_counts() {
+fn key_in_the_env_file_is_used() {
     let project = project();
     project.file("my.env", "ANTHROPIC_API_KEY=sk-from-file\n");
     let path = project.path().join("my.env");
@@ -136,7 +136,7 @@ fn a_key_in_the_env_file_counts() {
 }
 
 #[test]
-fn a_local_server_is_found_where_there_is_no_key() {
+fn local_server_is_found_without_a_key() {
     let server = ModelServer::start([Reply::text("from ollama")]).models(["x", "llama3:latest"]);
     let project = project().env("OLLAMA_HOST", server.address().to_string());
     let run = project.brynhild(&["chat", "hi"]);
@@ -166,7 +166,7 @@ fn a_local_server_answers_with_a_model_that_it_has() {
 }
 
 #[test]
-fn our_own_variable_for_ollama_comes_before_the_general_one() {
+fn own_ollama_variable_overrides_the_general_one() {
     let server = ModelServer::start([Reply::text("mine")]);
     let project = project()
         .env("OLLAMA_HOST", "127.0.0.1:9")
@@ -177,7 +177,7 @@ fn our_own_variable_for_ollama_comes_before_the_general_one() {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
-fn a_host_for_ollama_without_a_port_means_its_usual_one() {
+fn ollama_host_without_a_port_gets_the_default() {
     // Any address of the loopback network is this machine; this one is nobody else's.
     let Ok(_listener) = std::net::TcpListener::bind("127.0.0.77:11434") else {
         eprintln!("skipped: 127.0.0.77:11434 cannot be had");
@@ -209,7 +209,7 @@ fn the_list_of_providers_has_its_documented_form() {
 }
 
 #[test]
-fn credentials_can_be_kept_in_a_file() {
+fn credentials_are_read_from_a_file() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     for path in ["~/keys/mine.json", "$HOME/keys/mine.json"] {
         let more = [format!("credentials_path: {path}")];
@@ -225,7 +225,7 @@ fn credentials_can_be_kept_in_a_file() {
 }
 
 #[test]
-fn credentials_that_cannot_be_used_are_told() {
+fn unusable_credentials_are_reported() {
     let cases = [
         (None, "cannot read the credentials file"),
         (Some("{oops"), "is not valid JSON"),
@@ -246,7 +246,7 @@ fn credentials_that_cannot_be_used_are_told() {
 }
 
 #[test]
-fn the_model_is_the_flag_then_the_instances_then_the_configured_then_the_types() {
+fn model_follows_flag_instance_config_then_type() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let with = |instance: &str, models: &str| {
         let project = project();
@@ -272,7 +272,7 @@ fn the_model_is_the_flag_then_the_instances_then_the_configured_then_the_types()
 }
 
 #[test]
-fn aliases_and_bindings_give_the_name_that_the_provider_knows() {
+fn aliases_and_bindings_map_to_provider_names() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let models = "models:\n  aliases: {big: family/big, plain: some/model}\n  registry:\n    \
                   family/big:\n      bindings: {openrouter: fam/big-or, anthropic: big-latest, \
@@ -299,7 +299,7 @@ fn aliases_and_bindings_give_the_name_that_the_provider_knows() {
 }
 
 #[test]
-fn a_test_without_asking_says_what_is_set_up() {
+fn offline_provider_test_shows_the_setup() {
     let server = ModelServer::start([]);
     let project = project_at("openai", &server.url(), &["api_key_env: MY_KEY"]);
     let report = project.brynhild(&["api", "test", "--json"]).code(2).json();
@@ -319,7 +319,7 @@ fn a_test_without_asking_says_what_is_set_up() {
 }
 
 #[test]
-fn a_live_test_asks_and_reports() {
+fn live_provider_test_asks_and_reports() {
     for kind in super::TYPES {
         let server = ModelServer::start([Reply::text("ready"), Reply::failure(401)]);
         let project = project_of(kind, &server);
@@ -340,7 +340,7 @@ fn a_live_test_asks_and_reports() {
 }
 
 #[test]
-fn looking_at_providers_works_where_the_chosen_one_is_unknown() {
+fn provider_list_works_with_an_unknown_choice() {
     let project = project();
     project.config("providers: {default: nope}\n");
     let run = project.brynhild(&["api", "providers"]);

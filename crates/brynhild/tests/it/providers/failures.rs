@@ -6,7 +6,7 @@ use super::{TYPES, closed_address, project_at, project_of};
 use crate::project;
 
 #[test]
-fn lasting_failures_are_told_once_with_what_to_do() {
+fn permanent_failures_are_reported_once_with_a_hint() {
     let cases = [
         (401, "set `MY_KEY` to a valid key"),
         (402, "add credits"),
@@ -35,7 +35,7 @@ fn lasting_failures_are_told_once_with_what_to_do() {
 }
 
 #[test]
-fn a_failure_stands_in_the_json_answer_with_the_prompt() {
+fn failure_is_in_the_json_answer_with_the_prompt() {
     let server = ModelServer::start([Reply::failure(401)]);
     let run = project_of("openai", &server).brynhild(&["chat", "--json", "hi"]);
     let answer = run.code(1).json();
@@ -46,7 +46,7 @@ fn a_failure_stands_in_the_json_answer_with_the_prompt() {
 }
 
 #[test]
-fn a_passing_failure_is_repeated_visibly() {
+fn transient_failure_is_retried_visibly() {
     let failures = [
         Reply::failure(429).header("retry-after-ms", "1"),
         Reply::failure(429).header("retry-after", "0"),
@@ -69,14 +69,14 @@ fn a_passing_failure_is_repeated_visibly() {
 }
 
 #[test]
-fn a_failure_without_a_wait_is_repeated_after_a_short_one() {
+fn failure_without_a_wait_is_retried_soon() {
     let server = ModelServer::start([Reply::failure(500), Reply::text("at last")]);
     let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
     assert_eq!(run.success().stdout, "at last\n");
 }
 
 #[test]
-fn repeating_ends() {
+fn retries_are_limited() {
     let server = ModelServer::start([Reply::failure(429).header("retry-after", "0")]).repeat_last();
     let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
     run.code(1);
@@ -87,7 +87,7 @@ fn repeating_ends() {
 }
 
 #[test]
-fn a_wait_beyond_all_patience_is_told_instead_of_waited() {
+fn too_long_wait_is_reported() {
     let server = ModelServer::start([Reply::failure(429).header("retry-after", "86400")]);
     let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
     run.code(1);
@@ -108,7 +108,7 @@ fn a_wait_can_be_interrupted() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn unreachable_server_is_named() {
     for kind in TYPES {
         let address = closed_address();
         let run = project_at(kind, &format!("http://{address}"), &[]).brynhild(&["chat", "hi"]);
@@ -119,7 +119,7 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_host_that_does_not_exist_is_named() {
+fn unknown_host_is_named() {
     let project = project_at("openai", "http://nowhere.invalid/v1", &[]);
     let run = project.brynhild(&["chat", "hi"]);
     run.code(1);
@@ -128,7 +128,7 @@ fn a_host_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_server_that_speaks_no_tls_is_told_apart() {
+fn server_without_tls_is_recognized() {
     let server = ModelServer::start([Reply::text("never")]);
     let address = format!("https://{}/v1", server.address());
     let run = project_at("openai", &address, &[]).brynhild(&["chat", "hi"]);
@@ -138,7 +138,7 @@ fn a_server_that_speaks_no_tls_is_told_apart() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_before_anything_is_sent() {
+fn invalid_address_is_refused_before_any_request() {
     for address in ["ftp://box/v1", "'http://'", "'http://a b/'"] {
         let run = project_at("openai", address, &[]).brynhild(&["chat", "hi"]);
         run.code(2);
@@ -163,7 +163,7 @@ fn a_web_page_in_place_of_a_reply_is_recognized() {
 }
 
 #[test]
-fn a_redirect_is_told_and_not_followed() {
+fn redirect_is_reported_and_not_followed() {
     let reply = Reply::failure(308).header("location", "https://elsewhere.example/v1");
     let server = ModelServer::start([reply]);
     let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
@@ -172,7 +172,7 @@ fn a_redirect_is_told_and_not_followed() {
 }
 
 #[test]
-fn what_a_server_says_cannot_steer_the_terminal() {
+fn server_messages_cannot_control_the_terminal() {
     let reply =
         Reply::failure(400).body("{\"error\":{\"message\":\"bad \\u001b]0;owned\\u0007\"}}");
     let server = ModelServer::start([reply]);
@@ -184,7 +184,7 @@ fn what_a_server_says_cannot_steer_the_terminal() {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
-fn nothing_configured_names_every_way_to_a_model() {
+fn missing_provider_lists_every_option() {
     let ports = [11434, 1234, 8000, 8080];
     if ports.iter().any(|port| std::net::TcpStream::connect(("localhost", *port)).is_ok()) {
         eprintln!("skipped: something answers at a port of a local model server");
@@ -214,7 +214,7 @@ fn nothing_configured_names_every_way_to_a_model() {
 }
 
 #[test]
-fn a_key_that_is_missing_is_asked_for_by_name() {
+fn missing_key_is_named() {
     for (args, words) in [
         (["--provider", "openrouter"], "OpenRouter API key required. Set `OPENROUTER_API_KEY`"),
         (["--provider", "anthropic"], "Anthropic API key required. Set `ANTHROPIC_API_KEY`"),

@@ -8,7 +8,7 @@ use super::{TYPES, project_at, project_of};
 const WAYS: [&[&str]; 2] = [&[], &["--no-stream"]];
 
 #[test]
-fn an_answer_is_printed_and_nothing_else() {
+fn only_the_answer_is_printed() {
     for kind in TYPES {
         for way in WAYS {
             let server = ModelServer::start([Reply::text("Grüße, 漢字 🦀").usage(12, 3)]);
@@ -25,7 +25,7 @@ fn an_answer_is_printed_and_nothing_else() {
 }
 
 #[test]
-fn an_answer_survives_every_byte_arriving_alone() {
+fn answer_survives_single_byte_chunks() {
     for kind in TYPES {
         let reply = Reply::text("Grüße, 漢字 🦀").thinking("hm, 漢").chunk_size(1).delta_size(1);
         let server = ModelServer::start([reply]);
@@ -36,7 +36,7 @@ fn an_answer_survives_every_byte_arriving_alone() {
 }
 
 #[test]
-fn the_json_answer_names_who_answered_and_what_it_took() {
+fn json_answer_names_model_and_usage() {
     for kind in TYPES {
         for way in WAYS {
             let server = ModelServer::start([Reply::text("done").usage(120, 30)]);
@@ -60,7 +60,7 @@ fn the_json_answer_names_who_answered_and_what_it_took() {
 }
 
 #[test]
-fn cached_tokens_are_part_of_what_went_in() {
+fn cached_tokens_are_part_of_the_input() {
     for kind in ["openrouter", "openai", "anthropic"] {
         let server = ModelServer::start([Reply::text("done").usage(120, 30).cached(100)]);
         let answer = project_of(kind, &server).brynhild(&["chat", "--json", "hi"]).json();
@@ -75,7 +75,7 @@ fn calling_message(messages: &Value) -> &Value {
 }
 
 #[test]
-fn a_tool_round_goes_back_in_the_format_of_the_provider() {
+fn tool_results_use_the_provider_format() {
     for kind in TYPES {
         for way in WAYS {
             let call = ("Read", json!({"file_path": "note.txt"}));
@@ -143,7 +143,7 @@ fn check_round(kind: &str, calling: &Value, result: &Value) {
 }
 
 #[test]
-fn tools_are_offered_unless_they_are_not_wanted() {
+fn tools_are_offered_unless_disabled() {
     for kind in TYPES {
         let server = ModelServer::start([Reply::text("a"), Reply::text("b")]);
         let project = project_of(kind, &server);
@@ -157,7 +157,7 @@ fn tools_are_offered_unless_they_are_not_wanted() {
 }
 
 #[test]
-fn how_past_reasoning_is_sent_back_can_be_configured() {
+fn past_reasoning_format_is_configurable() {
     for (format, kind) in
         [("thinking_tags", "openai"), ("reasoning_field", "openai"), ("none", "openrouter")]
     {
@@ -180,7 +180,7 @@ fn how_past_reasoning_is_sent_back_can_be_configured() {
 }
 
 #[test]
-fn the_cost_that_a_provider_names_is_added_up() {
+fn provider_costs_are_summed() {
     let call = ("Inspect", json!({"operation": "cwd"}));
     let server = ModelServer::start([
         Reply::calls([call]).usage(10, 5).cost(0.25),
@@ -191,7 +191,7 @@ fn the_cost_that_a_provider_names_is_added_up() {
 }
 
 #[test]
-fn the_cost_follows_from_the_registry_where_the_provider_names_none() {
+fn cost_falls_back_to_registry_prices() {
     for binding in ["anthropic", "test"] {
         let server = ModelServer::start([Reply::text("ok").usage(1_000_000, 100_000)]);
         let project = project_of("anthropic", &server);
@@ -210,7 +210,7 @@ fn the_cost_follows_from_the_registry_where_the_provider_names_none() {
 }
 
 #[test]
-fn anthropic_marks_what_is_worth_caching() {
+fn anthropic_requests_mark_cacheable_parts() {
     let server = ModelServer::start([Reply::text("ok")]);
     project_of("anthropic", &server).brynhild(&["chat", "hi"]).success();
     let request = &server.chats()[0];
@@ -224,7 +224,7 @@ fn anthropic_marks_what_is_worth_caching() {
 }
 
 #[test]
-fn keys_and_headers_travel_where_each_format_wants_them() {
+fn keys_and_headers_follow_the_format() {
     for kind in TYPES {
         let server = ModelServer::start([Reply::text("ok")]);
         let more = ["api_key_env: MY_KEY", "headers: {X-Team: blue}"];
@@ -242,7 +242,7 @@ fn keys_and_headers_travel_where_each_format_wants_them() {
 }
 
 #[test]
-fn limits_and_levels_of_the_configuration_reach_the_request() {
+fn configured_limits_and_levels_are_sent() {
     let fields = [
         ("openrouter", json!(77), "/max_tokens", json!("high"), "/reasoning/effort"),
         ("openai", json!(77), "/max_completion_tokens", json!("high"), "/reasoning_effort"),
@@ -261,7 +261,7 @@ fn limits_and_levels_of_the_configuration_reach_the_request() {
 }
 
 #[test]
-fn a_reply_that_hit_its_limit_says_so() {
+fn reply_at_its_limit_is_reported() {
     for (kind, word) in [("openai", "length"), ("anthropic", "max_tokens"), ("ollama", "length")] {
         let server = ModelServer::start([Reply::text("half a sen").stop(word)]);
         let answer = project_of(kind, &server).brynhild(&["chat", "--json", "hi"]).json();
@@ -271,7 +271,7 @@ fn a_reply_that_hit_its_limit_says_so() {
 }
 
 #[test]
-fn a_server_that_answers_whole_when_asked_to_stream_is_understood() {
+fn whole_answer_to_a_stream_request_is_read() {
     let body = json!({"id": "x", "choices": [{"index": 0, "finish_reason": "stop",
         "message": {"role": "assistant", "content": "all at once"}}]});
     let reply = Reply::bytes(body.to_string()).header("content-type", "application/json");
@@ -281,7 +281,7 @@ fn a_server_that_answers_whole_when_asked_to_stream_is_understood() {
 }
 
 #[test]
-fn an_address_works_with_and_without_the_end_of_its_path() {
+fn address_works_with_and_without_its_path() {
     let endings: [(&str, &[&str]); 3] = [
         ("openai", &["/v1", "/v1/", "/v1/chat/completions"]),
         ("anthropic", &["", "/", "/v1", "/v1/messages"]),

@@ -29,7 +29,7 @@ fn models_are_listed_in_every_format() {
 }
 
 #[test]
-fn favorites_come_first() {
+fn favorites_are_listed_first() {
     let server = ModelServer::start([]).models(["zeta", "alpha", "beta"]);
     let project = project_of("openai", &server);
     add(&project, "models: {favorites: {zeta: true, beta: {enabled: false}}}\n");
@@ -71,7 +71,7 @@ fn prices_contexts_and_tools_are_read_and_sorted_by() {
 }
 
 #[test]
-fn a_search_looks_at_ids_and_names_without_regard_to_case() {
+fn model_search_ignores_case() {
     let server = ModelServer::start([]).models(["acme/Coder-1", "acme/writer", "other/CODER"]);
     let project = project_of("openai", &server);
     let found = project.brynhild(&["models", "search", "coder", "--json"]).success().json();
@@ -83,7 +83,7 @@ fn a_search_looks_at_ids_and_names_without_regard_to_case() {
 }
 
 #[test]
-fn what_is_known_of_a_model_comes_from_the_provider_and_the_registry() {
+fn model_data_merges_provider_and_registry() {
     let server = ModelServer::start([]).models(["claude-opus-4-5", "other"]);
     let project = project_of("anthropic", &server);
     for name in ["opus", "anthropic/claude-opus-4.5"] {
@@ -120,7 +120,7 @@ fn aliases_are_shown_without_any_provider() {
 }
 
 #[test]
-fn without_any_provider_the_registry_is_looked_at() {
+fn models_come_from_the_registry_without_a_provider() {
     let project = nothing();
     let listed = project.brynhild(&["models", "list", "--json"]).success().json();
     assert!(ids(&listed).contains(&"openai/gpt-oss-120b"), "{listed}");
@@ -133,7 +133,7 @@ fn without_any_provider_the_registry_is_looked_at() {
 }
 
 #[test]
-fn a_list_that_cannot_be_had_is_told() {
+fn unavailable_model_list_is_reported() {
     for kind in TYPES {
         let server = ModelServer::start([]).models_reply(Reply::failure(401));
         let project = project_of(kind, &server);
@@ -187,7 +187,7 @@ fn models_are_compared_by_the_price_of_a_mix() {
 }
 
 #[test]
-fn names_of_models_that_a_project_brings_are_told_and_never_beat_what_was_typed() {
+fn project_aliases_never_override_typed_names() {
     let server = ModelServer::start([Reply::text("a")]).repeat_last();
     let asked = |project: &Project, words: &[&str]| {
         let run = project.brynhild(&[words, &["chat", "--provider", "ollama", "hi"]].concat());

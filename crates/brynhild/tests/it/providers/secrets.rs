@@ -44,7 +44,7 @@ fn project(kind: &str, server: &ModelServer) -> Project {
 }
 
 #[test]
-fn a_server_that_repeats_the_key_is_silenced() {
+fn key_repeated_by_a_server_is_redacted() {
     let said = format!("{{\"error\":{{\"message\":\"wrong key {KEY}, token {TOKEN}\"}}}}");
     let cut = format!("{}{KEY}", "x".repeat(190));
     for kind in TYPES {
@@ -67,7 +67,7 @@ fn a_server_that_repeats_the_key_is_silenced() {
 }
 
 #[test]
-fn a_turn_leaves_no_key_anywhere() {
+fn turn_leaves_no_key_in_files_and_output() {
     for kind in TYPES {
         let call = ("Bash", serde_json::json!({"command": "env; echo done"}));
         let retry = Reply::failure(429).header("retry-after", "0").body(KEY);
@@ -118,7 +118,7 @@ fn a_password_in_an_address_is_never_shown() {
 }
 
 #[test]
-fn a_key_that_no_header_can_carry_is_refused_without_being_shown() {
+fn invalid_header_key_is_refused_unshown() {
     let server = ModelServer::start([]);
     let project = project_at("openai", &server.url(), &["api_key_env: MY_KEY"])
         .env("MY_KEY", "sk-live-0123\nsecond");
