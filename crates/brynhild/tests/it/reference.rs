@@ -27,7 +27,7 @@ fn the_schema_of_events_is_published() {
 }
 
 #[test]
-fn the_page_of_commands_is_what_help_says() {
+fn command_reference_equals_the_help() {
     let project = project();
     let mut page = String::from(
         "# Commands\n\nWhat `--help` says, for every command. Flags under *Options* of the first one \

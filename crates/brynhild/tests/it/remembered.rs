@@ -58,7 +58,7 @@ fn record(rule: &str, project: Option<&str>) -> String {
 }
 
 #[test]
-fn always_in_this_project_holds_in_the_next_session_and_in_no_other_project() {
+fn project_approval_applies_to_later_sessions_only_there() {
     let (server, project) = wanting(&["touch made", "touch made"]);
     let (terminal, screen) = asked(&project);
     assert!(screen.contains("always allow `touch` in this project"), "{screen}");
@@ -83,7 +83,7 @@ fn always_in_this_project_holds_in_the_next_session_and_in_no_other_project() {
 }
 
 #[test]
-fn once_and_this_session_leave_nothing_behind() {
+fn once_and_session_approvals_are_not_stored() {
     for keys in ["1\r", "3\r"] {
         let (_server, project) = wanting(&["touch made"]);
         answer(&project, keys);
@@ -98,7 +98,7 @@ fn once_and_this_session_leave_nothing_behind() {
 }
 
 #[test]
-fn this_session_covers_the_next_call_of_the_same_session() {
+fn session_approval_covers_the_next_call() {
     let server = ModelServer::start([bash("touch made"), bash("touch made"), Reply::text("done")]);
     let project = project_with(&server);
     let (terminal, _) = asked(&project);
@@ -108,7 +108,7 @@ fn this_session_covers_the_next_call_of_the_same_session() {
 }
 
 #[test]
-fn a_compound_command_is_remembered_by_its_parts() {
+fn compound_command_is_approved_by_its_parts() {
     let (_server, project) = wanting(&["git status && touch one && cargo build"]);
     answer(&project, "2\r");
     let rules: Vec<Value> = list(&project).iter().map(|row| row["rule"].clone()).collect();
@@ -118,7 +118,7 @@ fn a_compound_command_is_remembered_by_its_parts() {
 }
 
 #[test]
-fn interpreters_make_and_git_are_remembered_for_the_sandbox() {
+fn approvals_of_interpreters_are_limited_to_the_sandbox() {
     let commands = [
         ("bash x.sh", "`bash`"),
         ("python3 -c pass", "`python3`"),
@@ -136,7 +136,7 @@ fn interpreters_make_and_git_are_remembered_for_the_sandbox() {
 }
 
 #[test]
-fn a_destructive_command_is_never_remembered() {
+fn destructive_command_is_never_approved_permanently() {
     let (_server, project) = wanting(&["git reset --hard"]);
     let (terminal, screen) = asked(&project);
     assert!(!screen.contains("always allow"), "{screen}");
@@ -146,7 +146,7 @@ fn a_destructive_command_is_never_remembered() {
 }
 
 #[test]
-fn a_deny_rule_is_stronger_than_what_was_remembered() {
+fn deny_rule_overrides_a_stored_approval() {
     let (_server, project) = wanting(&["touch made"]);
     answer(&project, "2\r");
     assert_eq!(ruling(&project, "touch made"), 0);
@@ -158,7 +158,7 @@ fn a_deny_rule_is_stronger_than_what_was_remembered() {
 }
 
 #[test]
-fn the_log_tells_what_was_offered_and_what_was_remembered() {
+fn log_records_offered_and_stored_approvals() {
     let (_server, project) = wanting(&["touch made"]);
     let (terminal, _) = asked(&project);
     terminal.send("2\r");
@@ -172,7 +172,7 @@ fn the_log_tells_what_was_offered_and_what_was_remembered() {
 }
 
 #[test]
-fn the_file_is_the_owner_s_alone_and_lies_outside_the_workspace() {
+fn approvals_file_is_private_and_outside_the_workspace() {
     let (_server, project) = wanting(&["touch made"]);
     answer(&project, "2\r");
     let mode = fs::metadata(file(&project)).unwrap().permissions().mode();
@@ -186,7 +186,7 @@ fn the_file_is_the_owner_s_alone_and_lies_outside_the_workspace() {
 }
 
 #[test]
-fn permissions_are_listed_and_revoked_by_number_and_by_rule() {
+fn approvals_are_listed_and_revoked() {
     let project = project();
     fs::create_dir_all(project.config_directory()).unwrap();
     let lines = [
@@ -212,7 +212,7 @@ fn permissions_are_listed_and_revoked_by_number_and_by_rule() {
 }
 
 #[test]
-fn clearing_needs_a_word() {
+fn clearing_approvals_needs_confirmation() {
     let project = project();
     fs::create_dir_all(project.config_directory()).unwrap();
     fs::write(file(&project), record("Bash(touch a)", None)).unwrap();
@@ -229,7 +229,7 @@ fn clearing_needs_a_word() {
 }
 
 #[test]
-fn a_broken_file_costs_one_message_and_is_never_overwritten() {
+fn broken_approvals_file_is_never_overwritten() {
     let (_server, project) = wanting(&["touch made"]);
     fs::create_dir_all(project.config_directory()).unwrap();
     let text = format!("{}not json\n", record("Bash(touch a)", None));
@@ -247,7 +247,7 @@ fn a_broken_file_costs_one_message_and_is_never_overwritten() {
 }
 
 #[test]
-fn a_rule_that_no_approval_gives_is_ignored_with_a_word() {
+fn impossible_stored_rule_is_ignored_with_a_warning() {
     let project = project();
     fs::create_dir_all(project.config_directory()).unwrap();
     for rule in ["Bash", "Bash(*)", "Bash(touch"] {
@@ -259,7 +259,7 @@ fn a_rule_that_no_approval_gives_is_ignored_with_a_word() {
 }
 
 #[test]
-fn many_answers_at_once_are_all_kept() {
+fn concurrent_approvals_are_all_stored() {
     let project = project();
     fs::create_dir_all(project.config_directory()).unwrap();
     let lines: Vec<String> =
@@ -278,7 +278,7 @@ fn many_answers_at_once_are_all_kept() {
 }
 
 #[test]
-fn the_question_shows_what_would_otherwise_stay_out_of_sight() {
+fn question_shows_hidden_characters() {
     let hidden = format!("# list\nls{}; touch made\r\x1b[2K\u{202e}", " ".repeat(300));
     let (_server, project) = wanting(&[&hidden]);
     let (terminal, screen) = asked(&project);
@@ -293,7 +293,7 @@ fn the_question_shows_what_would_otherwise_stay_out_of_sight() {
 }
 
 #[test]
-fn the_question_shows_letters_that_only_look_like_others() {
+fn question_escapes_lookalike_letters() {
     let (_server, project) = wanting(&["\u{441}at a; touch файл"]);
     let (terminal, screen) = asked(&project);
     for part in ["\\u{441}at a; touch файл", "1 letter that only looks like another"] {
@@ -304,7 +304,7 @@ fn the_question_shows_letters_that_only_look_like_others() {
 }
 
 #[test]
-fn a_file_name_cannot_pretend_to_be_another_question() {
+fn file_name_cannot_imitate_a_question() {
     let name = "a.txt\n  read /etc/passwd";
     let server = ModelServer::start([
         Reply::calls([("Write", json!({"file_path": name, "content": "x"}))]),
@@ -318,7 +318,7 @@ fn a_file_name_cannot_pretend_to_be_another_question() {
 }
 
 #[test]
-fn a_file_name_makes_no_lines_in_the_diff_of_a_question() {
+fn file_name_adds_no_diff_lines() {
     let name = "x\n+++ b/notes.md\n@@ -1 +1 @@\n-old note\n+new note\n/../build.sh";
     let server = ModelServer::start([
         Reply::calls([("Write", json!({"file_path": name, "content": "one\rtwo\n"}))]),
@@ -338,7 +338,7 @@ fn a_file_name_makes_no_lines_in_the_diff_of_a_question() {
 }
 
 #[test]
-fn the_question_shows_what_is_written_whatever_was_there_before() {
+fn question_shows_the_new_content() {
     let content = format!("{}evil\n", "harmless\n".repeat(5));
     let server = ModelServer::start([
         Reply::calls([("Write", json!({"file_path": "run.sh", "content": content}))]),
@@ -353,7 +353,7 @@ fn the_question_shows_what_is_written_whatever_was_there_before() {
 }
 
 #[test]
-fn what_a_call_does_not_say_of_a_file_its_arguments_say() {
+fn question_shows_arguments_without_a_diff() {
     let content = json!({"path": "a.txt", "content": "all of it"});
     let server = ModelServer::start([Reply::calls([("write_file", content)]), Reply::text("done")]);
     let project = project_with(&server);
@@ -393,7 +393,7 @@ fn two_calls_can_be_answered_one_by_one() {
 }
 
 #[test]
-fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
+fn session_approvals_are_listed_and_revoked() {
     let (_server, project) = wanting(&["touch made", "touch made", "touch made"]);
     let terminal = project.terminal(&["--mode", "ask"], SIZE);
     terminal.wait_for("write to the model");
@@ -421,7 +421,7 @@ fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
 }
 
 #[test]
-fn what_was_said_of_a_project_s_server_or_role_holds_in_no_other_project() {
+fn approval_of_a_project_server_or_role_is_per_project() {
     let project = project();
     let tools = json!([{"type": "filesystem", "read_only": false}]);
     project.file("role.yaml", format!("name: helper\nprompt: You help.\ntools: {tools}\n"));
@@ -450,7 +450,7 @@ fn what_was_said_of_a_project_s_server_or_role_holds_in_no_other_project() {
 }
 
 #[test]
-fn what_was_said_of_a_plugin_s_tool_covers_its_other_calls_and_no_other_project_s_plugin() {
+fn approval_of_a_plugin_tool_is_per_plugin() {
     let call = |text: &str| Reply::calls([("chw", json!({ "text": text }))]);
     let replies = [call("a"), Reply::text("done"), call("b"), Reply::text("done")];
     let server = ModelServer::start(replies);

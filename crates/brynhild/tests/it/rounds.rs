@@ -63,7 +63,7 @@ fn inspect() -> (&'static str, Value) {
 }
 
 #[test]
-fn a_turn_goes_through_as_many_rounds_as_it_takes() {
+fn turn_runs_several_rounds() {
     let replies = (0..12)
         .map(|round| Reply::calls([("Read", json!({"file_path": format!("{round}.txt")}))]))
         .chain([Reply::text("read them all")]);
@@ -105,7 +105,7 @@ fn run_two_turns(kind: &str) -> Vec<Recorded> {
 }
 
 #[test]
-fn each_request_begins_with_the_bytes_of_the_one_before() {
+fn requests_extend_the_previous_bytes() {
     for kind in ["openai", "openrouter", "ollama"] {
         for pair in run_two_turns(kind).windows(2) {
             assert!(prefix(&pair[1]).starts_with(prefix(&pair[0])), "{kind}: {}", pair[1].text);
@@ -116,7 +116,7 @@ fn each_request_begins_with_the_bytes_of_the_one_before() {
 }
 
 #[test]
-fn only_the_mark_of_what_is_cached_moves_between_requests() {
+fn only_the_cache_marker_moves_between_requests() {
     const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
     for pair in run_two_turns("anthropic").windows(2) {
         let [earlier, later] = [&pair[0], &pair[1]].map(|request| {
@@ -134,7 +134,7 @@ fn only_the_mark_of_what_is_cached_moves_between_requests() {
 }
 
 #[test]
-fn text_beside_calls_is_kept_and_the_last_words_are_the_answer() {
+fn text_beside_calls_is_retained_and_last_text_is_the_answer() {
     let server = ModelServer::start([
         Reply::text("I will look. ").call("Inspect", &json!({"operation": "cwd"})),
         Reply::text("Looked."),
@@ -149,7 +149,7 @@ fn text_beside_calls_is_kept_and_the_last_words_are_the_answer() {
 }
 
 #[test]
-fn a_failed_command_shows_the_model_its_output_and_its_error() {
+fn failed_command_returns_output_and_error() {
     let command = "echo to-stdout; echo to-stderr >&2; exit 3";
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": command}))]),
@@ -166,7 +166,7 @@ fn a_failed_command_shows_the_model_its_output_and_its_error() {
 }
 
 #[test]
-fn a_failed_tool_is_told_to_the_model_and_does_not_end_the_turn() {
+fn failed_tool_does_not_end_the_turn() {
     let server = ModelServer::start([
         Reply::calls([("Read", json!({"file_path": "missing.txt"}))]),
         Reply::text("it is not there"),
@@ -187,7 +187,7 @@ fn a_dry_run_names_calls_and_runs_none() {
 }
 
 #[test]
-fn a_permission_that_nobody_can_give_is_told_to_the_model_and_by_the_exit_code() {
+fn unanswerable_permission_is_reported_and_exits_with_3() {
     let call = ("Bash", json!({"command": "touch made"}));
     let server = ModelServer::start([Reply::calls([call]), Reply::text("then not")]);
     let project = project_with(&server);

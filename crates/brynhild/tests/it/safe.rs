@@ -19,7 +19,7 @@ pub(crate) fn without_files(server: &ModelServer) -> Project {
 }
 
 #[test]
-fn nothing_of_the_project_is_used() {
+fn safe_mode_ignores_the_project() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);
     let canary = traps(&project);
@@ -40,7 +40,7 @@ fn nothing_of_the_project_is_used() {
 }
 
 #[test]
-fn it_only_looks_whatever_else_is_said() {
+fn safe_mode_is_read_only_despite_flags() {
     let project = project();
     project.config("dangerously_skip_permissions: true\ndangerously_skip_sandbox: true\n");
     let input = r#"{"command": "touch made"}"#;
@@ -63,7 +63,7 @@ fn it_only_looks_whatever_else_is_said() {
 }
 
 #[test]
-fn a_plugin_directory_is_left_alone() {
+fn safe_mode_ignores_a_plugin_directory() {
     let project = project();
     let directory = project.home().join("plugin");
     fs::create_dir_all(directory.join("skills/mine")).unwrap();
@@ -81,7 +81,7 @@ fn a_plugin_directory_is_left_alone() {
 type Breakage<'a> = (&'a str, &'a dyn Fn(&Project));
 
 #[test]
-fn a_broken_home_is_told_and_left_out() {
+fn safe_mode_reports_and_skips_a_broken_home() {
     let breakages: [Breakage; 7] = [
         ("not YAML", &|project| {
             project.config("a: [");
@@ -126,7 +126,7 @@ fn a_broken_home_is_told_and_left_out() {
 }
 
 #[test]
-fn pipes_in_a_home_are_waited_for_by_nobody() {
+fn safe_mode_does_not_block_on_fifos() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = without_files(&server);
     fs::create_dir_all(project.config_directory()).unwrap();
@@ -139,7 +139,7 @@ fn pipes_in_a_home_are_waited_for_by_nobody() {
 }
 
 #[test]
-fn a_home_that_holds_nothing_is_no_obstacle() {
+fn safe_mode_works_with_an_unusable_home() {
     for place in ["/dev/null", "/proc/nowhere"] {
         let server = ModelServer::start([
             Reply::calls([("Bash", json!({"command": "ls"}))]),

@@ -144,7 +144,7 @@ fn exec(project: &Project, flags: &[&str], tool: &str, input: &serde_json::Value
 }
 
 #[test]
-fn a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
+fn plugin_reaches_only_granted_hosts() {
     if !has_bubblewrap() {
         return;
     }
@@ -195,7 +195,7 @@ class Many(Tool):
 "#;
 
 #[test]
-fn hosts_that_are_refused_hide_none_that_is_reached() {
+fn refused_hosts_do_not_affect_granted_ones() {
     if !has_bubblewrap() {
         return;
     }
@@ -220,7 +220,7 @@ fn hosts_that_are_refused_hide_none_that_is_reached() {
 }
 
 #[test]
-fn a_granted_name_opens_the_ports_of_the_web_and_no_others() {
+fn granted_name_covers_only_web_ports() {
     if !has_bubblewrap() {
         return;
     }
@@ -234,7 +234,7 @@ fn a_granted_name_opens_the_ports_of_the_web_and_no_others() {
 }
 
 #[test]
-fn a_name_that_leads_to_this_machine_is_refused_and_read_only_mode_shuts_everything() {
+fn loopback_names_are_refused_and_read_only_has_no_network() {
     if !has_bubblewrap() {
         return;
     }
@@ -251,7 +251,7 @@ fn a_name_that_leads_to_this_machine_is_refused_and_read_only_mode_shuts_everyth
 }
 
 #[test]
-fn a_denied_host_is_reached_by_no_plugin_and_no_server_whatever_is_granted() {
+fn denied_host_overrides_plugin_and_server_grants() {
     let port = hello();
     let url = format!("http://localhost:{port}/");
     let project = plugged("[localhost]");
@@ -267,7 +267,7 @@ fn a_denied_host_is_reached_by_no_plugin_and_no_server_whatever_is_granted() {
 }
 
 #[test]
-fn without_walls_every_way_is_open() {
+fn network_is_open_without_a_sandbox() {
     let ports = Ports::open();
     let project = project();
     project.file("reach.py", REACH);
@@ -283,7 +283,7 @@ fn without_walls_every_way_is_open() {
 }
 
 #[test]
-fn a_hook_of_a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
+fn plugin_hook_reaches_only_granted_hosts() {
     let ports = Ports::open();
     let project = project();
     let root = project.config_directory().join("plugins/net");
@@ -308,7 +308,7 @@ fn a_hook_of_a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
 }
 
 #[test]
-fn a_hook_in_the_manner_of_claude_reaches_the_hosts_that_it_was_granted_and_no_others() {
+fn claude_hook_reaches_only_granted_hosts() {
     let ports = Ports::open();
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server);
@@ -339,7 +339,7 @@ fn found_by(project: &Project) -> Value {
 }
 
 #[test]
-fn an_mcp_server_reaches_the_hosts_that_it_was_granted_and_no_others() {
+fn mcp_server_reaches_only_granted_hosts() {
     let ports = Ports::open();
     let project = project();
     project.file("reach.py", REACH);
@@ -360,7 +360,7 @@ fn an_mcp_server_reaches_the_hosts_that_it_was_granted_and_no_others() {
 }
 
 #[test]
-fn a_name_is_asked_of_the_name_server_only_where_its_host_was_granted() {
+fn only_granted_names_are_resolved() {
     const LEAK: &str = "python3 - <<'END'\nimport socket, urllib.request\n\
         def attempt(way):\n    try:\n        way()\n    except OSError:\n        pass\n\
         attempt(lambda: socket.getaddrinfo('direct.test', 80))\n\

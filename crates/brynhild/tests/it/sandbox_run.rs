@@ -19,7 +19,7 @@ fn names(directory: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn nothing_is_written_in_read_only_mode_whatever_the_profile() {
+fn read_only_mode_writes_nothing_with_any_profile() {
     let project = project();
     let touch = ["sandbox", "run", "--profile", "workspace", "--", "touch", "made"];
     for flags in
@@ -34,7 +34,7 @@ fn nothing_is_written_in_read_only_mode_whatever_the_profile() {
 }
 
 #[test]
-fn what_is_read_only_has_no_network_though_one_is_granted() {
+fn read_only_mode_has_no_network_despite_grants() {
     let project = project();
     project.config("sandbox: {allow_network: true}\n");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -71,7 +71,7 @@ fn a_command_reads_our_standard_input() {
 }
 
 #[test]
-fn a_command_that_reads_nothing_does_not_wait_for_input() {
+fn command_without_input_does_not_wait() {
     let project = project();
     let mut running = project.command(&["sandbox", "run", "--", "echo", "done"]).spawn();
     running.send("never read\n");
@@ -80,7 +80,7 @@ fn a_command_that_reads_nothing_does_not_wait_for_input() {
 }
 
 #[test]
-fn a_program_that_is_not_there_has_the_code_that_shells_give() {
+fn missing_program_exits_like_a_shell() {
     let run = project().brynhild(&["sandbox", "run", "--", "no-such-program"]);
     run.code(127);
     assert!(run.stderr.contains("cannot start no-such-program"), "{run}");
@@ -88,14 +88,14 @@ fn a_program_that_is_not_there_has_the_code_that_shells_give() {
 }
 
 #[test]
-fn a_file_that_is_no_program_is_not_said_to_be_hidden() {
+fn non_executable_file_is_not_reported_as_hidden() {
     let run = project().brynhild(&["sandbox", "run", "--", "/etc/passwd"]);
     run.code(126);
     assert!(!run.stderr.contains("read_paths"), "{run}");
 }
 
 #[test]
-fn a_program_in_the_hidden_home_is_said_to_be_hidden() {
+fn program_in_the_hidden_home_is_reported_as_hidden() {
     let project = project();
     let program = project.home().join("bin/mine");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -112,7 +112,7 @@ fn a_program_in_the_hidden_home_is_said_to_be_hidden() {
 }
 
 #[test]
-fn a_signal_ends_the_command_and_leaves_nothing_in_the_project() {
+fn signal_ends_the_command_and_leaves_no_files() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let project = project();
         let before = names(&project.path());
@@ -126,7 +126,7 @@ fn a_signal_ends_the_command_and_leaves_nothing_in_the_project() {
 }
 
 #[test]
-fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
+fn leftovers_of_a_kill_are_removed_at_the_next_start() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);
     let before = names(&project.path());
@@ -140,7 +140,7 @@ fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
 }
 
 #[test]
-fn a_planted_name_makes_no_line_of_its_own() {
+fn quarantined_name_adds_no_line() {
     let project = project();
     let script =
         "mkdir -p \"$(printf 'r\\nwarning: nothing else')/.vscode\"; cd r*; echo 1 > .vscode/x";
@@ -196,7 +196,7 @@ fn git_has_the_identity_but_no_alias_or_key_of_the_user() {
 }
 
 #[test]
-fn settings_of_git_that_commands_could_write_are_not_the_person_s() {
+fn command_writable_git_settings_are_ignored() {
     let project = project();
     project.file("global", "[user]\n\tname = Mallory\n");
     let words = ["sandbox", "run", "--", "sh", "-c", "git config user.name || echo nobody"];
@@ -205,7 +205,7 @@ fn settings_of_git_that_commands_could_write_are_not_the_person_s() {
 }
 
 #[test]
-fn a_command_does_not_steer_the_terminal_it_is_shown_on() {
+fn command_output_cannot_control_the_terminal() {
     let project = project();
     let print = |stream: &str| {
         let text = r"\033[31mred\033[0m\033]52;c;ZXZpbA==\007\033[6n\033]0;title\007 done";
@@ -224,7 +224,7 @@ fn a_command_does_not_steer_the_terminal_it_is_shown_on() {
 }
 
 #[test]
-fn a_home_that_takes_nothing_stops_no_command() {
+fn unwritable_home_stops_no_command() {
     let project = project();
     let home = project.home().join("file");
     fs::write(&home, "").unwrap();
@@ -237,7 +237,7 @@ fn a_home_that_takes_nothing_stops_no_command() {
 }
 
 #[test]
-fn what_protects_one_directory_makes_it_no_project_of_what_lies_in_it() {
+fn sandbox_placeholders_do_not_mark_a_project() {
     let project = project();
     let (above, inner) = (project.home().join("above"), project.home().join("above/inner"));
     fs::create_dir_all(&inner).unwrap();
@@ -254,7 +254,7 @@ fn what_protects_one_directory_makes_it_no_project_of_what_lies_in_it() {
 
 /// Only in a namespace of its own can a test put another directory in the place of one that somebody stands in.
 #[test]
-fn a_directory_is_not_taken_for_another_that_was_put_in_its_place() {
+fn swapped_working_directory_is_refused() {
     let project = project();
     project.file("sub/package.json", "{}").file("other/secret", "KEY");
     let binary = env!("CARGO_BIN_EXE_brynhild");

@@ -45,7 +45,7 @@ fn prompts(project: &Project, id: &str) -> Vec<String> {
 }
 
 #[test]
-fn chat_keeps_its_session() {
+fn chat_saves_its_session() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["Hello", "there"]);
@@ -92,7 +92,7 @@ fn a_resumed_session_sends_all_of_its_history() {
 }
 
 #[test]
-fn a_session_is_named_in_full_by_its_beginning_or_as_the_last() {
+fn session_is_named_in_full_by_prefix_or_as_last() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["one", "--session", "alpha-1"]);
@@ -110,7 +110,7 @@ fn a_session_is_named_in_full_by_its_beginning_or_as_the_last() {
 }
 
 #[test]
-fn continue_means_the_last_session_of_this_directory() {
+fn continue_resumes_the_last_session_of_the_directory() {
     let server = counting();
     let project = project_with(&server);
     project.file("one/.git/HEAD", "").file("two/.git/HEAD", "").file("three/.git/HEAD", "");
@@ -129,7 +129,7 @@ fn continue_means_the_last_session_of_this_directory() {
 }
 
 #[test]
-fn a_named_session_is_made_and_then_continued() {
+fn named_session_is_created_then_continued() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["one", "--session", "work"]);
@@ -139,7 +139,7 @@ fn a_named_session_is_made_and_then_continued() {
 }
 
 #[test]
-fn a_fork_leaves_its_source_alone() {
+fn fork_leaves_its_source_unchanged() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["one", "--session", "work"]);
@@ -161,7 +161,7 @@ fn a_fork_leaves_its_source_alone() {
 }
 
 #[test]
-fn what_is_not_saved_leaves_nothing() {
+fn unsaved_session_leaves_no_file() {
     let server = counting();
     let project = project_with(&server);
     assert_eq!(chat(&project, &["one", "--no-save"])["response"], "Answer 1.");
@@ -177,7 +177,7 @@ fn what_is_not_saved_leaves_nothing() {
 }
 
 #[test]
-fn a_session_that_is_not_there_or_cannot_be_is_misuse() {
+fn missing_or_invalid_session_is_misuse() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["one", "--session", "work"]);
@@ -233,7 +233,7 @@ fn a_session_is_open_in_one_process_at_a_time() {
 }
 
 #[test]
-fn many_at_once_on_one_session_never_mix() {
+fn concurrent_uses_of_one_session_never_mix() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["zero", "--session", "work"]);
@@ -255,7 +255,7 @@ fn many_at_once_on_one_session_never_mix() {
 }
 
 #[test]
-fn sessions_of_one_second_get_names_of_their_own() {
+fn sessions_of_one_second_get_distinct_names() {
     let server = counting();
     let project = project_with(&server);
     let running: Vec<_> =

@@ -32,7 +32,7 @@ fn reader() -> ModelServer {
 }
 
 #[test]
-fn what_sessions_took_adds_up_in_every_order() {
+fn session_statistics_sum_in_every_order() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "some text\n");
@@ -65,7 +65,7 @@ fn what_sessions_took_adds_up_in_every_order() {
 }
 
 #[test]
-fn figures_are_made_anew_where_they_are_missing_or_broken() {
+fn missing_or_broken_statistics_are_recomputed() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
@@ -88,7 +88,7 @@ fn figures_are_made_anew_where_they_are_missing_or_broken() {
 }
 
 #[test]
-fn prices_come_from_the_configuration_with_those_for_cached_tokens() {
+fn statistics_use_configured_prices() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
@@ -108,7 +108,7 @@ fn prices_come_from_the_configuration_with_those_for_cached_tokens() {
 }
 
 #[test]
-fn a_plugins_share_is_told() {
+fn statistics_show_plugin_shares() {
     let server = ModelServer::respond_with(|request| {
         if request.text.contains("\"tool\"") {
             Reply::text("Done.")
@@ -132,7 +132,7 @@ fn a_plugins_share_is_told() {
 }
 
 #[test]
-fn what_the_model_reads_of_tools_is_told_by_plugin_also_of_those_that_nobody_called() {
+fn statistics_show_tool_description_tokens_by_plugin() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
@@ -162,7 +162,7 @@ fn what_the_model_reads_of_tools_is_told_by_plugin_also_of_those_that_nobody_cal
 }
 
 #[test]
-fn a_conversation_shows_what_it_took() {
+fn conversation_shows_its_usage() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
@@ -187,6 +187,6 @@ fn a_conversation_shows_what_it_took() {
 }
 
 #[test]
-fn a_time_without_days_is_refused() {
+fn invalid_statistics_period_is_refused() {
     project().brynhild(&["stats", "--days", "0"]).code(2);
 }

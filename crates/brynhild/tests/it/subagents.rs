@@ -73,7 +73,7 @@ fn offered(request: &Recorded) -> String {
 }
 
 #[test]
-fn an_agent_works_in_a_conversation_of_its_own_and_its_last_words_are_the_result() {
+fn agent_has_its_own_conversation_and_returns_its_last_text() {
     let (project, server) = playing([
         task("scout", "find the answer"),
         Reply::text("Looking.").call("Read", &json!({"file_path": "notes.txt"})),
@@ -97,7 +97,7 @@ fn an_agent_works_in_a_conversation_of_its_own_and_its_last_words_are_the_result
 }
 
 #[test]
-fn a_plain_prompt_gets_the_same_tools_but_no_agents_of_its_own() {
+fn plain_prompt_agent_gets_the_tools_except_agents() {
     let (project, server) = playing([
         Reply::calls([("Task", json!({"description": "count", "prompt": "count to 3"}))]),
         Reply::text("1 2 3"),
@@ -115,7 +115,7 @@ fn a_plain_prompt_gets_the_same_tools_but_no_agents_of_its_own() {
 }
 
 #[test]
-fn an_agent_gets_the_tools_that_its_file_leaves_and_is_told_of_its_skills() {
+fn agent_gets_the_tools_and_skills_of_its_file() {
     let (project, server) =
         playing([task("reader", "read"), Reply::text("read"), Reply::text("done")]);
     let keys = "tools: Read, Grep, Bash(git *), WebFetch, Task\ndisallowedTools: bash\n\
@@ -134,7 +134,7 @@ fn an_agent_gets_the_tools_that_its_file_leaves_and_is_told_of_its_skills() {
 }
 
 #[test]
-fn a_name_that_keeps_no_tool_back_is_told_once_with_the_nearest() {
+fn unknown_tool_name_in_an_agent_gets_a_suggestion() {
     let (project, server) = playing([
         task("reader", "read"),
         Reply::text("read"),
@@ -157,7 +157,7 @@ fn a_name_that_keeps_no_tool_back_is_told_once_with_the_nearest() {
 }
 
 #[test]
-fn an_agents_model_is_looked_up_like_any_other() {
+fn agent_model_is_resolved() {
     let (project, server) = playing([
         Reply::calls([("Task", input("fast", "a")), ("Task", input("vendor", "b"))]),
         Reply::text("from an agent"),
@@ -179,7 +179,7 @@ fn an_agents_model_is_looked_up_like_any_other() {
 }
 
 #[test]
-fn an_unknown_agent_costs_a_message_that_names_the_known_ones() {
+fn unknown_agent_lists_the_known_ones() {
     let (project, server) = playing([task("spy", "look"), Reply::text("ok")]);
     project.brynhild(&["chat", "go"]).success();
     let told = result(&server.chats()[1]);
@@ -187,7 +187,7 @@ fn an_unknown_agent_costs_a_message_that_names_the_known_ones() {
 }
 
 #[test]
-fn several_agents_work_at_the_same_time_and_are_reported_in_order() {
+fn parallel_agents_are_reported_in_order() {
     let server = ModelServer::respond_with(|request| {
         let said = messages(request);
         match said.last().unwrap() {
@@ -218,7 +218,7 @@ fn several_agents_work_at_the_same_time_and_are_reported_in_order() {
 }
 
 #[test]
-fn the_stream_says_which_call_an_event_is_within() {
+fn stream_names_the_call_of_nested_events() {
     let call = |id: &str, name: &str, input: &Value| Reply::default().call_as(id, name, input);
     let (project, _server) = playing([
         call("same", "Task", &input("scout", "look")),
@@ -252,7 +252,7 @@ fn the_stream_says_which_call_an_event_is_within() {
 }
 
 #[test]
-fn what_an_agent_does_is_shown_indented() {
+fn agent_actions_are_shown_indented() {
     let (project, _server) = playing([
         task("scout", "look"),
         Reply::text("Hm.").call("Glob", &json!({"pattern": "*.txt"})),

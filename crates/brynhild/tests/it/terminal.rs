@@ -59,7 +59,7 @@ fn a_question_shows_the_whole_command_and_yes_runs_it() {
 }
 
 #[test]
-fn no_tells_the_model_with_the_reason() {
+fn denial_reason_reaches_the_model() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
@@ -89,7 +89,7 @@ fn keys_typed_before_the_question_do_not_answer_it() {
 }
 
 #[test]
-fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
+fn early_keys_do_not_answer_a_repeated_question() {
     for keys in [
         "maybe\ry\r",
         "\x1b[200~\x1b[201~\ry\r\x1b[201~\r",
@@ -112,7 +112,7 @@ fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
 }
 
 #[test]
-fn keys_typed_along_with_an_answer_that_is_none_do_not_answer_the_question() {
+fn keys_after_an_invalid_answer_are_dropped() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("fine")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);
@@ -127,7 +127,7 @@ fn keys_typed_along_with_an_answer_that_is_none_do_not_answer_the_question() {
 }
 
 #[test]
-fn escape_at_the_question_stops_the_turn_and_shows_nothing() {
+fn escape_at_the_question_stops_the_turn() {
     for keys in ["\x1b", "y\x1b"] {
         let server = ModelServer::start([touch("a.txt"), Reply::text("never asked for")]);
         let project = project_with(&server);
@@ -179,7 +179,7 @@ fn an_interrupt_stops_a_stalled_reply() {
 }
 
 #[test]
-fn control_characters_from_outside_never_reach_the_terminal() {
+fn foreign_control_characters_never_reach_the_terminal() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}";
     let server = ModelServer::start([
         Reply::calls([("Read", json!({"file_path": "evil.txt"}))]),
@@ -197,7 +197,7 @@ fn control_characters_from_outside_never_reach_the_terminal() {
 }
 
 #[test]
-fn what_markdown_makes_of_entities_never_reaches_the_terminal() {
+fn control_characters_from_entities_are_escaped() {
     let evil = "&#27;]52;c;ZXZpbA==&#7;&#x9b;31m&#x202e;";
     let text = format!("# {evil}\n\n{evil} [a](http://x/{evil})\n\n| {evil} |\n|---|\n| b |\n");
     let server = ModelServer::start([Reply::text(text)]).repeat_last();
@@ -214,7 +214,7 @@ fn what_markdown_makes_of_entities_never_reaches_the_terminal() {
 }
 
 #[test]
-fn no_color_means_no_escape_sequences_in_the_answer() {
+fn no_color_removes_escape_sequences_from_the_answer() {
     let server = ModelServer::start([Reply::text("**bold** and `code`")]);
     let project = project_with(&server).env("NO_COLOR", "1");
     let terminal = project.terminal(&["chat", "talk"], SIZE);
@@ -225,7 +225,7 @@ fn no_color_means_no_escape_sequences_in_the_answer() {
 }
 
 #[test]
-fn the_theme_decides_on_the_colors() {
+fn colors_follow_the_theme() {
     let server = ModelServer::start([Reply::text("**Say** `code`.")]).repeat_last();
     let themes = [
         (None, Some("36m")),
@@ -256,7 +256,7 @@ fn the_theme_decides_on_the_colors() {
 }
 
 #[test]
-fn a_file_of_messages_has_no_colors() {
+fn redirected_messages_have_no_colors() {
     let server = ModelServer::start([
         Reply::text("Say `code`.").usage(3, 4),
         Reply::calls([("Glob", json!({"pattern": "*"}))]).usage(5, 6),
@@ -324,7 +324,7 @@ fn seconds(row: &str, what: &str) -> Option<u32> {
 }
 
 #[test]
-fn nothing_is_said_to_be_kept_that_is_not() {
+fn unsaved_session_is_not_reported_as_saved() {
     for (flag, auto_save, is_kept) in
         [(None, "true", true), (Some("--no-save"), "true", false), (None, "false", false)]
     {
@@ -363,7 +363,7 @@ fn session_count(project: &Project) -> usize {
 }
 
 #[test]
-fn a_call_cannot_pretend_to_be_another_line() {
+fn call_text_cannot_imitate_another_line() {
     let arguments = json!({"a\n✓ Write": "b\n✓ Edit", "c": "d\r✓ Move\x1b[1G"});
     let server = ModelServer::start([
         Reply::calls([("Read\n✓ Bash all is well\r✓ Glob\t", arguments)]),

@@ -32,7 +32,7 @@ fn read_numbers_lines_and_pages() {
 }
 
 #[test]
-fn write_and_edit_keep_what_they_should() {
+fn write_and_edit_keep_line_endings_and_modes() {
     let project = project();
     let run = exec(&project, "Write", &json!({"file_path": "new/a.txt", "content": "é\n"}));
     run.success();
@@ -91,7 +91,7 @@ fn grep_and_glob_need_no_other_program_and_honor_ignore_files() {
 }
 
 #[test]
-fn bash_gives_both_streams_its_code_and_no_state() {
+fn bash_returns_streams_and_code_without_state() {
     let project = project();
     let run = exec(&project, "Bash", &json!({"command": "echo out; echo err >&2; exit 3"}));
     run.code(1);
@@ -103,7 +103,7 @@ fn bash_gives_both_streams_its_code_and_no_state() {
 }
 
 #[test]
-fn a_timeout_kills_everything_that_was_started() {
+fn timeout_kills_all_children() {
     let project = project();
     let command = "trap '' TERM; (sleep 600; touch late) & sleep 600";
     let run = exec(&project, "Bash", &json!({"command": command, "timeout": 300}));
@@ -112,7 +112,7 @@ fn a_timeout_kills_everything_that_was_started() {
 }
 
 #[test]
-fn huge_output_is_shortened_and_kept_in_a_file() {
+fn huge_output_is_cut_and_saved_to_a_file() {
     let project = project();
     let run = exec(&project, "Bash", &json!({"command": "seq 1 200000"}));
     run.success();
@@ -139,7 +139,7 @@ fn inspect_learn_skill_and_finish_answer() {
 }
 
 #[test]
-fn wrong_input_is_told_before_anything_runs() {
+fn invalid_input_is_reported_before_a_run() {
     let project = project();
     let cases = [
         ("Write", json!({"file_path": "a"}), "Missing required parameters: content"),

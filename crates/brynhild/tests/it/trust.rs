@@ -91,7 +91,7 @@ fn is_trusted(project: &Project, directory: impl AsRef<Path>) -> bool {
 }
 
 #[test]
-fn opening_a_hostile_project_runs_nothing_of_it() {
+fn hostile_project_runs_nothing_when_opened() {
     let server = ModelServer::start([Reply::text("hello"), Reply::text("hello")]);
     let project = project_with(&server);
     let canary = traps(&project);
@@ -113,7 +113,7 @@ fn opening_a_hostile_project_runs_nothing_of_it() {
 }
 
 #[test]
-fn a_key_goes_nowhere_that_a_project_names_trusted_or_not() {
+fn project_cannot_redirect_a_key() {
     let thief = ModelServer::start(vec![Reply::text("stolen"); 4]);
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server).env("OPENAI_API_KEY", "sk-mine");
@@ -145,7 +145,7 @@ fn a_key_goes_nowhere_that_a_project_names_trusted_or_not() {
 }
 
 #[test]
-fn a_project_has_no_say_in_its_own_trust() {
+fn project_cannot_trust_itself() {
     let project = project();
     project.config("permissions:\n  deny: ['Bash(curl:*)']\n");
     project.file(
@@ -168,7 +168,7 @@ fn a_project_has_no_say_in_its_own_trust() {
 }
 
 #[test]
-fn trust_is_not_inherited_by_pointers_parents_or_links() {
+fn trust_is_not_inherited_through_parents_or_symlinks() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING).file(".git/HEAD", "ref: refs/heads/main\n");
     trust(&project);
@@ -205,7 +205,7 @@ fn trust_is_not_inherited_by_pointers_parents_or_links() {
 }
 
 #[test]
-fn nothing_is_trusted_through_a_link() {
+fn trust_follows_no_symlink() {
     let project = project();
     let elsewhere = project.path().join("elsewhere");
     project.file("elsewhere/config.yaml", YIELDING);
@@ -221,7 +221,7 @@ fn nothing_is_trusted_through_a_link() {
 }
 
 #[test]
-fn the_question_lists_everything_and_enter_is_no() {
+fn trust_question_lists_everything_and_defaults_to_no() {
     let project = project();
     traps(&project);
     for (keys, code, decision) in
@@ -247,7 +247,7 @@ fn the_question_lists_everything_and_enter_is_no() {
 }
 
 #[test]
-fn nothing_in_the_question_is_cut() {
+fn trust_question_is_not_truncated() {
     let project = project();
     let long = "x".repeat(300);
     project
@@ -267,7 +267,7 @@ fn nothing_in_the_question_is_cut() {
 }
 
 #[test]
-fn yes_on_the_terminal_trusts_and_the_settings_count() {
+fn yes_on_the_terminal_trusts_the_settings() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     let terminal = project.terminal(&["trust"], SIZE);
@@ -283,7 +283,7 @@ fn yes_on_the_terminal_trusts_and_the_settings_count() {
 }
 
 #[test]
-fn a_chat_on_a_terminal_asks_once_for_each_state_of_the_files() {
+fn chat_asks_once_for_each_state_of_the_files() {
     let server = ModelServer::start(vec![Reply::text("fine"); 4]);
     let project = project_with(&server);
     project.file(".brynhild/config.yaml", YIELDING);
@@ -311,7 +311,7 @@ fn a_chat_on_a_terminal_asks_once_for_each_state_of_the_files() {
 }
 
 #[test]
-fn without_anybody_to_ask_nothing_is_trusted() {
+fn untrusted_project_stays_untrusted_without_a_terminal() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = project_with(&server);
     project.file(".brynhild/config.yaml", YIELDING).file(".mcp.json", "{}");
@@ -417,7 +417,7 @@ fn any_changed_byte_asks_again_and_shows_the_change() {
 }
 
 #[test]
-fn going_back_to_approved_bytes_is_not_enough_after_another_decision() {
+fn reverted_bytes_need_a_new_decision() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     trust(&project);
@@ -428,7 +428,7 @@ fn going_back_to_approved_bytes_is_not_enough_after_another_decision() {
 }
 
 #[test]
-fn trust_is_listed_and_taken_back() {
+fn trust_is_listed_and_revoked() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     trust(&project);
@@ -451,7 +451,7 @@ fn trust_is_listed_and_taken_back() {
 }
 
 #[test]
-fn the_store_is_private_and_only_grows() {
+fn trust_store_is_private_and_append_only() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     trust(&project);
@@ -468,7 +468,7 @@ fn the_store_is_private_and_only_grows() {
 }
 
 #[test]
-fn a_broken_store_trusts_nothing_and_is_kept() {
+fn broken_trust_store_trusts_nothing_and_is_unchanged() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING);
     trust(&project);
@@ -486,7 +486,7 @@ fn a_broken_store_trusts_nothing_and_is_kept() {
 }
 
 #[test]
-fn a_file_too_many_or_a_pipe_neither_hangs_nor_trusts() {
+fn too_many_files_or_a_fifo_are_not_trusted() {
     let project = project();
     project.file(".brynhild/config.yaml", YIELDING).file(".brynhild/hooks/a", "");
     let pipe = project.path().join(".brynhild/hooks/pipe");
@@ -503,7 +503,7 @@ fn a_file_too_many_or_a_pipe_neither_hangs_nor_trusts() {
 }
 
 #[test]
-fn names_in_the_question_cannot_steer_the_terminal() {
+fn trust_question_escapes_names() {
     let project = project();
     project.file(".brynhild/plugins/a\x1b[2J\nTrusted\u{202e}/x.py", "");
     project.file(".mcp.json", json!({"mcpServers": {"a": {"command": "\x1b[2Jx\ny"}}}).to_string());
@@ -514,7 +514,7 @@ fn names_in_the_question_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn a_broken_project_file_does_not_keep_trust_from_being_shown() {
+fn trust_list_works_with_a_broken_project_file() {
     let project = project();
     project.file(".brynhild/config.yaml", "a: [").file(".mcp.json", "{");
     let run = project.brynhild(&["trust"]);

@@ -61,7 +61,7 @@ fn tree(project: &Project) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 }
 
 #[test]
-fn what_a_shell_command_did_is_undone_and_the_model_hears_of_it() {
+fn shell_command_is_undone_and_the_model_notified() {
     let server = worker();
     let project = project_with(&server);
     project.file("a.txt", "one\n").file("old/b.txt", "two\n").file("run.sh", "#!/bin/sh\n");
@@ -84,7 +84,7 @@ fn what_a_shell_command_did_is_undone_and_the_model_hears_of_it() {
 }
 
 #[test]
-fn turns_are_listed_with_what_they_changed() {
+fn turns_are_listed_with_their_changes() {
     let server = worker();
     let project = project_with(&server);
     project.file("a.txt", "one\n").file("gone.txt", "gone\n").file("name.txt", "the same\n");
@@ -114,7 +114,7 @@ fn turns_are_listed_with_what_they_changed() {
 }
 
 #[test]
-fn the_persons_own_changes_are_kept_unless_forced() {
+fn undo_keeps_user_changes_unless_forced() {
     let server = worker();
     let project = project_with(&server);
     project.file("a.txt", "one\n").file("b.txt", "one\n");
@@ -138,7 +138,7 @@ fn the_persons_own_changes_are_kept_unless_forced() {
 }
 
 #[test]
-fn in_a_conversation_turns_are_undone_by_number_and_made_again() {
+fn turns_are_undone_and_redone_by_number() {
     let server = worker();
     let project = project_with(&server);
     project.file("a.txt", "0\n");
@@ -285,7 +285,7 @@ fn undo_follows_no_git_file_to_a_foreign_repository() {
 }
 
 #[test]
-fn what_cannot_be_brought_back_is_left_where_it_was_moved() {
+fn undo_leaves_unrestorable_moves() {
     let server = worker();
     let project = project_with(&server);
     project.config_more("undo: {max_file_mb: 1}\n").file("large", "x".repeat(2 << 20));
@@ -298,7 +298,7 @@ fn what_cannot_be_brought_back_is_left_where_it_was_moved() {
 }
 
 #[test]
-fn what_a_plugin_did_is_undone() {
+fn plugin_changes_are_undone() {
     let server = ModelServer::respond_with(|request| {
         if request.text.contains("\"tool\"") {
             Reply::text("Done.")
@@ -325,7 +325,7 @@ fn what_a_plugin_did_is_undone() {
 }
 
 #[test]
-fn force_is_offered_only_where_it_helps() {
+fn force_is_offered_only_if_it_helps() {
     let server = worker();
     let project = project_with(&server);
     project.config_more("undo: {max_file_mb: 1}\n");
@@ -339,7 +339,7 @@ fn force_is_offered_only_where_it_helps() {
 }
 
 #[test]
-fn what_ran_when_the_program_was_killed_is_undone_by_force_only() {
+fn changes_before_a_kill_are_undone_only_by_force() {
     let server = worker();
     let project = project_with(&server);
     project.file("a.txt", "1\n");
@@ -359,7 +359,7 @@ fn what_ran_when_the_program_was_killed_is_undone_by_force_only() {
 }
 
 #[test]
-fn an_undo_that_is_killed_leaves_whole_files_and_can_be_repeated() {
+fn killed_undo_leaves_whole_files_and_can_be_repeated() {
     let strace = "/usr/bin/strace";
     let server = worker();
     let words = ["-qq", "-o", "/dev/null", "-e", "trace=none", "true"];
@@ -420,7 +420,7 @@ fn a_fork_can_undo_and_a_deleted_session_leaves_no_snapshots() {
 }
 
 #[test]
-fn without_changes_or_snapshots_there_is_nothing_to_undo() {
+fn undo_without_changes_reports_nothing_to_undo() {
     let server = worker();
     let project = project_with(&server);
     session(&project, &["undo"]).code(2);
@@ -441,7 +441,7 @@ fn without_changes_or_snapshots_there_is_nothing_to_undo() {
 }
 
 #[test]
-fn what_a_tool_wrote_that_says_it_only_looks_is_undone() {
+fn writes_of_a_read_only_tool_are_undone() {
     let server = ModelServer::respond_with(|request| {
         if request.text.contains("\"tool\"") {
             Reply::text("Done.")
@@ -463,7 +463,7 @@ fn what_a_tool_wrote_that_says_it_only_looks_is_undone() {
 }
 
 #[test]
-fn nothing_is_undone_through_what_took_the_place_of_a_file() {
+fn undo_does_not_follow_replaced_files() {
     let server = worker();
     let project = project_with(&server);
     let outside = project.home().join("outside");

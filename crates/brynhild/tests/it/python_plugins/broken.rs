@@ -9,7 +9,7 @@ use super::{error, exec, output, plugin, results, runs, tool, write};
 use crate::{has_bubblewrap, project, project_with};
 
 #[test]
-fn each_file_that_cannot_be_loaded_costs_one_message_with_file_cause_and_remedy() {
+fn each_unloadable_file_is_one_message_with_cause_and_hint() {
     if !has_bubblewrap() {
         return;
     }
@@ -52,7 +52,7 @@ fn each_file_that_cannot_be_loaded_costs_one_message_with_file_cause_and_remedy(
 }
 
 #[test]
-fn whatever_a_tool_does_its_call_has_one_result() {
+fn misbehaving_tool_call_has_one_result() {
     if !has_bubblewrap() {
         return;
     }
@@ -107,7 +107,7 @@ fn whatever_a_tool_does_its_call_has_one_result() {
 }
 
 #[test]
-fn an_output_of_any_size_is_cut() {
+fn large_tool_output_is_cut() {
     if !has_bubblewrap() {
         return;
     }
@@ -119,7 +119,7 @@ fn an_output_of_any_size_is_cut() {
 }
 
 #[test]
-fn a_conversation_goes_on_after_a_crash_a_fork_and_a_hang() {
+fn conversation_continues_after_crash_fork_and_hang() {
     if !has_bubblewrap() {
         return;
     }
@@ -150,7 +150,7 @@ fn a_conversation_goes_on_after_a_crash_a_fork_and_a_hang() {
 }
 
 #[test]
-fn no_child_of_a_tool_outlives_a_killed_program() {
+fn tool_children_end_with_a_killed_program() {
     if !has_bubblewrap() {
         return;
     }
@@ -182,7 +182,7 @@ fn no_child_of_a_tool_outlives_a_killed_program() {
 }
 
 #[test]
-fn a_manifest_with_every_field_wrong_costs_one_message() {
+fn invalid_manifest_is_one_message() {
     let project = project();
     let manifest = "name: wrong\nversion: '1'\ntools: yes\ncommands: {a: b}\nskills: 5\nrules: [1, {a: 2}]\n\
                     providers: 3\nhooks: maybe\nbrynhild_version: nonsense\ndependencies: 5\nsandbox: all\n\
@@ -210,7 +210,7 @@ fn a_manifest_with_every_field_wrong_costs_one_message() {
 }
 
 #[test]
-fn a_directory_that_is_declared_and_not_there_is_named_with_what_to_do() {
+fn missing_declared_directory_is_reported_with_a_hint() {
     if !has_bubblewrap() {
         return;
     }
@@ -224,7 +224,7 @@ fn a_directory_that_is_declared_and_not_there_is_named_with_what_to_do() {
 }
 
 #[test]
-fn an_empty_error_of_a_call_that_went_well_is_not_told() {
+fn empty_error_of_a_successful_call_is_ignored() {
     if !has_bubblewrap() {
         return;
     }
@@ -238,7 +238,7 @@ fn an_empty_error_of_a_call_that_went_well_is_not_told() {
 
 /// What ends the process that loads it takes none of its neighbours along, and is tried no more.
 #[test]
-fn a_file_that_ends_its_python_costs_only_itself() {
+fn file_that_crashes_python_fails_alone() {
     if !has_bubblewrap() {
         return;
     }
@@ -274,7 +274,7 @@ fn a_file_that_ends_its_python_costs_only_itself() {
 }
 
 #[test]
-fn faults_of_a_manifest_and_of_the_python_are_listed_together() {
+fn manifest_and_python_faults_are_listed_together() {
     let project = project();
     let root = plugin(&project, "both", &[("tools/t.py", "import nosuch\n")]);
     let manifest = "name: both\nversion: '1'\ntools: [t]\nsandbox: {zork: 1}\n";

@@ -71,7 +71,7 @@ impl Wishing {
 }
 
 #[test]
-fn a_wish_alone_grants_nothing_and_the_message_says_what_to_write_where() {
+fn requested_access_is_not_granted_and_the_message_says_how() {
     if !has_bubblewrap() {
         return;
     }
@@ -101,7 +101,7 @@ fn a_wish_alone_grants_nothing_and_the_message_says_what_to_write_where() {
 }
 
 #[test]
-fn a_refusal_is_kept_and_read_only_takes_grants_away() {
+fn refused_request_persists_and_read_only_revokes_grants() {
     if !has_bubblewrap() {
         return;
     }
@@ -116,7 +116,7 @@ fn a_refusal_is_kept_and_read_only_takes_grants_away() {
 }
 
 #[test]
-fn a_project_cannot_grant_anything() {
+fn project_cannot_grant_access() {
     if !has_bubblewrap() {
         return;
     }
@@ -133,7 +133,7 @@ fn a_project_cannot_grant_anything() {
 }
 
 #[test]
-fn a_tool_has_a_directory_of_its_own_that_lasts() {
+fn tool_data_directory_persists() {
     if !has_bubblewrap() {
         return;
     }
@@ -159,7 +159,7 @@ const REFUSED: &str = "if input['k'] == 'network':\n\
                        return ToolResult(True, 'done')";
 
 #[test]
-fn an_error_that_is_the_sandboxs_names_the_setting_that_lets_it() {
+fn sandbox_error_names_the_missing_grant() {
     if !has_bubblewrap() {
         return;
     }
@@ -187,7 +187,7 @@ fn an_error_that_is_the_sandboxs_names_the_setting_that_lets_it() {
 }
 
 #[test]
-fn a_tools_home_lasts_and_shows_what_is_granted_in_its_place() {
+fn tool_home_persists_and_shows_granted_paths() {
     if !has_bubblewrap() {
         return;
     }
@@ -215,7 +215,7 @@ fn a_tools_home_lasts_and_shows_what_is_granted_in_its_place() {
 }
 
 #[test]
-fn a_plugin_reads_and_writes_nothing_of_another() {
+fn plugins_cannot_access_each_other() {
     if !has_bubblewrap() {
         return;
     }

@@ -169,7 +169,7 @@ class Provider(LLMProvider):
 "#;
 
 #[test]
-fn the_documented_tool_works_with_its_package_and_says_what_to_do_without() {
+fn documented_tool_works_or_names_its_missing_package() {
     if !has_bubblewrap() {
         return;
     }
@@ -202,7 +202,7 @@ fn the_documented_tool_works_with_its_package_and_says_what_to_do_without() {
 }
 
 #[test]
-fn the_documented_provider_answers_streamed_and_whole_and_is_listed() {
+fn documented_provider_answers_streamed_and_whole() {
     if !has_bubblewrap() {
         return;
     }

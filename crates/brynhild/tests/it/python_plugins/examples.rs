@@ -39,7 +39,7 @@ fn every_example_is_a_valid_plugin() {
 }
 
 #[test]
-fn the_tool_counts_lines() {
+fn example_tool_counts_lines() {
     if !has_bubblewrap() {
         return;
     }
@@ -50,7 +50,7 @@ fn the_tool_counts_lines() {
 }
 
 #[test]
-fn the_commands_rules_skills_and_profiles_reach_the_model() {
+fn example_contributions_reach_the_model() {
     let server =
         ModelServer::start([Reply::text("Read."), Reply::text("Ruled."), Reply::text("Short.")]);
     let project = project_with(&server);
@@ -66,7 +66,7 @@ fn the_commands_rules_skills_and_profiles_reach_the_model() {
 }
 
 #[test]
-fn the_plugin_with_everything_has_everything() {
+fn full_example_plugin_has_every_part() {
     if !has_bubblewrap() {
         return;
     }
@@ -108,7 +108,7 @@ fn the_plugin_with_everything_has_everything() {
 }
 
 #[test]
-fn lists_show_plugins_of_other_systems_too() {
+fn lists_include_foreign_plugins() {
     if !has_bubblewrap() {
         return;
     }
@@ -122,7 +122,7 @@ fn lists_show_plugins_of_other_systems_too() {
 }
 
 #[test]
-fn the_package_works_once_it_is_installed() {
+fn example_package_works_once_installed() {
     if !has_bubblewrap() {
         return;
     }

@@ -19,7 +19,7 @@ fn crowd(project: &Project) {
 }
 
 #[test]
-fn many_tools_of_a_plugin_come_by_a_search_and_others_stay() {
+fn many_plugin_tools_are_offered_through_search() {
     let server = ModelServer::start([
         Reply::calls([("ToolSearch", json!({"query": "things of kind 41"}))]),
         Reply::calls([("crowd_41", json!({}))]),
@@ -46,7 +46,7 @@ fn many_tools_of_a_plugin_come_by_a_search_and_others_stay() {
 }
 
 #[test]
-fn an_agent_that_names_a_tool_needs_no_search_for_it() {
+fn agent_with_a_named_tool_needs_no_search() {
     let server = ModelServer::start([Reply::text("done")]);
     let project = project_with(&server);
     crowd(&project);
@@ -59,7 +59,7 @@ fn an_agent_that_names_a_tool_needs_no_search_for_it() {
 }
 
 #[test]
-fn plugin_show_lists_the_tools_that_are_known_and_what_they_take() {
+fn plugin_show_lists_tools_with_parameters() {
     let server = ModelServer::start([Reply::text("hi")]).repeat_last();
     let project = project_with(&server);
     crowd(&project);

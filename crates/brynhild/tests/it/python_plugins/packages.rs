@@ -124,7 +124,7 @@ fn installed(points: &str) -> Project {
 }
 
 #[test]
-fn a_package_has_the_name_of_its_manifest_once_it_was_asked() {
+fn package_is_named_by_its_manifest_once_described() {
     if !has_bubblewrap() {
         return;
     }
@@ -137,7 +137,7 @@ fn a_package_has_the_name_of_its_manifest_once_it_was_asked() {
 }
 
 #[test]
-fn every_group_counts_wherever_it_is_shown() {
+fn every_entry_point_group_is_shown() {
     if !has_bubblewrap() {
         return;
     }
@@ -166,7 +166,7 @@ fn every_group_counts_wherever_it_is_shown() {
 }
 
 #[test]
-fn every_group_counts_in_a_conversation_and_none_when_it_is_off() {
+fn every_entry_point_group_works_unless_disabled() {
     if !has_bubblewrap() {
         return;
     }
@@ -190,7 +190,7 @@ fn every_group_counts_in_a_conversation_and_none_when_it_is_off() {
 }
 
 #[test]
-fn an_interpreter_that_is_gone_costs_its_packages_and_says_what_to_do() {
+fn missing_interpreter_is_reported_with_a_hint() {
     if !has_bubblewrap() {
         return;
     }

@@ -100,7 +100,7 @@ fn heard(run: &Run) -> Value {
 }
 
 #[test]
-fn a_tool_call_and_its_extras_go_there_and_back_both_ways() {
+fn tool_call_extras_survive_a_round_trip() {
     if !has_bubblewrap() {
         return;
     }
@@ -124,7 +124,7 @@ fn a_tool_call_and_its_extras_go_there_and_back_both_ways() {
 }
 
 #[test]
-fn an_instance_hands_its_settings_and_key_to_the_class() {
+fn instance_settings_and_key_reach_the_class() {
     if !has_bubblewrap() {
         return;
     }
@@ -144,7 +144,7 @@ fn an_instance_hands_its_settings_and_key_to_the_class() {
 }
 
 #[test]
-fn what_goes_wrong_in_a_stream_is_one_clear_message() {
+fn stream_failure_is_one_message() {
     if !has_bubblewrap() {
         return;
     }
@@ -180,7 +180,7 @@ const HOLDER: &str = "import brynhild.api.base as base\n\
     \x20       yield types.StreamEvent(type='message_stop')\n";
 
 #[test]
-fn a_provider_reads_the_credentials_that_its_instance_names() {
+fn provider_reads_the_credentials_of_its_instance() {
     if !has_bubblewrap() {
         return;
     }
@@ -208,7 +208,7 @@ fn a_provider_reads_the_credentials_that_its_instance_names() {
 }
 
 #[test]
-fn a_role_is_answered_by_the_provider_of_a_plugin_and_by_an_instance_of_it() {
+fn role_uses_a_plugin_provider_or_its_instance() {
     if !has_bubblewrap() {
         return;
     }
@@ -229,7 +229,7 @@ fn a_role_is_answered_by_the_provider_of_a_plugin_and_by_an_instance_of_it() {
 }
 
 #[test]
-fn a_provider_reaches_its_model_in_every_mode_and_tools_of_its_plugin_do_not() {
+fn only_providers_have_a_network_in_every_mode() {
     if !has_bubblewrap() {
         return;
     }

@@ -32,7 +32,7 @@ fn last_words(server: &ModelServer, chat: usize) -> String {
 }
 
 #[test]
-fn a_changed_tool_is_run_as_it_is_and_an_added_one_is_offered() {
+fn changed_and_added_tools_are_reloaded() {
     if !has_bubblewrap() {
         return;
     }
@@ -58,7 +58,7 @@ fn a_changed_tool_is_run_as_it_is_and_an_added_one_is_offered() {
 }
 
 #[test]
-fn changed_hooks_commands_skills_and_rules_hold_for_the_next_prompt() {
+fn changed_plugin_files_apply_to_the_next_prompt() {
     let server = ModelServer::start([
         Reply::text("first answer"),
         Reply::text("second answer"),
@@ -110,7 +110,7 @@ fn changed_hooks_commands_skills_and_rules_hold_for_the_next_prompt() {
 }
 
 #[test]
-fn what_is_switched_off_meanwhile_is_off() {
+fn plugin_disabled_during_a_session_is_disabled() {
     if !has_bubblewrap() {
         return;
     }
@@ -131,7 +131,7 @@ fn what_is_switched_off_meanwhile_is_off() {
 
 /// The lock of its process is free only when that has ended, while the conversation goes on.
 #[test]
-fn the_process_of_what_is_switched_off_meanwhile_ends() {
+fn worker_of_a_disabled_plugin_ends() {
     if !has_bubblewrap() {
         return;
     }
@@ -165,7 +165,7 @@ fn the_process_of_what_is_switched_off_meanwhile_ends() {
 }
 
 #[test]
-fn a_projects_plugin_that_changes_is_not_used_before_it_is_trusted_again() {
+fn changed_project_plugin_needs_trust_again() {
     if !has_bubblewrap() {
         return;
     }
@@ -187,7 +187,7 @@ fn a_projects_plugin_that_changes_is_not_used_before_it_is_trusted_again() {
 }
 
 #[test]
-fn a_projects_plugin_that_is_trusted_again_runs_as_it_is_and_its_absence_is_told() {
+fn retrusted_project_plugin_runs_and_absence_is_reported() {
     if !has_bubblewrap() {
         return;
     }
@@ -229,7 +229,7 @@ fn change_tool(root: &Path, canary: &Path) {
 }
 
 #[test]
-fn changed_permissions_hold_for_the_next_prompt() {
+fn changed_permissions_apply_to_the_next_prompt() {
     if !has_bubblewrap() {
         return;
     }
@@ -251,7 +251,7 @@ fn changed_permissions_hold_for_the_next_prompt() {
 }
 
 #[test]
-fn a_server_that_is_added_is_offered_and_one_that_is_removed_is_not() {
+fn added_and_removed_servers_apply_to_the_next_prompt() {
     if !has_bubblewrap() {
         return;
     }
@@ -277,7 +277,7 @@ fn a_server_that_is_added_is_offered_and_one_that_is_removed_is_not() {
 }
 
 #[test]
-fn a_package_that_is_installed_meanwhile_is_offered_at_the_next_prompt() {
+fn installed_package_is_offered_at_the_next_prompt() {
     if !has_bubblewrap() {
         return;
     }

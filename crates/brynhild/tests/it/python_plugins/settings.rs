@@ -13,7 +13,7 @@ use crate::{project, project_with};
 const SEES: &str = "return ToolResult(success=True, output=os.environ.get(\"BRYNHILD_PLUGIN_SETTINGS\", \"none\"))";
 
 #[test]
-fn a_plugin_finds_its_settings_in_a_variable() {
+fn plugin_settings_are_in_an_environment_variable() {
     let project = project();
     let sees = tool("sees", SEES);
     plugin(&project, "todo", &[("tools/sees.py", &sees)]);
@@ -37,7 +37,7 @@ fn a_plugin_finds_its_settings_in_a_variable() {
 }
 
 #[test]
-fn commands_of_a_plugins_hooks_find_its_settings_too() {
+fn plugin_hooks_get_the_settings() {
     let project = project();
     let root = plugin(&project, "todo", &[]);
     let hook = "hooks:\n  pre_tool_use:\n    - name: guard\n      type: command\n      \
@@ -51,7 +51,7 @@ fn commands_of_a_plugins_hooks_find_its_settings_too() {
 }
 
 #[test]
-fn packages_are_installed_with_the_first_call_and_not_before() {
+fn packages_are_installed_with_the_first_call() {
     let project = project();
     let body = "import fruit\nreturn ToolResult(success=True, output=fruit.KIND)";
     let root = plugin(&project, "market", &[("tools/buys.py", &tool("buys", body))]);
@@ -91,7 +91,7 @@ class Tool(Base):
 ";
 
 #[test]
-fn a_tool_that_does_not_load_without_its_packages_is_offered_before_they_are_installed() {
+fn tool_is_offered_before_its_packages_are_installed() {
     let server = ModelServer::start([Reply::text("Hello.")]);
     let project = project_with(&server);
     let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
@@ -111,7 +111,7 @@ fn a_tool_that_does_not_load_without_its_packages_is_offered_before_they_are_ins
 }
 
 #[test]
-fn a_package_that_cannot_be_had_is_told_in_pips_words() {
+fn failed_installation_shows_the_message_of_pip() {
     let project = project();
     let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
     let manifest = "name: market\nversion: '1.0.0'\ntools: [sells]\n\
@@ -135,7 +135,7 @@ get_requires_for_build_wheel = prepare_metadata_for_build_wheel = build_wheel = 
 ";
 
 #[test]
-fn what_a_package_runs_to_be_built_comes_with_the_first_call_and_is_confined() {
+fn package_builds_run_confined_with_the_first_call() {
     let project = project().env("PIP_NO_INDEX", "1");
     let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
     let directories = json!([project.path(), project.home(), root]).to_string();
@@ -161,7 +161,7 @@ fn what_a_package_runs_to_be_built_comes_with_the_first_call_and_is_confined() {
 }
 
 #[test]
-fn a_package_whose_files_lead_out_of_it_puts_nothing_elsewhere() {
+fn package_with_outside_paths_writes_nothing_outside() {
     let project = project().env("PIP_NO_INDEX", "1");
     let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
     let package = testkit::wheel("fruit", &root);

@@ -132,7 +132,7 @@ class Tool(Base):
 "#;
 
 #[test]
-fn a_call_is_judged_by_what_the_tool_says_at_that_moment() {
+fn call_is_judged_by_the_current_tool_properties() {
     if !has_bubblewrap() {
         return;
     }
@@ -148,7 +148,7 @@ fn a_call_is_judged_by_what_the_tool_says_at_that_moment() {
 }
 
 #[test]
-fn a_tool_that_is_switched_off_is_neither_listed_nor_run() {
+fn disabled_tool_is_neither_listed_nor_run() {
     if !has_bubblewrap() {
         return;
     }
@@ -205,7 +205,7 @@ fn every_accepted_form_of_a_tool_is_loaded_and_runs() {
 }
 
 #[test]
-fn what_a_tool_keeps_is_there_in_the_next_call_of_the_conversation() {
+fn tool_state_persists_between_calls() {
     if !has_bubblewrap() {
         return;
     }
@@ -237,7 +237,7 @@ fn what_a_tool_keeps_is_there_in_the_next_call_of_the_conversation() {
 }
 
 #[test]
-fn a_tool_that_wants_permission_is_not_run_without_a_person() {
+fn tool_that_requires_permission_needs_a_user() {
     if !has_bubblewrap() {
         return;
     }
@@ -252,7 +252,7 @@ fn a_tool_that_wants_permission_is_not_run_without_a_person() {
 }
 
 #[test]
-fn properties_that_depend_on_the_environment_are_read_where_it_is() {
+fn dynamic_properties_are_read_in_the_worker() {
     if !has_bubblewrap() {
         return;
     }
@@ -278,7 +278,7 @@ fn properties_that_depend_on_the_environment_are_read_where_it_is() {
 }
 
 #[test]
-fn nothing_of_a_plugin_that_is_off_counts() {
+fn disabled_plugin_adds_nothing() {
     if !has_bubblewrap() {
         return;
     }

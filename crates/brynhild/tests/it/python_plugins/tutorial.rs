@@ -41,7 +41,7 @@ fn blocks(page: &str) -> Vec<Block> {
 }
 
 #[test]
-fn the_tutorial_is_true_from_the_first_line_to_the_last() {
+fn tutorial_commands_and_output_are_current() {
     if !has_bubblewrap() {
         return;
     }

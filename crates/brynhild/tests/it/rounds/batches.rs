@@ -9,7 +9,7 @@ use super::{check_history, inspect, last_results, messages};
 use crate::project_with;
 
 #[test]
-fn results_go_back_in_the_order_of_the_calls() {
+fn results_are_in_the_order_of_the_calls() {
     let calls = (0..20).map(|index| ("Read", json!({"file_path": format!("{index}.txt")})));
     let server = ModelServer::start([Reply::calls(calls), Reply::text("ok")]);
     let project = project_with(&server);
@@ -31,7 +31,7 @@ fn results_go_back_in_the_order_of_the_calls() {
 }
 
 #[test]
-fn calls_that_change_things_run_one_after_the_other() {
+fn writing_calls_run_sequentially() {
     let append =
         |word: &str| ("Bash", json!({"command": format!("sleep 0.1; echo {word} >> log.txt")}));
     let server = ModelServer::start([
@@ -44,7 +44,7 @@ fn calls_that_change_things_run_one_after_the_other() {
 }
 
 #[test]
-fn a_write_is_seen_by_the_read_after_it() {
+fn read_after_a_write_sees_it() {
     let server = ModelServer::start([
         Reply::calls([
             ("Write", json!({"file_path": "a.txt", "content": "fresh\n"})),
@@ -75,7 +75,7 @@ fn five_hundred_calls_in_one_reply_all_get_results() {
 }
 
 #[test]
-fn five_hundred_calls_that_nobody_approves_all_get_results() {
+fn five_hundred_unapproved_calls_all_get_results() {
     let calls = (0..500).map(|_| ("Bash", json!({"command": "touch made"})));
     let server = ModelServer::start([Reply::calls(calls), Reply::text("ok")]);
     let project = project_with(&server);
@@ -85,7 +85,7 @@ fn five_hundred_calls_that_nobody_approves_all_get_results() {
 }
 
 #[test]
-fn ids_that_repeat_or_are_empty_are_made_unique() {
+fn repeated_and_empty_ids_become_unique() {
     let args = json!({"operation": "cwd"});
     let reply = || {
         Reply::default()
@@ -111,7 +111,7 @@ fn ids_that_repeat_or_are_empty_are_made_unique() {
 }
 
 #[test]
-fn ids_stay_unique_in_a_session_that_is_resumed() {
+fn ids_stay_unique_in_a_resumed_session() {
     let args = json!({"operation": "cwd"});
     let reply = || Reply::default().call_as("same", "Inspect", &args);
     let server = ModelServer::start([reply(), Reply::text("a"), reply(), Reply::text("b")]);
@@ -128,7 +128,7 @@ fn ids_stay_unique_in_a_session_that_is_resumed() {
 }
 
 #[test]
-fn a_bad_call_among_good_ones_spoils_none_of_them() {
+fn bad_call_does_not_affect_good_ones() {
     let server = ModelServer::start([
         Reply::calls([inspect(), ("Nope", json!({})), ("Read", json!({})), inspect()]),
         Reply::text("ok"),

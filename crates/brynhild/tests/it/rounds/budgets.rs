@@ -19,7 +19,7 @@ fn offer(fields: &str) -> Reply {
 }
 
 #[test]
-fn tokens_that_no_provider_counts_are_estimated() {
+fn uncounted_tokens_are_estimated() {
     let calls = [Reply::calls([("Glob", json!({"pattern": "*"}))]), Reply::text("done")];
     let server = ModelServer::start(calls).repeat_last();
     let project = project_with(&server);
@@ -31,7 +31,7 @@ fn tokens_that_no_provider_counts_are_estimated() {
 }
 
 #[test]
-fn a_limit_on_money_stops_where_nobody_knows_the_price() {
+fn cost_limit_stops_if_the_price_is_unknown() {
     let server = ModelServer::start(looks(3));
     let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "5", "go"]);
     let answer = run.code(5).json();
@@ -42,7 +42,7 @@ fn a_limit_on_money_stops_where_nobody_knows_the_price() {
 }
 
 #[test]
-fn a_limit_on_money_asks_the_provider_for_its_prices_first() {
+fn cost_limit_fetches_provider_prices() {
     let prices = offer(r#""pricing": {"prompt": "0.0001", "completion": "0.0001"}"#);
     let server = ModelServer::start(looks(3)).models_reply(prices);
     let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "0.2", "go"]);
@@ -53,7 +53,7 @@ fn a_limit_on_money_asks_the_provider_for_its_prices_first() {
 }
 
 #[test]
-fn a_context_is_as_large_as_the_provider_says() {
+fn context_size_comes_from_the_provider() {
     let prices = r#""context_length": 1200, "pricing": {"prompt": "0", "completion": "0"}"#;
     let server = ModelServer::start(looks(6)).repeat_last().models_reply(offer(prices));
     let run = project_with(&server).brynhild(&["chat", "--max-cost", "9", "go"]);
@@ -63,7 +63,7 @@ fn a_context_is_as_large_as_the_provider_says() {
 }
 
 #[test]
-fn a_provider_is_asked_about_its_models_only_when_a_conversation_goes_on() {
+fn model_data_is_fetched_only_for_longer_conversations() {
     let single = ModelServer::start([Reply::text("done")]);
     project_with(&single).brynhild(&["chat", "go"]).success();
     assert_eq!(single.requests().len(), 1);
@@ -81,7 +81,7 @@ fn a_provider_is_asked_about_its_models_only_when_a_conversation_goes_on() {
 }
 
 #[test]
-fn what_a_provider_had_cached_is_shown() {
+fn cached_tokens_are_shown() {
     let reply = || Reply::text("done").usage(1000, 10).cached(800);
     let server = ModelServer::start([reply(), reply()]);
     let project = project_with(&server);
@@ -93,7 +93,7 @@ fn what_a_provider_had_cached_is_shown() {
 }
 
 #[test]
-fn replies_that_came_before_their_price_are_priced_when_it_is_known() {
+fn earlier_replies_are_priced_later() {
     let prices = || offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
     // The list is asked for beside the second request, so that the first reply has come before it.
     let mut replies = looks(3);
@@ -123,7 +123,7 @@ fn replies_that_came_before_their_price_are_priced_when_it_is_known() {
 }
 
 #[test]
-fn a_cost_that_is_only_shown_holds_nothing_up() {
+fn displayed_cost_causes_no_delay() {
     let server = ModelServer::start(looks(0)).models_reply(offer(r#""pricing": {}"#).withhold());
     let project = project_with(&server);
     let shown = project.brynhild(&["chat", "--show-cost", "go"]);
@@ -131,7 +131,7 @@ fn a_cost_that_is_only_shown_holds_nothing_up() {
 }
 
 #[test]
-fn a_role_s_limit_of_cost_is_held_against_prices_and_not_against_what_is_free() {
+fn role_cost_limit_ignores_free_models() {
     let role =
         "name: clerk\nprompt: Help.\ntools: [{type: datetime}]\nguardrails: {cost_limit: 5}\n";
     let prices = offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
@@ -147,7 +147,7 @@ fn a_role_s_limit_of_cost_is_held_against_prices_and_not_against_what_is_free() 
 }
 
 #[test]
-fn prices_below_nothing_are_refused() {
+fn negative_prices_are_refused() {
     let server = ModelServer::start(looks(0));
     let project = project_with(&server);
     project.config_more(
@@ -161,7 +161,7 @@ fn prices_below_nothing_are_refused() {
 }
 
 #[test]
-fn a_summary_that_uses_up_the_budget_is_the_last_request() {
+fn summary_that_spends_the_budget_is_the_last_request() {
     let server = ModelServer::respond_with(|request| {
         if request.text.contains("Write a summary of this conversation") {
             return Reply::text("A summary.").usage(1_000_000, 10);
@@ -205,7 +205,7 @@ fn strict(longest: usize) -> ModelServer {
 }
 
 #[test]
-fn a_history_that_a_provider_finds_too_long_is_shortened_as_often_as_it_must() {
+fn too_long_history_is_compacted_repeatedly() {
     let server = strict(16);
     let project = project_with(&server);
     let run = project.brynhild(&["chat", "--max-turns", "90", "go"]);

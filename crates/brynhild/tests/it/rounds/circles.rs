@@ -12,7 +12,7 @@ enable_tool_recovery: true
 ";
 
 #[test]
-fn the_same_call_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_asked() {
+fn repeated_call_is_stopped_without_a_user() {
     for rounds in ["20", "30"] {
         let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
         let run = project_with(&server).brynhild(&["chat", "--json", "--max-turns", rounds, "go"]);
@@ -51,13 +51,13 @@ fn asked_to_the_end(server: &ModelServer, question: impl Fn(usize) -> String) {
 }
 
 #[test]
-fn a_person_is_asked_about_each_further_repetition_and_three_times_as_many_are_the_end() {
+fn repeated_call_asks_the_user_then_stops() {
     let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
     asked_to_the_end(&server, |count| format!("the same call gave the same result {count} times"));
 }
 
 #[test]
-fn the_same_error_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_asked() {
+fn repeated_error_is_stopped_without_a_user() {
     let mut number = 0;
     let server = ModelServer::respond_with(move |_| {
         number += 1;
@@ -72,7 +72,7 @@ fn the_same_error_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_a
 }
 
 #[test]
-fn a_person_is_asked_about_a_tool_that_keeps_failing_in_one_way() {
+fn repeated_error_asks_the_user() {
     let mut number = 0;
     let server = ModelServer::respond_with(move |_| {
         number += 1;
@@ -82,7 +82,7 @@ fn a_person_is_asked_about_a_tool_that_keeps_failing_in_one_way() {
 }
 
 #[test]
-fn a_model_that_only_talks_for_five_replies_is_reminded_of_its_open_todos() {
+fn talking_model_is_reminded_of_open_todos() {
     let todo = json!({"todos": [{"content": "mend it", "status": "pending"}]});
     for (first, reminds) in
         [(Reply::calls([("TodoWrite", todo)]), 1), (Reply::calls([inspect()]), 0)]
@@ -100,7 +100,7 @@ fn a_model_that_only_talks_for_five_replies_is_reminded_of_its_open_todos() {
 }
 
 #[test]
-fn talk_without_an_act_is_mentioned_and_stopped_where_nobody_can_be_asked() {
+fn talk_without_calls_is_stopped_without_a_user() {
     for flags in [&[][..], &["--require-finish"]] {
         let talk = |number| Reply::text(format!("I will now read file {number} and fix it."));
         let server = ModelServer::start((1..=5).map(talk));
@@ -117,7 +117,7 @@ fn talk_without_an_act_is_mentioned_and_stopped_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn an_answer_that_sounds_like_an_announcement_is_taken_when_it_is_repeated() {
+fn repeated_announcement_is_the_answer() {
     let said = || Reply::text("I will run the tests and fix the failures.");
     let server = ModelServer::start([said()]).repeat_last();
     let project = project_with(&server);
@@ -135,7 +135,7 @@ fn an_answer_that_sounds_like_an_announcement_is_taken_when_it_is_repeated() {
 }
 
 #[test]
-fn a_person_decides_whether_a_model_that_only_talks_goes_on() {
+fn talk_without_calls_asks_the_user() {
     let talk = |number| Reply::text(format!("Let me look at file {number}."));
     let server = ModelServer::start([
         talk(1),
@@ -161,7 +161,7 @@ fn a_person_decides_whether_a_model_that_only_talks_goes_on() {
 }
 
 #[test]
-fn a_profile_can_say_that_nobody_counts() {
+fn profile_can_disable_loop_detection() {
     let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
     let project = project_with(&server);
     project.file(
@@ -173,7 +173,7 @@ fn a_profile_can_say_that_nobody_counts() {
 }
 
 #[test]
-fn a_call_in_a_thought_is_recovered_where_the_profile_says_so() {
+fn call_in_thinking_is_recovered_if_configured() {
     let thought = || Reply::default().thinking("Let me look: {\"operation\": \"cwd\"}");
     let server = ModelServer::start([thought(), Reply::text("done")]);
     let project = project_with(&server);
@@ -196,7 +196,7 @@ fn a_call_in_a_thought_is_recovered_where_the_profile_says_so() {
 }
 
 #[test]
-fn a_recovered_call_is_told_as_one_to_programs_and_in_the_log() {
+fn recovered_call_is_marked_in_stream_and_log() {
     let thought = || Reply::default().thinking("Let me look: {\"operation\": \"cwd\"}");
     let server = ModelServer::start([thought(), thought(), Reply::text("done")]);
     let project = project_with(&server);
@@ -224,7 +224,7 @@ fn a_recovered_call_is_told_as_one_to_programs_and_in_the_log() {
 }
 
 #[test]
-fn reasoning_full_of_braces_costs_little_time() {
+fn reasoning_with_many_braces_is_parsed_quickly() {
     let thought = format!("{}\"{}", "{\"a\":[".repeat(64), "}".repeat(15_500));
     let server = ModelServer::start([Reply::text("x").thinking(thought)]);
     let project = project_with(&server);
@@ -234,7 +234,7 @@ fn reasoning_full_of_braces_costs_little_time() {
 }
 
 #[test]
-fn a_recovered_call_that_changes_something_needs_a_person() {
+fn recovered_writing_call_needs_a_user() {
     let write = json!({"file_path": "made.txt", "content": "x"});
     let thought = Reply::default().thinking(format!("I'll write it. {write}"));
     let server = ModelServer::start([thought, Reply::text("done")]);
@@ -247,7 +247,7 @@ fn a_recovered_call_that_changes_something_needs_a_person() {
 }
 
 #[test]
-fn a_model_without_calls_of_its_own_writes_them_down() {
+fn model_without_native_calls_uses_text_calls() {
     let server = ModelServer::start([
         Reply::text("I look. [tool_call: Inspect(operation=\"cwd\")]"),
         Reply::text("done"),
@@ -273,7 +273,7 @@ fn a_model_without_calls_of_its_own_writes_them_down() {
 }
 
 #[test]
-fn calls_beyond_what_the_profile_allows_in_one_reply_are_not_run() {
+fn calls_over_the_profile_limit_are_not_run() {
     let looks =
         ["a", "b", "c"].map(|path| ("Inspect", json!({"operation": "exists", "path": path})));
     let server = ModelServer::start([Reply::calls(looks), Reply::text("done")]);
@@ -289,7 +289,7 @@ fn calls_beyond_what_the_profile_allows_in_one_reply_are_not_run() {
 }
 
 #[test]
-fn a_run_stops_at_what_it_may_cost_and_can_be_resumed() {
+fn run_stops_at_its_cost_limit_and_resumes() {
     let reply = || Reply::calls([inspect()]).usage(900, 100).cost(0.3);
     let flags = [(["--max-tokens", "2000"], json!(2000)), (["--max-cost", "0.5"], json!(0.5))];
     for (flag, value) in flags {
@@ -309,7 +309,7 @@ fn a_run_stops_at_what_it_may_cost_and_can_be_resumed() {
 }
 
 #[test]
-fn a_run_stops_when_its_time_is_over() {
+fn run_stops_at_its_time_limit() {
     let server = ModelServer::start([Reply::text("never").withhold()]);
     let run = project_with(&server).brynhild(&["chat", "--json", "--timeout", "0.3", "go"]);
     let answer = run.code(5).json();
@@ -318,7 +318,7 @@ fn a_run_stops_when_its_time_is_over() {
 }
 
 #[test]
-fn requests_are_counted_where_a_limit_says_so() {
+fn request_limit_stops_the_run() {
     let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
     project_with(&server).brynhild(&["chat", "--max-turns", "2", "go"]).code(5);
     assert_eq!(server.chats().len(), 2);

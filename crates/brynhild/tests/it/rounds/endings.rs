@@ -11,7 +11,7 @@ fn finish(status: &str) -> (&'static str, Value) {
 }
 
 #[test]
-fn a_limit_of_rounds_ends_the_turn_visibly() {
+fn round_limit_ends_the_turn_with_a_message() {
     let server =
         ModelServer::start([Reply::text("so far").call("Inspect", &inspect().1)]).repeat_last();
     let project = project_with(&server).env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "3");
@@ -37,7 +37,7 @@ fn a_limit_of_rounds_ends_the_turn_visibly() {
 }
 
 #[test]
-fn a_limit_is_called_as_the_person_set_it() {
+fn limit_message_names_the_setting() {
     let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
     let project = project_with(&server).env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "3");
     let run = project.brynhild(&["chat", "--max-turns", "2", "go"]);
@@ -80,7 +80,7 @@ fn finish_ends_the_turn_and_its_summary_is_the_answer() {
 }
 
 #[test]
-fn words_beside_finish_are_the_answer() {
+fn text_beside_finish_is_the_answer() {
     let server = ModelServer::start([
         Reply::text("Everything is done.").call("Finish", &finish("success").1)
     ]);
@@ -107,7 +107,7 @@ fn calls_beside_finish_run_and_get_their_results() {
 }
 
 #[test]
-fn a_finish_that_does_not_fit_its_schema_does_not_end_the_turn() {
+fn invalid_finish_does_not_end_the_turn() {
     let server = ModelServer::start([
         Reply::calls([("Finish", json!({"status": "success"}))]),
         Reply::calls([finish("success")]),
@@ -117,7 +117,7 @@ fn a_finish_that_does_not_fit_its_schema_does_not_end_the_turn() {
 }
 
 #[test]
-fn a_required_finish_that_never_comes_fails_the_run() {
+fn missing_required_finish_fails_the_run() {
     let server = ModelServer::start([Reply::text("I am done")]).repeat_last();
     let project = project_with(&server);
     let run = project.brynhild(&["chat", "--require-finish", "go"]);
@@ -136,7 +136,7 @@ fn a_required_finish_that_never_comes_fails_the_run() {
 }
 
 #[test]
-fn a_required_finish_that_comes_ends_the_turn() {
+fn required_finish_ends_the_turn() {
     let server = ModelServer::start([Reply::text("done?"), Reply::calls([finish("success")])]);
     let run = project_with(&server).brynhild(&["chat", "--json", "--require-finish", "go"]);
     let answer = run.success().json();
@@ -145,7 +145,7 @@ fn a_required_finish_that_comes_ends_the_turn() {
 }
 
 #[test]
-fn a_required_finish_that_cannot_be_called_is_refused() {
+fn required_finish_without_the_tool_is_refused() {
     let server = ModelServer::start([]);
     let project = project_with(&server);
     let run = project.brynhild(&["chat", "--no-tools", "--require-finish", "go"]);
@@ -154,7 +154,7 @@ fn a_required_finish_that_cannot_be_called_is_refused() {
 }
 
 #[test]
-fn an_answer_that_is_cut_off_or_declined_says_so() {
+fn cut_or_declined_answer_is_reported() {
     for (reason, said) in [("length", "is cut off"), ("content_filter", "declined to answer")] {
         let server = ModelServer::start([Reply::text("This is a cut ans").stop(reason)]);
         let run = project_with(&server).brynhild(&["chat", "go"]);
@@ -164,7 +164,7 @@ fn an_answer_that_is_cut_off_or_declined_says_so() {
 }
 
 #[test]
-fn a_refusal_without_a_word_is_told_and_not_asked_for_again() {
+fn empty_refusal_is_reported_and_not_retried() {
     let server = ModelServer::start([Reply::text("").stop("content_filter")]).repeat_last();
     let run = project_with(&server).brynhild(&["chat", "go"]);
     assert!(run.code(1).stderr.contains("the provider declined to answer"), "{run}");
@@ -172,7 +172,7 @@ fn a_refusal_without_a_word_is_told_and_not_asked_for_again() {
 }
 
 #[test]
-fn a_call_that_the_limit_on_length_cut_off_is_told_as_that() {
+fn call_cut_by_the_length_limit_is_reported() {
     let half = r#"{"file_path": "a.txt", "content": "begun and"#;
     let server = ModelServer::start([
         Reply::text("").call_text("Write", half).stop("length"),

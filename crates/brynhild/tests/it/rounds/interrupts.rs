@@ -26,7 +26,7 @@ fn server_with(reply: Reply) -> ModelServer {
 }
 
 #[test]
-fn before_the_reply_begins() {
+fn interrupt_before_the_reply() {
     let server = server_with(Reply::text("late").withhold());
     let project = project_with(&server);
     let running = project.command(&["chat", "--session", "s", "go"]).stdin("").spawn();
@@ -39,7 +39,7 @@ fn before_the_reply_begins() {
 }
 
 #[test]
-fn in_the_middle_of_a_reply_that_has_begun_a_call() {
+fn interrupt_during_a_partial_call() {
     let call = json!({"file_path": "made", "content": "x".repeat(2000)});
     let reply = Reply::text("I will write. ").call("Write", &call).stall_at(2000);
     let server = server_with(reply);
@@ -57,7 +57,7 @@ fn in_the_middle_of_a_reply_that_has_begun_a_call() {
 }
 
 #[test]
-fn while_a_command_runs() {
+fn interrupt_during_a_command() {
     let command = "echo going-$((20 + 22)); sleep 60; echo over > over";
     let reply = Reply::calls([("Bash", json!({"command": command})), inspect()]);
     let server = server_with(reply);
@@ -82,7 +82,7 @@ fn while_a_command_runs() {
 }
 
 #[test]
-fn while_many_calls_run_side_by_side() {
+fn interrupt_during_parallel_calls() {
     let server = server_with(Reply::calls(
         (0..20).map(|index| ("Glob", json!({"pattern": format!("**/{index}*")}))),
     ));
@@ -97,7 +97,7 @@ fn while_many_calls_run_side_by_side() {
 }
 
 #[test]
-fn the_json_answer_says_that_it_was_interrupted() {
+fn interrupt_is_in_the_json_answer() {
     let server = server_with(Reply::text("late").withhold());
     let project = project_with(&server);
     let running = project.command(&["chat", "--json", "go"]).stdin("").spawn();
@@ -109,7 +109,7 @@ fn the_json_answer_says_that_it_was_interrupted() {
 }
 
 #[test]
-fn by_the_signal_that_ends_programs() {
+fn sigterm_interrupts_the_turn() {
     let server = server_with(Reply::text("late").withhold());
     let project = project_with(&server);
     let running = project.command(&["chat", "--session", "s", "go"]).stdin("").spawn();
@@ -127,7 +127,7 @@ fn terminate(id: i32) {
 }
 
 #[test]
-fn while_a_question_is_open() {
+fn interrupt_during_a_question() {
     let call = ("Bash", json!({"command": "touch made"}));
     let server = server_with(Reply::calls([call.clone(), call]));
     let project = project_with(&server);
@@ -140,7 +140,7 @@ fn while_a_question_is_open() {
 }
 
 #[test]
-fn by_the_answer_that_cancels_the_turn() {
+fn cancel_answer_interrupts_the_turn() {
     let call = ("Bash", json!({"command": "touch made"}));
     let server = server_with(Reply::calls([call.clone(), call]));
     let project = project_with(&server);
@@ -154,7 +154,7 @@ fn by_the_answer_that_cancels_the_turn() {
 }
 
 #[test]
-fn on_a_terminal_in_the_middle_of_a_reply() {
+fn interrupt_on_a_terminal_during_a_reply() {
     let text = format!("The first line.\n\n{}", "word ".repeat(200));
     let server = server_with(Reply::text(text).stall_at(6000));
     let project = project_with(&server);
@@ -169,7 +169,7 @@ fn on_a_terminal_in_the_middle_of_a_reply() {
 }
 
 #[test]
-fn in_the_second_round() {
+fn interrupt_in_the_second_round() {
     let server = ModelServer::respond_with(|request| {
         if request.text.contains("go on") {
             Reply::text("resumed")
@@ -188,7 +188,7 @@ fn in_the_second_round() {
 }
 
 #[test]
-fn a_second_one_ends_a_conversation_on_a_terminal() {
+fn second_interrupt_ends_a_terminal_conversation() {
     let server = ModelServer::start([Reply::text("Hello there.")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain", "--session", "s"], (80, 24));
@@ -204,7 +204,7 @@ fn a_second_one_ends_a_conversation_on_a_terminal() {
 }
 
 #[test]
-fn the_one_that_stopped_a_turn_does_not_count_towards_the_end() {
+fn interrupt_of_a_turn_does_not_end_the_conversation() {
     let server = ModelServer::start([
         Reply::text("late").withhold(),
         Reply::text("A second answer."),
@@ -228,7 +228,7 @@ fn the_one_that_stopped_a_turn_does_not_count_towards_the_end() {
 }
 
 #[test]
-fn while_a_hook_hears_that_the_session_begins() {
+fn interrupt_during_a_session_start_hook() {
     let server = ModelServer::start([Reply::text("resumed")]);
     let project = project_with(&server);
     let hooks = "version: 1\nhooks:\n  session_start:\n    - {name: slow, type: command, \

@@ -37,7 +37,7 @@ fn missing_parameters_are_named_in_the_order_of_the_schema() {
 }
 
 #[test]
-fn a_parameter_that_the_tool_does_not_know_is_told() {
+fn unknown_parameter_is_reported() {
     let call = ("Read", json!({"file_path": "a.txt", "colour": "red"}));
     let server = ModelServer::start([Reply::calls([call]), Reply::text("ok")]);
     let project = project_with(&server);
@@ -47,7 +47,7 @@ fn a_parameter_that_the_tool_does_not_know_is_told() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_told_and_never_guessed() {
+fn invalid_json_arguments_are_reported_and_not_guessed() {
     for arguments in [r#"{"command": "touch made"#, "{command: touch}", "touch made", "{} {}"] {
         let told = told("Bash", arguments);
         assert!(told.starts_with("The arguments are not valid JSON"), "{arguments}: {told}");
@@ -55,7 +55,7 @@ fn arguments_that_are_no_json_are_told_and_never_guessed() {
 }
 
 #[test]
-fn arguments_that_stay_no_json_end_the_turn_after_three_repetitions() {
+fn repeated_invalid_json_ends_the_turn() {
     let mut number = 0;
     let server = ModelServer::respond_with(move |_| {
         number += 1;
@@ -71,7 +71,7 @@ fn arguments_that_stay_no_json_end_the_turn_after_three_repetitions() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_told() {
+fn non_object_arguments_are_reported() {
     for arguments in ["[]", "5", "null", "\"ls\""] {
         let told = told("Bash", arguments);
         let is_clear = told.contains("object") || told.contains("Missing required parameters");
@@ -80,7 +80,7 @@ fn arguments_that_are_no_object_are_told() {
 }
 
 #[test]
-fn a_parameter_of_the_wrong_type_is_named_with_what_is_wrong() {
+fn parameter_of_the_wrong_type_is_reported() {
     let told_read = told("Read", r#"{"file_path":"a","offset":"ten"}"#);
     assert!(told_read.contains("offset"), "{told_read}");
     assert!(told_read.contains("integer"), "{told_read}");
@@ -92,7 +92,7 @@ fn a_parameter_of_the_wrong_type_is_named_with_what_is_wrong() {
 }
 
 #[test]
-fn arguments_of_any_depth_and_size_are_survived() {
+fn deep_and_large_arguments_are_tolerated() {
     let deep = format!("{{\"command\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
     let told_deep = told("Bash", &deep);
     assert!(told_deep.len() < 2000, "the model is not sent {} bytes back", told_deep.len());
@@ -102,7 +102,7 @@ fn arguments_of_any_depth_and_size_are_survived() {
 }
 
 #[test]
-fn an_invalid_call_is_never_judged_nor_asked_about() {
+fn invalid_call_is_neither_judged_nor_asked_about() {
     let call = Reply::default().call_text("Bash", r#"{"cmd":"touch made"}"#);
     let server = ModelServer::start([call, Reply::text("ok")]);
     let project = project_with(&server);

@@ -41,7 +41,7 @@ fn with_own_temp(server: &ModelServer) -> Project {
 }
 
 #[test]
-fn fifty_thousand_characters_are_kept_whole() {
+fn fifty_thousand_characters_are_not_cut() {
     let text = "x".repeat(50_000);
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "cat text"}))]),
@@ -54,7 +54,7 @@ fn fifty_thousand_characters_are_kept_whole() {
 }
 
 #[test]
-fn longer_output_keeps_head_and_tail_and_the_rest_can_be_read() {
+fn longer_output_is_cut_and_saved_to_a_file() {
     let server = ModelServer::respond_with(|request| {
         let results = last_results(request);
         match results.last() {
@@ -96,7 +96,7 @@ fn characters_are_counted_and_not_their_bytes() {
 }
 
 #[test]
-fn a_failed_command_of_much_output_keeps_its_error() {
+fn failed_command_with_long_output_keeps_its_error() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "seq 1 100000; echo the-reason >&2; exit 7"}))]),
         Reply::text("ok"),
@@ -109,7 +109,7 @@ fn a_failed_command_of_much_output_keeps_its_error() {
 }
 
 #[test]
-fn the_output_of_one_session_does_not_replace_that_of_another() {
+fn sessions_do_not_overwrite_saved_output() {
     for (name, args) in [("Bash", json!({"command": "cat long"})), learn()] {
         let reply = Reply::default().call_as("call_1", name, &args);
         let server = ModelServer::start([reply.clone(), Reply::text("a"), reply, Reply::text("b")]);
@@ -124,7 +124,7 @@ fn the_output_of_one_session_does_not_replace_that_of_another() {
 }
 
 #[test]
-fn long_output_is_kept_from_other_people() {
+fn saved_output_is_private() {
     use std::os::unix::fs::PermissionsExt;
     for (name, args) in [numbers(100_000), learn()] {
         let server = ModelServer::start([Reply::calls([(name, args)]), Reply::text("ok")]);

@@ -29,7 +29,7 @@ fn writing(calls: usize) -> ModelServer {
 }
 
 #[test]
-fn the_budget_of_recovered_calls_is_that_of_the_session() {
+fn recovery_budget_is_per_session() {
     let server = writing(15);
     let project = recovering(&server);
     let words = ["chat", "go", "--profile", "rec", "--session", "s", "--json"];
@@ -42,7 +42,7 @@ fn the_budget_of_recovered_calls_is_that_of_the_session() {
 }
 
 #[test]
-fn where_writing_is_how_a_model_calls_there_is_no_such_budget() {
+fn text_calls_have_no_recovery_budget() {
     let server = writing(25);
     let project = recovering(&server);
     let words = ["chat", "go", "--profile", "words", "--max-turns", "50", "--json"];
@@ -55,7 +55,7 @@ fn where_writing_is_how_a_model_calls_there_is_no_such_budget() {
 }
 
 #[test]
-fn a_call_that_a_sentence_only_speaks_of_is_not_made() {
+fn call_mentioned_in_a_sentence_is_not_recovered() {
     let call = "[tool_call: Inspect(operation=\"cwd\")]";
     for text in [
         format!("To look around you would write `{call}` in your answer."),

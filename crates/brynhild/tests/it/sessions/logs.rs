@@ -37,7 +37,7 @@ fn kinds(lines: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_conversation_is_written_down_line_by_line() {
+fn conversation_is_logged_line_by_line() {
     let server = ModelServer::start([
         Reply::text("I look.")
             .thinking("Where?")
@@ -111,7 +111,7 @@ fn logs_are_private_and_never_overwritten() {
 }
 
 #[test]
-fn a_log_directory_of_somebody_else_is_not_used() {
+fn log_directory_of_another_user_is_not_used() {
     let server = counting();
     let (project, directory) = with_logs(&server);
     let target = project.home().join("target");
@@ -125,7 +125,7 @@ fn a_log_directory_of_somebody_else_is_not_used() {
 }
 
 #[test]
-fn logs_go_where_they_are_wanted() {
+fn log_directory_is_configurable() {
     let server = counting();
     let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "x", "--no-log"]).success();
@@ -211,7 +211,7 @@ fn a_log_is_viewed_and_exported() {
 }
 
 #[test]
-fn a_damaged_log_is_read_as_far_as_it_goes() {
+fn damaged_log_is_read_partially() {
     let server = counting();
     let (project, directory) = with_logs(&server);
     project.brynhild(&["chat", "x"]).success();
@@ -237,7 +237,7 @@ fn tools_are_counted_from_a_log() {
 }
 
 #[test]
-fn what_went_over_the_wire_is_listed_summed_up_and_picked() {
+fn raw_log_is_listed_summarized_and_filtered() {
     let call = json!({"operation": "cwd"});
     let server = ModelServer::start([Reply::calls([("Inspect", call)]), Reply::text("Done.")]);
     let (project, directory) = with_logs(&server);

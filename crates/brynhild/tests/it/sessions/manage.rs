@@ -53,7 +53,7 @@ fn the_list_is_newest_first_and_limited() {
 }
 
 #[test]
-fn a_session_is_shown_for_people_and_for_programs() {
+fn session_is_shown_as_text_and_json() {
     let server = working();
     let project = worked(&server);
     let session = project.brynhild(&["session", "show", "work", "--json"]).success().json();
@@ -116,7 +116,7 @@ fn a_session_is_renamed_and_titled() {
 }
 
 #[test]
-fn a_session_is_deleted_only_on_purpose() {
+fn session_deletion_needs_confirmation() {
     let server = counting();
     let project = project_with(&server);
     for name in ["one", "two", "three"] {
@@ -161,7 +161,7 @@ fn a_session_is_exported() {
 }
 
 #[test]
-fn what_a_person_names_is_written_and_read_through_no_link_of_the_project() {
+fn named_files_are_not_reached_through_project_symlinks() {
     let server = working();
     let project = worked(&server);
     let keys = project.home().join("keys");
@@ -196,7 +196,7 @@ fn what_a_person_names_is_written_and_read_through_no_link_of_the_project() {
 }
 
 #[test]
-fn words_are_found_in_all_that_was_said_and_done() {
+fn session_search_covers_messages_and_tools() {
     let server = working();
     let project = worked(&server);
     let search = |words: &[&str]| {
@@ -257,7 +257,7 @@ fn project_without_sessions_has_no_statistics() {
 }
 
 #[test]
-fn sessions_are_the_owners_alone() {
+fn session_files_are_private() {
     let server = counting();
     let project = project_with(&server);
     chat(&project, &["Hello", "--session", "work"]);
@@ -272,7 +272,7 @@ fn sessions_are_the_owners_alone() {
 }
 
 #[test]
-fn the_configuration_directory_takes_the_sessions_along() {
+fn sessions_follow_the_configuration_directory() {
     let server = counting();
     let project = project_with(&server);
     let elsewhere = project.home().join("elsewhere");
@@ -286,7 +286,7 @@ fn the_configuration_directory_takes_the_sessions_along() {
 }
 
 #[test]
-fn a_damaged_result_leaves_a_history_that_providers_take() {
+fn damaged_result_leaves_a_valid_history() {
     let call = || Reply::calls([("Inspect", json!({"operation": "cwd"}))]);
     let server = ModelServer::start([
         call(),

@@ -12,7 +12,7 @@ fn commanded(command: &str) -> [Reply; 4] {
 }
 
 #[test]
-fn what_nobody_can_be_asked_about_does_not_run_and_is_told_all_the_way_up() {
+fn unanswerable_call_of_an_agent_is_reported_to_the_top() {
     let (project, server) = playing(commanded("echo x > made"));
     let run = project.brynhild(&["chat", "--mode", "ask", "go"]);
     run.code(3);
@@ -23,7 +23,7 @@ fn what_nobody_can_be_asked_about_does_not_run_and_is_told_all_the_way_up() {
 }
 
 #[test]
-fn a_person_is_asked_about_an_agents_call_with_the_agents_name() {
+fn question_names_the_agent() {
     let (project, _server) = playing(commanded("echo x > made"));
     let terminal = project.terminal(&["--mode", "ask", "chat", "go"], (100, 40));
     let screen = terminal.wait_for("Answer [");
@@ -44,7 +44,7 @@ fn cancelling_an_agents_question_stops_the_whole_turn() {
 }
 
 #[test]
-fn deny_rules_hold_for_agents_and_yes_lets_the_rest_run() {
+fn deny_rules_apply_to_agents() {
     let (project, server) = playing([
         task("scout", "work"),
         bash("touch denied"),
@@ -78,7 +78,7 @@ fn an_agents_file_may_tighten_the_mode_and_never_loosen_it() {
 }
 
 #[test]
-fn an_agents_command_is_confined_like_any_other() {
+fn agent_command_is_confined() {
     if !has_bubblewrap() {
         return;
     }
@@ -88,7 +88,7 @@ fn an_agents_command_is_confined_like_any_other() {
 }
 
 #[test]
-fn tokens_and_cost_of_an_agent_count_for_the_session() {
+fn agent_usage_is_added_to_the_session() {
     let (project, _server) = playing([
         task("scout", "work").usage(100, 10).cost(0.25),
         Reply::text("tried").usage(1000, 100).cost(0.5),
@@ -106,7 +106,7 @@ fn tokens_and_cost_of_an_agent_count_for_the_session() {
 }
 
 #[test]
-fn the_budget_of_the_session_stops_an_agent_too() {
+fn session_budget_stops_an_agent() {
     let (project, server) = playing([
         task("scout", "work").usage(100, 10),
         Reply::calls([("Glob", json!({"pattern": "*"}))]).usage(1000, 100),
@@ -118,7 +118,7 @@ fn the_budget_of_the_session_stops_an_agent_too() {
 }
 
 #[test]
-fn limits_failures_and_circles_of_an_agent_are_told() {
+fn limits_failures_and_loops_of_an_agent_are_reported() {
     let look = || Reply::calls([("Glob", json!({"pattern": "*"}))]);
     let (project, server) = playing([task("brief", "work"), look(), look(), Reply::text("done")]);
     own(&project, "brief", "maxTurns: 2\n", "Be brief.");
@@ -154,7 +154,7 @@ fn limits_failures_and_circles_of_an_agent_are_told() {
 }
 
 #[test]
-fn agents_hand_work_on_as_deep_as_the_configuration_says() {
+fn agent_depth_is_limited_by_the_configuration() {
     let handed = || [task("scout", "a"), Reply::text("b"), Reply::text("c")];
     let (project, server) = playing(handed());
     project.config_more("agents: {max_depth: 2}\n");
@@ -189,7 +189,7 @@ fn agents_hand_work_on_as_deep_as_the_configuration_says() {
 }
 
 #[test]
-fn an_interrupt_stops_the_agent_and_closes_what_it_opened() {
+fn interrupt_stops_the_agent_and_closes_its_calls() {
     let (project, server) = playing([task("scout", "work"), bash("echo begun; sleep 600")]);
     let args = ["chat", "--yes", "--session", "work", "--output-format", "stream-json", "go"];
     let running = project.command(&args).stdin("").spawn();
@@ -206,7 +206,7 @@ fn an_interrupt_stops_the_agent_and_closes_what_it_opened() {
 }
 
 #[test]
-fn a_tool_is_left_for_what_the_file_says_in_parentheses() {
+fn tool_pattern_in_an_agent_file_limits_the_tool() {
     for (command, is_left) in [
         ("git --version", true),
         ("touch made", false),
@@ -235,7 +235,7 @@ fn a_tool_is_left_for_what_the_file_says_in_parentheses() {
 }
 
 #[test]
-fn the_example_of_an_agent_loads_whole() {
+fn example_agent_loads() {
     let (project, server) = playing([
         task("reviewer", "look"),
         bash("git push"),

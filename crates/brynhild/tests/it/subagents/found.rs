@@ -44,7 +44,7 @@ fn full() -> Project {
 }
 
 #[test]
-fn agents_are_found_in_every_place_and_the_projects_only_when_trusted() {
+fn agents_are_found_and_project_agents_need_trust() {
     let project = full();
     let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
         pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
@@ -70,7 +70,7 @@ fn listed_safely(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn agents_of_a_project_that_is_not_trusted_are_told_of_and_not_offered() {
+fn untrusted_project_agents_are_reported_and_not_offered() {
     let (project, server) = playing([Reply::text("hi"), Reply::text("hi")]);
     project.file(".claude/agents/evil.md", agent("evil"));
     let run = project.brynhild(&["chat", "go"]);
@@ -83,7 +83,7 @@ fn agents_of_a_project_that_is_not_trusted_are_told_of_and_not_offered() {
 }
 
 #[test]
-fn a_plugins_agent_is_named_with_its_plugin_and_given_nothing() {
+fn plugin_agent_is_prefixed_and_gets_no_grants() {
     let (project, server) = playing([task("kit:helper", "go"), Reply::text("a"), Reply::text("b")]);
     let root = project.config_directory().join("plugins/kit");
     fs::create_dir_all(root.join("agents")).unwrap();
@@ -97,7 +97,7 @@ fn a_plugins_agent_is_named_with_its_plugin_and_given_nothing() {
 }
 
 #[test]
-fn a_role_brings_its_own_words_model_tools_and_limits() {
+fn role_agent_has_its_prompt_model_tools_and_limits() {
     let server = ModelServer::start([
         task("clerk", "write it"),
         Reply::calls([("missing", json!({}))]),
@@ -123,7 +123,7 @@ fn a_role_brings_its_own_words_model_tools_and_limits() {
 }
 
 #[test]
-fn a_changed_agent_counts_from_the_next_turn_on() {
+fn changed_agent_applies_to_the_next_turn() {
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server);
     let mut running = project.command::<&str>(&[]).spawn();

@@ -20,7 +20,7 @@ fn handler(command: &str) -> Value {
 }
 
 #[test]
-fn a_hook_that_blocks_a_call_blocks_it_for_agents_too_and_knows_who_asks() {
+fn hook_blocks_agent_calls_and_gets_the_agent_name() {
     if !has_bubblewrap() {
         return;
     }
@@ -43,7 +43,7 @@ fn a_hook_that_blocks_a_call_blocks_it_for_agents_too_and_knows_who_asks() {
 }
 
 #[test]
-fn subagent_hooks_hear_of_the_beginning_and_can_keep_an_agent_at_work() {
+fn subagent_hooks_run_at_start_and_can_continue_an_agent() {
     if !has_bubblewrap() {
         return;
     }

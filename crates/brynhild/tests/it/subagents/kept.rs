@@ -8,7 +8,7 @@ use crate::crashes::check_pairs;
 use crate::project_with;
 
 #[test]
-fn a_session_goes_on_with_the_result_and_without_the_agents_messages() {
+fn resumed_session_has_only_the_result_of_an_agent() {
     let (project, server) = playing([
         task("scout", "look at the shed"),
         Reply::text("Secret thoughts.").call("Glob", &json!({"pattern": "*"})),
@@ -27,7 +27,7 @@ fn a_session_goes_on_with_the_result_and_without_the_agents_messages() {
 }
 
 #[test]
-fn a_kill_in_the_middle_of_an_agent_closes_its_calls_and_the_one_that_held_it() {
+fn kill_during_an_agent_closes_nested_calls() {
     let (project, server) = playing([
         task("scout", "work"),
         bash("echo begun; sleep 600"),
@@ -58,7 +58,7 @@ fn a_kill_in_the_middle_of_an_agent_closes_its_calls_and_the_one_that_held_it() 
 }
 
 #[test]
-fn show_export_search_and_statistics_know_of_agents() {
+fn session_commands_include_agents() {
     let (project, _server) = playing([
         task("scout", "look for walnuts"),
         Reply::text("Pistachio thoughts.").call("Glob", &json!({"pattern": "*"})),
@@ -90,7 +90,7 @@ fn show_export_search_and_statistics_know_of_agents() {
 }
 
 #[test]
-fn a_forked_and_a_compacted_session_keep_to_their_own_messages() {
+fn fork_and_compaction_exclude_agent_messages() {
     let server = ModelServer::respond_with(|request| {
         check_pairs(request);
         let said = messages(request);

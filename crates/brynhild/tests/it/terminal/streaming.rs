@@ -36,7 +36,7 @@ fn answered(project: &Project, size: (u16, u16)) -> (String, String) {
 }
 
 #[test]
-fn text_is_seen_before_its_paragraph_ends() {
+fn text_is_shown_before_its_paragraph_ends() {
     let server = ModelServer::start([Reply::text(words(60)).delta_size(6).stall_at(6000)]);
     let project = project_with(&server);
     let terminal = project.terminal(&["chat", "talk"], SIZE);
@@ -51,7 +51,7 @@ fn text_is_seen_before_its_paragraph_ends() {
 }
 
 #[test]
-fn lines_of_code_are_seen_before_their_block_ends() {
+fn code_lines_are_shown_before_their_block_ends() {
     let code = "```\nlet first = 1;\nlet second = 2;\n".to_owned() + &"more();\n".repeat(200);
     let server = ModelServer::start([Reply::text(code).delta_size(6).stall_at(3000)]);
     let project = project_with(&server);
@@ -63,7 +63,7 @@ fn lines_of_code_are_seen_before_their_block_ends() {
 }
 
 #[test]
-fn what_was_drawn_early_leaves_no_trace_on_any_screen() {
+fn drafts_leave_no_trace_on_the_screen() {
     for size in [(80, 24), (40, 8), (19, 4), (100, 2)] {
         let server = ModelServer::start([Reply::text(everything()).delta_size(3).chunk_size(97)])
             .repeat_last();
@@ -78,7 +78,7 @@ fn what_was_drawn_early_leaves_no_trace_on_any_screen() {
 }
 
 #[test]
-fn an_interrupted_answer_stays_as_far_as_it_came() {
+fn interrupted_answer_stays_visible() {
     let server = ModelServer::start([Reply::text(words(60)).delta_size(6).stall_at(6000)]);
     let project = project_with(&server);
     let terminal = project.terminal(&["chat", "talk"], SIZE);
@@ -91,7 +91,7 @@ fn an_interrupted_answer_stays_as_far_as_it_came() {
 }
 
 #[test]
-fn a_reply_that_is_asked_for_again_does_not_mix_with_the_first() {
+fn retried_reply_does_not_mix_with_the_first() {
     let server = ModelServer::start([
         Reply::text(words(40)).delta_size(6).cut_at(5000),
         Reply::text("Second try."),
@@ -104,14 +104,14 @@ fn a_reply_that_is_asked_for_again_does_not_mix_with_the_first() {
 }
 
 #[test]
-fn a_terminal_of_which_nothing_is_known_gets_plain_lines() {
+fn unknown_terminal_gets_plain_lines() {
     let server = ModelServer::start([Reply::text(everything()).delta_size(3)]).repeat_last();
     let (_, output) = answered(&project_with(&server).env("TERM", ""), SIZE);
     assert!(output.contains("The end.") && !output.contains("\x1b["), "{output:?}");
 }
 
 #[test]
-fn where_shades_say_nothing_words_tell_reasoning_from_the_reply() {
+fn reasoning_is_labeled_without_colors() {
     let reply = || Reply::text("The answer.").thinking("Some reasons.");
     let server = ModelServer::start([reply()]).repeat_last();
     let project = project_with(&server);

@@ -10,7 +10,7 @@ fn told(server: &ModelServer, request: usize) -> String {
 }
 
 #[test]
-fn an_answer_is_erased_over_the_end_of_a_row() {
+fn answer_is_erased_across_rows() {
     let reason = "n because of all that was said before today";
     for (erased, rest) in [("\x7f".repeat(40), "n b"), ("\x15".to_owned(), "")] {
         let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
@@ -34,7 +34,7 @@ fn an_answer_is_erased_over_the_end_of_a_row() {
 }
 
 #[test]
-fn a_paste_without_end_can_be_left_line_by_line() {
+fn endless_paste_can_be_left_by_lines() {
     let server = ModelServer::start([Reply::text("heard")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain"], SIZE);
@@ -51,7 +51,7 @@ fn a_paste_without_end_can_be_left_line_by_line() {
 }
 
 #[test]
-fn a_paste_without_end_at_a_question_agrees_to_nothing() {
+fn endless_paste_at_a_question_approves_nothing() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--mode", "ask", "--plain", "chat", "write"], SIZE);
@@ -65,7 +65,7 @@ fn a_paste_without_end_at_a_question_agrees_to_nothing() {
 }
 
 #[test]
-fn a_terminal_that_knows_no_sequences_is_sent_none() {
+fn dumb_terminal_gets_no_escape_sequences() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("It is made.")]);
     let project = project_with(&server).env("TERM", "dumb");
     let terminal = project.terminal(&["--mode", "ask", "chat", "write"], SIZE);

@@ -7,7 +7,7 @@ use super::trust;
 use crate::{project, project_with};
 
 #[test]
-fn a_skill_that_came_after_the_decision_grants_nothing() {
+fn skill_added_after_the_decision_grants_nothing() {
     for directory in [".claude/skills", ".agents/skills", ".brynhild/skills"] {
         let calls = [
             Reply::calls([("LearnSkill", json!({"skill": "evil"}))]),
@@ -26,7 +26,7 @@ fn a_skill_that_came_after_the_decision_grants_nothing() {
 }
 
 #[test]
-fn a_skill_of_the_project_grants_nothing_by_being_named_otherwise() {
+fn renamed_project_skill_grants_nothing() {
     let calls = [
         Reply::calls([("LearnSkill", json!({"skill": "evil"}))]),
         Reply::calls([("Bash", json!({"command": "touch pwned"}))]),
@@ -42,7 +42,7 @@ fn a_skill_of_the_project_grants_nothing_by_being_named_otherwise() {
 }
 
 #[test]
-fn a_path_that_is_given_on_its_own_counts_as_it_is() {
+fn single_path_is_covered_as_given() {
     let server = |directory: &str| {
         let server = json!({"command": "sh", "args": ["server.sh"], "cwd": directory});
         (".mcp.json", json!({"mcpServers": {"s": server}}), format!("{directory}/server.sh"))

@@ -18,7 +18,7 @@ fn with_link(name: &str, text: &str) -> Project {
 }
 
 #[test]
-fn a_file_of_settings_that_lies_elsewhere_is_named_and_not_read() {
+fn settings_file_outside_is_reported_and_not_read() {
     for text in ["SECRET: 1\n", "machine h password SECRET: [\n", "models: {default: SECRET}\n"] {
         let project = with_link(".brynhild/config.yaml", text);
         for words in [&["config", "show"][..], &["tools", "list"], &["policy", "check", "ls"]] {
@@ -33,7 +33,7 @@ fn a_file_of_settings_that_lies_elsewhere_is_named_and_not_read() {
 }
 
 #[test]
-fn a_directory_of_settings_that_lies_elsewhere_is_not_read() {
+fn settings_directory_outside_is_not_read() {
     let project = project();
     let elsewhere = project.home().join("elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();
@@ -47,7 +47,7 @@ fn a_directory_of_settings_that_lies_elsewhere_is_not_read() {
 }
 
 #[test]
-fn variables_that_lie_elsewhere_are_left_out_with_a_word() {
+fn env_file_outside_is_ignored_with_a_warning() {
     let project = with_link(".env", "BRYNHILD_MODELS__DEFAULT=SECRET\nBRYNHILD_SECRET=1\n");
     let run = project.brynhild(&["config", "show"]);
     run.success();
@@ -61,7 +61,7 @@ fn variables_that_lie_elsewhere_are_left_out_with_a_word() {
 }
 
 #[test]
-fn other_names_of_models_that_lie_elsewhere_are_not_read() {
+fn model_aliases_outside_are_not_read() {
     let project = with_link(".brynhild/model-aliases.yaml", "password SECRET: [\n");
     let project = project.env("OPENAI_API_KEY", "sk-test");
     let run = project.brynhild(&["api", "test", "--model", "any"]);

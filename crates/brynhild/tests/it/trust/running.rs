@@ -85,7 +85,7 @@ fn model(at: usize, rounds: usize, change: impl Fn() + Send + 'static) -> ModelS
 }
 
 #[test]
-fn nothing_of_a_project_starts_from_bytes_that_changed_within_the_turn() {
+fn files_changed_within_a_turn_do_not_start() {
     if !has_bubblewrap() {
         return;
     }
@@ -123,7 +123,7 @@ fn other_files_of_the_project_may_change_within_the_turn() {
 }
 
 #[test]
-fn a_server_of_ours_notices_lost_trust_with_the_next_call() {
+fn mcp_server_notices_lost_trust_at_the_next_call() {
     if !has_bubblewrap() {
         return;
     }
@@ -207,7 +207,7 @@ fn conversation(project: &Project, between: impl FnOnce()) -> testkit::Run {
 }
 
 #[test]
-fn a_provider_that_changed_answers_no_more_before_it_is_trusted_again() {
+fn changed_provider_needs_trust_again() {
     if !has_bubblewrap() {
         return;
     }
@@ -226,7 +226,7 @@ fn a_provider_that_changed_answers_no_more_before_it_is_trusted_again() {
 }
 
 #[test]
-fn a_provider_that_is_switched_off_or_deleted_meanwhile_answers_no_more() {
+fn disabled_or_deleted_provider_stops_answering() {
     if !has_bubblewrap() {
         return;
     }
