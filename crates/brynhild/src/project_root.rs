@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_root_wins_and_is_judged_too() {
+    fn named_root_wins_and_is_checked() {
         let tree = tree();
         let named = [("BRYNHILD_PROJECT_ROOT", "~/py")];
         assert_eq!(find(tree.path(), "home/bare/x", &named), Ok("home/py".into()));

@@ -196,7 +196,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn secret_names_are_told_from_names_of_locations() {
+    fn secret_names_are_distinguished_from_locations() {
         for name in [
             "openrouter_api_key",
             "API-KEY",

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn session_ids_are_checked_when_made_and_when_read() {
+    fn session_ids_are_validated_when_created_and_read() {
         assert!(SessionId::parse("session-20261115-000000").is_ok());
         for bad in ["", "a/b", "../x", "a b", &"x".repeat(101)] {
             assert!(SessionId::parse(bad).is_err(), "{bad}");

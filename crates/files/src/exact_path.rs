@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_directories_are_made_and_none_through_a_symlink() {
+    fn missing_directories_are_created_without_following_symlinks() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
         ExactPath::open_or_create(&base.join("a/b/file")).unwrap().write_new(b"new").unwrap();

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_directories_are_closed_to_others() {
+    fn files_and_directories_are_private() {
         let base = tempfile::tempdir().unwrap();
         let directory = base.path().join("a/b");
         make_directory(&directory).unwrap();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_look_as_python_prints_them() {
+    fn values_are_formatted_as_in_python() {
         let value = json!({"n": true, "z": null, "f": 1.0, "l": [1, "it's", "a\"'b", "\n\u{1}"]});
         let text = r#"{'n': True, 'z': None, 'f': 1.0, 'l': [1, "it's", 'a"\'b', '\n\x01']}"#;
         assert_eq!(python_text(&value), text);

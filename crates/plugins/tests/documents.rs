@@ -74,7 +74,7 @@ fn the_file_on_the_page_about_rules_reaches_the_model() {
 }
 
 #[test]
-fn the_profile_on_the_page_about_profiles_does_what_the_page_says() {
+fn documented_profile_works_as_described() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("qwen.yaml"), block("profiles.md", "yaml")).unwrap();
     let (profiles, problems) =

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_only_begins_like_the_workspace_is_outside() {
+    fn path_with_the_workspace_as_prefix_is_outside() {
         assert_eq!(places().place(Path::new("/w/app/src")), Place::Inside);
         assert_eq!(places().place(Path::new("/w/app-secrets/x")), Place::Outside);
         assert_eq!(places().place(Path::new("/w/appx")), Place::Outside);

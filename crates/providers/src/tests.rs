@@ -58,7 +58,7 @@ async fn a_web_page_is_not_a_reply() {
 }
 
 #[tokio::test]
-async fn a_refused_connection_asks_whether_the_server_runs() {
+async fn refused_connection_hints_at_a_stopped_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = listener.local_addr().unwrap().to_string();
     let local = vendor("ollama").unwrap();

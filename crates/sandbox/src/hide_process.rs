@@ -23,7 +23,7 @@ mod tests {
     use rustix::process::{DumpableBehavior, dumpable_behavior};
 
     #[test]
-    fn the_process_is_hidden_from_others() {
+    fn process_is_hidden_from_other_users() {
         super::hide_process();
         assert!(matches!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable)));
         assert_eq!(rustix::process::getrlimit(rustix::process::Resource::Core).current, Some(0));

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_others_can_change_is_not_trusted() {
+    fn program_writable_by_others_is_not_trusted() {
         let directory = tempfile::tempdir().unwrap();
         let fake = directory.path().join("bwrap");
         fs::write(&fake, "#!/bin/sh\n").unwrap();

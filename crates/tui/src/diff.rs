@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_look_like_names_of_files_are_lines() {
+    fn lines_that_resemble_file_headers_are_lines() {
         let unified = "--- a/x.sql\n+++ b/x.sql\n@@ -1,3 +1,3 @@\n--- note\n+++ i;\n a\n b\n";
         assert_eq!(counts(unified), (1, 1));
         let rows = rows(unified, "x.sql", &Theme::unstyled(), 40, &[]);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_diff_is_shown() {
+    fn non_diff_text_is_shown() {
         let theme = Theme::built_in().swap_remove(0);
         assert_eq!(rows("just text\n", "a", &theme, 30, &[]).len(), 1);
         rows("@@ -99999999999999999999 +@@\n+é\n", "a", &theme, 3, &[]);

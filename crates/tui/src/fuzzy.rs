@@ -116,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn capital_letters_count_where_they_are_typed() {
+    fn typed_capital_letters_are_case_sensitive() {
         assert_eq!(order("R", &["readme", "README"]), ["README"]);
         assert_eq!(order("r", &["readme", "README"]).len(), 2);
     }
 
     #[test]
-    fn match_places_are_those_of_the_letters() {
+    fn match_positions_are_those_of_the_letters() {
         assert_eq!(Query::new("ab").find("xaxab").unwrap().places, [3, 4]);
         assert_eq!(Query::new("é").find("aÉ").unwrap().places, [1]);
     }

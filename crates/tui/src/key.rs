@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_written_and_read_in_words() {
+    fn key_names_survive_formatting_and_parsing() {
         for (words, shown) in [
             ("ctrl+t", "Ctrl+T"),
             ("alt+enter", "Alt+Enter"),

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn every_usual_key_is_one_and_none_is_taken_twice() {
+    fn default_keys_are_valid_and_unique() {
         let (keymap, problems) = Keymap::new(&KeyOverrides::new());
         assert_eq!(problems, [""; 0]);
         for (at, (bound, action)) in keymap.bindings.iter().enumerate() {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_keys_do_what_they_should() {
+    fn documented_keys_have_their_actions() {
         let (keymap, _) = Keymap::new(&KeyOverrides::new());
         for (words, action) in [
             ("ctrl+t h", Action::Help),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_that_begins_with_a_letter_is_refused() {
+    fn sequence_starting_with_a_letter_is_refused() {
         let set = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             Keymap::new(&KeyOverrides::from([("search".to_owned(), words)]))

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_take_only_safe_addresses() {
+    fn hyperlinks_have_only_safe_addresses() {
         let address = |text: &str| Link::to(text).map(|link| link.address.to_string());
         for text in
             ["javascript:alert(1)", "https://", "", "é", "//a", "ssh://a", "data:text/html,a"]
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn simple_terminals_get_no_links() {
+    fn simple_terminals_get_no_hyperlinks() {
         for (term, wanted) in
             [("xterm-256color", true), ("linux", false), ("eterm-color", false), ("foot", true)]
         {

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_that_are_none_are_shown() {
+    fn unusual_blanks_are_escaped() {
         let blanks = "rm\u{a0}-rf\u{2003}x \u{3000}\u{fe0f}";
         assert_eq!(unmasked(blanks), r"rm\u{a0}-rf\u{2003}x \u{3000}\u{fe0f}");
         assert_eq!(cautions(blanks), ["4 hidden characters or odd blanks are shown as \\u{…}"]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_script_stay_as_they_are() {
+    fn words_of_one_script_are_not_escaped() {
         for text in [
             "git commit -m 'исправил ошибку в файле README.md'",
             "echo καλημέρα > a.txt; git-репозиторий; «Git»—система",

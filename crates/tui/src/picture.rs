@@ -199,7 +199,7 @@ mod tests {
     const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAZAAAADICAYAAAA=";
 
     #[test]
-    fn terminals_are_known_by_their_variables() {
+    fn picture_terminals_are_recognized_by_environment() {
         for (variables, wanted) in [
             (&[("TERM", "xterm-256color")][..], Pictures::None),
             (&[("TERM", "xterm-kitty")], Pictures::Kitty),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_keeps_its_shape() {
+    fn picture_keeps_its_aspect_ratio() {
         let picture = Picture::new("image/png", PNG).unwrap();
         assert_eq!(picture.size, (40, 10));
         assert_eq!(cells(4000, 1000), (48, 6));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_base64_is_a_picture() {
+    fn only_base64_is_a_picture() {
         for data in ["", "abc\x1b\\", "a b", "abc;\x07"] {
             assert_eq!(Picture::new("image/png", data), None, "{data:?}");
         }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_settle_when_the_next_one_begins_and_stand_apart() {
+    fn blocks_settle_when_the_next_one_begins() {
         let all = settled(&["one", " two\n", "\n", "three"], 40);
         assert_eq!(all, ["", "", "", "one two\n", "\nthree\n\n"]);
     }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_size_come_to_the_same() {
+    fn prose_is_independent_of_chunk_sizes() {
         let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n```py\nx = 1\n\n```\n| a |\n|---|\n| 1 |\n";
         let whole = settled(&[text], 40).concat();
         let characters: Vec<String> = text.chars().map(String::from).collect();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn spoken_prose_has_no_bars_and_rules() {
+    fn screen_reader_prose_has_no_bars_and_rules() {
         let text = "# Title\n\n## Part\n\n### Point\n\n- item\n\n> quoted\n\n```rust\nfn a() {}\n    b\n```\n\n---\n\n\
                     | a | b |\n|---|---|\n| 1 | 2 |\n";
         let mut prose = Prose::new(40, Theme::unstyled()).with(Voice::Spoken);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn only_rows_of_the_draft_that_changed_are_drawn_again() {
+    fn only_changed_draft_rows_are_redrawn() {
         let mut prose = Prose::new(10, Theme::unstyled());
         prose.push("- one\n- two");
         assert_eq!(prose.redraw(4), "\x1b[?7l• one\n• two\n\x1b[?7h");
@@ -303,13 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_never_get_through() {
+    fn prose_escapes_control_characters() {
         let all = settled(&["a\x1b[2Jb `c\x1b]0;x\x07`\n\n```\n\x1b[31m\n```\n"], 40).concat();
         assert!(!all.contains('\x1b'), "{all:?}");
     }
 
     #[test]
-    fn styles_end_where_they_should() {
+    fn styles_end_with_their_text() {
         let [_, _, sixteen, _] = Theme::built_in().try_into().expect("four themes");
         let mut prose = Prose::new(40, sixteen);
         prose.push("a `code` b");

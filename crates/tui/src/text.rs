@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn joiners_join_in_prose_and_are_escaped_elsewhere() {
+    fn joiners_are_escaped_outside_of_prose() {
         for joined in ["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "क्\u{200d}ष", "\u{200d}👩"]
         {
             assert_eq!(prose(joined), joined);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_is_wider_than_the_screen_whatever_the_characters() {
+    fn no_row_is_wider_than_the_screen() {
         let text = "漢字漢字 a\u{301}bc 👍👍 wordwordword";
         for width in 3..12 {
             for rows in [
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_knows_its_text_from_its_decoration() {
+    fn row_distinguishes_text_from_decoration() {
         let rows = wrap(&plain("ab cd"), 4, &Leads::same(plain("│ ")));
         assert_eq!(rows[0].text(), "ab");
         assert_eq!(rows[1].text(), "cd");

@@ -127,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_role_stands_at_its_own_place() {
+    fn every_theme_role_has_its_index() {
         for (place, role) in ROLES.iter().enumerate() {
             assert_eq!(*role as usize, place);
         }
     }
 
     #[test]
-    fn themes_differ_in_what_they_show_and_none_has_no_color() {
+    fn themes_differ_and_every_theme_has_colors() {
         let [dark, light, sixteen, none] = Theme::built_in().try_into().unwrap();
         assert_ne!(dark.style(Role::Code), light.style(Role::Code));
         assert_ne!(dark.style(Role::Code), sixteen.style(Role::Code));

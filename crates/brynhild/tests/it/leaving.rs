@@ -121,7 +121,7 @@ fn the_system_prompt_states_limits_date_and_branch() {
 }
 
 #[test]
-fn normal_without_a_sandbox_asks_and_says_so_once() {
+fn normal_mode_without_a_sandbox_asks_with_one_notice() {
     let write = |name: &str| ("Write", json!({"file_path": name, "content": "x"}));
     let server =
         ModelServer::start([Reply::calls([write("a.txt"), write("b.txt")]), Reply::text("ok")]);
@@ -139,7 +139,7 @@ fn jobs_can_be_listed_by_the_user() {
 }
 
 #[test]
-fn a_question_without_the_full_screen_is_about_all_calls_of_a_reply() {
+fn line_mode_question_covers_all_calls_of_a_reply() {
     let request = |host: &str| ("Bash", json!({"command": "true", "network": [host]}));
     let calls = || Reply::calls([request("a.example"), request("b.example")]);
     let server = ModelServer::start([calls(), calls(), Reply::text("done")]);

@@ -524,7 +524,7 @@ fn trust_list_works_with_a_broken_project_file() {
 }
 
 #[test]
-fn copy_of_trusted_files_is_replaced_and_removed_with_the_decision() {
+fn trusted_copy_is_replaced_and_removed_with_the_decision() {
     let copies = |project: &Project| -> Vec<String> {
         let entries = fs::read_dir(project.config_directory().join("trust")).unwrap();
         entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect()

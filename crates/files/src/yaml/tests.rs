@@ -59,7 +59,7 @@ fn yes_and_no_are_truth_values_only_if_asked() {
 }
 
 #[test]
-fn json_is_read_too() {
+fn json_is_valid_yaml() {
     let value = json!({"a": ["b\u{1f600}\n", {"c": null}], "d": -1.5, "e": {}, "f": []});
     assert_eq!(read(&value.to_string()).to_value(), value);
     assert_eq!(read(&format!("{value:#}")).to_value(), value);
@@ -86,7 +86,7 @@ fn repeated_keys_stay_in_the_tree_if_accepted() {
 }
 
 #[test]
-fn merge_keys_add_what_a_mapping_does_not_have() {
+fn merge_keys_add_missing_keys() {
     let tree = read("x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz:\n  <<: [*x, *y]\n  a: 0");
     assert_eq!(tree.get("z").unwrap().to_value(), json!({"a": 0, "b": 2, "c": 4}));
 }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_run_code_of_their_directory_are_known() {
+    fn programs_that_run_code_of_their_directory_are_recognized() {
         for (line, expected) in [
             ("npx -y server@1.2.3", true),
             ("/usr/bin/npx -y server@1.2.3", true),

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn wanted_scopes_are_kept_until_the_next_key() {
+    async fn requested_scopes_are_stored_until_the_next_key() {
         let directory = tempfile::tempdir().unwrap();
         let credentials = Credentials::new(directory.path().to_owned());
         let url = "https://h.example/mcp";

@@ -43,7 +43,7 @@ fn only_known_entry_point_groups_are_read() {
 }
 
 #[test]
-fn a_package_becomes_a_plugin_with_its_name_version_and_summary() {
+fn package_is_a_plugin_with_name_version_and_summary() {
     let directory = tempfile::tempdir().unwrap();
     let site = directory.path();
     install(

@@ -156,7 +156,7 @@ fn missing_directory_or_manifest_is_an_error() {
 }
 
 #[test]
-fn network_takes_hosts_and_no_other_words() {
+fn network_accepts_only_hosts() {
     let asked = |network: &str| {
         parsed(&format!("name: a\nversion: '1'\nsandbox: {{network: {network}}}\n"))
     };

@@ -66,7 +66,7 @@ fn a_model_is_matched_by_name_first() {
 }
 
 #[test]
-fn the_name_with_the_provider_comes_second_and_the_family_third() {
+fn model_matches_by_provider_name_then_family() {
     let profiles = [
         profile("default", ""),
         profile("any", "llama"),

@@ -212,7 +212,7 @@ fn invalid_name_is_replaced_by_the_directory_name() {
 }
 
 #[test]
-fn skills_that_break_the_limits_are_skipped_with_line_and_reason() {
+fn oversized_skills_are_skipped_with_line_and_reason() {
     let world = World::new();
     let long = "x".repeat(65);
     let longer = "ü".repeat(1025);

@@ -51,7 +51,7 @@ fn decisions(judge: &Judge, name: &str, actions: &[Action]) -> [Decision; 4] {
 }
 
 #[test]
-fn modes_decide_as_their_table_says() {
+fn modes_decide_as_documented() {
     let judge = judge();
     let rows: &[(&str, Vec<Action>, [Decision; 4])] = &[
         ("Read", vec![read("/w/src/a.rs")], [ALLOW; 4]),
@@ -84,7 +84,7 @@ fn modes_decide_as_their_table_says() {
 }
 
 #[test]
-fn read_only_mode_refuses_changes_whatever_rules_allow() {
+fn read_only_mode_refuses_changes_despite_allow_rules() {
     let list = json!({"allow": [
         "Write(**)", "Host(*)", "Bash", "mcp__s__*", "Write", "Outside(docker:*)",
         "Bash(git push --force:*)",

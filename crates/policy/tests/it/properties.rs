@@ -112,12 +112,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_judged_as_the_target_says(text in "\\PC{0,60}|[ -~\n\t\r]{0,80}|([a-z.~]{0,6}[ '\"|&;<>()$`\\\\#\n*?!{}=-]{0,3}){0,8}") {
+    fn any_text_passes_the_fuzz_target(text in "\\PC{0,60}|[ -~\n\t\r]{0,80}|([a-z.~]{0,6}[ '\"|&;<>()$`\\\\#\n*?!{}=-]{0,3}){0,8}") {
         oracles::shell_text(text.as_bytes());
     }
 
     #[test]
-    fn any_rule_and_path_are_judged_as_the_target_says(
+    fn any_rule_and_path_pass_the_fuzz_target(
         rule in "(~/|/|\\./)?(\\*\\*|[a-cA-C*?.]{1,4}|w|etc)(/(\\*\\*|[a-cA-C*?.]{1,4})){0,3}/?",
         path in "/?([a-cA-C.]{1,3}|w|etc|home/u)(/([a-cA-C.]{1,3}|\\.\\.)){0,4}",
     ) {
@@ -125,14 +125,14 @@ proptest! {
     }
 
     #[test]
-    fn any_host_is_judged_as_the_target_says(
+    fn any_host_passes_the_fuzz_target(
         text in "\\PC{0,20}|(docs\\.ok\\.example|DOCS.ok.example)[:.@/%a-z0-9]{0,6}|[0-9a-fx.:\\[\\]]{0,20}",
     ) {
         oracles::host(text.as_bytes());
     }
 
     #[test]
-    fn any_bytes_reach_a_terminal_as_the_target_says(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,40}") {
+    fn any_terminal_bytes_pass_the_fuzz_target(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,40}") {
         oracles::terminal_text(&bytes);
         oracles::terminal_text(text.as_bytes());
     }

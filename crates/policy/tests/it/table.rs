@@ -103,7 +103,7 @@ fn everyday_commands_run_in_normal_mode_without_asking() {
 }
 
 #[test]
-fn ways_to_a_denied_command_never_run_in_ask_mode() {
+fn disguised_denied_commands_never_run_in_ask_mode() {
     let judge = judge();
     let table = include_str!("../evasions.txt");
     assert!(lines(table).count() >= 350);
@@ -187,7 +187,7 @@ fn hidden_programs_ask_only_if_rules_deny_commands() {
 }
 
 #[test]
-fn words_that_only_look_like_a_denied_command_run() {
+fn text_similar_to_a_denied_command_runs() {
     let judge = judge();
     for text in [
         "echo curl x",

@@ -168,7 +168,7 @@ async fn a_watcher_outside_sees_only_changes_of_the_command() {
 }
 
 #[tokio::test]
-async fn planted_files_are_quarantined_and_reported() {
+async fn created_protected_files_are_quarantined_and_reported() {
     const SCRIPT: &str =
         "echo x > .mcp.json; mkdir .vscode; git init -q sub; git init -q --bare bare";
     for rung in rungs() {

@@ -53,7 +53,7 @@ async fn further_paths_are_granted_and_missing_ones_skipped() {
 }
 
 #[tokio::test]
-async fn files_made_inside_belong_to_the_user() {
+async fn created_files_belong_to_the_user() {
     use std::os::unix::fs::MetadataExt;
     for rung in rungs() {
         let world = World::new();

@@ -8,7 +8,7 @@ use sandbox::Rung;
 use crate::rig::{World, collect, has_bubblewrap, is_root, plain, skip};
 
 #[test]
-fn everything_holds_for_an_ordinary_user() {
+fn sandbox_tests_pass_for_an_ordinary_user() {
     if !is_root() {
         return skip("already an ordinary user");
     }
@@ -39,7 +39,7 @@ fn without_user_namespaces_the_choice_falls_back_with_a_reason() {
         .arg("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"")
         .arg("sh")
         .arg(std::env::current_exe().unwrap())
-        .args(["users::a_place_without_user_namespaces", "--exact", "--ignored"])
+        .args(["users::child_without_user_namespaces", "--exact", "--ignored"])
         .output();
     let Ok(output) = output else {
         return skip("unshare is not installed");
@@ -55,7 +55,7 @@ fn without_user_namespaces_the_choice_falls_back_with_a_reason() {
 
 #[tokio::test]
 #[ignore = "started by another test, in a place that fits"]
-async fn a_place_without_user_namespaces() {
+async fn child_without_user_namespaces() {
     let most = std::fs::read_to_string("/proc/sys/user/max_user_namespaces");
     if !most.is_ok_and(|it| it.trim() == "0") {
         return skip("what another test starts in such a place, which this is not");

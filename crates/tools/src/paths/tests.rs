@@ -159,7 +159,7 @@ fn secrets_stay_closed_if_the_project_is_the_home() {
 }
 
 #[test]
-fn a_home_of_slash_closes_nothing() {
+fn home_at_the_root_closes_nothing() {
     let directory = fixture::directory();
     let paths = Paths::new(&Settings {
         root: directory.path().to_owned(),

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn file_proposal_replaces_its_word() {
+    fn file_completion_replaces_its_word() {
         let mut it = completion();
         let mut buffer = written("look at @mrs");
         it.refresh(&buffer);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_proposals_stay_closed_until_another_letter() {
+    fn closed_completion_reopens_with_the_next_letter() {
         let mut it = completion();
         let mut buffer = written("@h");
         it.refresh(&buffer);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn going_back_and_forth_ends_where_it_began() {
+    fn history_navigation_returns_to_the_draft() {
         let mut history = History::default();
         history.load(vec!["one".into(), "two".into()]);
         history.add("three");

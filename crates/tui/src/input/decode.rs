@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_many_terminals_are_known() {
+    fn keys_of_many_terminals_are_decoded() {
         assert_eq!(
             keys(b"a\r\t\x7f\x01\x14\x1b"),
             ["a", "Enter", "Tab", "Backspace", "Ctrl+A", "Ctrl+T", "Esc"]
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_is_text_whatever_it_holds() {
+    fn paste_is_decoded_as_text() {
         let bytes = b"\x1b[200~one\r\ntwo\x1b[A\x03\x1b[201~x";
         let inputs = decoded(bytes);
         assert_eq!(inputs[0], Input::Paste("one\ntwo\x1b[A\x03".to_owned()));
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_lone_escape_is_soon_a_key() {
+    fn lone_escape_becomes_a_key_after_a_delay() {
         let mut decoder = Decoder::default();
         for (bytes, timeout) in
             [(&b"\x1b"[..], ESCAPE_TIMEOUT), (b"[", SEQUENCE_TIMEOUT), (b"20", SEQUENCE_TIMEOUT)]
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_size_come_to_the_same() {
+    fn decoding_is_independent_of_chunk_sizes() {
         let bytes =
             "a\x1b[1;5Cé\x1b[200~p\u{1b}[20q\x1b[201~\x1bOP\x1b]11;rgb:0/0/0\x07".as_bytes();
         let whole = decoded(bytes);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_line_above_the_screen_is_written_anew() {
+    fn drawn_line_above_the_screen_is_rewritten() {
         let long = format!("> {}", "abcde fghi".repeat(9));
         let (whole, front) = (end(&long), line(&long, 2));
         assert_eq!(whole.becomes(&front, SIZE), "\x1b[5A", "as far as the screen goes");

@@ -431,18 +431,18 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_code_in_lists_keep_their_place() {
+    fn quotes_and_code_in_lists_are_indented() {
         let text = "> said\n> - one\n\n- x\n\n  ```rs\n  let y;\n  ```\n";
         assert_eq!(shown(text, 30), ["│ said", "", "│ • one", "", "• x", "", "  rs", "  │ let y;"]);
     }
 
     #[test]
-    fn links_say_where_they_lead_once() {
+    fn hyperlinks_show_their_target_once() {
         assert_eq!(shown("[a](http://b) <http://c>", 60), ["a (http://b) http://c"]);
     }
 
     #[test]
-    fn bare_addresses_are_links_without_the_marks_around_them() {
+    fn bare_addresses_are_hyperlinks_without_punctuation() {
         let found = |text: &'static str| address(text).map(|(at, length)| &text[at..at + length]);
         for (text, wanted) in [
             ("see https://a.b/c_d?e=f#g.", Some("https://a.b/c_d?e=f#g")),
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_links_and_notes_are_text() {
+    fn reference_definitions_are_shown_as_text() {
         let text =
             "See [the docs][1].\n\n[1]: http://ref.example/path\n[b]: http://other 'Title'\n";
         assert_eq!(
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_hold_their_links_without_extra_width() {
+    fn hyperlinks_add_no_width_to_rows() {
         let theme = Theme::built_in().swap_remove(0);
         let text = "[one `two`](http://a) and\n\n- https://b.c/d_e\n- [x](ftp://no)\n\n\
                     | t |\n|---|\n| [in](mailto:a@b) |\n";

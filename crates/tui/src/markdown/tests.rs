@@ -46,7 +46,7 @@ fn blocks_are_shown_with_gaps_between_them() {
 }
 
 #[test]
-fn pieces_of_any_size_come_to_the_same() {
+fn markdown_is_independent_of_chunk_sizes() {
     let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n1. x\n2. y\n\n```py\nx = 1\n\n```\n\
                 | a |\n|---|\n| 1 |\n\n> quote\n> more\n\nend";
     let expected = whole(text, 30);
@@ -206,7 +206,7 @@ fn long_table_is_laid_out_in_steps() {
 }
 
 #[test]
-fn another_width_lays_everything_out_again() {
+fn changed_width_lays_out_everything_again() {
     let mut markdown = Markdown::complete("one two three".to_owned());
     markdown.lay_out(40, 0, &theme());
     assert_eq!(markdown.height(), 1);

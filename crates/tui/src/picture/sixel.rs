@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_keeps_its_shape_whatever_its_size() {
+    fn sixel_keeps_the_aspect_ratio() {
         let size = |width, height, widest, highest| {
             let small = pixels(width, vec![None; width * height]).fitted(widest, highest);
             (small.width, small.height, small.all.len())

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn link_sequences_surround_their_letters() {
+    fn hyperlink_sequences_surround_their_letters() {
         let to = |address: &str| Link::to(address).unwrap();
         let (one, other, unknown) = (to("http://a"), to("http://b"), to("http://c"));
         let links = [&one, &other].map(|link| (link.number, Arc::clone(&link.address)));

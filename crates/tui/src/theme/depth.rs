@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_background_is_read_from_variable_and_report() {
+    fn background_is_read_from_environment_and_report() {
         assert_eq!(background_of_variable("15;0"), Some(Background::Dark));
         assert_eq!(background_of_variable("0;default;15"), Some(Background::Light));
         assert_eq!(background_of_variable("default"), None);

@@ -303,7 +303,7 @@ fn installed_package_is_offered_at_the_next_prompt() {
 }
 
 #[test]
-fn hooks_stay_in_the_mode_of_the_conversation_when_settings_change() {
+fn changed_settings_keep_hooks_in_the_mode_of_the_session() {
     let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
     let project = project_with(&server);
     let hooks = "hooks:\n  user_prompt_submit:\n    - {name: log, type: command, \

@@ -119,7 +119,7 @@ fn version_of_a_package_is_not_covered() {
 }
 
 #[test]
-fn dialog_lists_command_lines_that_run_more_than_it_sees() {
+fn dialog_lists_command_lines_with_uncovered_files() {
     let project = project();
     let hooks: Vec<serde_json::Value> =
         ["sh go.sh", "\"$CLAUDE_PROJECT_DIR\"/go.sh x", "make lint", "sh go.sh | tee x"]

@@ -22,7 +22,7 @@ fn role_file_on_the_command_line_needs_no_trust() {
 }
 
 #[test]
-fn role_elsewhere_that_a_named_role_delegates_to_is_not_trusted() {
+fn delegated_role_outside_is_not_trusted() {
     let server = ModelServer::start([
         Reply::calls([("delegate_to_other", json!({"prompt": "go"}))]),
         Reply::text("done"),
@@ -61,7 +61,7 @@ fn plugin_directory_on_the_command_line_needs_no_trust() {
 }
 
 #[test]
-fn relative_plugin_path_of_the_environment_is_ignored_in_a_project() {
+fn relative_plugin_path_in_the_environment_is_ignored() {
     let project = project();
     project.file("one/plugin.yaml", "name: one\nversion: 1.0.0\n");
     let list = |path: &str| {

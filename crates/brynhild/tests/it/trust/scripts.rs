@@ -37,7 +37,7 @@ fn ran(project: &Project) -> (bool, bool) {
 }
 
 #[test]
-fn changed_script_of_a_hook_asks_again_changed_library_does_not() {
+fn changed_hook_script_asks_again_and_library_does_not() {
     let project = project();
     hooks(&project);
     trust(&project);

@@ -32,7 +32,7 @@ async fn unequal_text_is_shown_as_a_difference() {
 }
 
 #[tokio::test]
-async fn a_line_break_too_many_is_explained() {
+async fn extra_line_break_is_explained() {
     let expect = r#"{ last_user: { equals: "one\n" } }"#;
     let message = mismatch(expect, says("one")).await;
     assert!(message.contains("`|-` leaves out the last one"), "{message}");

@@ -45,7 +45,7 @@ async fn a_reply_is_streamed_in_chunks_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_whole_reply_comes_in_one_piece() {
+async fn whole_reply_is_one_piece() {
     let mut conversation = Conversation::with(FULL);
     conversation.delivery = Delivery::Whole;
     let deltas = conversation.deltas().await;

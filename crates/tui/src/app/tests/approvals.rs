@@ -89,7 +89,7 @@ fn dialog_for_a_command_shows_the_reason() {
 }
 
 #[test]
-fn dialog_names_each_way_out_of_the_sandbox() {
+fn dialog_names_each_kind_of_sandbox_exit() {
     let leave = Action::LeaveSandbox { command: "docker ps".into() };
     let write = Action::Write { path: "/etc/hosts".into(), diff: None };
     for (actions, need) in [
@@ -245,7 +245,7 @@ fn parallel_calls_can_be_decided_one_by_one() {
 }
 
 #[test]
-fn a_call_that_joins_a_dialog_locks_it_again() {
+fn dialog_is_locked_again_by_a_joining_call() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "first")).wait(400);
     stage.event(asks("2", "second")).keys("y");
@@ -255,7 +255,7 @@ fn a_call_that_joins_a_dialog_locks_it_again() {
 }
 
 #[test]
-fn a_call_that_arrives_leaves_a_reason_being_written() {
+fn arriving_call_keeps_a_partly_written_reason() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "first")).wait(400).keys("n w h");
     stage.event(asks("2", "second")).keys("y enter");
@@ -302,7 +302,7 @@ fn a_long_command_can_be_read_in_full() {
 }
 
 #[test]
-fn keys_that_come_with_a_paste_do_not_answer() {
+fn pasted_keys_do_not_answer() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "ls")).wait(400);
     let at = stage.now;
@@ -316,7 +316,7 @@ fn keys_that_come_with_a_paste_do_not_answer() {
 }
 
 #[test]
-fn rules_are_offered_in_plain_words() {
+fn rules_are_offered_in_plain_language() {
     for (rules, words) in [
         (vec!["Bash(cargo test:*)"], "always allow `cargo test` in this project"),
         (vec!["Host(a.example)", "Host(b.example)"], "allow a.example and b.example in this"),
@@ -331,7 +331,7 @@ fn rules_are_offered_in_plain_words() {
 }
 
 #[test]
-fn dialog_closes_when_answered_elsewhere() {
+fn dialog_closes_if_another_client_answers() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "first")).event(asks("2", "second"));
     stage.event(EventKind::Answered {
@@ -373,7 +373,7 @@ fn dialog_leaves_the_end_of_the_conversation_visible() {
 }
 
 #[test]
-fn blanks_that_are_none_are_shown() {
+fn dialog_shows_unusual_blanks() {
     let mut stage = Stage::new(80, 24);
     stage.event(asks("1", "rm\u{a0}-rf\u{3164}x"));
     stage.shows("rm\\u{a0}-rf\\u{3164}x");
@@ -427,7 +427,7 @@ fn inquiry_dialog_drops_early_keys() {
 }
 
 #[test]
-fn dialogs_and_lists_follow_the_keys_that_were_set() {
+fn dialogs_and_lists_follow_the_keymap() {
     let keys = [("cancel", "ctrl+x"), ("page-down", "f12"), ("send", "ctrl+s")];
     let keys = keys.map(|(name, key)| (name.to_owned(), vec![key.to_owned()]));
     let settings = Settings { keys: keys.into(), ..Settings::default() };

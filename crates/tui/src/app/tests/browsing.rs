@@ -137,7 +137,7 @@ fn selection_keeps_tabs_and_numbers() {
 }
 
 #[test]
-fn lists_go_on_below_the_column_that_is_too_long() {
+fn long_list_column_continues_below() {
     let mut stage = Stage::new(44, 14);
     stage.answer(Answer::Show("/mode  Show or change how much freedom the tools have\n".into()));
     stage.shows(" ┊ /mode  Show or change how much freedom");

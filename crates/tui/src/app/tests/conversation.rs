@@ -138,7 +138,7 @@ fn shift_tab_cycles_normal_ask_and_read_only() {
 }
 
 #[test]
-fn scrolling_up_holds_still_while_more_arrives() {
+fn scroll_position_is_stable_while_text_arrives() {
     let mut stage = Stage::new(60, 12);
     stage.event(prompt("count")).event(EventKind::RequestSent { round: 1 });
     let lines = |range: std::ops::Range<u32>| {
@@ -217,7 +217,7 @@ fn selection_copies_text_without_decoration() {
 }
 
 #[test]
-fn sub_agents_are_nested_in_the_call_that_holds_them() {
+fn subagents_are_nested_in_their_call() {
     let mut stage = Stage::new(70, 30);
     stage.event(prompt("explore")).event(called("1", "Task", json!({"prompt": "look around"})));
     for what in [
@@ -399,7 +399,7 @@ fn search_counts_its_matches() {
 }
 
 #[test]
-fn clear_empties_the_screen_and_agent_usage_is_counted() {
+fn clear_empties_the_screen_and_keeps_usage() {
     let mut stage = Stage::new(90, 14);
     stage.event(prompt("go")).event(called("1", "Task", json!({})));
     let inner = within("1", replied("inner words"));

@@ -25,21 +25,21 @@ fn stage(width: u16, height: u16) -> Stage {
 }
 
 #[test]
-fn a_conversation_looks_as_documented() {
+fn conversation_matches_the_documentation() {
     let mut stage = stage(78, 32);
     turn(&mut stage);
     documented(&stage);
 }
 
 #[test]
-fn the_panel_looks_as_documented() {
+fn leader_panel_matches_the_documentation() {
     let mut stage = stage(78, 18);
     stage.event(prompt("hi")).event(replied("Hello.")).event(ended()).keys("ctrl+t");
     documented(&stage);
 }
 
 #[test]
-fn a_question_looks_as_documented() {
+fn question_matches_the_documentation() {
     let mut stage = stage(78, 19);
     stage.event(prompt("test it")).event(replied("I run the tests."));
     stage.event(called("1", "Bash", json!({"command": "cargo test --all"})));

@@ -10,7 +10,7 @@ fn remapped(keys: &[(&str, &str)]) -> Settings {
 }
 
 #[test]
-fn hints_name_the_keys_that_are_in_force() {
+fn hints_name_the_current_keys() {
     let keys = [
         ("help", "f12"),
         ("quit", "esc"),
@@ -81,7 +81,7 @@ fn leader_panel_turns_pages_on_the_smallest_screen() {
 }
 
 #[test]
-fn user_theme_replaces_a_built_in_one_of_its_name() {
+fn user_theme_replaces_a_built_in_one() {
     let mut stage = Stage::with(Settings::default(), 80, 24);
     let mut own = Theme::unstyled();
     "dark".clone_into(&mut own.name);

@@ -85,7 +85,7 @@ fn leaving_while_the_model_works_asks_first() {
 }
 
 #[test]
-fn changes_of_files_look_like_edits() {
+fn file_changes_are_shown_as_edits() {
     let mut stage = Stage::new(60, 16);
     let head = |words: &str| FileChange { description: words.into(), ..FileChange::default() };
     stage.answer(Answer::Changes(vec![

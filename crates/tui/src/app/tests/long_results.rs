@@ -34,7 +34,7 @@ fn is_little(stage: &Stage) {
 }
 
 #[test]
-fn opening_a_long_result_lays_out_what_is_in_view() {
+fn opening_a_long_result_lays_out_the_visible_part() {
     let change = added();
     for output in [
         ToolOutput::success(lines()),
@@ -56,7 +56,7 @@ fn opening_a_long_result_lays_out_what_is_in_view() {
 }
 
 #[test]
-fn a_long_result_is_walked_through_without_a_seam() {
+fn long_result_scrolls_without_a_seam() {
     let mut stage = returned(ToolOutput::success(lines()));
     stage.keys("f7").shows("line 199999");
     stage.keys("ctrl+home").shows("line 000000");
@@ -85,7 +85,7 @@ fn long_diff_keeps_its_line_numbers_everywhere() {
 }
 
 #[test]
-fn a_search_in_a_long_result_counts_and_goes_on() {
+fn search_in_a_long_result_counts_and_continues() {
     let mut stage = returned(ToolOutput::success(lines()));
     stage.keys("f9").type_in("line 100000").shows("match 1 of 1");
     stage.shows("line 100000");

@@ -41,7 +41,7 @@ fn queued_message_can_be_edited() {
 }
 
 #[test]
-fn turn_ending_command_waits_and_holds_later_messages() {
+fn turn_ending_command_waits_and_queues_later_messages() {
     let mut stage = Stage::new(70, 20);
     stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
     stage.type_in("/model other").keys("enter").shows("waits: /model other");
@@ -249,7 +249,7 @@ fn a_model_and_a_session_are_picked_with_a_few_letters() {
 }
 
 #[test]
-fn a_theme_is_seen_before_it_is_chosen() {
+fn theme_is_previewed_before_it_is_chosen() {
     let mut stage = Stage::with(Settings::default(), 80, 20);
     stage.keys("ctrl+t d down");
     assert_eq!(stage.app.theme.name, "light");

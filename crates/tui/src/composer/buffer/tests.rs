@@ -16,7 +16,7 @@ fn shown(buffer: &Buffer) -> String {
 }
 
 #[test]
-fn words_are_killed_and_brought_back() {
+fn killed_words_are_yanked() {
     let mut it = buffer("one two three|");
     it.kill_to(it.blank_left());
     it.kill_to(it.blank_left());
@@ -57,7 +57,7 @@ fn rows_break_at_blanks_and_the_cursor_keeps_its_column() {
 }
 
 #[test]
-fn a_pasted_text_is_one_character_and_comes_out_whole() {
+fn pasted_text_is_one_character_and_is_sent_whole() {
     let mut it = buffer("see |.");
     it.insert_chip("a\nb\r\nc\x1b");
     assert_eq!(it.lines(60)[0].shown, "see [pasted text 1: 3 lines].");
@@ -109,7 +109,7 @@ fn graphemes_are_never_split() {
 }
 
 #[test]
-fn a_long_text_from_an_earlier_time_is_a_chip() {
+fn restored_long_text_is_a_chip() {
     let long = "a line\n".repeat(LONG_LINES + 9);
     let mut it = buffer("|");
     it.recall(&long);
@@ -123,14 +123,14 @@ fn a_long_text_from_an_earlier_time_is_a_chip() {
 }
 
 #[test]
-fn a_family_is_one_picture() {
+fn emoji_family_is_one_grapheme() {
     let it = buffer("👨\u{200d}👩\u{200d}👧|");
     assert_eq!(it.lines(60)[0].shown, "👨\u{200d}👩\u{200d}👧");
     assert_eq!(buffer("a\u{200d}b|").lines(60)[0].shown, "a\\u{200d}b");
 }
 
 #[test]
-fn no_control_character_gets_in() {
+fn buffer_rejects_control_characters() {
     let mut it = buffer("|");
     it.insert("a\x1b[31m\x07b\u{9b}");
     assert_eq!(it.raw(), "a[31mb");

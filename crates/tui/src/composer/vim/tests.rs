@@ -118,7 +118,7 @@ fn unknown_commands_and_colon_lines_do_nothing() {
 }
 
 #[test]
-fn no_key_breaks_anything() {
+fn vim_mode_survives_every_key() {
     for text in ["é\n\n漢 x", "", "\n", "\"(é"] {
         for first in ' '..='~' {
             for second in ' '..='~' {
