@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 const LONGEST_FILE: usize = 600;
 const CONTRACT_BUDGET: usize = 2600;
+const TEST_NAME_LENGTH: usize = 60;
 
 /// The largest number of production lines in some directories of `crates/`.
 const BUDGETS: &[(&str, usize)] = &[
@@ -115,6 +116,34 @@ fn no_file_is_too_long() {
         .map(|text| text.lines().take_while(|line| *line != "#[cfg(test)]").count())
         .sum();
     assert!(contract <= CONTRACT_BUDGET, "contract has {contract} lines");
+}
+
+/// The names of the test functions of a file.
+fn test_names(text: &str) -> impl Iterator<Item = &str> {
+    let is_attribute =
+        |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+    let mut lines = text.lines().map(str::trim_start);
+    std::iter::from_fn(move || {
+        lines.by_ref().find(is_attribute)?;
+        let line = lines.by_ref().find(|line| line.contains("fn "))?;
+        line.split("fn ").nth(1)?.split('(').next()
+    })
+}
+
+#[test]
+fn test_names_are_short_and_plain() {
+    let mut files = Vec::new();
+    files_below(&workspace().join("crates"), "rs", &mut files);
+    let texts: Vec<_> =
+        files.iter().map(|path| fs::read_to_string(path).expect("a file")).collect();
+    let names: Vec<&str> = texts.iter().flat_map(|text| test_names(text)).collect();
+    assert!(names.len() > 3_000, "found only {} tests", names.len());
+    let is_bad = |name: &&&str| {
+        let starts = ["what_", "whether_", "the_same_"];
+        name.len() >= TEST_NAME_LENGTH || starts.iter().any(|start| name.starts_with(start))
+    };
+    let bad: Vec<_> = names.iter().filter(is_bad).collect();
+    assert!(bad.is_empty(), "name them by unit and outcome, under 60 characters: {bad:?}");
 }
 
 /// The lines of a file outside of items that only tests include.
