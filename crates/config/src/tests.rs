@@ -1,11 +1,11 @@
 //! The configuration as a whole: files on disk in, settings and messages out.
 
+mod display;
 mod environment;
+mod invalid;
 mod layers;
 mod project;
 mod reference;
-mod shown;
-mod wrong;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,11 +2,11 @@
 //! commands here, and in the directory on files, names, secrets and what the model is told.
 
 mod files;
-mod looking;
 mod names;
+mod reading;
+mod sandbox;
 pub(crate) mod secrets;
-mod walls;
-mod words;
+mod text;
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;

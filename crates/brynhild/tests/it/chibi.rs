@@ -1,9 +1,9 @@
 //! Plugins in the manner of chibi: executables that are found, described, called and confined.
 
 mod agents;
+mod confinement;
 mod guards;
 mod hooks;
-mod refused;
 mod requests;
 
 use std::fs;

@@ -1,8 +1,8 @@
 //! Plugins in the manner of Claude Code and Agent Plugins, through the shipped program: what is
 //! found and typed here, hooks in `hooking`.
 
-mod aided;
-mod hooking;
+mod hook_services;
+mod hooks;
 
 use std::fs;
 use std::path::PathBuf;

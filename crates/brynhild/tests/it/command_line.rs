@@ -1,8 +1,8 @@
 //! The command line: flags, misuse, help, and the commands that only look.
 
-mod anywhere;
-mod looking;
+mod directories;
 mod misuse;
+mod queries;
 
 use testkit::{Project, Run};
 

@@ -1,12 +1,12 @@
 //! Configuration end to end: layers, mistakes, what a project may do, and the effect of every key.
 
 mod conversation_keys;
+mod display;
 mod examples;
 mod layers;
 mod mistakes;
 mod model_keys;
 mod project_files;
-mod shown;
 mod storage_keys;
 
 use serde_json::Value;

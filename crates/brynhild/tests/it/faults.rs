@@ -3,20 +3,20 @@
 //! look at everything and print how much that was:
 //! `cargo test -p brynhild --test it faults:: -- --ignored --nocapture --test-threads 1`.
 
+mod broken_homes;
 pub(crate) mod clients;
+mod concurrency;
 mod errors;
-mod homes;
 mod hosts;
-mod images;
 mod kills;
 mod large;
 mod limits;
 mod panics;
+mod power_cuts;
 mod rows;
 mod soak;
 mod streams;
 mod task;
-mod together;
 
 use std::io::Write;
 

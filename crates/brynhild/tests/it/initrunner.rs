@@ -1,9 +1,9 @@
 //! Tools and roles in the manner of InitRunner, through the shipped program.
 
 mod api;
-mod begun;
 mod builtin;
-mod company;
+mod delegation;
+mod init;
 mod roles;
 mod runs;
 mod web;

@@ -1,13 +1,13 @@
 //! The interactive interface on a real pseudo-terminal: keys, approvals, resizing, suspending, and
 //! that the terminal is given back whatever happens.
 
-mod closed;
-mod meanwhile;
-mod offered;
-mod restored;
-mod shown;
+mod completion;
+mod display;
+mod lost_terminal;
+mod queue;
 mod steering;
-mod storms;
+mod stress;
+mod terminal_restore;
 mod writing;
 
 use std::ffi::OsString;

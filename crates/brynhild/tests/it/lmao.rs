@@ -1,10 +1,10 @@
 //! Plugins written for LMAO: found, described, called and confined, through the shipped program.
 
-mod changing;
 mod confined;
+mod crashing_files;
 mod hooks;
-mod left_out;
 mod modes;
+mod reload;
 
 use std::fs;
 use std::path::{Path, PathBuf};

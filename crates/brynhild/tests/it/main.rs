@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod answers;
+mod approvals;
 mod attacks;
 mod audit;
 mod chibi;
@@ -17,12 +18,11 @@ mod faults;
 mod file_rules;
 mod friction;
 mod git;
-mod granted;
+mod grants;
 mod hooks;
 mod initrunner;
 mod initrunner_python;
 mod interactive;
-mod leaving;
 mod lmao;
 mod mcp;
 mod network;
@@ -33,10 +33,10 @@ mod providers;
 mod python_host;
 mod python_plugins;
 mod reference;
-mod remembered;
 mod rounds;
 mod rungs;
-mod safe;
+mod safe_mode;
+mod sandbox_exit;
 mod sandbox_hosts;
 mod sandbox_run;
 mod sessions;

@@ -5,11 +5,11 @@ mod answers;
 mod clients;
 mod forwarded;
 mod oauth;
-pub(crate) mod offering;
-mod pinned;
+mod pinning;
 mod programs;
 mod real;
-mod renewed;
+mod reload;
+pub(crate) mod serving;
 mod starting;
 
 use std::os::unix::fs::PermissionsExt;

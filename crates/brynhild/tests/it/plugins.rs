@@ -2,11 +2,11 @@
 
 mod commands;
 mod contributions;
+mod fifos;
 mod lines;
-mod odd;
 mod state;
 mod switches;
-mod trusted;
+mod trust;
 
 use std::fs;
 use std::path::Path;

@@ -2,13 +2,13 @@
 
 mod batches;
 mod budgets;
-mod circles;
 mod compaction;
 mod endings;
 mod interrupts;
 mod invalid_calls;
 mod long_output;
-mod recovered;
+mod loops;
+mod recovery;
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Recorded, Reply};

@@ -3,9 +3,9 @@
 //! becomes of their conversations in `kept`.
 
 mod bounds;
-mod found;
-mod hooking;
-mod kept;
+mod discovery;
+mod hooks;
+mod sessions;
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply};

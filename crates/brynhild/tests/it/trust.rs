@@ -1,13 +1,13 @@
 //! Trust in what a project brings: nothing of it runs or redirects before the user trusts those
 //! very bytes, and some of it never does.
 
-mod asking;
 mod changed_guards;
+mod changes;
 mod covered;
+mod dialog;
 mod granted_files;
-mod outward;
+mod outside_files;
 mod roles;
-mod running;
 mod scripts;
 
 use std::fs;

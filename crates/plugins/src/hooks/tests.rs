@@ -1,7 +1,7 @@
 //! Hooks as a conversation asks them, with real processes.
 
 mod failures;
-mod rig;
+mod fixture;
 mod sources;
 
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use contract::sandbox::Access;
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
 
-use rig::Rig;
+use fixture::Rig;
 
 /// A call that the policy allows and that does nothing.
 pub(crate) fn call<'a>(tool: &'a str, args: &'a Value) -> CallView<'a> {

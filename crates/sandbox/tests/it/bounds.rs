@@ -4,7 +4,7 @@ use contract::sandbox::{Exit, Limits, Network};
 
 use sandbox::Rung;
 
-use crate::rig::{Mode, World, is_root, rungs, skip};
+use crate::fixture::{Mode, World, is_root, rungs, skip};
 
 #[tokio::test]
 async fn only_profile_environment_variables_are_visible() {

@@ -7,7 +7,7 @@ use contract::sandbox::{Access, Blocked, Exit, Network};
 use sandbox::Rung;
 use tokio::io::AsyncReadExt;
 
-use crate::rig::{Mode, World, collect, has_bubblewrap, host_shell, rungs};
+use crate::fixture::{Mode, World, collect, has_bubblewrap, host_shell, rungs};
 
 const COMMANDS: [&str; 14] = [
     "echo two > b && git add -A && git commit -qm two",

@@ -4,7 +4,7 @@
 use contract::sandbox::{Hosts, Network};
 use sandbox::Rung;
 
-use crate::rig::{Mode, World, has_bubblewrap, rungs};
+use crate::fixture::{Mode, World, has_bubblewrap, rungs};
 
 /// Asks for an address as ordinary programs do, by the variables they find.
 const FETCH: &str = "fetch() { /usr/bin/python3 -c '
@@ -24,7 +24,7 @@ fn world(names: &[&str]) -> World {
     world
 }
 
-async fn run(world: &World, script: &str) -> crate::rig::Output {
+async fn run(world: &World, script: &str) -> crate::fixture::Output {
     world.run(Mode::Confined(Rung::Bubblewrap), &format!("{FETCH}{script}")).await
 }
 

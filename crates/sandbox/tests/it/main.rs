@@ -5,12 +5,12 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bounds;
-mod fixed;
+mod fixed_files;
+mod fixture;
 mod git;
 mod hosts;
-mod lives;
-mod plants;
-mod rig;
+mod processes;
+mod protected_names;
 mod usability;
 mod users;
 mod workers;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use contract::sandbox::{Access, Exit, Network};
 use sandbox::Rung;
 
-use crate::rig::{Mode, World, rungs};
+use crate::fixture::{Mode, World, rungs};
 
 async fn works(world: &World, rung: Rung, id: &str, script: &str) -> String {
     let output = world.run(Mode::Confined(rung), script).await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use contract::sandbox::Exit;
 use sandbox::Rung;
 
-use crate::rig::{World, collect, has_bubblewrap, is_root, plain, skip};
+use crate::fixture::{World, collect, has_bubblewrap, is_root, plain, skip};
 
 #[test]
 fn sandbox_tests_pass_for_an_ordinary_user() {

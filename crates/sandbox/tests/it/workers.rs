@@ -6,8 +6,8 @@ use std::fs;
 use contract::sandbox::{Access, Channel, ChannelEnds, Exit, Spawn, Stdin};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 
-use crate::lives::{eventually, mark, modes, runs};
-use crate::rig::World;
+use crate::fixture::World;
+use crate::processes::{eventually, mark, modes, runs};
 
 /// A worker that answers each line on the channel, and prints what looks like an answer.
 const WORKER: &str = "while read -r line <&3; do echo \"forged $line\"; echo \"forged $line\" >&2; \
@@ -87,7 +87,7 @@ async fn worker_directories_are_writable_in_a_read_only_workspace() {
         );
         world.run(mode, &script).await;
         assert!(own.join("state").exists() && own.join(".vscode/x").exists(), "{mode:?}");
-        if mode != crate::rig::Mode::Open {
+        if mode != crate::fixture::Mode::Open {
             assert!(!read.join("y").exists() && !world.work.join("z").exists(), "{mode:?}");
         }
     }
@@ -95,7 +95,7 @@ async fn worker_directories_are_writable_in_a_read_only_workspace() {
 
 #[tokio::test]
 async fn protected_names_are_protected_in_granted_directories() {
-    for mode in modes().into_iter().filter(|mode| *mode != crate::rig::Mode::Open) {
+    for mode in modes().into_iter().filter(|mode| *mode != crate::fixture::Mode::Open) {
         for access in [Access::ReadOnly, Access::Workspace] {
             let mut world = World::new();
             let (notes, sub) = (world.base().join("notes"), world.work.join("sub"));
@@ -129,7 +129,7 @@ async fn protected_names_are_protected_in_granted_directories() {
 
 #[tokio::test]
 async fn an_own_directory_cannot_open_the_workspace() {
-    for mode in modes().into_iter().filter(|mode| *mode != crate::rig::Mode::Open) {
+    for mode in modes().into_iter().filter(|mode| *mode != crate::fixture::Mode::Open) {
         let mut world = World::new();
         world.profile.access = Access::ReadOnly;
         world.profile.own = vec![world.work.clone()];

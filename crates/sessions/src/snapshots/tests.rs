@@ -1,6 +1,6 @@
 mod coverage;
+mod fixture;
 mod limits;
-mod rig;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use contract::event::Direction;
 use contract::sandbox::Access;
 
 use super::UndoReport;
-use rig::Rig;
+use fixture::Rig;
 
 /// Whatever a command did is undone.
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{Project, Running};
 
 use super::tell;
-use crate::mcp::offering::{call, initialize};
+use crate::mcp::serving::{call, initialize};
 use crate::project;
 
 /// A server on this machine, with the address to reach it at.

@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::Running;
 
-use super::offering::{call, initialize};
-use super::renewed::{Client, plugin};
+use super::reload::{Client, plugin};
+use super::serving::{call, initialize};
 use super::{SERVER, add, exec, left_running, until};
 use crate::project;
 

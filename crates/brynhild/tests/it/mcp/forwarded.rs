@@ -5,7 +5,7 @@ use testkit::Project;
 use testkit::project::Running;
 
 use super::add;
-use super::offering::{call, initialize, reply, serve};
+use super::serving::{call, initialize, reply, serve};
 use crate::project;
 
 const SERVER: &str =

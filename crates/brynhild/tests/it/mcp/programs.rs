@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
-use super::pinned::{asked, put, with_own_server};
+use super::pinning::{asked, put, with_own_server};
 use super::{SERVER, add};
 use crate::{project, project_with};
 

@@ -4,7 +4,7 @@ use contract::hook::{OnFailure, ToolVerdict};
 use serde_json::json;
 
 use super::call;
-use super::rig::Rig;
+use super::fixture::Rig;
 
 async fn failure(script: &str) -> String {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py\non_failure: ask");

@@ -6,7 +6,7 @@ use contract::sandbox::{Access, Network};
 use serde_json::{Value, json};
 
 use super::call;
-use super::rig::{Others, Rig};
+use super::fixture::{Others, Rig};
 use crate::hooks::{Event, Offered, Pretended};
 use crate::plugin::{NetworkWish, Wishes};
 

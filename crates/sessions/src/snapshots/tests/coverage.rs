@@ -12,7 +12,7 @@ use files::git::GitDirectories;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{UndoReport, git_objects};
-use super::rig::Rig;
+use super::fixture::Rig;
 
 #[expect(clippy::disallowed_methods, reason = "git works as it does for users")]
 fn git(rig: &Rig, command: &str) -> String {

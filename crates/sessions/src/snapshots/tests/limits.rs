@@ -7,7 +7,7 @@ use contract::id::SessionId;
 use contract::sandbox::Access;
 
 use super::super::Workspace;
-use super::rig::Rig;
+use super::fixture::Rig;
 use crate::snapshots;
 
 fn stored(rig: &Rig) -> u64 {

@@ -5,7 +5,7 @@ use std::fs;
 use contract::sandbox::{Exit, SandboxError};
 use sandbox::Rung;
 
-use crate::rig::{Mode, World, host_shell, rungs};
+use crate::fixture::{Mode, World, host_shell, rungs};
 
 #[tokio::test]
 async fn protected_names_are_neither_created_nor_changed() {
@@ -132,7 +132,7 @@ async fn workspace_symlink_is_resolved() {
         let mut spawn = world.spawn("echo x > made; pwd -P");
         spawn.cwd = link;
         let child = world.sandbox(Mode::Confined(rung)).start(&spawn, &world.profile).unwrap();
-        let output = crate::rig::collect(child).await;
+        let output = crate::fixture::collect(child).await;
         assert_eq!(output.stdout.trim(), world.work.to_str().unwrap(), "H2 {rung}");
         assert!(world.work.join("made").exists(), "H2 {rung}: {output:?}");
     }
@@ -151,7 +151,7 @@ async fn git_works_in_a_linked_worktree_and_cannot_be_redirected() {
         spawn.cwd.clone_from(&tree);
         let before = fs::read_to_string(tree.join(".git")).unwrap();
         let child = world.sandbox(Mode::Confined(rung)).start(&spawn, &profile).unwrap();
-        let output = crate::rig::collect(child).await;
+        let output = crate::fixture::collect(child).await;
         assert!(output.stdout.contains(" a\n"), "H6 {rung}: {output:?}");
         assert_eq!(fs::read_to_string(tree.join(".git")).unwrap(), before, "H6 {rung}");
     }

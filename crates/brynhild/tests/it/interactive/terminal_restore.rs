@@ -256,7 +256,7 @@ fn panics_on_the_screen() {
 
 #[test]
 fn panic_restores_the_terminal_and_is_reported() {
-    let name = "interactive::restored::panics_on_the_screen";
+    let name = "interactive::terminal_restore::panics_on_the_screen";
     let script = format!(
         "\"$0\" {name} --exact --ignored --nocapture --test-threads=1; stty -a; echo over; sleep 60"
     );

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use crate::mcp::offering::{call, initialize};
+use crate::mcp::serving::{call, initialize};
 use crate::python_plugins::tool;
 use crate::{has_bubblewrap, project, project_with};
 

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::{Project, Running};
 
-use super::offering::{call, initialize};
+use super::serving::{call, initialize};
 use super::{SERVER, until};
 use crate::faults::clients::{answer, begin, send, serving_http};
 use crate::project;

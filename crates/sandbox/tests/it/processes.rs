@@ -9,7 +9,7 @@ use contract::sandbox::{Exit, SandboxError, Spawn, Stdin};
 use sandbox::{Rung, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::rig::{HELPER, Mode, World, collect, has_bubblewrap, plain, rungs, skip};
+use crate::fixture::{HELPER, Mode, World, collect, has_bubblewrap, plain, rungs, skip};
 
 /// Unconfined, and with each sandbox that this machine has.
 pub(crate) fn modes() -> Vec<Mode> {
@@ -244,7 +244,7 @@ async fn death_of_the_program_ends_its_children_and_leaves_no_files() {
         let world = World::with_git();
         let mark = mark(&world);
         let mut child = plain(&std::env::current_exe().unwrap())
-            .args(["lives::victim_of_a_kill", "--exact", "--ignored", "--nocapture"])
+            .args(["processes::victim_of_a_kill", "--exact", "--ignored", "--nocapture"])
             .env("VICTIM_WORK", &world.work)
             .env("VICTIM_STATE", world.state())
             .env("VICTIM_MODE", format!("{mode:?}"))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use super::hooking::{bash, playing, result};
+use super::hooks::{bash, playing, result};
 use super::{SERVER, last_user, plugin};
 use crate::project_with;
 

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
-use crate::safe::without_files;
+use crate::safe_mode::without_files;
 
 /// What a conversation is like in a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

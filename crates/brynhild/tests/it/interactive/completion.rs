@@ -1,6 +1,6 @@
 //! What is proposed for commands and shown by them, and what was typed before anybody could see it.
 
-use super::restored::in_shell_after;
+use super::terminal_restore::in_shell_after;
 use super::*;
 
 fn last_words(server: &ModelServer) -> String {

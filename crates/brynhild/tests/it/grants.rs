@@ -1,7 +1,7 @@
 //! What is granted is what the user meant: no link that a command could have made, or that a project
 //! brings, decides what the next command is shown.
 
-mod guarded;
+mod protected_names;
 mod servers;
 
 use std::fs;

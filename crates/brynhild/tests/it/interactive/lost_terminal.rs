@@ -3,8 +3,8 @@
 
 use rustix::process::{Pid, kill_process};
 
-use super::restored::{STATES, State, assert_usual};
-use super::storms::steady;
+use super::stress::steady;
+use super::terminal_restore::{STATES, State, assert_usual};
 use super::*;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_brynhild");

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use sandbox::Rung;
 use tokio::io::AsyncWriteExt;
 
-use crate::rig::{Mode, World, collect, has_bubblewrap, host_shell, rungs};
+use crate::fixture::{Mode, World, collect, has_bubblewrap, host_shell, rungs};
 
 fn fix(world: &mut World, name: &str, text: &str) {
     let place = world.work.join(name);

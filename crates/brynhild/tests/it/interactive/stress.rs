@@ -1,7 +1,7 @@
 //! Storms: hundreds of sizes, pastes of every kind, in every state; and signals that nobody sends
 //! on purpose.
 
-use super::restored::{STATES, assert_usual, begun};
+use super::terminal_restore::{STATES, assert_usual, begun};
 use super::*;
 
 /// Sizes from none at all to a wall, in an order that has no pattern.
