@@ -80,6 +80,27 @@ fn tracker_follows_renamed_directories() {
 }
 
 #[test]
+fn tracker_follows_directories_moved_into_one_that_appears() {
+    let project = Project::new(&["old/in/file"]);
+    let cursor = project.tracker.cursor();
+    fs::create_dir(project.path("new")).unwrap();
+    fs::rename(project.path("old"), project.path("new/old")).unwrap();
+    let all = ["new", "new/old", "new/old/in", "new/old/in/file", "old"];
+    assert_eq!(project.since(cursor), all);
+    let cursor = project.tracker.cursor();
+    project.write("new/old/in/file");
+    assert_eq!(project.since(cursor), ["new/old/in/file"]);
+}
+
+#[test]
+fn tracker_watches_a_directory_that_becomes_readable() {
+    let project = Project::new(&["in/file"]);
+    let cursor = project.tracker.cursor();
+    fs::set_permissions(project.path("in"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(project.since(cursor), ["in"]);
+}
+
+#[test]
 fn tracker_ignores_symlinks_and_regenerable_directories() {
     let outside = tempfile::tempdir().unwrap();
     let project = Project::new(&["node_modules/a/b", ".git/objects/ab/c", ".git/refs/heads/x"]);
@@ -164,4 +185,32 @@ fn tracker_watches_twenty_thousand_directories() {
     let changes = project.since(cursor);
     assert_eq!(changes.len(), 102);
     assert!(Path::new(&changes[0]).starts_with("7"));
+}
+
+#[test]
+fn journal_returns_each_path_once_since_a_cursor() {
+    let mut journal = Journal::default();
+    journal.add("/a".into());
+    let cursor = journal.next();
+    for path in ["/b", "/b", "/a"] {
+        journal.add(path.into());
+    }
+    assert_eq!(journal.since(0).unwrap().len(), 2);
+    assert_eq!(journal.since(cursor).unwrap().len(), 2);
+    assert_eq!(journal.since(journal.next()).unwrap().len(), 0);
+}
+
+#[test]
+fn journal_is_bounded_and_old_cursors_get_no_answer() {
+    let mut journal = Journal::default();
+    let old = journal.next();
+    for number in 0..=JOURNAL_LIMIT {
+        journal.add(format!("/{number}").into());
+    }
+    assert_eq!(journal.since(old), None);
+    assert_eq!(journal.since(old + 1).unwrap().len(), JOURNAL_LIMIT);
+    let cursor = journal.next();
+    journal.forget();
+    assert_eq!(journal.since(cursor), None);
+    assert!(journal.since(journal.next()).unwrap().is_empty());
 }
