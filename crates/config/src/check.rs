@@ -85,7 +85,8 @@ impl Checker<'_> {
         }
         let instances = rest.iter_mut().find(|(name, _)| name == "instances");
         let origin = Origin { joining: Joining::Merge, ..providers.place.clone() };
-        let moved = (!moved.is_empty()).then(|| Node::new(Content::Map(moved), origin));
+        let moved =
+            (!moved.is_empty()).then(|| Node { content: Content::Map(moved), place: origin });
         match (moved, instances) {
             (Some(moved), Some((_, instances))) if instances.place.joining == Joining::Merge => {
                 let above = std::mem::replace(instances, moved);
@@ -245,7 +246,7 @@ impl Checker<'_> {
             let text = item.text()?;
             let is_path = matches!(kind, ValueKind::Paths);
             let text = if is_path { self.expansion.expand(text) } else { text.to_owned() };
-            Some(Node::new(Content::Scalar(Value::from(text)), item.place.clone()))
+            Some(Node::from_value(Value::from(text), &item.place))
         };
         items.iter().map(text).collect::<Option<_>>().map(Content::List)
     }

@@ -69,7 +69,7 @@ fn line_of(bytes: &[u8], position: usize) -> usize {
 
 /// The message about a file that is not YAML, with the line shown.
 pub(crate) fn invalid(path: &Path, text: &str, malformed: &Malformed) -> String {
-    let Malformed { message, line, column } = malformed;
+    let Malformed { message, line, column, .. } = malformed;
     let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let gutter = " ".repeat(line.to_string().len());
     let before: String = source.chars().take(column.saturating_sub(1)).collect();

@@ -128,7 +128,8 @@ fn entry<'a>(node: &'a mut Node, path: &[String]) -> &'a mut Node {
     let origin = node.place.clone();
     let Content::Map(entries) = &mut node.content else { unreachable!("it was made a map") };
     let at = entries.iter().position(|(key, _)| key == name).unwrap_or_else(|| {
-        entries.push((name.clone(), Node::new(Content::List(Vec::new()), origin)));
+        let list = Node { content: Content::List(Vec::new()), place: origin };
+        entries.push((name.clone(), list));
         entries.len() - 1
     });
     entry(&mut entries[at].1, rest)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::text::visible;
-use files::yaml::tree::{self, Position};
+use files::yaml::tree::{self, Tree};
 use files::yaml::{self, Malformed, Options};
 
 /// A source of settings, weakest first.
@@ -146,7 +146,7 @@ impl fmt::Display for Origin {
 /// A mapping with this one entry.
 pub(crate) fn wrapped(node: Node, name: impl Into<String>) -> Node {
     let origin = node.place.clone();
-    Node::new(Content::Map(vec![(name.into(), node)]), origin)
+    Node { content: Content::Map(vec![(name.into(), node)]), place: origin }
 }
 
 /// A path as a terminal may show it.
@@ -157,13 +157,24 @@ pub fn shown(path: &Path) -> String {
 /// Reads the YAML of a layer.
 pub(crate) fn parse(text: &str, origin: &Origin) -> Result<Node, Malformed> {
     let options = Options { tags: Some(&["!delete", "!replace"]), ..Options::default() };
-    let tree = yaml::parse(text, options)?;
-    Ok(tree.with_places(&|Position { line, tag, .. }| {
-        let joining = match tag.as_deref() {
-            Some("!delete") => Joining::Delete,
-            Some("!replace") => Joining::Replace,
-            _ => Joining::Merge,
-        };
-        Origin { joining, ..origin.at(line) }
-    }))
+    Ok(with_origins(yaml::parse(text, options)?, origin))
+}
+
+fn with_origins(Tree { content, place }: Tree, origin: &Origin) -> Node {
+    let content = match content {
+        tree::Content::Scalar(value) => Content::Scalar(value),
+        tree::Content::List(items) => {
+            Content::List(items.into_iter().map(|item| with_origins(item, origin)).collect())
+        }
+        tree::Content::Map(entries) => {
+            let entry = |(name, node)| (name, with_origins(node, origin));
+            Content::Map(entries.into_iter().map(entry).collect())
+        }
+    };
+    let joining = match place.tag.as_deref() {
+        Some("!delete") => Joining::Delete,
+        Some("!replace") => Joining::Replace,
+        _ => Joining::Merge,
+    };
+    Node { content, place: Origin { joining, ..origin.at(place.line) } }
 }

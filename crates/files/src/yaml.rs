@@ -1,5 +1,5 @@
-//! The one reader of YAML, and so of JSON: a tree in which every value knows its line. Bounded in
-//! depth and size, aliases included. `typed` turns a tree into Rust types.
+//! The one reader of YAML, and so of JSON: a tree in which every value has its line. Bounded in
+//! depth and size, aliases included. `typed` deserializes a tree.
 
 pub mod tree;
 pub mod typed;
@@ -15,7 +15,7 @@ use tree::{Content, Node, Position, Tree};
 /// The deepest nesting of a file.
 const DEPTH_LIMIT: usize = 64;
 
-/// The most values of a file; what aliases repeat counts again.
+/// The largest number of values in a file, each use of an alias included.
 const VALUE_LIMIT: usize = 20_000;
 
 /// How a file is read. By default truth values are `true` and `false`, as in YAML 1.2, a key that is
@@ -33,20 +33,24 @@ pub struct Options {
 /// The options for files that PyYAML was the first to read.
 pub const YES_NO: Options = Options { yes_no: true, repeated_keys: false, tags: None };
 
-/// Why a text is not YAML, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Reasons why a text is not YAML or does not fit its type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Malformed {
-    /// The reason.
     pub message: String,
-    /// The line, from 1.
+    /// From 1.
     pub line: usize,
-    /// The column, from 1.
+    /// From 1; 0 if the text is YAML and does not fit its type.
     pub column: usize,
+    /// The key or value that is not known, if that is the reason.
+    pub word: String,
+    /// The words that are accepted instead.
+    pub known: &'static [&'static str],
 }
 
 impl Malformed {
     fn at(place: Marker, message: impl Into<String>) -> Self {
-        Self { message: message.into(), line: place.line(), column: place.col() + 1 }
+        let (line, column) = (place.line(), place.col() + 1);
+        Self { message: message.into(), line, column, ..Self::default() }
     }
 }
 
@@ -55,6 +59,8 @@ impl fmt::Display for Malformed {
         write!(f, "{} at line {}", self.message, self.line)
     }
 }
+
+impl std::error::Error for Malformed {}
 
 impl From<ScanError> for Malformed {
     fn from(error: ScanError) -> Self {
@@ -80,11 +86,11 @@ pub fn parse(text: &str, options: Options) -> Result<Tree, Malformed> {
             event => document = Some(loader.node(event, span, 0)?),
         }
     }
-    let empty = || Node::new(Content::Scalar(Value::Null), Position { line: 1, ..<_>::default() });
-    Ok(document.unwrap_or_else(empty))
+    let start = Position { line: 1, ..Position::default() };
+    Ok(document.unwrap_or_else(|| Node::from_value(Value::Null, &start)))
 }
 
-/// Reads a text of one document as plain data.
+/// Reads a text of one document as data without lines.
 pub fn value(text: &str) -> Result<Value, Malformed> {
     Ok(parse(text, Options::default())?.to_value())
 }
@@ -131,23 +137,19 @@ impl<'a> Loader<'a> {
         Ok(self.parser.next_event().transpose()?)
     }
 
-    /// The next event within a collection. If the text ends in one with brackets, the opening bracket
-    /// is at fault.
+    /// The next event within a collection. At the end of the text, the error names an open bracket.
     fn expect(&mut self, collection: Span) -> Result<(Event<'a>, Span), Malformed> {
         let end = || Malformed::at(collection.start, "the text ends in here");
-        let error = match self.next() {
-            Ok(event) => return event.ok_or_else(end),
-            Err(error) => error,
-        };
-        let bracket = self.text.chars().nth(collection.start.index());
-        let is_at_end = error.line > self.text.trim_end().lines().count();
-        match bracket.filter(|it| is_at_end && matches!(it, '[' | '{')) {
-            Some(bracket) => {
-                let message = format!("the bracket `{bracket}` is never closed");
-                Err(Malformed::at(collection.start, message))
+        self.next().and_then(|event| event.ok_or_else(end)).map_err(|error| {
+            let bracket = self.text.chars().nth(collection.start.index());
+            let is_at_end = error.line > self.text.trim_end().lines().count();
+            match bracket.filter(|it| is_at_end && matches!(it, '[' | '{')) {
+                Some(it) => {
+                    Malformed::at(collection.start, format!("the bracket `{it}` is never closed"))
+                }
+                None => error,
             }
-            None => Err(error),
-        }
+        })
     }
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Tree, Malformed> {
@@ -174,7 +176,7 @@ impl<'a> Loader<'a> {
             _ => return Err(Malformed::at(span.start, "a value is missing")),
         };
         position.tag = self.tag(tag.as_deref(), span)?;
-        let node = Node::new(content, position);
+        let node = Node { content, place: position };
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -240,16 +242,15 @@ impl<'a> Loader<'a> {
 
     fn tag(&self, tag: Option<&Tag>, span: Span) -> Result<Option<Box<str>>, Malformed> {
         let (Some(tag), Some(known)) = (tag, self.options.tags) else { return Ok(None) };
-        if tag.is_yaml_core_schema() {
-            return Ok(None);
+        match tag.to_string() {
+            _ if tag.is_yaml_core_schema() => Ok(None),
+            tag if known.contains(&tag.as_str()) => Ok(Some(tag.into())),
+            tag => {
+                let known = known.join(" and ");
+                let message = format!("unknown tag {tag}, the tags are {known}");
+                Err(Malformed::at(span.start, message))
+            }
         }
-        let tag = tag.to_string();
-        if !known.contains(&tag.as_str()) {
-            let known = known.join(" and ");
-            let message = format!("unknown tag {tag}, the tags are {known}");
-            return Err(Malformed::at(span.start, message));
-        }
-        Ok(Some(tag.into()))
     }
 }
 
@@ -268,7 +269,7 @@ fn inherit(entries: &mut Vec<(String, Tree)>, node: Tree) {
     }
 }
 
-/// The values in a tree, and its text by the same measure.
+/// The number of values in a tree. Long texts count as several.
 fn size(node: &Tree) -> usize {
     1 + node.text().map_or(0, str::len) / 64 + node.children().map(size).sum::<usize>()
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::typed::Finding;
 use super::*;
 
 fn read(text: &str) -> Tree {
@@ -12,7 +11,7 @@ fn read(text: &str) -> Tree {
 }
 
 fn malformed(text: &str) -> String {
-    let Malformed { message, line, column } = parse(text, Options::default()).unwrap_err();
+    let Malformed { message, line, column, .. } = parse(text, Options::default()).unwrap_err();
     format!("{line}:{column}: {message}")
 }
 
@@ -146,13 +145,13 @@ enum Kind {
     Text(String),
 }
 
-fn part(text: &str) -> Result<Part, Finding> {
+fn part(text: &str) -> Result<Part, Malformed> {
     read(text).to_type()
 }
 
 fn mismatch(text: &str) -> (usize, String) {
-    let finding = part(text).unwrap_err();
-    (finding.line, finding.to_string())
+    let error = part(text).unwrap_err();
+    (error.line, error.message)
 }
 
 #[test]
@@ -172,8 +171,8 @@ fn mismatches_have_the_line_and_the_alternatives() {
     assert_eq!(mismatch("name: x\ncount: many"), (2, "expected u32, found string \"many\"".into()));
     let nested = "name: x\nmore:\n  a:\n    - name: y\n      cuont: 1";
     assert_eq!(mismatch(nested), (5, "unknown key `cuont`".into()));
-    let finding = part(nested).unwrap_err();
-    assert_eq!((finding.word.as_str(), finding.known.len()), ("cuont", 4));
+    let error = part(nested).unwrap_err();
+    assert_eq!((error.word.as_str(), error.known.len()), ("cuont", 4));
     assert_eq!(mismatch("name: x\nkind: fancy"), (2, "unknown value `fancy`".into()));
     assert_eq!(mismatch("name: ~").0, 1);
 }

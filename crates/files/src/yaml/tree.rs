@@ -1,14 +1,12 @@
-//! A tree of values that each know where they were written: at a [`Position`] of a file, or
-//! whatever else a reader keeps for a value.
+//! A tree of values with the places where they were written: a [`Position`] in a file, or another
+//! type of the reader.
 
 use serde_json::Value;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node<P> {
-    /// The value.
     pub content: Content<P>,
-    /// Its place.
     pub place: P,
 }
 
@@ -17,7 +15,6 @@ pub struct Node<P> {
 pub enum Content<P> {
     /// Null, a truth value, a number or text; never an array or object.
     Scalar(Value),
-    /// A list.
     List(Vec<Node<P>>),
     /// A mapping, in the order of writing.
     Map(Vec<(String, Node<P>)>),
@@ -26,11 +23,11 @@ pub enum Content<P> {
 /// A place in a YAML file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The line, from 1; 0 for a value that comes from no file. That of the key for an entry of a mapping.
+    /// From 1; 0 for a value from no file. The line of the key for an entry of a mapping.
     pub line: usize,
     /// The tag, if the reader asked for tags.
     pub tag: Option<Box<str>>,
-    /// A scalar that is no text as it was written: `1.10` is the number 1.1.
+    /// The text of a scalar that is not a string: `1.10` is the number 1.1.
     pub source: Option<Box<str>>,
 }
 
@@ -38,28 +35,20 @@ pub struct Position {
 pub type Tree = Node<Position>;
 
 impl<P> Node<P> {
-    /// A node of a value and its place.
-    pub fn new(content: Content<P>, place: P) -> Self {
-        Self { content, place }
-    }
-
     /// A tree of plain data, every part with the same place.
     pub fn from_value(value: Value, place: &P) -> Self
     where
         P: Clone,
     {
+        let node = |value| Self::from_value(value, place);
         let content = match value {
-            Value::Array(items) => {
-                let nodes = items.into_iter().map(|item| Self::from_value(item, place));
-                Content::List(nodes.collect())
-            }
+            Value::Array(items) => Content::List(items.into_iter().map(node).collect()),
             Value::Object(entries) => {
-                let node = |(name, value)| (name, Self::from_value(value, place));
-                Content::Map(entries.into_iter().map(node).collect())
+                Content::Map(entries.into_iter().map(|(name, value)| (name, node(value))).collect())
             }
             scalar => Content::Scalar(scalar),
         };
-        Self::new(content, place.clone())
+        Self { content, place: place.clone() }
     }
 
     /// Returns the plain data without places.
@@ -72,21 +61,6 @@ impl<P> Node<P> {
                 Value::Object(entries.iter().map(entry).collect())
             }
         }
-    }
-
-    /// The tree with other places.
-    pub fn with_places<Q>(self, place: &impl Fn(P) -> Q) -> Node<Q> {
-        let content = match self.content {
-            Content::Scalar(value) => Content::Scalar(value),
-            Content::List(items) => {
-                Content::List(items.into_iter().map(|item| item.with_places(place)).collect())
-            }
-            Content::Map(entries) => {
-                let entry = |(name, node): (String, Self)| (name, node.with_places(place));
-                Content::Map(entries.into_iter().map(entry).collect())
-            }
-        };
-        Node::new(content, place(self.place))
     }
 
     /// The entry of a mapping.

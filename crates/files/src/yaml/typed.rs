@@ -1,48 +1,20 @@
-//! Turns a tree into Rust types by serde, with the line of whatever does not fit.
+//! Deserializes a tree. Errors have the line of the value that does not fit.
 
-use std::fmt;
-use std::slice::Iter;
-
-use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, SeqDeserializer};
+use serde::de::value::{
+    BorrowedStrDeserializer, MapAccessDeserializer, MapDeserializer, SeqDeserializer,
+};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess,
-    Unexpected, Visitor,
+    DeserializeOwned, Deserializer, Error, Expected, IntoDeserializer, MapAccess, Unexpected,
+    Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
+use super::Malformed;
 use super::tree::{Content, Tree};
 
-/// A part of a file that does not fit its type.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finding {
-    /// The line, from 1.
-    pub line: usize,
-    /// The reason.
-    pub message: String,
-    /// The word that is not known, if that is the reason.
-    pub word: String,
-    /// The words that could stand there instead.
-    pub known: &'static [&'static str],
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Finding {}
-
-impl Finding {
-    /// The finding at a line, unless it has one that is nearer.
-    fn at(self, line: usize) -> Self {
-        Self { line: if self.line == 0 { line } else { self.line }, ..self }
-    }
-}
-
-impl Error for Finding {
-    fn custom<T: fmt::Display>(message: T) -> Self {
+impl Error for Malformed {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
         Self { message: message.to_string(), ..Self::default() }
     }
 
@@ -56,7 +28,7 @@ impl Error for Finding {
 
     fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
         let message = format!("unknown value `{word}`");
-        Self { message, word: word.to_owned(), known, line: 0 }
+        Self { message, word: word.to_owned(), known, ..Self::default() }
     }
 
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
@@ -69,12 +41,12 @@ impl Error for Finding {
 }
 
 impl Tree {
-    /// Turns the tree into a type.
-    pub fn to_type<T: DeserializeOwned>(&self) -> Result<T, Finding> {
+    /// Deserializes a type from the tree.
+    pub fn to_type<T: DeserializeOwned>(&self) -> Result<T, Malformed> {
         T::deserialize(self)
     }
 
-    fn visit<'de, V: Visitor<'de>>(&'de self, visitor: V) -> Result<V::Value, Finding> {
+    fn visit<'de, V: Visitor<'de>>(&'de self, visitor: V) -> Result<V::Value, Malformed> {
         match &self.content {
             Content::Scalar(Value::Bool(truth)) => visitor.visit_bool(*truth),
             Content::Scalar(Value::Number(number)) => {
@@ -87,31 +59,43 @@ impl Tree {
             Content::Scalar(Value::String(text)) => visitor.visit_borrowed_str(text),
             Content::Scalar(_) => visitor.visit_unit(),
             Content::List(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),
-            Content::Map(entries) => visitor.visit_map(Entries::new(entries)),
+            Content::Map(_) => visitor.visit_map(self.map()),
+        }
+    }
+
+    fn map(&self) -> impl MapAccess<'_, Error = Malformed> {
+        MapDeserializer::new(self.entries().iter().map(|(name, node)| (name.as_str(), node)))
+    }
+
+    /// Adds the line, if it is missing: that of a key that is not known, else of this node.
+    fn locate(&self, error: Malformed) -> Malformed {
+        match error.line {
+            0 => Malformed { line: self.get(&error.word).unwrap_or(self).place.line, ..error },
+            _ => error,
         }
     }
 }
 
 impl<'de> Deserializer<'de> for &'de Tree {
-    type Error = Finding;
+    type Error = Malformed;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Finding> {
-        self.visit(visitor).map_err(|finding| finding.at(self.place.line))
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        self.visit(visitor).map_err(|error| self.locate(error))
     }
 
-    /// Text is what was written, also if it looks like a number.
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Finding> {
+    /// A number or truth value is accepted as the text that was written.
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Malformed> {
         match &self.place.source {
             Some(source) if !self.is_null() => visitor.visit_borrowed_str(source),
             Some(_) | None => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Finding> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Malformed> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Finding> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Malformed> {
         if self.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -119,7 +103,7 @@ impl<'de> Deserializer<'de> for &'de Tree {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Finding> {
+    ) -> Result<V::Value, Malformed> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -128,17 +112,13 @@ impl<'de> Deserializer<'de> for &'de Tree {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Finding> {
-        let chosen = match &self.content {
-            Content::Scalar(Value::String(word)) => {
-                visitor.visit_enum(BorrowedStrDeserializer::new(word))
-            }
-            Content::Map(entries) if entries.len() == 1 => {
-                visitor.visit_enum(MapAccessDeserializer::new(Entries::new(entries)))
-            }
-            Content::Scalar(_) | Content::List(_) | Content::Map(_) => self.visit(visitor),
+    ) -> Result<V::Value, Malformed> {
+        let chosen = match (self.text(), self.entries()) {
+            (Some(word), _) => visitor.visit_enum(BorrowedStrDeserializer::new(word)),
+            (None, [_]) => visitor.visit_enum(MapAccessDeserializer::new(self.map())),
+            (None, _) => self.visit(visitor),
         };
-        chosen.map_err(|finding| finding.at(self.place.line))
+        chosen.map_err(|error| self.locate(error))
     }
 
     forward_to_deserialize_any! {
@@ -147,41 +127,10 @@ impl<'de> Deserializer<'de> for &'de Tree {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Finding> for &'de Tree {
+impl<'de> IntoDeserializer<'de, Malformed> for &'de Tree {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
         self
-    }
-}
-
-/// The entries of a mapping that are not read yet, and the one whose value is next.
-struct Entries<'de> {
-    rest: Iter<'de, (String, Tree)>,
-    value: Option<&'de Tree>,
-}
-
-impl<'de> Entries<'de> {
-    fn new(entries: &'de [(String, Tree)]) -> Self {
-        Self { rest: entries.iter(), value: None }
-    }
-}
-
-impl<'de> MapAccess<'de> for Entries<'de> {
-    type Error = Finding;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Finding> {
-        let Some((name, node)) = self.rest.next() else { return Ok(None) };
-        self.value = Some(node);
-        let key = seed.deserialize(BorrowedStrDeserializer::new(name));
-        key.map(Some).map_err(|finding: Finding| finding.at(node.place.line))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Finding> {
-        let value = self.value.take().ok_or_else(|| Finding::custom("a value without a key"))?;
-        seed.deserialize(value).map_err(|finding| finding.at(value.place.line))
     }
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use contract::text::visible;
 use files::yaml::tree::Node;
-use files::yaml::typed::Finding;
-use files::yaml::{self, Options};
+use files::yaml::{self, Malformed, Options};
 
 use super::scenario::{Expect, Fault, FaultKind, Scenario, TextMatch, Turn, WhenExhausted};
 use super::template;
@@ -44,10 +43,9 @@ pub fn parse(name: &str, yaml: &str) -> Result<Scenario, ScenarioError> {
         line,
         problem,
     };
-    let tree = yaml::parse(yaml, Options::default())
-        .map_err(|error| fail(Some(error.line), visible(&error.message).into_owned()))?;
-    let mut scenario: Scenario =
-        tree.to_type().map_err(|finding| fail(Some(finding.line), explain(&finding)))?;
+    let malformed = |error: Malformed| fail(Some(error.line), explain(&error));
+    let tree = yaml::parse(yaml, Options::default()).map_err(malformed)?;
+    let mut scenario: Scenario = tree.to_type().map_err(malformed)?;
     let turns = tree.get("turns").map(Node::items).unwrap_or_default();
     for (turn, node) in scenario.turns.iter_mut().zip(turns) {
         turn.line = node.place.line;
@@ -90,12 +88,12 @@ fn unreadable(error: &std::io::Error) -> String {
     }
 }
 
-fn explain(finding: &Finding) -> String {
-    let message = visible(&finding.message);
-    if finding.word.is_empty() {
+fn explain(error: &Malformed) -> String {
+    let message = visible(&error.message);
+    if error.word.is_empty() {
         return message.into_owned();
     }
-    format!("{message}{}", suggestion(&finding.word, finding.known))
+    format!("{message}{}", suggestion(&error.word, error.known))
 }
 
 fn check(turn: &Turn) -> Result<(), String> {

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use files::yaml::typed::Finding;
-use files::yaml::{self, Options};
+use files::yaml::{self, Malformed, Options};
 use ratatui_core::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
@@ -54,7 +53,7 @@ fn read(
     let wrong = |line: usize, message: &str| ThemeError(format!("line {line}: {message}"));
     let tree = yaml::parse(text, Options::default());
     let tree = tree.map_err(|error| wrong(error.line, &error.message))?;
-    let file: File = tree.to_type().map_err(|Finding { line, message, known, .. }| {
+    let file: File = tree.to_type().map_err(|Malformed { line, message, known, .. }| {
         let there = if known.is_empty() { "" } else { "; there are " };
         wrong(line, &format!("{message}{there}{}", known.join(", ")))
     })?;
