@@ -1,11 +1,12 @@
 //! Paths of which no part may be a symlink.
 //!
-//! Commands may run in a workspace while we work there, and can replace a directory by a symlink
-//! after we looked at it. So the directory of a path is opened first, and everything else happens
-//! by the name in that open directory. Files and symlinks are replaced in one step.
+//! Commands that run in a workspace can replace a directory by a symlink after it was checked. So
+//! the directory of a path is opened first, and everything else happens by the name in that open
+//! directory. Files and symlinks are replaced in one step.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// To pass through a directory, nobody needs to list it.
+/// Needs no permission to list the directory.
 #[cfg(target_os = "linux")]
 const PASS: OFlags = DIRECTORY.union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
@@ -25,8 +26,8 @@ const PASS: OFlags = DIRECTORY;
 /// A name in an open directory.
 #[derive(Debug)]
 pub struct ExactPath {
-    directory: OwnedFd,
-    name: OsString,
+    pub directory: OwnedFd,
+    pub name: OsString,
 }
 
 /// Opens an absolute path. A symlink on the way is an error.
@@ -113,28 +114,19 @@ pub fn stat_in(directory: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
 impl ExactPath {
     /// Opens the directory of an absolute path.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        Ok(Self { directory: open_directory(parent)?, name: name.to_owned() })
+        Self::within(path, open_directory)
     }
 
     /// Opens the directory of an absolute path. Creates it if it is missing.
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
+        Self::within(path, make_directories)
+    }
+
+    fn within(path: &Path, open: impl Fn(&Path) -> io::Result<OwnedFd>) -> io::Result<Self> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        Ok(Self { directory: make_directories(parent)?, name: name.to_owned() })
-    }
-
-    /// The open directory.
-    pub fn directory(&self) -> &OwnedFd {
-        &self.directory
-    }
-
-    /// The name in it.
-    pub fn name(&self) -> &OsStr {
-        &self.name
+        Ok(Self { directory: open(parent)?, name: name.to_owned() })
     }
 
     /// The metadata; none if nothing has this name.
@@ -142,54 +134,35 @@ impl ExactPath {
         stat_in(&self.directory, &self.name)
     }
 
-    /// Replaces whatever has this name, except a directory, by a file.
-    pub fn write(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
-        self.write_file(bytes, Some(mode))
-    }
-
-    /// Replaces whatever has this name, except a directory, by a file with the mode of new files.
-    pub fn write_new(&self, bytes: &[u8]) -> io::Result<()> {
-        self.write_file(bytes, None)
-    }
-
-    fn write_file(&self, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    /// Replaces whatever has this name, except a directory, by a file with this mode, or else with
+    /// the mode of new files.
+    pub fn write(&self, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
         // A file that gets a mode of its own may be private.
-        let first = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
-        self.replace(|name| {
-            let mut file = File::from(rustix::fs::openat(&self.directory, name, flags, first)?);
-            let permissions = mode.map(Permissions::from_mode);
-            let filled = file
-                .write_all(bytes)
-                .and_then(|()| permissions.map_or(Ok(()), |it| file.set_permissions(it)))
-                .and_then(|()| file.sync_all());
-            if filled.is_err() {
-                let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
-            }
-            filled
-        })
+        let first = Mode::from_raw_mode(mode.map_or(0o666, |_| 0o600));
+        let (temporary, mut file) = create_temporary(&self.directory, first)?;
+        let permissions = mode.map(Permissions::from_mode);
+        let filled = file
+            .write_all(bytes)
+            .and_then(|()| permissions.map_or(Ok(()), |it| file.set_permissions(it)))
+            .and_then(|()| file.sync_all());
+        self.replace(&temporary, filled)
     }
 
     /// Replaces whatever has this name, except a directory, by a symlink.
     pub fn write_symlink(&self, target: &Path) -> io::Result<()> {
-        self.replace(|name| Ok(rustix::fs::symlinkat(target, &self.directory, name)?))
+        let make = |name: &str| rustix::fs::symlinkat(target, &self.directory, name);
+        let (temporary, ()) = make_temporary(make)?;
+        self.replace(&temporary, Ok(()))
     }
 
-    /// Gives what `make` makes this name. `make` gets a name that is free.
-    fn replace(&self, make: impl Fn(&str) -> io::Result<()>) -> io::Result<()> {
-        let temporary = loop {
-            let name = format!(".brynhild-{:016x}.tmp", random());
-            match make(&name) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                outcome => break outcome.map(|()| name)?,
-            }
-        };
-        let renamed =
-            rustix::fs::renameat(&self.directory, &temporary, &self.directory, &self.name);
+    /// Gives a temporary file this name, or removes it if it could not be filled.
+    fn replace(&self, temporary: &str, filled: io::Result<()>) -> io::Result<()> {
+        let directory = &self.directory;
+        let rename = || rustix::fs::renameat(directory, temporary, directory, &self.name);
+        let renamed = filled.and_then(|()| Ok(rename()?));
         if renamed.is_err() {
             // The first error says what went wrong.
-            let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(directory, temporary, AtFlags::empty());
         }
         renamed?;
         self.sync()
@@ -247,21 +220,31 @@ impl ExactPath {
 
 /// Waits until changes of names in a directory are on disk.
 pub fn sync_directory(directory: &OwnedFd) -> io::Result<()> {
-    match rustix::fs::openat(directory, ".", DIRECTORY, Mode::empty()) {
-        Ok(readable) => match rustix::fs::fsync(&readable) {
-            // Some file systems cannot sync a directory, and say so.
-            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-            Err(error) => Err(error.into()),
-        },
-        // A directory that may be written but not listed cannot be synced.
-        Err(Errno::ACCESS) => Ok(()),
+    let readable = rustix::fs::openat(directory, ".", DIRECTORY, Mode::empty());
+    match readable.and_then(rustix::fs::fsync) {
+        // Some file systems cannot sync a directory, and one without read permission cannot be opened.
+        Ok(()) | Err(Errno::INVAL | Errno::NOTSUP | Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-fn random() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
+/// Creates a temporary file in a directory and returns its name, too.
+pub fn create_temporary(directory: &OwnedFd, mode: Mode) -> io::Result<(String, File)> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (name, file) = make_temporary(|name| rustix::fs::openat(directory, name, flags, mode))?;
+    Ok((name, file.into()))
+}
+
+/// Calls `make` with random names until one is free.
+fn make_temporary<T>(make: impl Fn(&str) -> Result<T, Errno>) -> io::Result<(String, T)> {
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!(".brynhild-{random:016x}.tmp");
+        match make(&name) {
+            Err(Errno::EXIST) => {}
+            outcome => return Ok((name, outcome?)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -298,7 +281,7 @@ mod tests {
     fn missing_directories_are_created_without_following_symlinks() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path().canonicalize().unwrap();
-        ExactPath::open_or_create(&base.join("a/b/file")).unwrap().write_new(b"new").unwrap();
+        ExactPath::open_or_create(&base.join("a/b/file")).unwrap().write(b"new", None).unwrap();
         assert_eq!(fs::read(base.join("a/b/file")).unwrap(), b"new");
         symlink("a", base.join("symlink")).unwrap();
         let error = ExactPath::open_or_create(&base.join("symlink/c/file")).unwrap_err();
@@ -313,7 +296,7 @@ mod tests {
         fs::write(base.join("victim"), "safe").unwrap();
         symlink("victim", base.join("name")).unwrap();
         let path = ExactPath::open(&base.join("name")).unwrap();
-        path.write(b"new", 0o640).unwrap();
+        path.write(b"new", Some(0o640)).unwrap();
         assert_eq!(fs::read(base.join("victim")).unwrap(), b"safe");
         assert_eq!(fs::read(base.join("name")).unwrap(), b"new");
         assert_eq!(fs::metadata(base.join("name")).unwrap().permissions().mode() & 0o777, 0o640);

@@ -12,7 +12,7 @@ pub struct GitDirectories {
 }
 
 impl GitDirectories {
-    /// A git directory that shares nothing.
+    /// A git directory that no worktree shares.
     pub fn single(directory: &Path) -> Self {
         Self { own: directory.to_owned(), common: directory.to_owned() }
     }

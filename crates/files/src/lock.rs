@@ -1,18 +1,16 @@
-//! Advisory locks of the operating system on small files. A lock ends with its process, however
-//! that ends.
+//! Advisory locks of the operating system on small files. A lock ends with its process.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
-/// Bytes of a note that are read.
+/// The largest part of a note that is read, in bytes.
 const MAX_NOTE: u64 = 4096;
 
-/// A lock that is held until it is dropped. The file goes with it.
+/// A lock. Dropping it releases it and removes the file.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -22,9 +20,8 @@ pub struct Lock {
 /// The outcome of an attempt to take a lock.
 #[derive(Debug)]
 pub enum Attempt {
-    /// It is taken.
     Taken(Lock),
-    /// Somebody else holds it, and left this note.
+    /// Another process holds it and wrote this note.
     Held(Vec<u8>),
 }
 
@@ -44,29 +41,22 @@ impl Lock {
     }
 
     fn take(path: &Path, operation: FlockOperation) -> io::Result<Attempt> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-                .open(path)?;
+            let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
             match flock(&file, operation) {
-                Ok(()) => {}
+                // The last holder removes the file before it lets go: the lock on a file without a
+                // name is worthless.
+                Ok(()) if is_still_at(&file, path)? => {
+                    return Ok(Attempt::Taken(Self { path: path.to_owned(), file }));
+                }
+                Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => {
                     let mut note = Vec::new();
                     file.take(MAX_NOTE).read_to_end(&mut note)?;
                     return Ok(Attempt::Held(note));
                 }
-                Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
-            }
-            // The last holder removes the file before it lets go: this may be a file without a
-            // name, whose lock keeps nobody out.
-            if is_still_at(&file, path)? {
-                return Ok(Attempt::Taken(Self { path: path.to_owned(), file }));
             }
         }
     }
@@ -86,11 +76,11 @@ impl Drop for Lock {
 }
 
 fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
-    let held = file.metadata()?;
-    match fs::symlink_metadata(path) {
-        Ok(named) => Ok((named.ino(), named.dev()) == (held.ino(), held.dev())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+    let held = rustix::fs::fstat(file)?;
+    match rustix::fs::lstat(path) {
+        Ok(named) => Ok((named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

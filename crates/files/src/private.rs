@@ -1,5 +1,5 @@
-//! Files and directories that only their owner may read. What must survive a crash is written under
-//! a lock, replaced in one step, and synced before anything relies on it.
+//! Files and directories that only their owner may read. Files that must survive a crash are written
+//! under a lock, replaced in one step, and synced before anything relies on them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -14,12 +14,10 @@ use crate::lock::Lock;
 /// The largest file that [`read`] accepts, in bytes.
 pub const SIZE_LIMIT: u64 = 16 << 20;
 
-/// Says if a file must outlive a power failure.
+/// Says if a file must survive a power failure, or can be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It must, so it is synced.
     Synced,
-    /// It can be made again.
     Unsynced,
 }
 
@@ -103,19 +101,17 @@ pub fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
-        if durability == Durability::Synced {
-            file.sync_all()?;
+        match durability {
+            Durability::Synced => file.sync_all()?,
+            Durability::Unsynced => return fs::rename(&temporary, path),
         }
-        fs::rename(&temporary, path)
+        fs::rename(&temporary, path)?;
+        sync_parent(path)
     });
-    match durability {
-        _ if replaced.is_err() => {
-            let _ = fs::remove_file(&temporary);
-            replaced
-        }
-        Durability::Synced => sync_parent(path),
-        Durability::Unsynced => Ok(()),
+    if replaced.is_err() {
+        let _ = fs::remove_file(&temporary);
     }
+    replaced
 }
 
 /// Removes a file, if there is one.
@@ -126,8 +122,8 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The error for a symlink at a path, or on the way to it, whose target does not exist: someone
-/// expects a file there, which may forbid something.
+/// The error for a symlink in a path whose target does not exist: the missing file may forbid
+/// something.
 fn dangling_symlink(path: &Path) -> Option<io::Error> {
     let link = path.ancestors().find(|it| it.is_symlink() && !it.exists())?;
     let target = fs::read_link(link).ok()?;

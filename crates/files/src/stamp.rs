@@ -1,41 +1,27 @@
 //! Stamps, by which a change of a file is noticed without reading it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 
-/// A file that changed no longer ago than this may change again without another stamp.
+/// A file that changed more recently than this may change again without another stamp.
 const RECENT: Duration = Duration::from_millis(50);
 
 /// Returns a number that differs if the file, its size, its times or its permissions do.
 pub fn stamp(stat: &Stat) -> u64 {
-    let facts = [
-        number(stat.st_ino),
-        number(stat.st_dev),
-        number(stat.st_size),
-        number(stat.st_mode),
-        number(stat.st_mtime),
-        number(stat.st_mtime_nsec),
-        number(stat.st_ctime),
-        number(stat.st_ctime_nsec),
-    ];
-    let mix = |stamp: u64, fact: u64| {
-        let mixed = (stamp ^ fact).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ (mixed >> 29)
-    };
-    facts.into_iter().fold(0x243f_6a88_85a3_08d3, mix)
+    let times = (stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
+    let mut hasher = DefaultHasher::new();
+    (stat.st_ino, stat.st_dev, stat.st_size, stat.st_mode, times).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns true if a file changed so shortly before `now` that its stamp proves nothing.
 pub fn is_recent(stat: &Stat, now: SystemTime) -> bool {
-    let changed = Duration::from_secs(number(stat.st_ctime));
-    let changed = changed + Duration::from_nanos(number(stat.st_ctime_nsec));
-    UNIX_EPOCH + changed + RECENT > now
-}
-
-/// A number whose width differs between systems.
-fn number<T: TryInto<u64>>(number: T) -> u64 {
-    number.try_into().unwrap_or(0)
+    let seconds = Duration::from_secs(stat.st_ctime.try_into().unwrap_or(0));
+    // The width of the number differs between systems.
+    let nanoseconds = u64::try_from(i128::from(stat.st_ctime_nsec)).unwrap_or(0);
+    UNIX_EPOCH + seconds + Duration::from_nanos(nanoseconds) + RECENT > now
 }
 
 #[cfg(test)]

@@ -316,7 +316,7 @@ impl Step {
             State::Directory { mode } => path()?.make_directory(mode | OWN),
             State::Link { target } => path()?.write_symlink(&target.path()),
             State::File { mode, .. } => {
-                path()?.write(self.bytes.as_deref().unwrap_or_default(), *mode)
+                path()?.write(self.bytes.as_deref().unwrap_or_default(), Some(*mode))
             }
         }
     }

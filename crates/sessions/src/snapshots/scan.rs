@@ -176,12 +176,12 @@ impl<'a> Scan<'a> {
             match reach(&path)? {
                 Some((exact, stat)) => {
                     let here = OpenDirectory {
-                        descriptor: exact.directory(),
+                        descriptor: &exact.directory,
                         new,
                         depth: 0,
                         has_protected: false,
                     };
-                    self.entry(here, &mut path, (exact.name(), &stat))?;
+                    self.entry(here, &mut path, (&exact.name, &stat))?;
                 }
                 None => self.remove(&path),
             }

@@ -119,7 +119,7 @@ impl StateReader<'_> {
             Some(stat) if is_directory(&stat) && recorded.is_directory() => {
                 Ok(State::Directory { mode: mode(&stat) })
             }
-            Some(stat) => self.state(path.directory(), path.name(), &stat),
+            Some(stat) => self.state(&path.directory, &path.name, &stat),
             None => Ok(State::Absent),
         }
     }

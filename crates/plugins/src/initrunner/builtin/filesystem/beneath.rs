@@ -61,10 +61,11 @@ pub(super) fn write(root: &Path, path: &Path, content: &[u8]) -> Result<(), Stri
     let place = ExactPath::open_or_create(path).map_err(explained)?;
     let written = match place.stat().map_err(explained)? {
         Some(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
-            place.write(content, u32::try_from(i64::from(found.st_mode)).unwrap_or(0o600) & 0o7777)
+            let mode = u32::try_from(i64::from(found.st_mode)).unwrap_or(0o600) & 0o7777;
+            place.write(content, Some(mode))
         }
         Some(_) => return Err(String::from("it is no regular file")),
-        None => place.write_new(content),
+        None => place.write(content, None),
     };
     written.map_err(explained)
 }
