@@ -316,7 +316,7 @@ pub(crate) fn tools(
     if disabled("__builtin__") {
         return Vec::new();
     }
-    let all = tools::all(tools::Settings {
+    let all = tools::all(&tools::Settings {
         root: root.to_owned(),
         home: world.environment.home.clone(),
         allowed_paths: config.sandbox.allowed_paths.clone(),

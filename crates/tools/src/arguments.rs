@@ -5,7 +5,6 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
-/// The arguments of a call to `tool`.
 pub(crate) fn parse<T: DeserializeOwned>(tool: &str, args: &Value) -> Result<T, ToolError> {
     T::deserialize(args)
         .map_err(|error| ToolError::Input(format!("the arguments do not fit {tool}: {error}")))
@@ -13,9 +12,7 @@ pub(crate) fn parse<T: DeserializeOwned>(tool: &str, args: &Value) -> Result<T, 
 
 /// A count that a model may have written as `3` or as `3.0`.
 pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
-    let Some(number) = Option::<Number>::deserialize(from)? else {
-        return Ok(None);
-    };
+    let Some(number) = Option::<Number>::deserialize(from)? else { return Ok(None) };
     whole(&number).map(Some).ok_or_else(|| D::Error::custom(format!("{number} is not a count")))
 }
 

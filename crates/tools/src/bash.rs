@@ -1,5 +1,5 @@
-//! `Bash`: runs a shell command in the sandbox. Memory stays bounded whatever the command prints,
-//! and nothing it started outlives the call, except background commands, which `jobs` owns.
+//! `Bash`: runs a shell command in the sandbox. Memory is bounded whatever the command prints, and
+//! no process that it started outlives the call, except background commands, which `jobs` owns.
 
 mod blocked;
 mod capture;
@@ -24,15 +24,15 @@ use capture::Capture;
 
 const DEFAULT_TIMEOUT: usize = 120_000;
 const MAX_TIMEOUT: usize = 600_000;
-/// How long a background command may take to end or to print its first lines.
+/// The time for a background command to end or to print its first lines.
 const FIRST_OUTPUT: Duration = Duration::from_millis(500);
 /// A command that prints more than this is killed.
 const MAX_PRINTED: u64 = 10 << 30;
-/// The most characters a call returns.
+/// The most characters that a call returns.
 const MAX_RETURNED: usize = 50_000;
-/// What is left of it once the notes on what was cut are taken off.
+/// The part of them that is output and not a note on output that was cut.
 const BUDGET: usize = 48_000;
-/// What standard error may take of it where standard output wants all.
+/// The part of that which standard error may have if standard output is long.
 const ERROR_BUDGET: usize = 12_000;
 
 #[derive(Deserialize)]
@@ -63,7 +63,6 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Bash {
     spec: Arc<ToolSpec>,
     root: PathBuf,
@@ -73,9 +72,8 @@ pub(crate) struct Bash {
 }
 
 impl Bash {
-    /// Makes the tool for commands that run in the project's directory.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let mut schema = json!({
+        let schema = json!({
             "type": "object",
             "properties": {
                 "command": {"type": "string", "description": "The command to run"},
@@ -84,13 +82,21 @@ impl Bash {
                     "minimum": 1,
                     "maximum": MAX_TIMEOUT,
                     "description": "Milliseconds after which it is killed (default 120000)"
-                }
+                },
+                "network": {
+                    "type": ["array", "boolean"],
+                    "items": {"type": "string"},
+                    "description": "Hosts that the command connects to, such as [\"registry.example\"]; true for any host (default none)"
+                },
+                "outside": {"type": "boolean", "description": "Run it outside the sandbox (default false)"},
+                "background": {
+                    "type": "boolean",
+                    "description": "Return at once and let the command run until it ends or is stopped (default false)"
+                },
+                "reason": {"type": "string", "description": "Why it needs network or outside; the user reads it"}
             },
             "required": ["command"]
         });
-        for (name, property) in needs::schema() {
-            schema["properties"][name] = property;
-        }
         let words = include_str!("bash.md");
         Self {
             spec: describe::spec("Bash", words, "shell", Risk::HighImpact, schema).into(),
@@ -134,7 +140,6 @@ impl Tool for Bash {
 }
 
 impl Bash {
-    /// The process of a call.
     fn spawn(&self, args: &Args) -> Spawn {
         let bash = Path::new("/bin/bash");
         let shell = if bash.exists() { "/bin/bash" } else { "/bin/sh" };
@@ -210,7 +215,7 @@ impl Bash {
     }
 }
 
-/// The line about what the sandbox blocked.
+/// The hint about requests that the sandbox blocked.
 fn hint(
     args: &Args,
     context: &ToolContext,
@@ -260,21 +265,20 @@ fn conclude(end: &End, milliseconds: usize, max_printed: u64) -> ToolOutput {
     output
 }
 
-/// What both streams held.
+/// The output of both streams.
 struct Text {
     whole: String,
-    /// Where the first ends and the second begins, where there is one.
+    /// The end of standard output and the start of standard error, if there is one.
     parts: Option<(usize, usize)>,
 }
 
 impl Text {
-    /// Standard error.
     fn errors(&self) -> &str {
         let start = self.parts.map_or(self.whole.len(), |(_, second)| second);
         self.whole.get(start..).unwrap_or_default()
     }
 
-    /// Which bytes were printed where: no reader can tell it by words that a command may print itself.
+    /// The byte ranges of the streams: a command can print the separator itself.
     fn facts(&self) -> impl Iterator<Item = (String, Value)> {
         let end = self.whole.len();
         let facts = self.parts.map(|(first, second)| {
@@ -285,7 +289,7 @@ impl Text {
     }
 }
 
-/// What both streams held, cut to what a model can take in.
+/// The output of both streams, within the limits.
 async fn text(streams: Streams<Capture>) -> Text {
     let (stdout, stderr) = (streams.stdout, streams.stderr);
     let (printed, complained) = (stdout.characters(), stderr.characters());

@@ -1,9 +1,9 @@
-//! What all built-in tools say of themselves in the same way.
+//! The specification of a built-in tool.
 
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use serde_json::Value;
 
-/// A built-in tool's description; its risk decides about permission, recovery and parallelism.
+/// The risk determines permission, recovery and parallelism.
 pub(crate) fn spec(
     name: &str,
     description: &str,

@@ -1,4 +1,4 @@
-//! A change to a text file as people read it.
+//! Unified diffs of text files.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use contract::text;
 use similar::TextDiff;
 
-/// So much is shown of what is taken away or stays; what is put there is always shown whole.
+/// The most bytes of removed and unchanged lines; added lines are always shown.
 const MAX_BYTES: usize = 200_000;
 
-/// The unified diff between two texts of the file `path`; `before` is none for a file that is
-/// created. Line endings are compared only where nothing else differs.
+/// The unified diff of the file `path`; `before` is none for a new file. Line endings are compared
+/// only if nothing else differs.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     let old = before.unwrap_or_default();
     let (old_lines, new_lines) = (old.replace("\r\n", "\n"), after.replace("\r\n", "\n"));
@@ -32,7 +32,7 @@ fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
     if unified.len() <= MAX_BYTES { unified } else { shortened(&unified) }
 }
 
-/// A long diff, all that it adds in it: whoever is asked about it sees that.
+/// Shortens a long diff, except for added lines: a user who is asked about it must see them.
 fn shortened(unified: &str) -> String {
     let mut shown = String::new();
     let mut left_out = 0;
@@ -49,7 +49,7 @@ fn shortened(unified: &str) -> String {
     }
 }
 
-/// The unified diff between two texts, with `context` lines around each change, under the names of both.
+/// The unified diff of two texts, with `context` lines around each change, under the names of both.
 #[must_use]
 pub fn between(old: &str, new: &str, context: usize, names: Option<(&str, &str)>) -> String {
     let (old, new) = (closed(old), closed(new));
@@ -66,17 +66,17 @@ pub fn between(old: &str, new: &str, context: usize, names: Option<(&str, &str)>
     unified.to_string()
 }
 
-/// A name as it can stand in the head of a diff: nothing in it ends the line, so that it makes no other.
+/// A name for the head of a diff, in which no character ends the line.
 fn one_line(name: &str) -> String {
     text::visible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
-/// Lines by line feeds alone: a carriage return is a character of its line.
+/// Splits at line feeds only: a carriage return is a character of its line.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// A text whose last line is ended also where it has a carriage return in the place of a line feed.
+/// Adds a line feed after a carriage return at the end of a text.
 fn closed(text: &str) -> Cow<'_, str> {
     if text.ends_with('\r') { Cow::Owned(format!("{text}\n")) } else { Cow::Borrowed(text) }
 }

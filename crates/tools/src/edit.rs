@@ -1,4 +1,4 @@
-//! `Edit`: replaces a piece of a text file by another.
+//! `Edit`: replaces a part of a text file by another.
 
 mod replace;
 
@@ -46,7 +46,6 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Edit {
     spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
@@ -54,7 +53,6 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Makes the tool.
     pub(crate) fn new(paths: Arc<Paths>, seen: Arc<Seen>) -> Self {
         let schema = json!({
             "type": "object",
@@ -78,7 +76,7 @@ impl Tool for Edit {
         Arc::clone(&self.spec)
     }
 
-    /// Says nothing about what the file holds but to the user: a rule may close it to the model.
+    /// Shows the content of the file only to the user: a rule may deny it to the model.
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         let given = &args.file_path;
@@ -126,7 +124,7 @@ impl Tool for Edit {
     }
 }
 
-/// What an edit makes of a file.
+/// The result of an edit.
 struct Change {
     text: String,
     count: usize,

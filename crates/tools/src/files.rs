@@ -1,7 +1,7 @@
-//! Opens and replaces files at paths that `paths` has resolved and judged.
+//! Opens and replaces files at paths that `paths` has resolved and checked.
 //!
-//! Nothing here follows a symbolic link: one that has appeared since the path was judged is an
-//! error. Nothing here opens a pipe, a socket or a device.
+//! Nothing here follows a symlink: one that appeared since the check is an error. Nothing here
+//! opens a pipe, a socket or a device.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,14 +10,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use ::files::exact_path;
-use rustix::fs::{self as system, AtFlags, Mode, OFlags};
+use ::files::{bounded, exact_path};
+use rustix::fs::{self as system, AtFlags, Mode};
 use rustix::io::Errno;
 
 /// The largest file that is loaded whole.
 pub(crate) const MAX_LOADED: u64 = 64 << 20;
 
-/// Which file it is, what may be done with it, and when it last changed.
+/// Differs if the file is another one, changed, or has other permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -28,7 +28,6 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The identity of an open file.
     pub(crate) fn of(metadata: &std::fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -40,17 +39,14 @@ impl Identity {
     }
 }
 
-/// What a file was like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fingerprint {
-    /// The hash of all it held.
     Content(blake3::Hash),
-    /// For a file too large to hash: which file it was, how long, and when it last changed.
+    /// For a file that is too large to hash.
     Identity(Identity),
 }
 
 impl Fingerprint {
-    /// The fingerprint of a file that holds `content`.
     pub(crate) fn of(content: &[u8]) -> Self {
         Self::Content(blake3::hash(content))
     }
@@ -58,15 +54,13 @@ impl Fingerprint {
 
 /// A file as it was at one moment.
 pub(crate) struct Snapshot {
-    /// Which file it was.
     pub(crate) identity: Identity,
-    /// All it held; none past [`MAX_LOADED`].
+    /// None if it is larger than [`MAX_LOADED`].
     pub(crate) content: Option<Vec<u8>>,
     owner: (u32, u32),
 }
 
 impl Snapshot {
-    /// What tells it from another one.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let identity = || Fingerprint::Identity(self.identity.clone());
         self.content.as_deref().map_or_else(identity, Fingerprint::of)
@@ -81,20 +75,13 @@ pub(crate) fn open(path: &Path, given: &str) -> Result<File, String> {
     if !before.is_file() && !before.is_symlink() {
         return Err(format!("Not a file: {given}"));
     }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(exact_path::open(path, flags).map_err(explain)?);
-    if file.metadata().map_err(explain)?.is_file() {
-        Ok(file)
-    } else {
-        Err(format!("Not a file: {given}"))
-    }
+    bounded::open_exactly(path).map_err(explain)
 }
 
-/// Loads a regular file; none where there is no file.
+/// Loads a regular file; none if there is no file.
 pub(crate) fn load(path: &Path, given: &str) -> Result<Option<Snapshot>, String> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if is_absence(&error) => return Ok(None),
-        _ => {}
+    if std::fs::symlink_metadata(path).is_err_and(|error| is_absence(&error)) {
+        return Ok(None);
     }
     let file = open(path, given)?;
     let explain = |error: io::Error| explain(given, "read", &error);
@@ -108,9 +95,8 @@ pub(crate) fn load(path: &Path, given: &str) -> Result<Option<Snapshot>, String>
     }))
 }
 
-/// Makes `content` all that the file at `path` holds, or leaves it as it was: a temporary file
-/// beside it takes its name. `before` is the file as the caller knows it; one that is not as
-/// known is left alone. Mode and owner stay. Missing directories are made.
+/// Replaces the file at `path` by a temporary file with `content`, or leaves it as it was. Fails if
+/// the file is not `before`. Mode and owner stay. Missing directories are made.
 pub(crate) fn replace(
     path: &Path,
     given: &str,
@@ -127,30 +113,33 @@ pub(crate) fn replace(
         system::accessat(&directory, name, writable, AtFlags::empty())
             .map_err(|error| explain(error.into()))?;
     }
-    let (temporary, file) = create_temporary(&directory, before).map_err(explain)?;
+    // A file that exists keeps its mode, which may be private; a new one gets the umask.
+    let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
+    let (temporary, file) = exact_path::create_temporary(&directory, mode).map_err(explain)?;
     let known = before.map(|before| &before.identity);
-    let place = Place { directory: &directory, temporary: &temporary, name, path };
+    let replacement = Replacement { directory: &directory, temporary: &temporary, name, path };
     let taken = fill(file, before, content).map_err(explain).and_then(|()| {
-        // Where the file is another one by now, nothing needs to be moved to find that out.
-        let is_known = place.identity().as_ref() == known && place.take(known).map_err(explain)?;
+        // If the file is already another one, nothing needs to be moved.
+        let is_known = replacement.present().as_ref() == known
+            && replacement.rename(known).map_err(explain)?;
         is_known
             .then_some(())
             .ok_or_else(|| format!("{given} changed while it was being written; read it again"))
     });
-    // What has the temporary name has no other; one that stays does no harm.
+    // A temporary file that stays does no harm.
     let _ = system::unlinkat(&directory, &temporary, AtFlags::empty());
     taken?;
     exact_path::sync_directory(&directory).map_err(explain)
 }
 
-/// What an error means for the path the caller gave.
+/// The message about a path that the caller gave.
 pub(crate) fn explain(given: &str, verb: &str, error: &io::Error) -> String {
     if is_absence(error) {
         return format!("File not found: {given}");
     }
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!("Permission denied: {given}"),
-        io::ErrorKind::IsADirectory => format!("Not a file: {given}"),
+        io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => format!("Not a file: {given}"),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             format!("cannot {verb} {given}: a symbolic link took its place meanwhile")
         }
@@ -158,28 +147,28 @@ pub(crate) fn explain(given: &str, verb: &str, error: &io::Error) -> String {
     }
 }
 
-fn is_absence(error: &io::Error) -> bool {
+pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A file that is written, and the name that it is to get.
-struct Place<'a> {
+/// A temporary file, and the name that it will get.
+struct Replacement<'a> {
     directory: &'a OwnedFd,
     temporary: &'a str,
     name: &'a OsStr,
     path: &'a Path,
 }
 
-impl Place<'_> {
-    /// What has the name at this moment.
-    fn identity(&self) -> Option<Identity> {
+impl Replacement<'_> {
+    /// The file that has the name now.
+    fn present(&self) -> Option<Identity> {
         std::fs::symlink_metadata(self.path).ok().map(|metadata| Identity::of(&metadata))
     }
 
-    /// Gives the written file the name, if what had it is `known`. Where somebody was faster,
-    /// theirs keeps it: the two change places, so that nothing is lost before it was looked at.
+    /// Gives the temporary file the name if the file that has it is `known`. The two files are
+    /// exchanged, so that a file that another process put there is not lost.
     #[cfg(target_os = "linux")]
-    fn take(&self, known: Option<&Identity>) -> io::Result<bool> {
+    fn rename(&self, known: Option<&Identity>) -> io::Result<bool> {
         use system::RenameFlags;
         let rename = |flags| {
             system::renameat_with(self.directory, self.temporary, self.directory, self.name, flags)
@@ -195,45 +184,26 @@ impl Place<'_> {
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => return self.replace(),
             Err(error) => return Err(error.into()),
         }
-        let Some(known) = known else {
-            return Ok(true);
-        };
+        let Some(known) = known else { return Ok(true) };
         if at_side()? == *known {
             return Ok(true);
         }
-        // A third one that came meanwhile is the latest: it gets the name again.
+        // A third file that appeared in between is the latest: it gets the name again.
         if rename(RenameFlags::EXCHANGE).is_ok() && at_side()?.inode != written.inode {
-            // Where this fails, theirs was taken away again by whoever put it there.
+            // If this fails, another process has removed that file again.
             let _ = rename(RenameFlags::EXCHANGE);
         }
         Ok(false)
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn take(&self, _: Option<&Identity>) -> io::Result<bool> {
+    fn rename(&self, _: Option<&Identity>) -> io::Result<bool> {
         self.replace()
     }
 
     fn replace(&self) -> io::Result<bool> {
         system::renameat(self.directory, self.temporary, self.directory, self.name)?;
         Ok(true)
-    }
-}
-
-fn create_temporary(
-    directory: &OwnedFd,
-    before: Option<&Snapshot>,
-) -> io::Result<(String, std::fs::File)> {
-    // A file that exists keeps its mode, which may be private; one that is created gets the umask.
-    let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    loop {
-        let name = format!(".brynhild-{:016x}.tmp", fastrand::u64(..));
-        match system::openat(directory, &name, flags, mode) {
-            Ok(descriptor) => return Ok((name, File::from(descriptor))),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
     }
 }
 
@@ -255,7 +225,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::fixture;
+    use crate::tests::fixture;
 
     #[test]
     fn write_does_not_follow_a_swapped_in_symlink() {

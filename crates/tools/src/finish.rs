@@ -12,45 +12,25 @@ use crate::{arguments, describe};
 
 #[derive(Deserialize)]
 struct Args {
-    status: Status,
+    status: String,
     summary: String,
     next_steps: Option<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Status {
-    Success,
-    Partial,
-    Failed,
-    Blocked,
-}
+const STATUSES: [&str; 4] = ["success", "partial", "failed", "blocked"];
 
-impl Status {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Partial => "partial",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-        }
-    }
-}
-
-/// The tool.
 pub(crate) struct Finish {
     spec: Arc<ToolSpec>,
 }
 
 impl Finish {
-    /// Makes the tool.
     pub(crate) fn new() -> Self {
         let schema = json!({
             "type": "object",
             "properties": {
                 "status": {
                     "type": "string",
-                    "enum": ["success", "partial", "failed", "blocked"],
+                    "enum": STATUSES,
                     "description": "How it went: all done, done in part, failed, or held up by something only a user can remove"
                 },
                 "summary": {"type": "string", "description": "What was done, in a few sentences"},
@@ -76,7 +56,11 @@ impl Tool for Finish {
 
     async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args: Args = arguments::parse("Finish", &call.args)?;
-        let status = args.status.as_str();
+        let status = args.status;
+        if !STATUSES.contains(&status.as_str()) {
+            let known = STATUSES.join(", ");
+            return Err(ToolError::Input(format!("unknown status `{status}`; use one of {known}")));
+        }
         let mut text = format!("Status: {status}\nSummary: {}", args.summary);
         let mut output = ToolOutput::default();
         output.facts.insert("status".into(), json!(status));
@@ -87,8 +71,7 @@ impl Tool for Finish {
             text.push_str(steps);
             output.facts.insert("next_steps".into(), json!(steps));
         }
-        let finish =
-            contract::tool::Finish { status: status.to_owned(), summary: args.summary, next_steps };
+        let finish = contract::tool::Finish { status, summary: args.summary, next_steps };
         Ok(ToolOutput { success: true, output: text, finish: Some(finish), ..output })
     }
 }
@@ -96,7 +79,7 @@ impl Tool for Finish {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Project;
+    use crate::tests::fixture::Project;
 
     #[tokio::test]
     async fn finish_reports_status_summary_and_next_steps() {

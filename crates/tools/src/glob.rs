@@ -48,14 +48,12 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Glob {
     spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
 }
 
 impl Glob {
-    /// Makes the tool.
     pub(crate) fn new(paths: Arc<Paths>) -> Self {
         let schema = json!({
             "type": "object",
@@ -94,12 +92,12 @@ impl Tool for Glob {
             judged(search.directory.clone(), &actions, args.path())?;
             check_directory(&paths, args.path())?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
-            let filter = Filter::new(Some(walk::ignored(&search.directory)), search.hidden);
-            let filter = Arc::new(filter);
+            let ignored = walk::ignored(&search.directory);
+            let filter = Arc::new(Filter::new(Some(ignored), search.hidden));
             let walk = walk::from(&search.directory, &paths, &filter);
             let (files, total) = search.run(limit, &walk, &cancel);
             outcome::unless_cancelled(&cancel)?;
-            Ok(filter.told(render(&files, total, paths.root())))
+            Ok(filter.with_note(render(&files, total, paths.root())))
         })
         .await
     }
@@ -108,8 +106,8 @@ impl Tool for Glob {
 fn check_directory(paths: &Paths, given: &str) -> Result<(), Stop> {
     match std::fs::metadata(paths.readable(given)?) {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Stop::Failed(format!("Not a directory: {given}"))),
-        Err(_) => Err(Stop::Failed(format!("Path not found: {given}"))),
+        Ok(_) => Err(format!("Not a directory: {given}").into()),
+        Err(_) => Err(format!("Path not found: {given}").into()),
     }
 }
 
@@ -129,9 +127,9 @@ fn render(files: &[PathBuf], total: usize, root: &Path) -> ToolOutput {
     output
 }
 
-/// A pattern, and the directory from which its first wildcard goes on.
+/// A pattern, and the directory before its first wildcard.
 struct Search {
-    /// The directory as it was given, and where that is.
+    /// The directory in the caller's words.
     given: String,
     directory: PathBuf,
     matcher: GlobMatcher,
@@ -146,8 +144,7 @@ impl Search {
         let rest = rest.trim_start_matches("./");
         let parts = || rest.split('/');
         if parts().any(|part| part == "..") {
-            let message = format!("`..` cannot follow a wildcard in the pattern `{pattern}`");
-            return Err(Stop::Failed(message));
+            return Err(format!("`..` cannot follow a wildcard in the pattern `{pattern}`").into());
         }
         let whole = if pattern.contains('/') { rest.to_owned() } else { format!("**/{rest}") };
         let matcher = GlobBuilder::new(&whole)
@@ -191,9 +188,9 @@ impl Search {
         });
         let (files, total) = newest.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
         let count = files.len();
-        let files = without_links(files);
-        let total = total - (count - files.len());
-        (files, total)
+        let files = without_symlinks(files);
+        let removed = count - files.len();
+        (files, total - removed)
     }
 
     fn find(&self, entry: DirEntry) -> Option<Aged> {
@@ -204,7 +201,7 @@ impl Search {
         if !self.matcher.is_match(name) {
             return None;
         }
-        // That a secret is there may be known, as anyone who lists the directory knows it.
+        // The names of files with secrets may be shown, as in the list of a directory.
         if self.view.hidden(entry.path()) == Some(Hidden::Ruled) {
             return None;
         }
@@ -214,9 +211,9 @@ impl Search {
     }
 }
 
-/// Those files to which no link leads: a directory that was exchanged for one while it was gone through
-/// has shown names of another place.
-fn without_links(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+/// Removes paths with symlinks in them: a directory that was replaced by a symlink during the walk
+/// has shown the names of another directory.
+fn without_symlinks(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     paths.retain(|path| exact_path::open(path, flags).is_ok());
     paths
@@ -270,7 +267,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::fixture::{self, Project};
+    use crate::tests::fixture::{self, Project};
 
     fn tool(project: &Project) -> Glob {
         Glob::new(Arc::clone(&project.paths))
@@ -324,7 +321,7 @@ mod tests {
         std::fs::rename(project.path("d"), project.path("old")).unwrap();
         symlink("secret", project.path("d")).unwrap();
         let seen = ["d/open", "d/closed", "old/open"].map(|name| project.path(name));
-        assert_eq!(without_links(seen.into()), [project.path("old/open")]);
+        assert_eq!(without_symlinks(seen.into()), [project.path("old/open")]);
     }
 
     #[tokio::test]

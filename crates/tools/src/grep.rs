@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ::files::exact_path;
+use ::files::bounded;
 use async_trait::async_trait;
 use contract::action::View;
 use contract::message::ToolCall;
@@ -18,7 +18,6 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +29,7 @@ use crate::{arguments, describe, files, walk};
 use collect::{Collector, Hits};
 
 const DEFAULT_LIMIT: usize = 10_000;
-/// What a single line may take in memory.
+/// The memory for a single line, in bytes.
 const MAX_HEAP: usize = 64 << 20;
 
 #[derive(Deserialize)]
@@ -55,16 +54,12 @@ struct Args {
     limit: Option<usize>,
 }
 
-/// What is said of each match.
 #[derive(Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum OutputMode {
-    /// Its line.
     #[default]
     Content,
-    /// That its file has one.
     FilesWithMatches,
-    /// How many its file has.
     Count,
 }
 
@@ -91,14 +86,12 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Grep {
     spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
 }
 
 impl Grep {
-    /// Makes the tool.
     pub(crate) fn new(paths: Arc<Paths>) -> Self {
         let lines = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
         let schema = json!({
@@ -143,15 +136,14 @@ impl Tool for Grep {
         let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
         let (view, actions) = (context.view.clone(), context.actions.clone());
         outcome::blocking(move || {
-            let search = Search::new(&args, &paths, cancel)?;
+            let search = Search { view, ..Search::new(&args, &paths, cancel)? };
             judged(search.start.clone(), &actions, args.path())?;
-            search.seeing(view).run()
+            search.run()
         })
         .await
     }
 }
 
-/// A search that is ready to run.
 struct Search {
     walk: WalkBuilder,
     filter: Arc<Filter>,
@@ -206,11 +198,6 @@ impl Search {
         })
     }
 
-    /// The same search without the files that a view hides.
-    fn seeing(self, view: View) -> Self {
-        Self { view, ..self }
-    }
-
     fn run(self) -> Result<ToolOutput, Stop> {
         self.check_start()?;
         self.walk.build_parallel().run(|| {
@@ -221,19 +208,19 @@ impl Search {
         });
         outcome::unless_cancelled(&self.cancel)?;
         let found = self.collector.finish(self.failed.into_inner(), self.left_out.into_inner());
-        Ok(self.filter.told(found))
+        Ok(self.filter.with_note(found))
     }
 
-    /// The place a search begins must be there; what turns up on the way need not be readable.
+    /// The start of the search must be readable; the files below it need not be.
     fn check_start(&self) -> Result<(), Stop> {
         let given = &self.given;
         match std::fs::symlink_metadata(&self.start) {
             Ok(found) if found.is_dir() => Ok(()),
             Ok(_) => Ok(files::open(&self.start, given).map(drop)?),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(Stop::Failed(format!("Permission denied: {given}")))
+                Err(format!("Permission denied: {given}").into())
             }
-            Err(_) => Err(Stop::Failed(format!("Path not found: {given}"))),
+            Err(_) => Err(format!("Path not found: {given}").into()),
         }
     }
 
@@ -254,7 +241,7 @@ impl Search {
         if !is_file || !self.collector.wants(entry.path()) {
             return WalkState::Continue;
         }
-        // The place a search begins was judged by itself.
+        // The start of the search was checked by itself.
         if entry.depth() > 0 && self.view.hidden(entry.path()).is_some() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
             return WalkState::Continue;
@@ -274,10 +261,8 @@ impl Search {
         searcher: &mut Searcher,
         matcher: &RegexMatcher,
     ) -> io::Result<Hits> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(exact_path::open(path, flags)?);
-        let source = Interruptible { file, cancel: &self.cancel };
-        let mut hits = Hits::new(path, self.mode, self.collector.limit());
+        let source = Interruptible { file: bounded::open_exactly(path)?, cancel: &self.cancel };
+        let mut hits = Hits::new(path, self.mode, self.collector.limit);
         searcher.search_reader(matcher, source, &mut hits)?;
         Ok(hits)
     }

@@ -1,4 +1,4 @@
-//! `Inspect`: looks at files and directories without reading what they hold.
+//! `Inspect`: shows files and directories without reading the files.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -69,14 +69,12 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Inspect {
     spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
 }
 
 impl Inspect {
-    /// Makes the tool.
     pub(crate) fn new(paths: Arc<Paths>) -> Self {
         let schema = json!({
             "type": "object",
@@ -134,9 +132,9 @@ impl Tool for Inspect {
 
 fn look(path: &Path) -> Result<Metadata, Stop> {
     let name = walk::line(path);
-    std::fs::symlink_metadata(path).map_err(|error| {
-        let message = files::explain(&name, "inspect", &error);
-        Stop::Failed(message.replacen("File not found", "Path not found", 1))
+    std::fs::symlink_metadata(path).map_err(|error| match error {
+        error if files::is_absence(&error) => format!("Path not found: {name}").into(),
+        error => files::explain(&name, "inspect", &error).into(),
     })
 }
 
@@ -217,7 +215,7 @@ impl Entry {
 fn list(path: &Path, args: &Args, cancel: &CancellationToken) -> Result<ToolOutput, Stop> {
     let name = walk::line(path);
     if !look(path)?.is_dir() {
-        return Err(Stop::Failed(format!("Not a directory: {name}")));
+        return Err(format!("Not a directory: {name}").into());
     }
     let directory =
         std::fs::read_dir(path).map_err(|error| files::explain(&name, "list", &error))?;
@@ -262,7 +260,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::fixture::{self, Project};
+    use crate::tests::fixture::{self, Project};
 
     fn tool(project: &Project) -> Inspect {
         Inspect::new(Arc::clone(&project.paths))

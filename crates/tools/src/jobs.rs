@@ -1,5 +1,5 @@
 //! Background commands: started by `Bash`, listed, tailed and stopped by the tool `Jobs` or by the
-//! user, and ended with the session. Memory stays bounded whatever they print.
+//! user, and stopped at the end of the session. Memory is bounded whatever they print.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -22,14 +22,12 @@ use tokio_util::sync::CancellationToken;
 use crate::process_output::{self, Bounds, End, Sink, Streams};
 use crate::{arguments, describe};
 
-/// Commands that run at once, at most.
 const MAX_RUNNING: usize = 16;
-/// Commands that are remembered, at most; the oldest that have ended are forgotten.
+/// Commands in the list; the oldest that have ended are removed.
 const MAX_LISTED: usize = 64;
-/// Bytes of output that are remembered of each command.
+/// The last bytes of the output of each command.
 const SPOOL: usize = 256 << 10;
-/// Lines that a tail shows unless told otherwise.
-const TAIL: usize = 50;
+const DEFAULT_TAIL: usize = 50;
 /// The commands run until they end or are stopped.
 const UNBOUNDED: Bounds = Bounds { timeout: Duration::from_secs(10 << 30), printed: u64::MAX };
 
@@ -42,20 +40,19 @@ pub struct Jobs {
 
 #[derive(Default)]
 struct State {
-    /// The number of the last one.
+    /// The number of the last job.
     last: u32,
     jobs: BTreeMap<u32, Arc<Job>>,
     tasks: JoinSet<()>,
 }
 
-/// Starts and ends that nobody has taken.
+/// Starts and ends of commands that were not read yet.
 #[derive(Default)]
 struct Events {
     waiting: Mutex<VecDeque<EventKind>>,
     added: Notify,
 }
 
-/// One background command.
 struct Job {
     command: String,
     stop: CancellationToken,
@@ -63,12 +60,10 @@ struct Job {
     ended: watch::Sender<Option<Ended>>,
 }
 
-/// How a background command ended.
+/// The end of a background command.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// In words.
     pub(crate) outcome: String,
-    /// Whether it returned 0.
     pub(crate) is_success: bool,
     /// The requests that the sandbox refused.
     pub(crate) refused: Vec<Blocked>,
@@ -76,11 +71,9 @@ pub(crate) struct Ended {
 
 /// A background command shortly after its start.
 pub(crate) struct Started {
-    /// Its number.
     pub(crate) job: u32,
     /// Its first output.
     pub(crate) output: String,
-    /// How it ended, if it has.
     pub(crate) ended: Option<Ended>,
 }
 
@@ -104,10 +97,10 @@ impl Jobs {
         let run = run(child, streams, Arc::clone(&job), (number, Arc::clone(&self.events)));
         self.state().tasks.spawn(run);
         let mut ended = job.ended.subscribe();
-        // A command that still runs then is what was asked for.
+        // A background command may run longer.
         drop(tokio::time::timeout(patience, ended.wait_for(Option::is_some)).await);
         let ended = job.ended.borrow().clone();
-        Ok(Started { job: number, output: job.tail(TAIL), ended })
+        Ok(Started { job: number, output: job.tail(DEFAULT_TAIL), ended })
     }
 
     fn add(&self, command: String) -> Result<(u32, Arc<Job>), String> {
@@ -147,10 +140,10 @@ impl Jobs {
         if lines.is_empty() { "no background commands".to_owned() } else { lines.join("\n") }
     }
 
-    /// The last lines that a command printed, and whether it runs.
+    /// The last lines that a command printed, and its state.
     pub fn tail(&self, number: u32, lines: Option<usize>) -> Result<String, String> {
         let job = self.job(number)?;
-        let output = job.tail(lines.unwrap_or(TAIL));
+        let output = job.tail(lines.unwrap_or(DEFAULT_TAIL));
         let state = match &*job.ended.borrow() {
             Some(ended) => format!("[job {number}: {}]", ended.outcome),
             None => format!("[job {number} is running]"),
@@ -158,7 +151,7 @@ impl Jobs {
         Ok(if output.is_empty() { state } else { format!("{output}\n{state}") })
     }
 
-    /// Stops a command with all it started, and waits until it has ended.
+    /// Stops a command and its children, and waits for the end.
     pub async fn stop(&self, number: u32) -> Result<String, String> {
         let job = self.job(number)?;
         if !job.is_running() {
@@ -219,7 +212,6 @@ impl Job {
         self.ended.borrow().is_none()
     }
 
-    /// The last lines of its output.
     fn tail(&self, lines: usize) -> String {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(output.make_contiguous()).into_owned();
@@ -229,7 +221,7 @@ impl Job {
     }
 }
 
-/// Runs a command to its end and tells how it ended.
+/// Runs a command to its end and reports it.
 async fn run(
     mut child: Child,
     mut streams: Streams<Feed>,
@@ -255,7 +247,6 @@ struct Feed {
     job: Arc<Job>,
     is_open: bool,
     total: u64,
-    /// Redacts keys.
     veil: Option<Box<dyn Redactor>>,
 }
 
@@ -314,7 +305,6 @@ pub(crate) struct JobsTool {
 }
 
 impl JobsTool {
-    /// Makes the tool for these commands.
     pub(crate) fn new(jobs: Arc<Jobs>) -> Self {
         let schema = json!({
             "type": "object",

@@ -1,4 +1,4 @@
-//! `LearnSkill`: hands out skills and the files that belong to them, and no other file.
+//! `LearnSkill`: returns skills and the files that belong to them, and no other file.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::ActivateSkill;
 use crate::outcome::{self, Stop};
 use crate::{arguments, describe, files};
 
-/// The longest reference that is handed out.
+/// The largest reference, in bytes.
 const MAX_REFERENCE: u64 = 1 << 20;
 
 #[derive(Deserialize)]
@@ -36,7 +36,6 @@ enum Info {
     Of(String),
 }
 
-/// What a call asks for.
 enum Question {
     List,
     Body(String),
@@ -72,7 +71,6 @@ impl Question {
     }
 }
 
-/// The tool.
 pub(crate) struct LearnSkill {
     spec: Arc<ToolSpec>,
     skills: Arc<Skills>,
@@ -119,11 +117,10 @@ impl Tool for LearnSkill {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let question = Question::parse(&call.args)?;
         let skills = Arc::clone(&self.skills);
-        let taught = match &question {
+        let body = match &question {
             Question::Body(name) => Some(name.clone()),
             _ => None,
         };
-        let is_body = taught.is_some();
         let mut output = outcome::blocking(move || {
             let text = match question {
                 Question::List => skills.list(),
@@ -139,21 +136,18 @@ impl Tool for LearnSkill {
                     skills.script(&skill, &file)?.display().to_string()
                 }
             };
-            let mut output = ToolOutput::success(text);
-            if is_body {
-                output.facts.insert(LASTING.to_owned(), Value::Bool(true));
-            }
-            Ok(output)
+            Ok(ToolOutput::success(text))
         })
         .await?;
-        if let (Some(name), Some(activate), true) = (taught, &self.activate, output.success) {
-            activate(&name, &context.session, &mut output);
+        if let Some(name) = body.filter(|_| output.success) {
+            output.facts.insert(LASTING.to_owned(), Value::Bool(true));
+            self.activate.iter().for_each(|it| it(&name, &context.session, &mut output));
         }
         Ok(output)
     }
 }
 
-/// The skills by their names.
+/// The skills by their names in lower case.
 struct Skills(BTreeMap<String, Skill>);
 
 impl Skills {
@@ -199,8 +193,8 @@ fn canonical_directory(skill: &Skill) -> Option<PathBuf> {
     skill.directory.as_deref()?.canonicalize().ok()
 }
 
-/// The file of a skill that `name` means, below the first of `places` that has it. What a link
-/// leads out of the skill's directory is not the skill's.
+/// The file of a skill, in the first of `places` that has it. A file that is outside of the skill's
+/// directory by a symlink is not the skill's.
 fn locate(skill: &Skill, name: &str, places: &[&str], what: &str) -> Result<PathBuf, Stop> {
     let visible = |part: Component<'_>| {
         matches!(part, Component::CurDir)
@@ -217,8 +211,7 @@ fn locate(skill: &Skill, name: &str, places: &[&str], what: &str) -> Result<Path
 }
 
 fn missing(skill: &Skill, name: &str, what: &str) -> Stop {
-    let (references, scripts) = (references(skill), scripts(skill));
-    let names = if what == "Script" { scripts } else { references };
+    let names = if what == "Script" { scripts(skill) } else { references(skill) };
     let available = join(&names);
     let skill = &skill.name;
     Stop::Failed(format!("{what} not found in skill {skill}: {name}\nAvailable: {available}"))
@@ -273,9 +266,7 @@ fn scripts(skill: &Skill) -> Vec<String> {
 }
 
 fn file_names(skill: &Skill, place: &str) -> Vec<String> {
-    let Some(directory) = canonical_directory(skill) else {
-        return Vec::new();
-    };
+    let Some(directory) = canonical_directory(skill) else { return Vec::new() };
     let entries = std::fs::read_dir(directory.join(place)).into_iter().flatten();
     let is_own = |path: PathBuf| path.starts_with(&directory) && path.is_file();
     let files = entries.flatten().filter(|entry| entry.path().canonicalize().is_ok_and(is_own));

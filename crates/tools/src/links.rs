@@ -1,11 +1,14 @@
-//! Symbolic links on the way to a file.
+//! The symlinks in a path.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Follows the path as the system would, but goes on where something is missing. `passed` is told each link on the
-/// way, with what follows it.
+/// As in Linux.
+const MAX_LINKS: u32 = 40;
+
+/// Resolves a path as the system would, but continues after a part that is missing. Calls `passed`
+/// with each symlink in it, together with the rest of the path.
 pub(crate) fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::Result<PathBuf> {
     let parts = |path: &Path| -> Vec<OsString> {
         let components = path.components().rev();
@@ -17,9 +20,7 @@ pub(crate) fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::
     while let Some(part) = ahead.pop() {
         match Path::new(&part).components().next() {
             Some(Component::RootDir) => resolved = PathBuf::from("/"),
-            Some(Component::ParentDir) => {
-                resolved.pop();
-            }
+            Some(Component::ParentDir) => drop(resolved.pop()),
             Some(Component::Normal(name)) => {
                 let next = resolved.join(name);
                 match std::fs::read_link(&next) {
@@ -40,12 +41,10 @@ pub(crate) fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::
     Ok(resolved)
 }
 
-const MAX_LINKS: u32 = 40;
-
-/// The names by which an absolute path is known on the way to where it leads: each link, with what follows it.
+/// The symlinks in an absolute path and in their targets, each with the rest of the path.
 pub fn names_on_the_way(path: &Path) -> Vec<PathBuf> {
     let mut names = Vec::new();
-    // Where links lead in a circle nothing is reached.
+    // A cycle of symlinks leads to no file.
     let _ = follow_links(path, &mut |name| names.push(name));
     names
 }

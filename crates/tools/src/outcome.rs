@@ -1,14 +1,12 @@
-//! How a tool's work ends short of success, and how work that blocks is run.
+//! Failures and cancellations of tools, and the execution of work that blocks.
 
 use contract::tool::{ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
-/// Why a tool did not do what it was asked.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It could not; the model reads why.
+    /// The reason for the model.
     Failed(String),
-    /// It was told to stop.
     Cancelled,
 }
 
@@ -27,7 +25,7 @@ impl From<Stop> for ToolError {
     }
 }
 
-/// Runs `work` where it may block.
+/// Runs `work` on a thread that may block.
 pub(crate) async fn blocking(
     work: impl FnOnce() -> Result<ToolOutput, Stop> + Send + 'static,
 ) -> Result<ToolOutput, ToolError> {
@@ -39,7 +37,6 @@ pub(crate) async fn blocking(
     }
 }
 
-/// Stops where a cancellation has been asked for.
 pub(crate) fn unless_cancelled(cancel: &CancellationToken) -> Result<(), Stop> {
     if cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
 }

@@ -1,8 +1,8 @@
-//! Which file a path means, and whether a tool may read or write there.
+//! Resolves paths and decides if a tool may read or write there.
 //!
-//! A path is resolved completely (`~`, `..`, symbolic links) before it is judged. Of the open and
-//! closed directories that hold it, the one nearest to it decides. The policy asks about a path that
-//! no directory holds. Nothing here opens a file.
+//! A path is resolved completely (`~`, `..`, symlinks) before it is checked. Of the open and closed
+//! directories that contain it, the nearest decides. The policy asks about a path that none of them
+//! contains. Nothing here opens a file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,15 @@ use crate::Settings;
 use crate::links::follow_links;
 use crate::outcome::Stop;
 
-/// What the error begins with where a file may not be read.
+/// The start of the error if a file may not be read.
 pub(crate) const UNREADABLE: &str = "Read access denied: ";
-/// And where it may not be written.
+/// The start of the error if a file may not be written.
 pub(crate) const UNWRITABLE: &str = "Write access denied: ";
 
-/// Why a file is closed to these tools, and what remains.
 const SECRET: &str =
     "It holds credentials or belongs to the system; to use it, call Bash with `outside: true`";
 
-/// Where tools may read and write.
+/// The directories that tools may read and write.
 pub(crate) struct Paths {
     root: PathBuf,
     home: Option<PathBuf>,
@@ -40,7 +39,6 @@ enum Verdict<'a> {
 }
 
 impl Paths {
-    /// The limits that follow from the settings.
     pub(crate) fn new(settings: &Settings) -> Self {
         let mut paths = Self {
             root: settings.root.clone(),
@@ -53,7 +51,7 @@ impl Paths {
         let mut open = paths.resolve_all(settings.allowed_paths.iter());
         open.dedup();
         open.push(settings.root.clone());
-        // Every path lies below an empty one.
+        // Every path starts with an empty one.
         open.retain(|directory| directory.is_absolute());
         paths.readable = paths.resolve_all(settings.readable_paths.iter());
         paths.readable.extend(open.iter().cloned());
@@ -67,36 +65,34 @@ impl Paths {
         paths
     }
 
-    /// The project's directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The file or directory that `given` means, if it may be read.
+    /// Resolves a path, if it may be read.
     pub(crate) fn readable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
-        if self.may_read(&path) {
-            Ok(path)
-        } else {
-            Err(Stop::Failed(format!("{UNREADABLE}{given} is in a protected location. {SECRET}")))
+        if !self.may_read(&path) {
+            return Err(format!("{UNREADABLE}{given} is in a protected location. {SECRET}").into());
         }
+        Ok(path)
     }
 
-    /// Reading what `given` means: the file itself, and each link of the project on the way to it, since rules
-    /// and names of secrets speak of both.
+    /// The actions of reading a path: the file itself, and each symlink of the project in the path,
+    /// since rules and names of secrets apply to both.
     pub(crate) fn reads(&self, given: &str) -> Result<Vec<Action>, Stop> {
         let path = self.readable(given)?;
         let links = self.links(given, &path)?;
         Ok(std::iter::once(Action::Read { path }).chain(links).collect())
     }
 
-    /// Reading each link of the project on the way from what is `given` to `path`.
+    /// The actions of reading each symlink of the project in the path `given`, which leads to `path`.
     pub(crate) fn links(&self, given: &str, path: &Path) -> Result<Vec<Action>, Stop> {
         let way = self.way(given)?.into_iter().filter(|it| it != path);
         Ok(way.map(|path| Action::Read { path }).collect())
     }
 
-    /// The file that `given` means, if it may be written or the policy asks the user about it.
+    /// Resolves a path, if it may be written or the policy asks the user about it.
     pub(crate) fn writable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
         let why = match judge(&path, &self.writable, &self.closed_to_writing) {
@@ -108,27 +104,27 @@ impl Paths {
             },
             Verdict::Closed => SECRET.to_owned(),
         };
-        Err(Stop::Failed(format!("{UNWRITABLE}{given} is in a protected location. {why}")))
+        Err(format!("{UNWRITABLE}{given} is in a protected location. {why}").into())
     }
 
-    /// Whether a resolved path may be read.
+    /// Returns true if a resolved path may be read.
     pub(crate) fn may_read(&self, path: &Path) -> bool {
         judge(path, &self.readable, &self.closed_to_reading) != Verdict::Closed
     }
 
-    /// Whether a walk may go through a resolved directory: it is readable, or leads to one that is.
+    /// Returns true if a walk may enter a resolved directory: it is readable, or contains one that is.
     pub(crate) fn may_enter(&self, path: &Path) -> bool {
         self.may_read(path) || self.readable.iter().any(|open| open.starts_with(path))
     }
 
-    /// Whether a closed place lies somewhere below a resolved directory.
+    /// Returns true if a resolved directory contains a closed one.
     pub(crate) fn holds_closed(&self, directory: &Path) -> bool {
         let mut closed = self.closed_to_reading.iter();
         closed.any(|closed| closed.starts_with(directory))
     }
 
-    /// The protected name by which a file in an open directory is known: its own, that of a link on the way to it,
-    /// or that of one which leads to where it lies.
+    /// The protected name of a file in an open directory: its own, that of a symlink in its path, or
+    /// that of a symlink to a directory that contains it.
     fn protection(
         &self,
         path: &Path,
@@ -145,14 +141,14 @@ impl Paths {
         let leads_there = |link: &Path| {
             std::fs::read_link(link).is_ok()
                 && follow_links(link, &mut |_| ())
-                    // One that leads to the directory itself would protect all of it.
+                    // A symlink to the directory itself would protect all of it.
                     .is_ok_and(|end| path.starts_with(&end) && !directory.starts_with(&end))
         };
         let mut directories = path.ancestors().skip(1).take_while(|it| it.starts_with(directory));
         Ok(directories.find_map(|above| names().find(|name| leads_there(&above.join(name)))))
     }
 
-    /// The links of the project on the way to what `given` means, each with what follows it.
+    /// The symlinks of the project in a path, each with the rest of the path.
     fn way(&self, given: &str) -> Result<Vec<PathBuf>, Stop> {
         let mut way = Vec::new();
         self.follow(given, &mut |link| way.push(link))?;
@@ -160,23 +156,23 @@ impl Paths {
         Ok(way)
     }
 
-    /// The path that `given` means: absolute, without `..` and symbolic links. Parts that do not
-    /// exist stay as they are.
+    /// Makes a path absolute, without `..` and symlinks. Parts that do not exist stay.
     pub(crate) fn resolve(&self, given: &str) -> Result<PathBuf, Stop> {
         self.follow(given, &mut |_| ())
     }
 
     fn follow(&self, given: &str, passed: &mut dyn FnMut(PathBuf)) -> Result<PathBuf, Stop> {
         if given.contains('\0') {
-            return Err(Stop::Failed("a path cannot hold a NUL byte".to_owned()));
+            return Err("a path cannot hold a NUL byte".to_owned().into());
         }
         let start = match (given.strip_prefix('~'), &self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
                 home.join(rest.trim_start_matches('/'))
             }
             (Some(rest), None) if rest.is_empty() || rest.starts_with('/') => {
-                let message = format!("cannot expand `~` in {given}: no home directory is known");
-                return Err(Stop::Failed(message));
+                return Err(
+                    format!("cannot expand `~` in {given}: no home directory is known").into()
+                );
             }
             _ => self.root.join(given),
         };
@@ -189,7 +185,7 @@ impl Paths {
     }
 }
 
-/// The path, where it is the one that was judged: a link that was changed since leads to another.
+/// The path, if it is the one that was checked: a symlink may have changed since.
 pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<PathBuf, Stop> {
     let is_it = |action: &Action| match action {
         Action::Read { path: judged } | Action::Write { path: judged, .. } => *judged == path,
@@ -201,7 +197,7 @@ pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<P
     if actions.is_empty() || actions.iter().any(is_it) {
         return Ok(path);
     }
-    Err(Stop::Failed(format!("{given} led to another file when this was judged; call again")))
+    Err(format!("{given} led to another file when this was judged; call again").into())
 }
 
 /// Returns true if the policy asks about a file by its protected name: it sees the name in the
@@ -223,7 +219,7 @@ fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a
     }
 }
 
-/// What stays closed below a home directory even where the project is that directory.
+/// Paths in a home directory that stay closed even if the project is that directory.
 const SECRETS: &[&str] = &[
     ".aws",
     ".azure",
@@ -243,7 +239,7 @@ const SECRETS: &[&str] = &[
     ".ssh",
 ];
 
-/// What stays closed of the system. A process can read its own environment, keys and all, below `/proc`.
+/// Paths of the system that stay closed. `/proc` shows the environment of this process with its keys.
 const SYSTEM_SECRETS: &[&str] =
     &["/proc", "/run/secrets", "/run/user", "/etc/shadow", "/etc/gshadow", "/etc/ssl/private"];
 

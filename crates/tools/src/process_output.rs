@@ -1,4 +1,4 @@
-//! Reads what a process prints until it ends, is told to stop, or runs out of time.
+//! Reads the output of a process until it ends, is cancelled, or runs out of time.
 
 use std::io;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// How long to read on once the process is gone: what it started may hold its output open.
+/// The time to read on after the process ended: its children may have its output open.
 const GRACE: Duration = Duration::from_millis(200);
-/// How long to wait for a killed process to be gone.
+/// The time to wait for the end of a killed process.
 const REAPING: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 << 10;
 
@@ -24,37 +24,30 @@ pub(crate) trait Sink: Send {
     fn take(&mut self, read: io::Result<usize>, buffer: &[u8]) -> impl Future<Output = ()> + Send;
 }
 
-/// The output of a process.
 pub(crate) struct Streams<S> {
-    /// Its standard output.
     pub(crate) stdout: S,
-    /// Its standard error.
     pub(crate) stderr: S,
 }
 
-/// How much a process may take.
+/// The limits of a process.
 pub(crate) struct Bounds {
-    /// How long it may run.
     pub(crate) timeout: Duration,
-    /// How many bytes it may print.
+    /// Bytes that it may print.
     pub(crate) printed: u64,
 }
 
-/// How it ended.
+/// The end of a process.
 pub(crate) enum End {
-    /// By itself.
     Exited(Exit),
-    /// It ran out of time.
     TimedOut,
-    /// Somebody stopped it.
     Interrupted,
     /// It printed too much.
     Flooded,
-    /// Nobody knows.
+    /// Waiting for it failed.
     Lost(io::Error),
 }
 
-/// Runs a process to its end. Nothing that it started is left when this returns.
+/// Runs a process to its end. No process that it started is left when this returns.
 pub(crate) async fn to_end(
     child: &mut Child,
     streams: &mut Streams<impl Sink>,
@@ -62,7 +55,7 @@ pub(crate) async fn to_end(
     cancel: &CancellationToken,
 ) -> End {
     let deadline = Instant::now() + bounds.timeout;
-    let mut buffers = Buffers::default();
+    let mut buffers = Streams { stdout: vec![0; CHUNK], stderr: vec![0; CHUNK] };
     let end = loop {
         if streams.stdout.total() + streams.stderr.total() > bounds.printed {
             break End::Flooded;
@@ -86,25 +79,18 @@ pub(crate) async fn to_end(
     } else {
         child.process.kill();
         drain(child, streams, &mut buffers).await;
-        // A process that is still there after this is the sandbox's to bury.
+        // The sandbox reaps a process that is still there after this.
         drop(timeout(REAPING, child.process.wait()).await);
     }
     end
 }
 
-struct Buffers {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl Default for Buffers {
-    fn default() -> Self {
-        Self { stdout: vec![0; CHUNK], stderr: vec![0; CHUNK] }
-    }
-}
-
-/// Reads what is left in the pipes.
-async fn drain(child: &mut Child, streams: &mut Streams<impl Sink>, buffers: &mut Buffers) {
+/// Reads the rest of the output.
+async fn drain(
+    child: &mut Child,
+    streams: &mut Streams<impl Sink>,
+    buffers: &mut Streams<Vec<u8>>,
+) {
     let deadline = Instant::now() + GRACE;
     while streams.stdout.is_open() || streams.stderr.is_open() {
         tokio::select! {

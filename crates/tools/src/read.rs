@@ -1,4 +1,4 @@
-//! `Read`: a page of a text file, with line numbers. Streams; never holds more than the page.
+//! `Read`: a page of a text file, with line numbers. Reads a stream; only the page is in memory.
 
 mod page;
 
@@ -39,7 +39,6 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Read {
     spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
@@ -47,7 +46,6 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// Makes the tool.
     pub(crate) fn new(paths: Arc<Paths>, seen: Arc<Seen>) -> Self {
         let schema = json!({
             "type": "object",

@@ -1,5 +1,5 @@
-//! What each session last saw of each file, and what each change was judged by, so that a change
-//! behind the session's or the user's back is noticed.
+//! The files as each session last saw them, and as they were when a change was checked, so that
+//! changes made by others are noticed.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -11,25 +11,23 @@ use contract::id::SessionId;
 use crate::files::{Fingerprint, Snapshot};
 use crate::outcome::Stop;
 
-/// So many stated changes are kept: those that were denied are never asked for.
+/// Stated changes that are remembered: those that were denied are never looked up.
 const STATED: usize = 1024;
 
-/// The files each session has read or written.
 #[derive(Default)]
 pub(crate) struct Seen {
     files: Mutex<HashMap<(SessionId, PathBuf), Fingerprint>>,
-    /// What the file was like, if it was there, that a stated change was worked out from; the last ones.
+    /// The last stated changes, with the file that each was computed from.
     stated: Mutex<VecDeque<(blake3::Hash, Option<Fingerprint>)>>,
 }
 
 impl Seen {
-    /// Records what `session` has just seen at `path`.
     pub(crate) fn note(&self, session: &SessionId, path: &Path, fingerprint: Fingerprint) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert((session.clone(), path.to_owned()), fingerprint);
     }
 
-    /// The statement that a file as it is now would be changed, which may be shown to a user.
+    /// Returns the action of changing a file as it is now.
     pub(crate) fn state(
         &self,
         path: PathBuf,
@@ -45,8 +43,8 @@ impl Seen {
         Action::Write { path, diff }
     }
 
-    /// Lets a change go on where the file is what the session last saw of it, and what the call was
-    /// judged by: nobody has agreed to anything else. `given` is the path in the caller's words.
+    /// Refuses a change if the file is not as the session last saw it, or not as it was when the call
+    /// was approved. `given` is the path in the caller's words.
     pub(crate) fn check(
         &self,
         session: &SessionId,
@@ -55,21 +53,17 @@ impl Seen {
         actions: &[Action],
     ) -> Result<(), Stop> {
         if before.is_some_and(|file| self.changed(session, path, file)) {
-            return Err(Stop::Failed(format!(
-                "{given} changed since it was last read in this session; read it again"
-            )));
+            let why = "changed since it was last read in this session";
+            return Err(format!("{given} {why}; read it again").into());
         }
         if actions.iter().any(|action| self.is_outdated(action, before)) {
-            return Err(Stop::Failed(format!(
-                "{given} changed meanwhile, after this call was judged and before it ran; read it \
-                 again"
-            )));
+            let why = "changed meanwhile, after this call was judged and before it ran";
+            return Err(format!("{given} {why}; read it again").into());
         }
         Ok(())
     }
 
-    /// Whether the file differs from what `session` last saw of it. A file the session never saw
-    /// has not changed.
+    /// Returns false for a file that the session never saw.
     fn changed(&self, session: &SessionId, path: &Path, file: &Snapshot) -> bool {
         let key = (session.clone(), path.to_owned());
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,11 +76,8 @@ impl Seen {
         }
     }
 
-    /// Whether a change was stated of a file that was not like this one.
     fn is_outdated(&self, action: &Action, before: Option<&Snapshot>) -> bool {
-        let Action::Write { path, diff } = action else {
-            return false;
-        };
+        let Action::Write { path, diff } = action else { return false };
         let stated = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key(path, diff.as_deref());
         let last = stated.iter().rev().find(|(known, _)| *known == key);
@@ -94,11 +85,10 @@ impl Seen {
     }
 }
 
-/// What a stated change is found by.
 fn key(path: &Path, diff: Option<&str>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(path.as_os_str().as_encoded_bytes());
-    // No path holds this byte.
+    // No path contains this byte.
     hasher.update(&[0]);
     hasher.update(diff.unwrap_or_default().as_bytes());
     hasher.finalize()

@@ -1,5 +1,5 @@
-//! `TodoWrite`: the model's list of what is left to do. The list is the call's result, so the log
-//! keeps it, front ends show it, and the present one outlives a shortened history.
+//! `TodoWrite`: the model's todo list. The list is the result of the call, so it is in the log, front
+//! ends show it, and the current one stays in a shortened history.
 
 use std::sync::Arc;
 
@@ -44,13 +44,11 @@ impl Status {
     }
 }
 
-/// The tool.
 pub(crate) struct TodoWrite {
     spec: Arc<ToolSpec>,
 }
 
 impl TodoWrite {
-    /// Makes the tool.
     pub(crate) fn new() -> Self {
         let schema = json!({
             "type": "object",
@@ -107,7 +105,6 @@ impl Tool for TodoWrite {
     }
 }
 
-/// The list as the model and people read it.
 fn listed(todos: &[Todo]) -> String {
     let done = todos.iter().filter(|todo| todo.status == Status::Completed).count();
     let mut text = match todos.len() {
@@ -124,7 +121,7 @@ fn listed(todos: &[Todo]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Project;
+    use crate::tests::fixture::Project;
 
     #[tokio::test]
     async fn todo_list_is_shown_whole_and_persists() {

@@ -1,45 +1,39 @@
-//! Many tools of plugins and servers behind one: the model searches, and what it finds is offered
-//! from then on. Built-in tools are never kept back.
+//! One tool that searches the tools of plugins and servers if there are many. Those that it returns
+//! are offered from then on. Built-in tools are always offered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::tool::{
-    BUILTIN, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
-};
+use contract::tool::{BUILTIN, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-/// The tool's name.
+use crate::describe;
+
 const NAME: &str = "ToolSearch";
-/// Sources that are no plugin and no server: what comes from there is always offered.
-const NOBODY: [&str; 3] = [BUILTIN, "mcp", "role"];
-/// How many tools a search returns where nothing is said.
-const USUAL: usize = 5;
-/// How many it returns at most.
-const MOST: usize = 20;
-/// How many bytes of names the model reads before it searches.
-const NAMES: usize = 4096;
-/// Bytes that are about one token.
+/// Sources that are neither plugins nor servers.
+const ALWAYS_OFFERED: [&str; 3] = [BUILTIN, "mcp", "role"];
+const DEFAULT_RESULTS: usize = 5;
+const MAX_RESULTS: usize = 20;
+/// The largest part of the description that lists names, in bytes.
+const MAX_NAME_BYTES: usize = 4096;
 const BYTES_PER_TOKEN: usize = 4;
 
-/// When tools are kept from the model until it searches for them.
+/// The limits above which tools are not offered until the model searches for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deferral {
-    /// Above so many tools.
     pub tools: usize,
-    /// Above so many bytes of descriptions and schemas.
+    /// Bytes of descriptions and schemas.
     pub bytes: usize,
 }
 
 /// The tools that a model has searched for and found, by name. Clones share them.
 #[derive(Clone, Default)]
-pub struct Found(Arc<Mutex<BTreeSet<String>>>);
+pub struct FoundTools(Arc<Mutex<BTreeSet<String>>>);
 
-impl Found {
+impl FoundTools {
     fn has(&self, name: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
@@ -49,42 +43,25 @@ impl Found {
     }
 }
 
-/// About how many tokens a request spends on telling the model of a tool.
+/// Estimates how many tokens of a request describe a tool.
 pub fn tokens(spec: &ToolSpec) -> usize {
     size(spec).div_ceil(BYTES_PER_TOKEN)
 }
 
 fn size(spec: &ToolSpec) -> usize {
-    let mut schema = Counted(0);
-    // What only counts does not fail, and the keys of a schema are texts.
-    let _ = serde_json::to_writer(&mut schema, &*spec.input_schema);
-    spec.name.len() + spec.description.len() + schema.0
+    spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
 }
 
-/// Counts bytes and keeps none.
-struct Counted(usize);
-
-impl io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Tells of a name whether its tool is not offered yet.
+/// Returns true for the name of a tool that is not offered yet.
 pub type IsHidden = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Adds a search for the tools of plugins and servers if they are more than the model should read
-/// in each request. All of one plugin go together, those that take most first. Also returns which
-/// tools are to be hidden until they are found.
+/// Adds a search for the tools of plugins and servers if they exceed the limits. All tools of one
+/// plugin are deferred together, those of the largest plugin first. Also returns which tools are
+/// hidden until they are found.
 pub fn behind_search(
     mut tools: Vec<Arc<dyn Tool>>,
     deferral: Deferral,
-    found: &Found,
+    found: &FoundTools,
 ) -> (Vec<Arc<dyn Tool>>, Option<IsHidden>) {
     let sources = most_costly(&tools, deferral);
     if sources.is_empty() {
@@ -94,7 +71,7 @@ pub fn behind_search(
     let (mut deferred, mut hidden) = (Vec::new(), BTreeSet::new());
     for tool in &tools {
         let spec = tool.spec();
-        // Of two with one name the first counts.
+        // Of two tools with one name the first is used.
         let is_first = names.insert(spec.name.clone());
         if is_first && !spec.traits.unoffered && sources.contains(&spec.source) {
             hidden.insert(spec.name.clone());
@@ -110,7 +87,7 @@ pub fn behind_search(
 fn most_costly(tools: &[Arc<dyn Tool>], deferral: Deferral) -> BTreeSet<String> {
     let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let offered = tools.iter().map(|tool| tool.spec()).filter(|spec| !spec.traits.unoffered);
-    for spec in offered.filter(|spec| !NOBODY.contains(&spec.source.as_str())) {
+    for spec in offered.filter(|spec| !ALWAYS_OFFERED.contains(&spec.source.as_str())) {
         let (bytes, count) = groups.entry(spec.source.clone()).or_default();
         *bytes += size(&spec);
         *count += 1;
@@ -131,36 +108,23 @@ fn most_costly(tools: &[Arc<dyn Tool>], deferral: Deferral) -> BTreeSet<String> 
     hidden
 }
 
-/// Finds tools that are not offered yet.
 struct ToolSearch {
     tools: Vec<Arc<dyn Tool>>,
-    found: Found,
+    found: FoundTools,
     spec: Arc<ToolSpec>,
 }
 
 impl ToolSearch {
-    fn new(tools: Vec<Arc<dyn Tool>>, found: Found) -> Self {
-        let spec = ToolSpec {
-            name: NAME.to_owned(),
-            description: described(&tools),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "Words for what is needed"},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
-                },
-                "required": ["query"],
-            })
-            .into(),
-            version: String::from("1.0.0"),
-            categories: vec![String::from("tools")],
-            requires_permission: false,
-            risk_level: Risk::ReadOnly,
-            recovery_policy: Recovery::Allow,
-            parallel: true,
-            source: BUILTIN.to_owned(),
-            traits: Traits::default(),
-        };
+    fn new(tools: Vec<Arc<dyn Tool>>, found: FoundTools) -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words for what is needed"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS},
+            },
+            "required": ["query"],
+        });
+        let spec = describe::spec(NAME, &described(&tools), "tools", Risk::ReadOnly, schema);
         Self { tools, found, spec: spec.into() }
     }
 
@@ -168,7 +132,7 @@ impl ToolSearch {
         if let Some(names) = query.strip_prefix("select:") {
             let names: Vec<&str> = names.split(',').map(str::trim).collect();
             let is_named = |tool: &&Arc<dyn Tool>| names.contains(&tool.spec().name.as_str());
-            return self.tools.iter().filter(is_named).take(MOST).collect();
+            return self.tools.iter().filter(is_named).take(MAX_RESULTS).collect();
         }
         let query = query.to_lowercase();
         let words: Vec<&str> = query
@@ -186,8 +150,7 @@ impl ToolSearch {
     }
 }
 
-/// What the model reads of what it could find: whose tools there are, and as many of their names as
-/// a request should hold.
+/// The description: the owners of the tools, and as many names as fit.
 fn described(tools: &[Arc<dyn Tool>]) -> String {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for spec in tools.iter().map(|tool| tool.spec()) {
@@ -199,7 +162,7 @@ fn described(tools: &[Arc<dyn Tool>]) -> String {
          of their names stand here; search before you conclude that something cannot be done. A \
          query of `select:NAME,NAME` takes tools by their exact names.\nThere are tools of:",
     );
-    let room = NAMES / groups.len().max(1);
+    let room = MAX_NAME_BYTES / groups.len().max(1);
     for (owner, names) in groups {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n- {owner} ({}):", names.len());
@@ -216,8 +179,7 @@ fn described(tools: &[Arc<dyn Tool>]) -> String {
     text
 }
 
-/// How well a tool fits words: its name counts most, then whose it is and its description, then its
-/// arguments.
+/// Rates how well a tool fits words: by its name, then its owner and description, then its arguments.
 fn score(spec: &ToolSpec, words: &[&str]) -> usize {
     let name = spec.name.to_lowercase();
     let parts: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
@@ -252,7 +214,10 @@ impl Tool for ToolSearch {
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let query = call.args.get("query").and_then(Value::as_str).unwrap_or_default();
         let limit = call.args.get("limit").and_then(Value::as_u64);
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(USUAL).min(MOST);
+        let limit = limit
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(DEFAULT_RESULTS)
+            .min(MAX_RESULTS);
         let found = self.find(query.trim(), limit);
         if found.is_empty() {
             return Ok(ToolOutput::success("No tool fits. Try other words, or fewer."));

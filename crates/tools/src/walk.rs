@@ -1,5 +1,5 @@
-//! How directories are gone through: ignore files count, links are not followed, closed places are not
-//! entered.
+//! The walk through directories: obeys ignore files, follows no symlinks, and enters no directory that
+//! tools may not read.
 
 mod ignore_files;
 
@@ -16,26 +16,23 @@ use crate::paths::Paths;
 
 const MAX_THREADS: usize = 12;
 
-/// What a walk shows, in the order of `rg`: what is asked for by a pattern it shows in any case,
-/// then ignore files are asked, then the kinds of files, and hidden names are left out at last.
+/// Selects the files of a walk, as `rg` does: by overrides first, then ignore files, then types of
+/// files, then hidden names.
 pub struct Filter {
-    /// What ignore files say; none where they do not count.
+    /// None if ignore files are not used.
     pub ignored: Option<IgnoreFiles>,
-    /// Names that are asked for.
     pub overrides: Override,
-    /// Kinds of files that are asked for.
     pub types: Types,
-    /// Whether hidden names are shown.
     pub shows_hidden: bool,
 }
 
 impl Filter {
-    /// All that ignore files leave.
+    /// Selects by ignore files and hidden names only.
     pub fn new(ignored: Option<IgnoreFiles>, shows_hidden: bool) -> Self {
         Self { ignored, overrides: Override::empty(), types: Types::empty(), shows_hidden }
     }
 
-    /// Whether a walk shows an entry, and enters it if it is a directory.
+    /// Returns true if a walk shows an entry, and enters it if it is a directory.
     pub fn shows(&self, entry: &DirEntry) -> bool {
         let path = entry.path();
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -54,13 +51,13 @@ impl Filter {
         self.shows_hidden || !is_hidden || !ignored.or(typed).is_none()
     }
 
-    /// Whether an ignore file was left unread that says what nobody here knows.
+    /// Returns true if an ignore file could not be read.
     pub fn has_unread(&self) -> bool {
         self.ignored.as_ref().is_some_and(IgnoreFiles::has_unread)
     }
 
-    /// What a walk found, with a word about ignore files that did not count.
-    pub(crate) fn told(&self, mut output: ToolOutput) -> ToolOutput {
+    /// Adds a note about ignore files that could not be read.
+    pub(crate) fn with_note(&self, mut output: ToolOutput) -> ToolOutput {
         if self.has_unread() {
             output.output +=
                 "\n(an ignore file did not count: it is no regular file, or too large)";
@@ -69,7 +66,7 @@ impl Filter {
     }
 }
 
-/// A walk that enters and shows what a filter says.
+/// A walk through the entries for which `shows` returns true.
 #[expect(clippy::disallowed_methods, reason = "this is the place; nothing of its own is read")]
 pub fn filtered(
     directory: &Path,
@@ -80,8 +77,8 @@ pub fn filtered(
     walk
 }
 
-/// A walk of Grep or Glob from a resolved directory that may be read. A list of the user's own is
-/// not asked: it would be looked up in the environment and the home directory.
+/// A walk of Grep or Glob from a resolved directory that may be read. The user's global ignore file
+/// is not used: it would be looked up in the environment and the home directory.
 pub(crate) fn from(directory: &Path, paths: &Arc<Paths>, filter: &Arc<Filter>) -> WalkBuilder {
     let filter = Arc::clone(filter);
     let closed = paths.holds_closed(directory).then(|| Arc::clone(paths));
@@ -93,7 +90,7 @@ pub(crate) fn from(directory: &Path, paths: &Arc<Paths>, filter: &Arc<Filter>) -
     walk
 }
 
-/// The ignore files that Grep and Glob go by, in a repository or not.
+/// The ignore files that Grep and Glob obey, in a repository or not.
 pub(crate) fn ignored(directory: &Path) -> IgnoreFiles {
     let names = vec![".ignore", ".gitignore"];
     IgnoreFiles::new(directory, Sources { names, above: true, ..Sources::default() })

@@ -1,4 +1,4 @@
-//! `Write`: makes or replaces a whole file.
+//! `Write`: creates or replaces a whole file.
 
 use std::sync::Arc;
 
@@ -34,7 +34,6 @@ impl Args {
     }
 }
 
-/// The tool.
 pub(crate) struct Write {
     spec: Arc<ToolSpec>,
     paths: Arc<Paths>,
@@ -42,7 +41,6 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    /// Makes the tool.
     pub(crate) fn new(paths: Arc<Paths>, seen: Arc<Seen>) -> Self {
         let schema = json!({
             "type": "object",
@@ -67,7 +65,7 @@ impl Tool for Write {
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let args = Args::parse(args)?;
         let path = self.paths.writable(&args.file_path)?;
-        // Rules speak of symlinks on the way as well.
+        // Rules apply to symlinks in the path as well.
         let mut actions = self.paths.links(&args.file_path, &path)?;
         let mut obstacle = None;
         actions.push(match files::load(&path, &args.file_path) {
@@ -110,8 +108,8 @@ impl Tool for Write {
     }
 }
 
-/// The change as a diff, where what was there before is known. Bytes of it that are no text show as such: a
-/// repository must not choose that nothing is shown.
+/// The change as a diff, if the file before is known. Bytes that are not text are replaced: a
+/// repository must not be able to hide a change.
 fn change(args: &Args, before: Option<&Snapshot>) -> Option<String> {
     let old = match before {
         None => None,
@@ -125,8 +123,8 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::fixture::{self, Project};
     use crate::read::Read;
+    use crate::tests::fixture::{self, Project};
 
     fn tool(project: &Project) -> Write {
         Write::new(Arc::clone(&project.paths), Arc::clone(&project.seen))

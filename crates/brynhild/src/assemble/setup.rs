@@ -24,7 +24,7 @@ use plugins::claude::AgentFile;
 use plugins::hooks::{Ledger, Lifecycle};
 use python_host::{Host, Missing};
 use sessions::snapshots::SessionSnapshots;
-use tools::tool_search::{self, Found};
+use tools::tool_search::{self, FoundTools};
 
 use crate::args::ChatArgs;
 use crate::assemble::audit;
@@ -172,7 +172,7 @@ struct Needed {
     /// The agent that answers, where a file describes it.
     agent: Option<Arc<AgentFile>>,
     /// What the model has searched for and found.
-    found: Found,
+    found: FoundTools,
     /// Facts about sandbox and machine, as they were at the start.
     facts: PromptFacts,
 }
@@ -332,7 +332,7 @@ impl Setup {
             guests: Guests::default(),
             role: Slot::new(role::open(world, mind).await?),
             agent: world.made.agent.get().cloned(),
-            found: Found::default(),
+            found: FoundTools::default(),
             facts: PromptFacts::of(world, root),
         };
         let role = needed.role.present();

@@ -18,6 +18,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
     ("sessions/src", 7_000),
+    ("tools/src", 5_000),
     ("tui/src", 15_000),
     ("brynhild/src/assemble/trust", 1_500),
 ];

@@ -1,5 +1,5 @@
-//! Recognizes in the result of a command what the sandbox blocked, and names the call that would
-//! request it. Pure: it reads the output and asks nothing of the system.
+//! Recognizes in the result of a command which accesses the sandbox blocked, and names the call that
+//! would request them. Pure: it reads the output only.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::needs;
 
-/// How much of the output is searched, from its end.
+/// The last bytes of the output that are searched.
 const SEARCHED: usize = 64 << 10;
-/// So many hosts and files are named at most.
 const MAX_NAMED: usize = 5;
 /// Programs print these before the host that they could not resolve.
 const RESOLVER_ERRORS: [&str; 10] = [
@@ -52,7 +51,7 @@ const SOCKETS: [&str; 2] = [".s.PGSQL", "mysqld.sock"];
 const WRITING: [&str; 8] =
     ["create", "touch", "remove", "writing", "write", "mkdir", "move", "overwrite"];
 
-/// A command's result, as far as it tells what was blocked.
+/// The result of a command.
 pub(super) struct Outcome<'a> {
     /// The sandbox that the command ran in.
     pub(super) profile: &'a Profile,
@@ -66,7 +65,7 @@ pub(super) struct Outcome<'a> {
     pub(super) failed: Option<&'a str>,
 }
 
-/// One line that names what was blocked and the call that requests it; none if nothing was.
+/// One line that names the blocked accesses and the call that requests them; none if none were.
 pub(super) fn hint(outcome: &Outcome<'_>) -> Option<String> {
     if outcome.profile.access == Access::Host {
         return None;
@@ -167,7 +166,7 @@ fn first_host(text: &str) -> Option<String> {
     needs::host(name).filter(|host| host != needs::ANY_HOST)
 }
 
-/// What the command needs to leave the sandbox for.
+/// The things outside of the sandbox that the command needs.
 fn outside(outcome: &Outcome<'_>) -> Vec<String> {
     let profile = outcome.profile;
     let mut named: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
-//! One output stream of a process: its beginning and end in memory, the whole in a file once it is
-//! long, and its lines passed on while it runs.
+//! One output stream of a process: its start and end in memory, all of it in a file if it is long,
+//! and its lines as progress while it runs.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -13,15 +13,14 @@ use tokio::sync::mpsc;
 
 use crate::process_output::Sink;
 
-/// How many bytes of the beginning, and of the end, stay in memory: enough for as many characters
-/// as a call returns, four bytes each.
-const KEPT: usize = 4 * super::MAX_RETURNED;
-/// How much goes to the file.
+/// Bytes of the start, and of the end, in memory: enough for as many characters as a call returns,
+/// four bytes each.
+const IN_MEMORY: usize = 4 * super::MAX_RETURNED;
+/// The most bytes in the file.
 const MAX_SPILLED: u64 = 64 << 20;
-/// How much of a line is passed on.
+/// The most bytes of a line of progress.
 const MAX_LINE: usize = 4_000;
 
-/// An output stream.
 pub(super) struct Capture {
     name: &'static str,
     open: bool,
@@ -31,12 +30,10 @@ pub(super) struct Capture {
     spill: Spill,
     progress: mpsc::Sender<String>,
     line: Vec<u8>,
-    /// Keeps keys out of all of it.
     veil: Option<Box<dyn Redactor>>,
 }
 
 impl Capture {
-    /// A stream called `name`, from which nothing has been read.
     pub(super) fn new(name: &'static str, context: &ToolContext, call: &ToolCall) -> Self {
         let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let id: String = call.id.as_str().chars().take(64).map(safe).collect();
@@ -53,7 +50,7 @@ impl Capture {
         }
     }
 
-    /// How many characters came; `usize::MAX` where they are more than a call can return.
+    /// The number of characters; `usize::MAX` if they are more than a call can return.
     pub(super) fn characters(&self) -> usize {
         if self.is_whole() {
             String::from_utf8_lossy(&self.head).chars().count()
@@ -62,34 +59,34 @@ impl Capture {
         }
     }
 
-    /// Whether all that came is in `head`.
+    /// Returns true if `head` has all of the output.
     fn is_whole(&self) -> bool {
-        self.total <= KEPT as u64
+        self.total <= IN_MEMORY as u64
     }
 
     async fn add(&mut self, bytes: &[u8]) {
         let length = bytes.len();
         self.show(bytes);
-        let room = KEPT - self.head.len();
+        let room = IN_MEMORY - self.head.len();
         let (first, rest) = bytes.split_at(room.min(length));
         let before = self.total;
         self.total += length as u64;
         if !rest.is_empty() {
-            if before <= KEPT as u64 {
+            if before <= IN_MEMORY as u64 {
                 self.spill.write(&self.head).await;
                 self.spill.write(first).await;
             }
             self.spill.write(rest).await;
             self.tail.extend_from_slice(rest);
-            if self.tail.len() > 2 * KEPT {
-                self.tail.drain(..self.tail.len() - KEPT);
+            if self.tail.len() > 2 * IN_MEMORY {
+                self.tail.drain(..self.tail.len() - IN_MEMORY);
             }
         }
         self.head.extend_from_slice(first);
     }
 
-    /// All that came as text; cut in the middle where it is longer than `budget` characters, with
-    /// a note that says where the whole is.
+    /// The output as text. If it is longer than `budget` characters, its middle is replaced by a note
+    /// that names the file with all of it.
     pub(super) async fn finish(mut self, budget: usize) -> String {
         if self.is_whole() {
             let whole = String::from_utf8_lossy(&self.head).into_owned();
@@ -101,7 +98,7 @@ impl Capture {
         let note = self.spill.note(self.name, self.total).await;
         let head = whole_start(&self.head);
         // Nothing is missing between the two unless the tail alone is long enough.
-        let tail = if self.tail.len() < KEPT {
+        let tail = if self.tail.len() < IN_MEMORY {
             whole_end(&[self.head, self.tail].concat())
         } else {
             whole_end(&self.tail)
@@ -111,7 +108,7 @@ impl Capture {
         format!("{}\n{note}\n{}", &head[..end], &tail[start..])
     }
 
-    /// Passes on complete lines, or drops them where nobody keeps up.
+    /// Sends complete lines as progress, or drops them if the receiver is too slow.
     fn show(&mut self, bytes: &[u8]) {
         let breaks = |&byte: &u8| byte == b'\n' || byte == b'\r';
         for piece in bytes.split_inclusive(breaks) {
@@ -122,12 +119,12 @@ impl Capture {
                 self.line.extend_from_slice(&content[..content.len().min(room)]);
             }
             if ends {
-                self.pass_on();
+                self.send_line();
             }
         }
     }
 
-    fn pass_on(&mut self) {
+    fn send_line(&mut self) {
         if !self.line.is_empty() {
             let line = String::from_utf8_lossy(&self.line).into_owned();
             drop(self.progress.try_send(line));
@@ -152,7 +149,7 @@ impl Sink for Capture {
             if let Some(last) = self.veil.as_mut().map(|veil| veil.finish()) {
                 self.add(&last).await;
             }
-            self.pass_on();
+            self.send_line();
             return;
         }
         let bytes = &buffer[..length];
@@ -179,13 +176,10 @@ fn whole_end(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[skipped..]).into_owned()
 }
 
-/// A file for what is too long.
+/// The file for long output.
 enum Spill {
-    /// None so far; where it would be.
     Unused(PathBuf),
-    /// Open, with what it holds.
     Open { path: PathBuf, file: File, size: u64 },
-    /// It could not be written.
     Failed(io::Error),
 }
 
@@ -207,7 +201,7 @@ impl Spill {
         }
     }
 
-    /// What to say in place of what is left out.
+    /// The note in place of the output that was cut.
     async fn note(mut self, name: &str, total: u64) -> String {
         if let Self::Open { file, .. } = &mut self
             && let Err(error) = file.flush().await
@@ -232,12 +226,10 @@ impl Spill {
     }
 }
 
-/// Makes a file that only its owner can read, under a name that is free.
+/// Creates a file that only its owner can read, under a free name.
 async fn create(path: &Path) -> io::Result<(PathBuf, File)> {
     if let Some(directory) = path.parent() {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        builder.create(directory).await?;
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).await?;
         let found = tokio::fs::symlink_metadata(directory).await?;
         let is_ours = found.is_dir()
             && found.uid() == rustix::process::geteuid().as_raw()

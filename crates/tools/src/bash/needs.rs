@@ -3,57 +3,19 @@
 use contract::action::Action;
 use contract::tool::ToolError;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-/// Stands for any host.
+/// The name of any host.
 pub(super) const ANY_HOST: &str = "*";
 
 /// The argument `network`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Network {
-    /// No host.
     #[default]
     None,
-    /// Any host, or none.
+    /// True for any host.
     Any(bool),
-    /// These hosts.
     Hosts(Vec<String>),
-}
-
-/// The schema of the arguments that request more.
-pub(super) fn schema() -> [(&'static str, Value); 4] {
-    [
-        (
-            "network",
-            json!({
-                "type": ["array", "boolean"],
-                "items": {"type": "string"},
-                "description": "Hosts that the command connects to, such as [\"registry.example\"]; true for any host (default none)"
-            }),
-        ),
-        (
-            "outside",
-            json!({
-                "type": "boolean",
-                "description": "Run it outside the sandbox (default false)"
-            }),
-        ),
-        (
-            "background",
-            json!({
-                "type": "boolean",
-                "description": "Return at once and let the command run until it ends or is stopped (default false)"
-            }),
-        ),
-        (
-            "reason",
-            json!({
-                "type": "string",
-                "description": "Why it needs network or outside; the user reads it"
-            }),
-        ),
-    ]
 }
 
 /// The hosts that `network` names, each once, in order.

@@ -1,7 +1,7 @@
 //! Tests of `Bash`, with real processes.
 
 use super::*;
-use crate::fixture::{self, Project};
+use crate::tests::fixture::{self, Project};
 
 fn tool(project: &Project) -> Bash {
     Bash::new(&project.settings(Arc::default()))

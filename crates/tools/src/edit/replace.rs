@@ -2,12 +2,10 @@
 
 use similar::TextDiff;
 
-/// How many occurrences may be replaced.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Occurrences {
     /// Exactly one; more are an error.
     One,
-    /// All there are.
     All,
 }
 
@@ -45,12 +43,12 @@ pub(super) fn replace(
     Ok((result, found.len()))
 }
 
-/// A text with line feeds only, and where it had carriage returns before them.
+/// A text with line feeds only, and the positions of carriage returns before them.
 struct Lines {
     text: String,
-    /// Where in `text` the line feeds stand that had a carriage return.
+    /// The positions in `text` of line feeds that had a carriage return.
     returns: Vec<usize>,
-    /// Whether most lines had one.
+    /// True if most lines had one.
     mostly: bool,
 }
 
@@ -71,12 +69,12 @@ impl Lines {
         Self { text, mostly: returns.len() * 2 > feeds, returns }
     }
 
-    /// Where a position of `text` is in the original.
+    /// The position in the original of a position in `text`.
     fn original(&self, at: usize) -> usize {
         at + self.returns.partition_point(|&feed| feed < at)
     }
 
-    /// Whether lines put in place of `piece` end with a carriage return.
+    /// Returns true if lines that replace `piece` end with a carriage return.
     fn returns_at(&self, piece: &str) -> bool {
         match piece.find('\n') {
             Some(end) => piece[..end].ends_with('\r'),

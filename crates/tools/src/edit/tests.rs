@@ -4,8 +4,8 @@ use contract::action::Action;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::fixture::{self, Project};
 use crate::read::Read;
+use crate::tests::fixture::{self, Project};
 
 fn tool(project: &Project) -> Edit {
     Edit::new(Arc::clone(&project.paths), Arc::clone(&project.seen))

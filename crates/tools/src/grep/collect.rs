@@ -1,7 +1,8 @@
-//! What a search found: per file as it is found, and over all files in the order of their paths,
-//! whichever thread found what first.
+//! The matches of a search: per file, and over all files in the order of their paths, whichever
+//! thread found them first.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use crate::walk;
 /// The most characters of a line that are shown.
 const MAX_LINE: usize = 2_000;
 
-/// What one file holds.
+/// The matches in one file.
 pub(super) struct Hits {
     path: String,
     mode: OutputMode,
@@ -28,34 +29,27 @@ pub(super) struct Hits {
 }
 
 impl Hits {
-    /// Nothing yet. No more than `limit` lines and one are kept.
+    /// Collects at most `limit` lines and one.
     pub(super) fn new(path: &Path, mode: OutputMode, limit: usize) -> Self {
         Self { path: walk::line(path), mode, limit, text: String::new(), lines: 0, matches: 0 }
     }
 
     fn push(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
-        self.text.push_str(&self.path);
-        self.text.push(mark);
-        self.text.push_str(&number.unwrap_or(0).to_string());
-        self.text.push(mark);
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "{}{mark}{}{mark}", self.path, number.unwrap_or(0));
         let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let shown = &line[..line.len().min(4 * MAX_LINE + 4)];
         let shown = String::from_utf8_lossy(shown);
         if let Some((end, _)) = shown.char_indices().nth(MAX_LINE) {
-            let length = line.len();
-            self.text.push_str(&shown[..end]);
-            self.text.push_str(" … [line cut: ");
-            self.text.push_str(&length.to_string());
-            self.text.push_str(" bytes in all]");
+            let (shown, length) = (&shown[..end], line.len());
+            let _ = writeln!(self.text, "{shown} … [line cut: {length} bytes in all]");
         } else {
-            self.text.push_str(&shown);
+            let _ = writeln!(self.text, "{shown}");
         }
-        self.text.push('\n');
         self.lines += 1;
     }
 
-    /// Makes the lines of a file for which only a summary is wanted.
     fn summarize(&mut self) {
         match self.mode {
             OutputMode::Content => return,
@@ -91,33 +85,28 @@ impl Sink for Hits {
     }
 }
 
-/// What all files hold, as far as it is shown.
+/// The matches that are shown.
 pub(super) struct Collector {
-    limit: usize,
+    /// The most lines that are shown.
+    pub(super) limit: usize,
     separated: bool,
-    /// Whether more was found than is shown.
     overflowed: AtomicBool,
-    found: Mutex<Found>,
+    found: Mutex<Matches>,
 }
 
 #[derive(Default)]
-struct Found {
+struct Matches {
     files: BTreeMap<PathBuf, Hits>,
     lines: usize,
 }
 
 impl Collector {
-    /// Nothing yet. `separated` groups of lines are set apart from those of the next file.
+    /// If `separated`, a line separates the groups of two files.
     pub(super) fn new(limit: usize, separated: bool) -> Self {
         Self { limit, separated, overflowed: AtomicBool::new(false), found: Mutex::default() }
     }
 
-    /// The most lines that are shown.
-    pub(super) fn limit(&self) -> usize {
-        self.limit
-    }
-
-    /// Whether a file could still add to what is shown: it comes before the last one that does.
+    /// Returns true if matches in a file would be shown: it comes before the last one that is.
     pub(super) fn wants(&self, path: &Path) -> bool {
         if !self.overflowed.load(Ordering::Relaxed) {
             return true;
@@ -127,7 +116,7 @@ impl Collector {
         last.is_none_or(|(last, _)| path < last.as_path())
     }
 
-    /// Adds what a file holds, and drops files at the end that are beyond the limit.
+    /// Adds a file, and drops files at the end that are beyond the limit.
     pub(super) fn add(&self, path: PathBuf, mut hits: Hits) {
         if hits.matches == 0 {
             return;
@@ -147,13 +136,11 @@ impl Collector {
         }
     }
 
-    /// All of it as text, with notes on what is missing.
+    /// The output, with notes on files that are missing.
     pub(super) fn finish(self, failed: usize, left_out: usize) -> ToolOutput {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (files, matches) = found
-            .files
-            .values()
-            .fold((0, 0), |(files, matches), hits| (files + 1, matches + hits.matches));
+        let files = found.files.len();
+        let matches: u64 = found.files.values().map(|hits| hits.matches).sum();
         let mut lines = Vec::new();
         for hits in found.files.values() {
             if self.separated && !lines.is_empty() {
@@ -168,10 +155,8 @@ impl Collector {
             parts = vec!["No matches found".to_owned()];
         }
         if overflowed {
-            let limit = self.limit;
-            parts.push(format!(
-                "... (truncated at {limit} lines; narrow the search or raise `limit`)"
-            ));
+            let hint = "narrow the search or raise `limit`";
+            parts.push(format!("... (truncated at {} lines; {hint})", self.limit));
         }
         if failed > 0 {
             parts.push(format!("({failed} files or directories could not be searched)"));

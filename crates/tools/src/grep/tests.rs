@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::fixture::{self, Project};
+use crate::tests::fixture::{self, Project};
 
 fn tool(project: &Project) -> Grep {
     Grep::new(Arc::clone(&project.paths))

@@ -4,7 +4,7 @@ use contract::jobs::Jobs as _;
 
 use super::*;
 use crate::bash::Bash;
-use crate::fixture::Project;
+use crate::tests::fixture::Project;
 
 struct Session {
     project: Project,

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::fixture::{self, Project};
+use crate::tests::fixture::{self, Project};
 
 /// A project that has a skill with files, and the tool that teaches it.
 fn sample() -> (Project, LearnSkill) {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::fixture;
+use crate::tests::fixture;
 
 struct Place {
     _directory: tempfile::TempDir,

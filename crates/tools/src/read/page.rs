@@ -8,39 +8,34 @@ use tokio_util::sync::CancellationToken;
 const MAX_TEXT: usize = 256 << 10;
 /// The most characters of a line that are shown.
 const MAX_LINE: usize = 2_000;
-/// How much of a file is read to count the lines after the page.
+/// The largest part of a file that is read to count its lines.
 const MAX_COUNTED: u64 = 64 << 20;
-/// Where a NUL byte makes a file binary.
+/// A NUL byte in the first part of a file makes it binary.
 const PROBE: usize = 8 << 10;
 
-/// Which lines to show.
-#[derive(Clone, Copy)]
+/// The lines to show.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Range {
-    /// How many lines to skip.
+    /// The number of lines to skip.
     pub(super) offset: usize,
-    /// How many lines to show at most.
     pub(super) limit: usize,
 }
 
-/// What follows the page.
+/// The lines after the page.
 #[derive(Debug, PartialEq)]
 pub(super) enum Rest {
-    /// This many lines.
     Lines(usize),
-    /// Something, too long to be counted.
+    /// Too many to be counted.
     Unknown,
 }
 
-/// Why there is no page.
 #[derive(Debug)]
 pub(super) enum Error {
-    /// The reader was told to stop.
     Cancelled,
     /// The lines are not UTF-8.
     NotText,
-    /// The file begins with bytes that no text has.
+    /// A NUL byte is near the start.
     Binary,
-    /// The file cannot be read.
     Io(io::Error),
 }
 
@@ -48,18 +43,16 @@ pub(super) enum Error {
 pub(super) struct Page {
     /// The lines with their numbers, joined by line feeds.
     pub(super) text: String,
-    /// How many lines are shown.
     pub(super) lines: usize,
-    /// How many lines were counted in all.
+    /// The lines that were counted in all.
     pub(super) total: usize,
-    /// What follows.
     pub(super) rest: Rest,
-    /// The hash of the whole file, where it was read to its end.
+    /// The hash of the whole file, if it was read to its end.
     pub(super) hash: Option<blake3::Hash>,
 }
 
 impl Page {
-    /// Reads the lines of `range`, and as far beyond as is needed to tell what follows.
+    /// Reads the lines of `range`, and further to count the rest.
     pub(super) fn read(
         mut from: impl Read,
         range: Range,
@@ -67,7 +60,7 @@ impl Page {
     ) -> Result<Self, Error> {
         let mut buffer = vec![0; 64 << 10];
         let mut hasher = blake3::Hasher::new();
-        let mut writer = Writer::new(range);
+        let mut writer = Writer { range, ..Writer::default() };
         let mut scanned = 0;
         let ended = loop {
             if cancel.is_cancelled() {
@@ -104,32 +97,21 @@ impl Page {
 }
 
 /// Turns bytes into numbered lines.
+#[derive(Default)]
 struct Writer {
     range: Range,
     text: String,
     lines: usize,
-    /// The number of the line under way, from 0.
+    /// The number of the current line, from 0.
     number: usize,
     full: bool,
-    /// The beginning of the line under way, as far as it may be shown.
+    /// The start of the current line, as far as it may be shown.
     line: Vec<u8>,
-    /// The length of the line under way.
+    /// The length of the current line.
     length: usize,
 }
 
 impl Writer {
-    fn new(range: Range) -> Self {
-        Self {
-            range,
-            text: String::new(),
-            lines: 0,
-            number: 0,
-            full: false,
-            line: Vec::new(),
-            length: 0,
-        }
-    }
-
     fn take(&mut self, chunk: &[u8]) -> Result<(), Error> {
         for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
             let (content, ends) = match piece.split_last() {

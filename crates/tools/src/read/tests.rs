@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::fixture::{self, Project};
+use crate::tests::fixture::{self, Project};
 
 fn tool(project: &Project) -> Read {
     Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen))

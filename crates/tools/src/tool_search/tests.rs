@@ -1,5 +1,7 @@
+use contract::tool::{Recovery, Traits};
+
 use super::*;
-use crate::fixture::Project;
+use crate::tests::fixture::Project;
 
 struct Named(Arc<ToolSpec>);
 
@@ -59,7 +61,7 @@ async fn search(tools: &[Arc<dyn Tool>], query: &str) -> String {
 
 #[tokio::test]
 async fn largest_plugin_is_offered_through_search() {
-    let found = Found::default();
+    let found = FoundTools::default();
     let tools = behind_search(many(), USUALLY, &found);
     let names = offered(&tools);
     assert_eq!(names.len(), 1 + 3 + 30 + 1, "{names:?}");
@@ -81,7 +83,7 @@ async fn largest_plugin_is_offered_through_search() {
 
 #[test]
 fn search_replaces_long_descriptions_only() {
-    let found = Found::default();
+    let found = FoundTools::default();
     let few: Vec<Arc<dyn Tool>> = many().into_iter().take(4).collect();
     assert_eq!(offered(&behind_search(few, USUALLY, &found)).len(), 4);
     let long = tool("long", String::from("long"), &"words ".repeat(20_000));

@@ -1,43 +1,41 @@
-//! What ignore files leave out of a walk. They are read here and not by the `ignore` crate, which
-//! opens whatever has their name: it would wait without end for a pipe, and read a device or a
-//! file of any size.
+//! Ignore files. They are read here and not by the `ignore` crate, which opens whatever has their
+//! name: it would wait forever for a pipe, and read a device or a file of any size.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use ::files::bounded;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{Mode, OFlags};
 
-/// Larger ones are not read.
-const LARGEST: u64 = 1 << 20;
+/// The largest ignore file that is read, in bytes.
+const MAX_SIZE: u64 = 1 << 20;
 const GITIGNORE: &str = ".gitignore";
 const EXCLUDE: &str = "info/exclude";
 
-/// Which ignore files count.
+/// The ignore files that are used.
 #[derive(Clone, Default)]
 pub struct Sources {
-    /// Their names in a directory, the stronger first. With `.gitignore`, `.git/info/exclude` counts too.
+    /// Their names in a directory, the stronger first. `.gitignore` includes `.git/info/exclude`.
     pub names: Vec<&'static str>,
-    /// The user's own list, the weakest of all.
+    /// The user's own file, the weakest of all.
     pub global: Option<PathBuf>,
-    /// Whether those of git count only in a repository, and only up to its root.
+    /// True if those of git are used only in a repository, and only up to its root.
     pub repositories_only: bool,
-    /// Whether those above the directory where a walk begins count.
+    /// True if those above the start of a walk are used.
     pub above: bool,
 }
 
-/// The ignore files that a walk comes upon, each read once.
+/// The ignore files of a walk, each read once.
 pub struct IgnoreFiles {
     sources: Sources,
-    /// The directory where the walk begins, with links resolved: it tells what is above.
+    /// The start of the walk with symlinks resolved.
     real: PathBuf,
-    /// The same as the walk names it, where that is another path.
+    /// The start as the walk names it, if that is another path.
     start: Option<PathBuf>,
     directories: RwLock<HashMap<OsString, Arc<Level>>>,
     unread: AtomicBool,
@@ -52,7 +50,7 @@ struct Level {
     is_in_repository: bool,
 }
 
-/// Rules of the stronger kind win wherever they are; of one kind, those of the nearest directory.
+/// Rules of the stronger kind win in any directory; of one kind, those of the nearest directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strength {
     Named(usize),
@@ -61,26 +59,19 @@ enum Strength {
 }
 
 impl IgnoreFiles {
-    /// Those of a walk that begins at a directory.
+    /// The ignore files of a walk from a directory.
     pub fn new(start: &Path, sources: Sources) -> Self {
         let real = start.canonicalize().unwrap_or_else(|_| start.to_owned());
         let start = (start != real).then(|| start.to_owned());
-        Self {
-            sources,
-            real,
-            start,
-            directories: RwLock::default(),
-            unread: AtomicBool::new(false),
-        }
+        let (directories, unread) = (RwLock::default(), AtomicBool::new(false));
+        Self { sources, real, start, directories, unread }
     }
 
-    /// Whether one was left unread that says what nobody here knows: a pipe, a device, a file
-    /// that is too large.
+    /// Returns true if one is a pipe or a device, or is too large.
     pub(super) fn has_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
 
-    /// What they say of a path of the walk.
     pub(crate) fn matched(&self, path: &Path, is_directory: bool) -> Match<()> {
         let below = self.start.as_ref().and_then(|start| path.strip_prefix(start).ok());
         let real = below.map(|below| self.real.join(below));
@@ -88,13 +79,10 @@ impl IgnoreFiles {
         let Some(directory) = path.parent() else { return Match::None };
         let level = self.level(directory);
         let named = (0..self.sources.names.len()).map(Strength::Named);
-        for strength in named.chain([Strength::Exclude, Strength::Global]) {
-            let found = self.of_strength(strength, &level, path, is_directory);
-            if !found.is_none() {
-                return found;
-            }
-        }
-        Match::None
+        let mut matches = named
+            .chain([Strength::Exclude, Strength::Global])
+            .map(|strength| self.of_strength(strength, &level, path, is_directory));
+        matches.find(|found| !found.is_none()).unwrap_or(Match::None)
     }
 
     fn of_strength(
@@ -129,7 +117,7 @@ impl IgnoreFiles {
         Match::None
     }
 
-    /// The rules in a directory, which are read when its first name is asked about.
+    /// The rules in a directory. They are read when the first name in it is matched.
     fn level(&self, directory: &Path) -> Arc<Level> {
         let known = self.directories.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(level) = known.get(directory.as_os_str()) {
@@ -158,12 +146,12 @@ impl IgnoreFiles {
         directories.into_iter().fold(Arc::new(level), within)
     }
 
-    /// The rules in a directory, from those above it. One that says nothing of its own shares these.
-    fn within(&self, above: Arc<Level>, directory: &Path, counts: bool) -> Arc<Level> {
+    /// The rules in a directory, from those above it, which a directory without rules shares.
+    fn within(&self, above: Arc<Level>, directory: &Path, is_used: bool) -> Arc<Level> {
         let bounds = self.sources.repositories_only;
         let is_repository =
             bounds && [".git", ".jj"].iter().any(|name| directory.join(name).exists());
-        let files = if counts { self.files(directory) } else { Vec::new() };
+        let files = if is_used { self.files(directory) } else { Vec::new() };
         let read = |(strength, path): (Strength, PathBuf)| {
             Some((strength, rules(directory, &self.read(&path)?)))
         };
@@ -175,7 +163,7 @@ impl IgnoreFiles {
         Arc::new(Level { above: Some(above), rules, is_repository, is_in_repository })
     }
 
-    /// Where the ignore files of a directory would be.
+    /// The possible ignore files of a directory.
     fn files(&self, directory: &Path) -> Vec<(Strength, PathBuf)> {
         let named = |(at, name): (usize, &&str)| (Strength::Named(at), directory.join(name));
         let mut files: Vec<_> = self.sources.names.iter().enumerate().map(named).collect();
@@ -205,24 +193,19 @@ impl IgnoreFiles {
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
         // Opening a device can have an effect of its own, so look first.
         let before = path.metadata().ok().filter(|before| !before.is_dir())?;
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let mut text = Vec::new();
-        let is_read = before.is_file() && {
-            // One that may not be opened says nothing to anyone.
-            let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-            file.metadata().is_ok_and(|opened| opened.is_file())
-                && file.take(LARGEST + 1).read_to_end(&mut text).is_ok()
-                && text.len() as u64 <= LARGEST
+        let text = if before.is_file() { bounded::read(path, MAX_SIZE) } else { Ok(None) };
+        let is_unread = match &text {
+            Ok(text) => text.is_none(),
+            // Programs that may not open it ignore it, too.
+            Err(error) => error.kind() == io::ErrorKind::InvalidInput,
         };
-        if !is_read {
-            self.unread.store(true, Ordering::Relaxed);
-        }
-        is_read.then_some(text)
+        self.unread.fetch_or(is_unread, Ordering::Relaxed);
+        text.ok().flatten()
     }
 }
 
-/// The rules of a text, as `rg` takes them: up to the first line that is no text, without those
-/// that are no pattern.
+/// The rules of a text, as `rg` reads them: up to the first line that is not UTF-8, without invalid
+/// patterns.
 fn rules(directory: &Path, text: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(directory);
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);

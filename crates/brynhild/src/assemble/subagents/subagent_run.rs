@@ -20,7 +20,7 @@ use contract::sandbox::Sandbox;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use plugins::claude::AgentFile;
 use python_host::Host;
-use tools::tool_search::{self, Found};
+use tools::tool_search::{self, FoundTools};
 
 use super::agent_list::{Agent, AgentList, Kind};
 use super::report::report;
@@ -282,7 +282,7 @@ impl Workplace {
         let (tools, is_hidden) = tool_search::behind_search(
             opened.tools.clone(),
             mcp::deferral(&world),
-            &Found::default(),
+            &FoundTools::default(),
         );
         let task = NestedTask {
             agent: name.to_owned(),
