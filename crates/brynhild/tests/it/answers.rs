@@ -11,7 +11,7 @@ use crate::{project, project_with};
 const BINARY: &str = env!("CARGO_BIN_EXE_brynhild");
 
 /// A model that looks at a file and then answers.
-fn looks_and_answers() -> ModelServer {
+fn inspect_then_answer() -> ModelServer {
     ModelServer::start([
         Reply::text("I look.")
             .thinking("What is in it?")
@@ -57,7 +57,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 #[test]
 fn standard_output_has_only_the_answer() {
     for extra in [&[][..], &["--no-stream"], &["-p"], &["--no-color"], &["--show-thinking"]] {
-        let server = looks_and_answers();
+        let server = inspect_then_answer();
         let project = with_notes(&server);
         let run = project.brynhild(&[&["chat", "What does it say?"], extra].concat());
         run.success();
@@ -85,7 +85,7 @@ fn global_flags_work_before_and_after_the_command() {
 
 #[test]
 fn the_json_answer_has_every_key() {
-    let server = looks_and_answers();
+    let server = inspect_then_answer();
     let project = with_notes(&server);
     let run = project.brynhild(&["chat", "--json", "What does it say?"]);
     assert_eq!(
@@ -169,7 +169,7 @@ fn continued_session_names_the_model() {
 
 #[test]
 fn the_stream_follows_its_schema_and_ends_with_the_turn() {
-    let server = looks_and_answers();
+    let server = inspect_then_answer();
     let project = with_notes(&server);
     let run = project.brynhild(&["chat", "--output-format", "stream-json", "Look"]);
     let events = check_against_schema(run.success());
@@ -238,7 +238,7 @@ fn output_format_is_configurable() {
 
 #[test]
 fn verbose_shows_tools_on_standard_error() {
-    let server = looks_and_answers();
+    let server = inspect_then_answer();
     let run = with_notes(&server).brynhild(&["chat", "--verbose", "Look"]);
     assert_eq!(run.success().stdout, "It says *hello*.\n");
     assert!(run.stderr.contains("Read(file_path: notes.txt)"), "{run}");

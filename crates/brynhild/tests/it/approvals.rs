@@ -24,14 +24,14 @@ fn wanting(commands: &[&str]) -> (ModelServer, Project) {
 }
 
 /// Starts a chat and waits for its question.
-fn asked(project: &Project) -> (Terminal, String) {
+fn start_chat_and_wait_for_question(project: &Project) -> (Terminal, String) {
     let terminal = project.terminal(&["--mode", "ask", "chat", "do it"], SIZE);
     let screen = terminal.wait_for("Answer [");
     (terminal, screen)
 }
 
 fn answer(project: &Project, keys: &str) {
-    let (terminal, _) = asked(project);
+    let (terminal, _) = start_chat_and_wait_for_question(project);
     terminal.send(keys);
     assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
 }
@@ -60,7 +60,7 @@ fn record(rule: &str, project: Option<&str>) -> String {
 #[test]
 fn project_approval_applies_to_later_sessions_only_there() {
     let (server, project) = wanting(&["touch made", "touch made"]);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     assert!(screen.contains("always allow `touch` in this project"), "{screen}");
     terminal.send("2\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
@@ -101,7 +101,7 @@ fn once_and_session_approvals_are_not_stored() {
 fn session_approval_covers_the_next_call() {
     let server = ModelServer::start([bash("touch made"), bash("touch made"), Reply::text("done")]);
     let project = project_with(&server);
-    let (terminal, _) = asked(&project);
+    let (terminal, _) = start_chat_and_wait_for_question(&project);
     terminal.send("3\r");
     assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
     assert_eq!(server.chats().len(), 3);
@@ -127,7 +127,7 @@ fn approvals_of_interpreters_are_limited_to_the_sandbox() {
     ];
     let (_server, project) = wanting(&commands.map(|(command, _)| command));
     for (command, target) in commands {
-        let (terminal, screen) = asked(&project);
+        let (terminal, screen) = start_chat_and_wait_for_question(&project);
         assert!(screen.contains(&format!("always allow {target} in this project")), "{screen}");
         terminal.send("2\r");
         assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
@@ -138,7 +138,7 @@ fn approvals_of_interpreters_are_limited_to_the_sandbox() {
 #[test]
 fn destructive_command_is_never_approved_permanently() {
     let (_server, project) = wanting(&["git reset --hard"]);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     assert!(!screen.contains("always allow"), "{screen}");
     terminal.send("1\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
@@ -160,7 +160,7 @@ fn deny_rule_overrides_a_stored_approval() {
 #[test]
 fn log_records_offered_and_stored_approvals() {
     let (_server, project) = wanting(&["touch made"]);
-    let (terminal, _) = asked(&project);
+    let (terminal, _) = start_chat_and_wait_for_question(&project);
     terminal.send("2\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     let sessions = fs::read_dir(project.config_directory().join("sessions")).unwrap();
@@ -281,7 +281,7 @@ fn concurrent_approvals_are_all_stored() {
 fn question_shows_hidden_characters() {
     let hidden = format!("# list\nls{}; touch made\r\x1b[2K\u{202e}", " ".repeat(300));
     let (_server, project) = wanting(&[&hidden]);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     for part in
         ["# list", "; touch made\\u{d}\\u{1b}[2K\\u{202e}", "300 spaces in a row", "3 hidden"]
     {
@@ -295,7 +295,7 @@ fn question_shows_hidden_characters() {
 #[test]
 fn question_escapes_lookalike_letters() {
     let (_server, project) = wanting(&["\u{441}at a; touch файл"]);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     for part in ["\\u{441}at a; touch файл", "1 letter that only looks like another"] {
         assert!(screen.contains(part), "{part} is missing:\n{screen}");
     }
@@ -311,7 +311,7 @@ fn file_name_cannot_imitate_a_question() {
         Reply::text("done"),
     ]);
     let project = project_with(&server);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     assert!(!screen.lines().any(|line| line.trim() == "read /etc/passwd"), "{screen}");
     terminal.send("n\r");
     terminal.wait_for_end();
@@ -325,7 +325,7 @@ fn file_name_adds_no_diff_lines() {
         Reply::text("done"),
     ]);
     let project = project_with(&server);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     let begins = |text: &str| {
         screen.lines().any(|line| line.trim_start_matches(['│', '|', ' ']).starts_with(text))
     };
@@ -346,7 +346,7 @@ fn question_shows_the_new_content() {
     ]);
     let project = project_with(&server);
     fs::write(project.path().join("run.sh"), b"# caf\xe9\n").unwrap();
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     assert!(screen.contains("+harmless") && screen.contains("+evil"), "{screen}");
     terminal.send("n\r");
     terminal.wait_for_end();
@@ -376,7 +376,7 @@ fn two_calls_can_be_answered_one_by_one() {
         Reply::text("done"),
     ]);
     let project = project_with(&server);
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     assert!(screen.contains("Run these 2 commands?"), "{screen}");
     let waits = |count: usize| {
         terminal.wait_until("a question", |screen| {
@@ -461,7 +461,7 @@ fn approval_of_a_plugin_tool_is_per_plugin() {
     let plugin = project.file(".brynhild/plugins/chw", script).path().join(".brynhild/plugins/chw");
     fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
     project.brynhild(&["trust", "--yes"]).success();
-    let (terminal, screen) = asked(&project);
+    let (terminal, screen) = start_chat_and_wait_for_question(&project);
     assert!(screen.contains("always allow the tool chw"), "{screen}");
     terminal.send("a\r");
     assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());

@@ -223,7 +223,7 @@ struct Call {
 }
 
 /// Plays the calls of a task, one in each reply, and returns the calls that were asked about.
-fn asked(calls: &[Call]) -> Vec<Value> {
+fn calls_asked_about(calls: &[Call]) -> Vec<Value> {
     let project = workspace();
     let mut turns: Vec<Value> = calls
         .iter()
@@ -255,7 +255,7 @@ fn three_typical_tasks_ask_five_times_in_total() {
     let tasks: BTreeMap<String, Vec<Call>> =
         serde_json::from_str(TASKS).expect("tasks that can be read");
     assert_eq!(tasks.values().map(Vec::len).sum::<usize>(), 59);
-    let asked: Vec<Value> = tasks.values().flat_map(|calls| asked(calls)).collect();
+    let asked: Vec<Value> = tasks.values().flat_map(|calls| calls_asked_about(calls)).collect();
     assert!(asked.len() <= 5, "{} questions: {asked:#?}", asked.len());
     let is_leaving = |event: &Value| event["args"].get("network").is_some();
     assert!(asked.iter().all(is_leaving), "{asked:#?}");

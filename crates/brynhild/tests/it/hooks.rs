@@ -12,13 +12,13 @@ use testkit::{ModelServer, Project, Reply, Run};
 use crate::{project, project_with};
 
 /// A hooks file with one command hook.
-fn one(event: &str, name: &str, command: &str) -> String {
+fn command_hook(event: &str, name: &str, command: &str) -> String {
     let command = serde_json::to_string(command).unwrap();
     format!("hooks:\n  {event}:\n    - {{name: {name}, type: command, command: {command}}}\n")
 }
 
 /// Writes a file in Brynhild's directory of the home.
-fn own(project: &Project, path: &str, text: &str) -> PathBuf {
+fn write_user_file(project: &Project, path: &str, text: &str) -> PathBuf {
     let path = project.config_directory().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
@@ -29,8 +29,8 @@ fn own(project: &Project, path: &str, text: &str) -> PathBuf {
 fn plugin(project: &Project, name: &str, hooks: &str) -> PathBuf {
     let manifest = format!("name: {name}\nversion: '1.0'\nhooks: true\n");
     let root = format!("plugins/{name}");
-    own(project, &format!("{root}/plugin.yaml"), &manifest);
-    own(project, &format!("{root}/hooks.yaml"), hooks);
+    write_user_file(project, &format!("{root}/plugin.yaml"), &manifest);
+    write_user_file(project, &format!("{root}/hooks.yaml"), hooks);
     project.config_directory().join(root)
 }
 
@@ -55,8 +55,8 @@ fn code(run: &Run) -> Option<i32> {
 
 #[test]
 fn all_hooks_are_listed_with_their_source_file_and_state() {
-    let project = trusted(&one("pre_tool_use", "guard", "exit 1"));
-    own(&project, "hooks.yaml", &one("pre_tool_use", "guard", "true"));
+    let project = trusted(&command_hook("pre_tool_use", "guard", "exit 1"));
+    write_user_file(&project, "hooks.yaml", &command_hook("pre_tool_use", "guard", "true"));
     let root = plugin(
         &project,
         "tidy",
@@ -80,7 +80,7 @@ fn all_hooks_are_listed_with_their_source_file_and_state() {
 #[test]
 fn hooks_of_an_untrusted_project_do_not_run() {
     let project = project();
-    project.file(".brynhild/hooks.yaml", one("session_start", "evil", "touch made"));
+    project.file(".brynhild/hooks.yaml", command_hook("session_start", "evil", "touch made"));
     let listed = json_of(&project, &["hooks", "list"]);
     assert_eq!(listed["hooks"], json!([]));
     assert_eq!(listed["project_trusted"], false);
@@ -92,8 +92,8 @@ fn hooks_of_an_untrusted_project_do_not_run() {
 
 #[test]
 fn changed_hooks_lose_trust() {
-    let project = trusted(&one("session_start", "a", "touch first"));
-    project.file(".brynhild/hooks.yaml", one("session_start", "a", "touch second"));
+    let project = trusted(&command_hook("session_start", "a", "touch first"));
+    project.file(".brynhild/hooks.yaml", command_hook("session_start", "a", "touch second"));
     let tried = project.brynhild(&["hooks", "test", "session_start", "--json"]);
     assert_eq!(tried.json()["result"], "no_hooks");
     assert!(!project.path().join("second").exists());
@@ -102,7 +102,7 @@ fn changed_hooks_lose_trust() {
 #[test]
 fn symlinked_project_hooks_are_not_followed() {
     let project = project();
-    project.file("elsewhere.yaml", one("session_start", "a", "touch made"));
+    project.file("elsewhere.yaml", command_hook("session_start", "a", "touch made"));
     fs::create_dir(project.path().join(".brynhild")).unwrap();
     let link = project.path().join(".brynhild/hooks.yaml");
     std::os::unix::fs::symlink("../elsewhere.yaml", link).unwrap();
@@ -115,14 +115,14 @@ fn symlinked_project_hooks_are_not_followed() {
 #[test]
 fn safe_mode_runs_no_hooks() {
     let project = project();
-    own(&project, "hooks.yaml", &one("session_start", "a", "touch made"));
+    write_user_file(&project, "hooks.yaml", &command_hook("session_start", "a", "touch made"));
     assert_eq!(json_of(&project, &["--safe", "hooks", "list"])["hooks"], json!([]));
 }
 
 #[test]
 fn hooks_test_shows_each_answer_and_the_outcome() {
     let project = project();
-    own(
+    write_user_file(
         &project,
         "hooks.yaml",
         "hooks:\n  pre_tool_use:\n    \
@@ -167,7 +167,7 @@ fn hooks_validate_reports_lines() {
     assert_eq!((&result["valid"], &result["hooks_count"]), (&json!(false), &json!(1)));
     let run = project.brynhild(&["hooks", "validate", "none.yaml", "--json"]);
     assert_eq!((code(&run), &run.json()["results"][0]["exists"]), (Some(1), &json!(false)));
-    own(&project, "hooks.yaml", &one("error", "a", "x"));
+    write_user_file(&project, "hooks.yaml", &command_hook("error", "a", "x"));
     let run = project.brynhild(&["hooks", "validate"]);
     run.success();
     assert!(run.stdout.contains("hooks.yaml: valid, 1 hooks"), "{run}");
@@ -184,7 +184,7 @@ fn plugin_hook_writes_only_its_own_data() {
         secret.display()
     );
     project.file("readable", "workspace");
-    let root = plugin(&project, "tidy", &one("pre_tool_use", "a", &command));
+    let root = plugin(&project, "tidy", &command_hook("pre_tool_use", "a", &command));
     let tried = json_of(&project, &["hooks", "test", "pre_tool_use"]);
     assert_eq!(tried["result"]["message"], "workspace", "{tried:#}");
     let data = project.config_directory().join("plugin-data/tidy/kept");
@@ -196,7 +196,7 @@ fn plugin_hook_writes_only_its_own_data() {
 #[test]
 fn hook_grant_applies_except_in_read_only_mode() {
     let project = project();
-    plugin(&project, "tidy", &one("session_start", "a", "touch made"));
+    plugin(&project, "tidy", &command_hook("session_start", "a", "touch made"));
     project.config("plugins:\n  tidy:\n    sandbox:\n      write: ['.']\n");
     project.brynhild(&["--mode", "read-only", "hooks", "test", "session_start"]).success();
     assert!(!project.path().join("made").exists());
@@ -207,15 +207,15 @@ fn hook_grant_applies_except_in_read_only_mode() {
 #[test]
 fn user_hook_runs_in_the_workspace() {
     let project = project();
-    own(
+    write_user_file(
         &project,
         "hooks.yaml",
         "hooks:\n  session_start:\n    - {name: a, type: script, script: hooks/a.py}\n    \
          - {name: b, type: script, script: b.py}\n",
     );
-    own(&project, "hooks/a.py", "import helper\nhelper.touch('made')\n");
-    own(&project, "hooks/helper.py", "def touch(name):\n    open(name, 'w').close()\n");
-    own(&project, "b.py", "open('also', 'w').close()\n");
+    write_user_file(&project, "hooks/a.py", "import helper\nhelper.touch('made')\n");
+    write_user_file(&project, "hooks/helper.py", "def touch(name):\n    open(name, 'w').close()\n");
+    write_user_file(&project, "b.py", "open('also', 'w').close()\n");
     let run = project.brynhild(&["hooks", "test", "session_start"]);
     run.success();
     assert!(project.path().join("made").exists(), "{run}");
@@ -225,7 +225,7 @@ fn user_hook_runs_in_the_workspace() {
 #[test]
 fn hook_sees_no_user_keys() {
     let project = project().env("OPENROUTER_API_KEY", "sk-or-1234567890");
-    own(&project, "hooks.yaml", &one("pre_tool_use", "a", "env; exit 1"));
+    write_user_file(&project, "hooks.yaml", &command_hook("pre_tool_use", "a", "env; exit 1"));
     let tried = json_of(&project, &["hooks", "test", "pre_tool_use"]);
     let seen = tried["result"]["message"].as_str().unwrap();
     assert!(seen.contains("BRYNHILD_EVENT=pre_tool_use"), "{seen}");
@@ -236,7 +236,7 @@ fn hook_sees_no_user_keys() {
 fn prompt_hook_uses_its_model() {
     let server = ModelServer::start([Reply::text("{\"safe\": false, \"reason\": \"no\"}")]);
     let project = project_with(&server);
-    own(
+    write_user_file(
         &project,
         "hooks.yaml",
         "hooks:\n  pre_message:\n    - name: judge\n      type: prompt\n      model: small\n      \
@@ -305,7 +305,7 @@ fn plugin_hook_home_persists_between_runs() {
     let count = "mkdir -p ~/.homer && echo x >> ~/.homer/n && wc -l < ~/.homer/n >&2; exit 1";
     let script = "import os, sys\nprint(len(open(os.path.expanduser('~/.homer/n')).readlines()), \
                   file=open(os.path.expanduser('~/seen'), 'w'))\n";
-    let hooks = one("pre_tool_use", "count", count)
+    let hooks = command_hook("pre_tool_use", "count", count)
         + "  post_tool_use:\n    - {name: see, type: script, script: see.py}\n";
     let root = plugin(&project, "homer", &hooks);
     fs::write(root.join("see.py"), script).unwrap();

@@ -7,7 +7,7 @@ mod types;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
-use crate::{beside_the_sandbox, project, project_with};
+use crate::{project, project_with, without_sandbox_warning};
 
 const TOOLS: &str = r#"
 """Things to do."""
@@ -57,9 +57,9 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
 }
 
 /// What a tool of the role says, whether it went well or not.
-fn said(project: &Project, tool: &str, input: &Value) -> String {
+fn tool_output(project: &Project, tool: &str, input: &Value) -> String {
     let run = exec(project, tool, input);
-    format!("{}{}", run.stdout, beside_the_sandbox(&run.stderr)).trim().to_owned()
+    format!("{}{}", run.stdout, without_sandbox_warning(&run.stderr)).trim().to_owned()
 }
 
 fn names(request: &Value) -> Vec<&str> {
@@ -135,13 +135,13 @@ fn arguments_are_coerced_and_faults_listed() {
         exec(&project, "later", &json!({"n": "7"})).success().stdout.trim(),
         r#"{"count":7,"none":null}"#
     );
-    let wrong = said(&project, "later", &json!({"n": "x"}));
+    let wrong = tool_output(&project, "later", &json!({"n": "x"}));
     assert!(wrong.contains("1 validation error:") && wrong.contains("int_parsing"), "{wrong}");
     assert!(wrong.contains("Fix the errors and try again."), "{wrong}");
-    assert!(said(&project, "later", &json!({})).contains("Missing required parameters: n"));
-    let more = said(&project, "later", &json!({"n": 1, "m": 2}));
+    assert!(tool_output(&project, "later", &json!({})).contains("Missing required parameters: n"));
+    let more = tool_output(&project, "later", &json!({"n": 1, "m": 2}));
     assert!(more.contains('m') && !more.contains("count"), "{more}");
-    let wrong = said(&project, "search", &json!({"query": "q", "kind": "page"}));
+    let wrong = tool_output(&project, "search", &json!({"query": "q", "kind": "page"}));
     assert!(wrong.contains("page"), "{wrong}");
 }
 
@@ -211,7 +211,7 @@ fn entry_and_role_rules_apply() {
     let project = with_tools(project());
     let text = format!("{ROLE}    permissions: {{deny: ['query=*secret*']}}\n");
     project.file("role.yaml", &text);
-    let denied = said(&project, "search", &json!({"query": "a secret"}));
+    let denied = tool_output(&project, "search", &json!({"query": "a secret"}));
     assert!(denied.contains("Permission denied: search -- blocked by rule: query=*secret*"));
     let rules = "security: {tools: {allowed_custom_modules: [json], audit_hooks_enabled: true}}\n";
     project.file("role.yaml", format!("{ROLE}{rules}"));
@@ -269,12 +269,12 @@ fn late_call_is_stopped() {
     let project = with_tools(project());
     project.file("my_tools.py", "def hang():\n    while True: pass\ndef quick(): return 'ok'\n");
     project.file("role.yaml", format!("{ROLE}execution: {{tool_timeout_seconds: 2}}\n"));
-    let stopped = said(&project, "hang", &json!({}));
+    let stopped = tool_output(&project, "hang", &json!({}));
     assert!(
         stopped.contains("did not finish within 2 s")
             && stopped.contains("plugins.archivist.timeout")
     );
-    assert_eq!(said(&project, "quick", &json!({})), "ok");
+    assert_eq!(tool_output(&project, "quick", &json!({})), "ok");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn crashing_module_is_named_and_others_work() {
         assert!(!run.stderr.contains("tools[0]"), "{run}");
     }
     project.file("deadly.py", "def rise() -> str:\n    return 'alive'\n");
-    assert_eq!(said(&project, "rise", &json!({})), "alive");
+    assert_eq!(tool_output(&project, "rise", &json!({})), "alive");
 }
 
 /// What ended Python may have been the machine, and a role does not run without its modules.

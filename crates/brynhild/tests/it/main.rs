@@ -67,7 +67,7 @@ fn project_with(server: &ModelServer) -> Project {
 }
 
 /// What a program said beside which sandbox it has: that differs between machines.
-fn beside_the_sandbox(stderr: &str) -> String {
+fn without_sandbox_warning(stderr: &str) -> String {
     let is_other = |line: &&str| !line.starts_with("warning: the sandbox is landlock");
     stderr.lines().filter(is_other).fold(String::new(), |said, line| said + line + "\n")
 }

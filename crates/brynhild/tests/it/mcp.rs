@@ -133,7 +133,7 @@ fn import_reports_unsupported_keys_once() {
     let run = project.brynhild(&["mcp", "import", "theirs.json"]);
     assert!(run.success().stderr.contains("server `g` has `trust`, which is ignored"), "{run}");
     let list = project.brynhild(&["mcp", "list"]);
-    assert_eq!(crate::beside_the_sandbox(&list.success().stderr), "", "{list}");
+    assert_eq!(crate::without_sandbox_warning(&list.success().stderr), "", "{list}");
     assert!(list.stdout.contains("off"), "{list}");
     exec(&project, "mcp__g__echo", &json!({"text": "x"})).success();
 }
@@ -237,7 +237,7 @@ fn server_ends_with_the_run() {
     assert!(chats[0].body["tools"].to_string().contains("mcp__test__echo"));
     assert!(!chats[0].body.to_string().contains('\u{200b}'));
     assert!(chats[1].body.to_string().contains("said: from the model"));
-    until("everything ends", || left_running(&project).is_empty());
+    until("everything ends", || remaining_processes(&project).is_empty());
 }
 
 #[test]
@@ -249,11 +249,11 @@ fn server_ends_with_a_killed_program() {
     let mut running = project.command(&["chat", "--yes", "go"]).spawn();
     running.close_stdin();
     let main = format!("/proc/{}", running.id());
-    let others = || left_running(&project).into_iter().filter(|path| *path != main).count();
+    let others = || remaining_processes(&project).into_iter().filter(|path| *path != main).count();
     until("the server starts", || server.chats().len() == 1 && others() > 0);
     running.kill();
     running.wait();
-    until("everything ends", || left_running(&project).is_empty());
+    until("everything ends", || remaining_processes(&project).is_empty());
 }
 
 /// Waits for something that comes soon.
@@ -267,7 +267,7 @@ pub(crate) fn until(what: &str, is_reached: impl Fn() -> bool) {
 
 /// The processes that were started in a project or know its home by a variable: where a process
 /// runs is not told of one that sees other directories.
-pub(crate) fn left_running(project: &Project) -> Vec<String> {
+pub(crate) fn remaining_processes(project: &Project) -> Vec<String> {
     let place = project.path().canonicalize().unwrap();
     let home = project.home().canonicalize().unwrap();
     let home = home.to_str().unwrap().as_bytes();

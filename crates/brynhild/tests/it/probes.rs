@@ -26,7 +26,7 @@ fn every_attack_works_without_a_sandbox() {
         let failures: Vec<String> = in_parallel(PROBES, |probe| prove(user, probe));
         assert!(failures.is_empty(), "as {user:?}:\n{}", failures.join("\n"));
         let failures: Vec<String> = in_parallel(PLANTS, |plant| {
-            let world = soil(user, plant);
+            let world = prepared_world(user, plant);
             let output = world.plainly(plant.script);
             let took = reaps(&world, plant);
             (!took).then(|| format!("{} proves nothing: {output:?}", plant.id))
@@ -78,7 +78,7 @@ fn kill_of_all_processes_stays_inside() {
 fn processes_end_with_the_command() {
     each_place(|user, place| {
         let world = World::new(user);
-        let mark = mark(&world);
+        let mark = unique_sleep(&world);
         let script = format!(
             "(setsid nohup sleep {mark} >/dev/null 2>&1 </dev/null &); sleep 0.1; \
              echo started > started"
@@ -93,7 +93,7 @@ fn processes_end_with_the_command() {
 fn killed_program_leaves_no_processes_and_files() {
     each_place(|user, place| {
         let world = World::new(user);
-        let mark = mark(&world);
+        let mark = unique_sleep(&world);
         let script = format!("(setsid sleep {mark} &); setsid sleep {mark} & sleep {mark}");
         let mut program = world.command(place, &script).spawn().unwrap();
         eventually("the command starts", || runs(&mark));
@@ -114,7 +114,7 @@ fn helper_processes_end_with_a_signaled_program() {
     each_place(|user, place| {
         for signal in [Signal::KILL, Signal::TERM, Signal::HUP, Signal::INT] {
             let world = World::new(user);
-            let mark = mark(&world);
+            let mark = unique_sleep(&world);
             let mut program = world.command(place, &format!("exec sleep {mark}")).spawn().unwrap();
             eventually("the command starts", || runs(&mark));
             let family = family(program.id());
@@ -283,7 +283,7 @@ fn sow(user: User, rung: Rung) {
     }
     let place = Place { rung, door: Door::Run };
     let failures: Vec<String> = in_parallel(PLANTS, |plant| {
-        let world = soil(user, plant);
+        let world = prepared_world(user, plant);
         let output = world.confined(place, &format!("{}\necho done", plant.script));
         let ran = text(&output).ends_with("done\n");
         (reaps(&world, plant) || !ran).then(|| format!("{}: {output:?}", plant.id))
@@ -321,7 +321,7 @@ fn battlefield(user: User) -> World {
     world
 }
 
-fn soil(user: User, plant: &Plant) -> World {
+fn prepared_world(user: User, plant: &Plant) -> World {
     let world = if plant.in_repository { World::with_git(user) } else { World::new(user) };
     let made = world.plainly(&format!("true; {}", plant.before));
     assert!(made.status.success(), "{}: {made:?}", plant.id);
@@ -395,7 +395,7 @@ fn family(id: u32) -> Vec<u32> {
 }
 
 /// A number for `sleep` that nothing else uses.
-fn mark(world: &World) -> String {
+fn unique_sleep(world: &World) -> String {
     let sum = world.base.to_string_lossy().bytes().fold(7_u64, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u64::from(byte)) % 1_000_000_007
     });

@@ -101,14 +101,14 @@ fn command_reference_equals_the_help() {
         let run = project.brynhild(&words);
         run.success();
         let title = format!("brynhild {command}");
-        let help = own(command, &run.stdout);
+        let help = own_help(command, &run.stdout);
         writeln!(page, "\n## {}\n\n```text\n{help}\n```", title.trim()).unwrap();
     }
     check("commands.md", &page);
 }
 
 /// The help of a command without the flags that all share.
-fn own(command: &str, help: &str) -> String {
+fn own_help(command: &str, help: &str) -> String {
     if command.is_empty() {
         return help.trim_end().to_owned();
     }

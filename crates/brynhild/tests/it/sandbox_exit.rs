@@ -14,7 +14,7 @@ fn types(events: &[Value]) -> Vec<&str> {
     events.iter().filter_map(|event| event["type"].as_str()).collect()
 }
 
-fn asked(events: &[Value]) -> usize {
+fn count_questions(events: &[Value]) -> usize {
     types(events).iter().filter(|kind| **kind == "asked").count()
 }
 
@@ -51,7 +51,7 @@ fn impossible_call_is_not_asked_about() {
     project.config_more("behavior: {mode: ask}\n");
     let run = project.brynhild(&STREAM);
     run.success();
-    assert_eq!(asked(&events(&run)), 0, "{run}");
+    assert_eq!(count_questions(&events(&run)), 0, "{run}");
     let results = server.chats()[1].body.to_string();
     for error in ["old_string not found", "File not found: b.txt", "Not a file: d"] {
         assert!(results.contains(error), "{results}");
@@ -176,7 +176,7 @@ fn files_in_the_home_directory_are_asked_about() {
     std::fs::write(project.home().join("notes.txt"), "remember\n").unwrap();
     let run = project.brynhild(&STREAM);
     run.code(3);
-    assert_eq!(asked(&events(&run)), 2, "{run}");
+    assert_eq!(count_questions(&events(&run)), 2, "{run}");
     let yes = project.brynhild(&["chat", "--yes", "go"]);
     yes.success();
     assert_eq!(std::fs::read_to_string(project.home().join("new.txt")).unwrap(), "x\n");

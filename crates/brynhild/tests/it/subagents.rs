@@ -26,7 +26,7 @@ fn bash(command: &str) -> Reply {
 }
 
 /// Puts an agent of the user's own into the home.
-fn own(project: &Project, name: &str, keys: &str, body: &str) {
+fn write_user_agent(project: &Project, name: &str, keys: &str, body: &str) {
     let directory = project.config_directory().join("agents");
     std::fs::create_dir_all(&directory).unwrap();
     let text = format!("---\nname: {name}\ndescription: Looks at {name}.\n{keys}---\n{body}\n");
@@ -37,7 +37,7 @@ fn own(project: &Project, name: &str, keys: &str, body: &str) {
 fn playing(replies: impl IntoIterator<Item = Reply>) -> (Project, ModelServer) {
     let server = ModelServer::start(replies);
     let project = project_with(&server);
-    own(&project, "scout", "", "You are a scout.");
+    write_user_agent(&project, "scout", "", "You are a scout.");
     (project, server)
 }
 
@@ -120,7 +120,7 @@ fn agent_gets_the_tools_and_skills_of_its_file() {
         playing([task("reader", "read"), Reply::text("read"), Reply::text("done")]);
     let keys = "tools: Read, Grep, Bash(git *), WebFetch, Task\ndisallowedTools: bash\n\
                 skills: [tidy, missing]\ncolor: red\n";
-    own(&project, "reader", keys, "Read with care.");
+    write_user_agent(&project, "reader", keys, "Read with care.");
     project.file(".brynhild/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: d\n---\nSweep.");
     let run = project.brynhild(&["chat", "--verbose", "go"]);
     run.success();
@@ -143,7 +143,7 @@ fn unknown_tool_name_in_an_agent_gets_a_suggestion() {
         Reply::text("done"),
     ]);
     let keys = "disallowedTools: [Bsah, write, Agent, mcp__db__drop, Shellac, 'Edit(x)']\n";
-    own(&project, "reader", keys, "Read with care.");
+    write_user_agent(&project, "reader", keys, "Read with care.");
     let run = project.brynhild(&["chat", "go"]);
     run.success();
     assert!(tools(&server.chats()[1]).contains(&"Bash".to_owned()), "{run}");
@@ -165,8 +165,8 @@ fn agent_model_is_resolved() {
         Reply::text("done"),
     ]);
     project.config_more("models:\n  aliases: {haiku: small-model}\n");
-    own(&project, "fast", "model: haiku\n", "Be fast.");
-    own(&project, "vendor", "model: opus\n", "Be thorough.");
+    write_user_agent(&project, "fast", "model: haiku\n", "Be fast.");
+    write_user_agent(&project, "vendor", "model: opus\n", "Be thorough.");
     project.brynhild(&["chat", "go"]).success();
     let chats = server.chats();
     let model = |words: &str| {

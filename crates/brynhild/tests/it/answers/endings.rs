@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply};
 
-use super::{check_against_schema, in_shell, looks_and_answers, with_notes};
+use super::{check_against_schema, in_shell, inspect_then_answer, with_notes};
 use crate::project_with;
 
 fn writes() -> Reply {
@@ -154,7 +154,7 @@ fn a_long_answer_arrives_whole() {
 
 #[test]
 fn the_conversation_is_written_as_markdown() {
-    let server = looks_and_answers();
+    let server = inspect_then_answer();
     let project = with_notes(&server);
     let run = project.brynhild(&["chat", "Look", "-o", "out.md", "--markdown-title", "My work"]);
     assert_eq!(run.success().stdout, "It says *hello*.\n");

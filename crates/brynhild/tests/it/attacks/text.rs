@@ -7,7 +7,7 @@ use testkit::{ModelServer, Reply};
 use crate::project_with;
 
 /// All that the first request tells the model.
-fn told(server: &ModelServer) -> String {
+fn first_request_text(server: &ModelServer) -> String {
     server.chats()[0].body.to_string()
 }
 
@@ -21,7 +21,7 @@ fn hidden_characters_in_rules_and_skills_are_removed() {
     project.file(".brynhild/skills/odd/SKILL.md", skill);
     let run = project.brynhild(&["chat", "hello"]);
     run.success();
-    let told = told(&server);
+    let told = first_request_text(&server);
     for c in ['\u{e0041}', '\u{202e}', '\u{2066}', '\u{fff0}', '\u{1bca0}'] {
         assert!(!told.contains(c), "{c:?} reached the model: {told}");
     }
@@ -36,7 +36,7 @@ fn variation_selectors_stay_only_after_emoji() {
     project.file("AGENTS.md", format!("{asking}\n"));
     let run = project.brynhild(&["chat", "hello"]);
     run.success();
-    assert!(told(&server).contains(asking), "{}", told(&server));
+    assert!(first_request_text(&server).contains(asking), "{}", first_request_text(&server));
     assert!(!run.stderr.contains("hidden"), "{run}");
     project.file("AGENTS.md", format!("# Rules\nsafe{} t\u{fe0f}ext\n", "\u{fe0f}".repeat(40)));
     let run = project.brynhild(&["chat", "hello"]);
@@ -58,7 +58,7 @@ fn instructions_of_vendored_directories_are_not_read() {
         .file("submodule/.git", "gitdir: ../.git/modules/submodule\n")
         .file("submodule/AGENTS.md", "evil-rules");
     project.brynhild(&["chat", "hello"]).success();
-    let told = told(&server);
+    let told = first_request_text(&server);
     assert!(!told.contains("evil-skill") && !told.contains("evil-rules"), "{told}");
     let list = project.brynhild(&["skill", "list"]);
     assert!(!list.stdout.contains("evil"), "{list}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use super::hooks::{hooked, playing, told};
+use super::hooks::{hook_payloads, hooked, playing};
 
 #[test]
 fn hook_is_notified_of_delegated_work() {
@@ -28,7 +28,7 @@ fn hook_is_notified_of_delegated_work() {
     hooked(&project, "watch", &["pre_spawn_agent", "post_spawn_agent"], &json!({}));
     project.brynhild(&["chat", "--yes", "--model", "test-model", "go"]).success();
     let told: Vec<Value> =
-        told(&project, "watch").into_iter().map(|(_, payload)| payload).collect();
+        hook_payloads(&project, "watch").into_iter().map(|(_, payload)| payload).collect();
     assert_eq!(told.len(), 4, "{told:?}");
     assert_eq!(told[0]["system_prompt"], "Find what is wrong.");
     assert_eq!((&told[0]["input"], &told[0]["model"]), (&json!("Look"), &json!("test-model")));

@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::{ModelServer, Reply};
 
 use super::{directory, exec, plugin, schema, script};
-use crate::{beside_the_sandbox, has_bubblewrap, project, project_with};
+use crate::{has_bubblewrap, project, project_with, without_sandbox_warning};
 
 #[test]
 fn each_bad_plugin_is_one_message() {
@@ -45,7 +45,7 @@ fn each_bad_plugin_is_one_message() {
         let about = run.stderr.lines().filter(|line| line.starts_with("warning: "));
         assert_eq!(about.filter(|line| line.contains(&place)).count(), 1, "{name}: {run}");
     }
-    let told = beside_the_sandbox(&run.stderr);
+    let told = without_sandbox_warning(&run.stderr);
     assert_eq!(told.matches("warning: ").count(), 7, "{run}");
 }
 
@@ -117,7 +117,7 @@ fn plugin_dir_flag_and_disabling_work() {
         let directory = project.home().join(directory).display().to_string();
         let run = project.brynhild(&["--plugin-dir", &directory, "tools", "list"]);
         assert!(run.stdout.contains("mine"), "{run}");
-        assert_eq!(beside_the_sandbox(&run.stderr), "", "{run}");
+        assert_eq!(without_sandbox_warning(&run.stderr), "", "{run}");
     }
     let some = project.home().join("some").display().to_string();
     let safe = project.brynhild(&["--safe", "--plugin-dir", &some, "tools", "list"]);

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use super::hooks::{hooked, playing, result, told};
+use super::hooks::{hook_payloads, hooked, playing, result};
 
 const POINTS: [&str; 4] = ["pre_file_read", "pre_file_write", "pre_shell_exec", "pre_fetch_url"];
 
@@ -16,7 +16,7 @@ fn judged(call: (&str, Value), answers: &Value) -> (String, Vec<(String, Value)>
     project.file("inside.txt", "from inside\n");
     hooked(&project, "guard", &POINTS, answers);
     project.brynhild(&["chat", "--yes", "go"]);
-    (result(&server.chats()[1]), told(&project, "guard"))
+    (result(&server.chats()[1]), hook_payloads(&project, "guard"))
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn gate_judges_the_call_after_later_hooks() {
     fs::write(directory.join("tool.py"), later).unwrap();
     let run = project.brynhild(&["chat", "--yes", "go"]);
     assert!(result(&server.chats()[1]).contains("changed"), "{run}");
-    let told = told(&project, "guard");
+    let told = hook_payloads(&project, "guard");
     let commands: Vec<&str> =
         told.iter().filter_map(|(_, payload)| payload["command"].as_str()).collect();
     assert_eq!(commands, ["echo x", "echo changed"], "{told:?}");
@@ -118,7 +118,7 @@ fn role_tools_are_gated_by_their_actions() {
         hooked(&project, "guard", &POINTS, &answers);
         project.brynhild(&["run", "role.yaml", "-p", "go", "--yes"]).success();
         assert_eq!(result(&server.chats()[1]), wanted, "{tool}");
-        assert_eq!(told(&project, "guard")[0].1["tool_name"], tool);
+        assert_eq!(hook_payloads(&project, "guard")[0].1["tool_name"], tool);
         assert!(!project.path().join("made").exists(), "{tool}");
     }
 }

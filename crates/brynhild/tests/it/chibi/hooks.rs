@@ -36,7 +36,7 @@ if answer is not None:
 }
 
 /// What the hooks of a plugin were told: the point and the payload.
-pub(super) fn told(project: &Project, name: &str) -> Vec<(String, Value)> {
+pub(super) fn hook_payloads(project: &Project, name: &str) -> Vec<(String, Value)> {
     let file = project.config_directory().join("plugin-data").join(name).join("told");
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = |line: &str| {
@@ -85,7 +85,7 @@ fn hooks_of_a_turn_run_in_order_with_their_payload() {
     hooked(&project, "watch", &points, &json!({"pre_tool": "no JSON", "post_tool": "{}"}));
     project.brynhild(&["chat", "--yes", "go"]).success();
     assert_eq!(result(&server.chats()[1]), "hi");
-    let told = told(&project, "watch");
+    let told = hook_payloads(&project, "watch");
     let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
@@ -150,7 +150,7 @@ fn hooks_replace_the_prompt_and_extend_the_system_prompt() {
     assert!(system.starts_with("top b\n\ntop a\n\n"), "{system}");
     assert!(system.ends_with("\n\nend a\n\nend b"), "{system}");
     assert_eq!(messages[1]["content"], "<prompt>\nprompt b\n</prompt>");
-    let seen = &told(&project, "b")[0].1;
+    let seen = &hook_payloads(&project, "b")[0].1;
     assert_eq!(seen["prompt"], "go", "every hook sees the original");
 }
 
@@ -226,7 +226,7 @@ fn post_tool_hook_gets_the_original_arguments() {
     let points = ["pre_tool", "post_tool_output", "post_tool"];
     hooked(&project, "watch", &points, &answers);
     project.brynhild(&["chat", "--yes", "go"]).success();
-    let told = told(&project, "watch");
+    let told = hook_payloads(&project, "watch");
     let of = |point: &str| told.iter().find(|(name, _)| name == point).unwrap().1.clone();
     assert_eq!(of("post_tool")["arguments"], json!({"command": "echo asked"}));
     assert!(of("post_tool")["result"].as_str().unwrap().starts_with("1234567"));
@@ -239,7 +239,7 @@ fn post_tool_hook_gets_the_original_arguments() {
     script(&directory(&project).join("long"), &text);
     hooked(&project, "watch", &points[1..], &json!({}));
     project.brynhild(&["chat", "--yes", "go"]).success();
-    let told = super::hooks::told(&project, "watch");
+    let told = super::hooks::hook_payloads(&project, "watch");
     let of = |point: &str| told.iter().find(|(name, _)| name == point).unwrap().1.clone();
     assert_eq!(
         (&of("post_tool")["cached"], &of("post_tool_output")["cached"]),
@@ -256,7 +256,7 @@ fn write_hook_runs_for_every_writing_tool() {
     let (project, _server) = playing([write, Reply::text("ok")]);
     hooked(&project, "watch", &["pre_vfs_write", "post_vfs_write"], &json!({}));
     project.brynhild(&["chat", "--yes", "go"]).success();
-    let told = told(&project, "watch");
+    let told = hook_payloads(&project, "watch");
     let path = json!(project.path().canonicalize().unwrap().join("a.txt"));
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!((&told[0].1["path"], &told[0].1["content"]), (&path, &json!("words")));

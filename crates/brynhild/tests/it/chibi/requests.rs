@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use super::hooks::{hooked, playing, told};
+use super::hooks::{hook_payloads, hooked, playing};
 
 fn offered(body: &Value) -> Vec<String> {
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
@@ -20,7 +20,7 @@ fn plugins_select_the_offered_tools() {
     hooked(&project, "b", &["pre_api_tools"], &drops);
     project.brynhild(&["chat", "go"]).success();
     assert_eq!(offered(&server.chats()[0].body), ["Read"]);
-    let seen = told(&project, "a").remove(0).1;
+    let seen = hook_payloads(&project, "a").remove(0).1;
     let tools = seen["tools"].as_array().unwrap();
     assert!(tools.contains(&json!({"name": "Bash", "type": "builtin"})), "{seen}");
     assert!(tools.contains(&json!({"name": "a_tool", "type": "plugin"})), "{seen}");
@@ -40,7 +40,7 @@ fn plugins_change_parameters_but_not_the_conversation() {
     assert_eq!((&body["top_p"], &body["model"]), (&json!(0.5), &json!("test-model")));
     assert!(body["messages"].to_string().contains("the words"), "{body}");
     assert_eq!(body["stream"], true);
-    let seen = &told(&project, "a")[0].1["request_body"];
+    let seen = &hook_payloads(&project, "a")[0].1["request_body"];
     assert_eq!(seen["model"], "test-model");
     assert_eq!(seen["messages"][0]["role"], "system");
     assert!(seen["messages"][1]["content"].as_str().unwrap().contains("the words"), "{seen}");
@@ -56,7 +56,7 @@ fn hooks_are_notified_of_batches_and_saved_outputs() {
     hooked(&project, "a", &points, &json!({}));
     super::plugin(&project, "big", &super::schema("big"), "head -c 60000 /dev/zero | tr '\\0' x");
     project.brynhild(&["chat", "--yes", "go"]).success();
-    let told = told(&project, "a");
+    let told = hook_payloads(&project, "a");
     let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["pre_cache_output", "post_cache_output", "post_tool_batch"]);
     assert_eq!((&told[0].1["tool_name"], &told[0].1["arguments"]), (&json!("big"), &call.1));
@@ -87,7 +87,7 @@ fn hooks_run_around_compaction_and_clear() {
     hooked(&project, "a", &points, &json!({}));
     let lines = "first\nsecond\n/compact\n/clear\nthird\n";
     project.command::<&str>(&[]).stdin(lines).run().success();
-    let told = told(&project, "a");
+    let told = hook_payloads(&project, "a");
     let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
     let wanted = [
         "pre_compact",

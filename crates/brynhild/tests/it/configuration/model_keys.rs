@@ -14,7 +14,7 @@ fn with(server: &ModelServer, yaml: &str) -> Project {
 }
 
 /// The model that is asked for.
-fn asked(yaml: &str, args: &[&str]) -> String {
+fn requested_model(yaml: &str, args: &[&str]) -> String {
     let server = ModelServer::start([Reply::text("done")]);
     let project = with(&server, yaml);
     project.brynhild(&[&["chat", "--no-log", "go"], args].concat()).success();
@@ -27,18 +27,21 @@ const MINE: &str = "providers:\n  default: mine\n  mine: {type: openai, base_url
 fn model_is_chosen_by_flag_instance_config_then_type() {
     let both = "models: {default: from/config}\nproviders:\n  default: mine\n  mine: {type: openai, \
                 base_url: URL, default_model: from/instance}\n";
-    assert_eq!(asked(both, &["--model", "from/flag"]), "from/flag");
-    assert_eq!(asked(both, &[]), "from/instance");
-    assert_eq!(asked(&format!("models: {{default: from/config}}\n{MINE}"), &[]), "from/config");
-    assert_eq!(asked(MINE, &[]), "gpt-5.1");
+    assert_eq!(requested_model(both, &["--model", "from/flag"]), "from/flag");
+    assert_eq!(requested_model(both, &[]), "from/instance");
+    assert_eq!(
+        requested_model(&format!("models: {{default: from/config}}\n{MINE}"), &[]),
+        "from/config"
+    );
+    assert_eq!(requested_model(MINE, &[]), "gpt-5.1");
 }
 
 #[test]
 fn aliases_are_expanded() {
     let aliases = format!("models: {{aliases: {{quick: a/b}}}}\n{MINE}");
-    assert_eq!(asked(&aliases, &["--model", "quick"]), "a/b");
+    assert_eq!(requested_model(&aliases, &["--model", "quick"]), "a/b");
     assert_eq!(
-        asked(&format!("models: {{default: opus}}\n{MINE}"), &[]),
+        requested_model(&format!("models: {{default: opus}}\n{MINE}"), &[]),
         "anthropic/claude-opus-4.5"
     );
 }
@@ -48,13 +51,13 @@ fn registered_model_is_requested_by_its_provider_name() {
     let registry = "models:\n  registry:\n    vendor/thing:\n      bindings: {openai: thing-at-openai, \
                     mine: {model_id: thing-of-mine}}\n      aliases: {thingy: null}\n";
     let mine = format!("{registry}{MINE}");
-    assert_eq!(asked(&mine, &["--model", "vendor/thing"]), "thing-of-mine");
-    assert_eq!(asked(&mine, &["--model", "thingy"]), "thing-of-mine");
+    assert_eq!(requested_model(&mine, &["--model", "vendor/thing"]), "thing-of-mine");
+    assert_eq!(requested_model(&mine, &["--model", "thingy"]), "thing-of-mine");
     let other = mine
         .replace("mine", "other")
         .replace("thing-of-other", "x")
         .replace("other: {model_id: x}", "else: x");
-    assert_eq!(asked(&other, &["--model", "vendor/thing"]), "thing-at-openai");
+    assert_eq!(requested_model(&other, &["--model", "vendor/thing"]), "thing-at-openai");
 }
 
 #[test]

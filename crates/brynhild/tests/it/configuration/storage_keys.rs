@@ -8,7 +8,7 @@ use testkit::{ModelServer, Project, Reply, Run};
 
 use crate::project;
 
-fn talkative() -> Project {
+fn project_with_model() -> Project {
     let project = project();
     project.file("say.yaml", "name: say\nturns: [{text: hello}]\n");
     project
@@ -32,7 +32,7 @@ fn files(directory: &Path) -> usize {
 
 #[test]
 fn sessions_are_saved_unless_disabled() {
-    let project = talkative();
+    let project = project_with_model();
     project.config("session: {auto_save: false}\nlogging: {enabled: false}");
     chat(&project, &[]);
     assert_eq!(sessions(&project, &[]), 0);
@@ -45,7 +45,7 @@ fn sessions_are_saved_unless_disabled() {
 
 #[test]
 fn number_of_listed_sessions_is_configurable() {
-    let project = talkative();
+    let project = project_with_model();
     project.config("logging: {enabled: false}");
     for name in ["a", "b", "c"] {
         chat(&project, &["--session", name]);
@@ -61,7 +61,7 @@ fn number_of_listed_sessions_is_configurable() {
 
 #[test]
 fn logs_are_written_only_if_configured() {
-    let project = talkative();
+    let project = project_with_model();
     let directory = project.home().join("logs");
     let set = |more: &str| {
         project.config(&format!("logging: {{dir: {}, {more}}}", directory.display()));
@@ -81,7 +81,7 @@ fn logs_are_written_only_if_configured() {
 
 #[test]
 fn log_directory_is_private_unless_configured() {
-    let project = talkative();
+    let project = project_with_model();
     let directory = project.home().join("logs");
     let mode = |private: bool| {
         project.config(&format!("logging: {{dir: {}, private: {private}}}", directory.display()));
@@ -96,7 +96,7 @@ fn log_directory_is_private_unless_configured() {
 
 #[test]
 fn log_can_be_one_file_for_all_conversations() {
-    let project = talkative();
+    let project = project_with_model();
     let file = project.home().join("all.jsonl");
     project.config(&format!("log_file: {}", file.display()));
     chat(&project, &[]);

@@ -27,7 +27,7 @@ use Talk::{ReadOnly, Unsaved, Usual};
 /// A home: what it is like, what breaks it, and the variables that lead to it.
 type Home = (&'static str, Talk, fn(&Project) -> Vec<(&'static str, PathBuf)>);
 
-fn put(project: &Project, path: &str, bytes: &[u8]) -> Vec<(&'static str, PathBuf)> {
+fn write_file(project: &Project, path: &str, bytes: &[u8]) -> Vec<(&'static str, PathBuf)> {
     let path = project.home().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();
@@ -35,10 +35,10 @@ fn put(project: &Project, path: &str, bytes: &[u8]) -> Vec<(&'static str, PathBu
 }
 
 fn settings(project: &Project, bytes: &[u8]) -> Vec<(&'static str, PathBuf)> {
-    put(project, ".config/brynhild/config.yaml", bytes)
+    write_file(project, ".config/brynhild/config.yaml", bytes)
 }
 
-fn link(project: &Project, path: &str, target: &str) -> PathBuf {
+fn make_symlink(project: &Project, path: &str, target: &str) -> PathBuf {
     let path = project.home().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     symlink(target, &path).unwrap();
@@ -56,21 +56,21 @@ const HOMES: [Home; 40] = [
     ("nowhere among the processes", Unsaved, |_| home("/proc/nowhere")),
     ("the system", Unsaved, |_| home("/sys")),
     ("a file", Unsaved, |it| {
-        put(it, "file", b"x");
+        write_file(it, "file", b"x");
         home(it.home().join("file"))
     }),
-    ("a link that leads nowhere", ReadOnly, |it| home(link(it, "home", "gone"))),
-    ("a link to itself", ReadOnly, |it| home(link(it, "home", "home"))),
+    ("a link that leads nowhere", ReadOnly, |it| home(make_symlink(it, "home", "gone"))),
+    ("a link to itself", ReadOnly, |it| home(make_symlink(it, "home", "home"))),
     ("a name that is too long", ReadOnly, |it| home(it.home().join("x".repeat(300)))),
-    ("a file for `.config`", Unsaved, |it| put(it, ".config", b"x")),
-    ("a file for our directory", Unsaved, |it| put(it, ".config/brynhild", b"x")),
+    ("a file for `.config`", Unsaved, |it| write_file(it, ".config", b"x")),
+    ("a file for our directory", Unsaved, |it| write_file(it, ".config/brynhild", b"x")),
     ("a link to nowhere for our directory", ReadOnly, |it| {
-        link(it, ".config/brynhild", "gone");
+        make_symlink(it, ".config/brynhild", "gone");
         Vec::new()
     }),
-    ("a file for the sessions", Unsaved, |it| put(it, ".config/brynhild/sessions", b"x")),
+    ("a file for the sessions", Unsaved, |it| write_file(it, ".config/brynhild/sessions", b"x")),
     ("a link to nowhere for the sessions", Unsaved, |it| {
-        link(it, ".config/brynhild/sessions", "gone");
+        make_symlink(it, ".config/brynhild/sessions", "gone");
         Vec::new()
     }),
     ("our directory on a device", Unsaved, |_| vec![("BRYNHILD_CONFIG_DIR", "/dev/null/x".into())]),
@@ -84,7 +84,7 @@ const HOMES: [Home; 40] = [
         settings(it, b"\xef\xbb\xbfversion: 1\n")
     }),
     ("settings that a link does not lead to", ReadOnly, |it| {
-        link(it, ".config/brynhild/config.yaml", "gone");
+        make_symlink(it, ".config/brynhild/config.yaml", "gone");
         Vec::new()
     }),
     ("settings with a key that nobody knows", Usual, |it| settings(it, b"colour: red\n")),
@@ -110,10 +110,12 @@ const HOMES: [Home; 40] = [
         mknodat(CWD, &path, FileType::Fifo, mode, 0).unwrap();
         Vec::new()
     }),
-    ("permissions of garbage", Usual, |it| put(it, ".config/brynhild/permissions.jsonl", b"\xff")),
-    ("trust of garbage", Usual, |it| put(it, ".config/brynhild/trust.jsonl", b"\xff\0")),
-    ("a file for the sandbox", Usual, |it| put(it, ".config/brynhild/sandbox", b"x")),
-    ("a file for what is cached", Usual, |it| put(it, ".config/brynhild/cache", b"x")),
+    ("permissions of garbage", Usual, |it| {
+        write_file(it, ".config/brynhild/permissions.jsonl", b"\xff")
+    }),
+    ("trust of garbage", Usual, |it| write_file(it, ".config/brynhild/trust.jsonl", b"\xff\0")),
+    ("a file for the sandbox", Usual, |it| write_file(it, ".config/brynhild/sandbox", b"x")),
+    ("a file for what is cached", Usual, |it| write_file(it, ".config/brynhild/cache", b"x")),
 ];
 
 /// A model that wants to write a file, and then says yes.
@@ -190,7 +192,7 @@ fn config_commands_report_broken_files() {
 fn dangling_symlink_is_reported_with_a_hint() {
     let server = writer();
     let project = without_files(&server);
-    let place = link(&project, ".config/brynhild/config.yaml", "gone/settings.yaml");
+    let place = make_symlink(&project, ".config/brynhild/config.yaml", "gone/settings.yaml");
     let text = format!(
         "Error in config file {0}: {0} is a link to gone/settings.yaml, and nothing is there; \
          put it there, or remove the link",
@@ -203,7 +205,7 @@ fn dangling_symlink_is_reported_with_a_hint() {
     assert!(run.stderr.contains(&text), "{run}");
     fs::remove_file(place).unwrap();
 
-    let remembered = link(&project, ".config/brynhild/permissions.jsonl", "gone");
+    let remembered = make_symlink(&project, ".config/brynhild/permissions.jsonl", "gone");
     let text = format!("{} is a link to gone, and nothing is there", remembered.display());
     let run = project.brynhild(&["permissions", "list"]);
     assert!(run.code(2).stderr.contains(&text), "{run}");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::task::{STRACE, check, model, prompts, run_plain, run_traced, traced, words};
+use super::task::{STRACE, check, model, prompts, run_plain, run_traced, task_arguments, traced};
 use super::{sample, tell};
 use crate::crashes::kills::{can_trace, each};
 use crate::crashes::{BINARY, project_around, records, session_file, skip};
@@ -155,7 +155,7 @@ fn grows_to(kilobytes: usize) {
     let project = traced(&server);
     let shell = project_around("/bin/bash", &server);
     let script = format!("ulimit -f {kilobytes}; exec \"$@\"");
-    let words = [&["-c", &script, "bash", BINARY], &words()[..]].concat();
+    let words = [&["-c", &script, "bash", BINARY], &task_arguments()[..]].concat();
     let run = shell
         .command(&words)
         .env("HOME", project.home())

@@ -70,7 +70,7 @@ fn points() -> Vec<(String, usize)> {
 }
 
 /// Processes that work in the project or were started from its home.
-fn left(project: &Project) -> Vec<String> {
+fn remaining_processes(project: &Project) -> Vec<String> {
     let root = project.path().parent().unwrap().to_owned();
     let mut left = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -94,8 +94,8 @@ fn killed_at((call, number): &(String, usize)) {
     let options = ["-qq", "-o", "/dev/null", "-e", &filter, "-e", &inject];
     chat(&project, &options, ["--session", SESSION]);
     let deadline = Instant::now() + Duration::from_mins(1);
-    while !left(&project).is_empty() {
-        assert!(Instant::now() < deadline, "{what}: {:?} still run", left(&project));
+    while !remaining_processes(&project).is_empty() {
+        assert!(Instant::now() < deadline, "{what}: {:?} still run", remaining_processes(&project));
         std::thread::yield_now();
     }
     let broken = records(&project);

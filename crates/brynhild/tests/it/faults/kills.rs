@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::task::{STRACE, check, model, prompts, run_traced, traced, words};
+use super::task::{STRACE, check, model, prompts, run_traced, task_arguments, traced};
 use super::{sample, tell};
 use crate::crashes::kills::{can_trace, each};
 use crate::crashes::{BINARY, project_around, session_file, skip};
@@ -117,8 +117,12 @@ fn killed_after(wait: Duration) {
     let project = traced(&server);
     let plain = project_around(BINARY, &server);
     let home = project.home();
-    let running =
-        plain.command(&words()).env("HOME", &home).cwd(project.path()).stdin(prompts(1)).spawn();
+    let running = plain
+        .command(&task_arguments())
+        .env("HOME", &home)
+        .cwd(project.path())
+        .stdin(prompts(1))
+        .spawn();
     std::thread::sleep(wait);
     running.kill();
     let run = running.wait();
@@ -131,7 +135,7 @@ fn thousand_random_kills_lose_nothing() {
     let server = model();
     let project = project_around(BINARY, &server);
     let started = Instant::now();
-    assert!(project.command(&words()).stdin(prompts(1)).run().status.success());
+    assert!(project.command(&task_arguments()).stdin(prompts(1)).run().status.success());
     let whole = started.elapsed();
     let mut state = 20_261_115_u64;
     let waits: Vec<Duration> = (0..1_000)

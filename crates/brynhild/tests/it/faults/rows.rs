@@ -20,7 +20,7 @@ fn answering() -> ModelServer {
 /// What is wrong with a home: a name, and how it comes about.
 type Break = (&'static str, fn(&Project));
 
-fn put(project: &Project, path: &str, bytes: &[u8]) {
+fn write_file(project: &Project, path: &str, bytes: &[u8]) {
     let path = project.config_directory().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();
@@ -33,23 +33,27 @@ fn directory(project: &Project, path: &str) {
 /// What does not keep the program from answering.
 const BEARABLE: [Break; 18] = [
     ("no sessions yet", |_| {}),
-    ("an empty index", |it| put(it, "sessions/index.json", b"")),
-    ("an index of garbage", |it| put(it, "sessions/index.json", b"\xff\0{")),
-    ("an index of a later version", |it| put(it, "sessions/index.json", b"{\"version\":99}")),
+    ("an empty index", |it| write_file(it, "sessions/index.json", b"")),
+    ("an index of garbage", |it| write_file(it, "sessions/index.json", b"\xff\0{")),
+    ("an index of a later version", |it| {
+        write_file(it, "sessions/index.json", b"{\"version\":99}")
+    }),
     ("a directory for an index", |it| directory(it, "sessions/index.json")),
-    ("a lock that was left behind", |it| put(it, "sessions/work.lock", b"{\"pid\":1}")),
-    ("a lock of garbage", |it| put(it, "sessions/work.lock", b"\xff\xff")),
-    ("an empty session", |it| put(it, "sessions/other.jsonl", b"")),
-    ("a session of garbage", |it| put(it, "sessions/other.jsonl", b"\0\0\0\0garbage\n")),
-    ("a session of one long line", |it| put(it, "sessions/other.jsonl", &b"x".repeat(1 << 20))),
-    ("words of garbage", |it| put(it, "sessions/other.words", b"words-01garbage")),
-    ("a copy that broke off", |it| put(it, "sessions/x.jsonl.tmp", b"half")),
-    ("an empty env file", |it| put(it, ".env", b"")),
-    ("a directory of skills that is a file", |it| put(it, "skills", b"x")),
-    ("a directory of plugins that is a file", |it| put(it, "plugins", b"x")),
-    ("a directory of commands that is a file", |it| put(it, "commands", b"x")),
+    ("a lock that was left behind", |it| write_file(it, "sessions/work.lock", b"{\"pid\":1}")),
+    ("a lock of garbage", |it| write_file(it, "sessions/work.lock", b"\xff\xff")),
+    ("an empty session", |it| write_file(it, "sessions/other.jsonl", b"")),
+    ("a session of garbage", |it| write_file(it, "sessions/other.jsonl", b"\0\0\0\0garbage\n")),
+    ("a session of one long line", |it| {
+        write_file(it, "sessions/other.jsonl", &b"x".repeat(1 << 20))
+    }),
+    ("words of garbage", |it| write_file(it, "sessions/other.words", b"words-01garbage")),
+    ("a copy that broke off", |it| write_file(it, "sessions/x.jsonl.tmp", b"half")),
+    ("an empty env file", |it| write_file(it, ".env", b"")),
+    ("a directory of skills that is a file", |it| write_file(it, "skills", b"x")),
+    ("a directory of plugins that is a file", |it| write_file(it, "plugins", b"x")),
+    ("a directory of commands that is a file", |it| write_file(it, "commands", b"x")),
     ("a file that nobody may read", |it| {
-        put(it, "notes", b"x");
+        write_file(it, "notes", b"x");
         let path = it.config_directory().join("notes");
         fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }),

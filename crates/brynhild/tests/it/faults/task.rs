@@ -63,7 +63,7 @@ pub(super) fn prompts(from: usize) -> String {
 }
 
 /// The arguments of the task.
-pub(super) fn words() -> Vec<&'static str> {
+pub(super) fn task_arguments() -> Vec<&'static str> {
     let form = ["--output-format", "stream-json"];
     let place = ["--session", SESSION, "--yes", "--dangerously-skip-sandbox"];
     [&form[..], &place[..]].concat()
@@ -76,7 +76,7 @@ pub(super) fn traced(server: &ModelServer) -> Project {
 
 /// Runs the task, or the rest of it, under `strace` with these options.
 pub(super) fn run_traced(project: &Project, options: &[&str], lines: &str) -> Run {
-    let words = [options, &["-qq", BINARY], &words()].concat();
+    let words = [options, &["-qq", BINARY], &task_arguments()].concat();
     project.command(&words).stdin(lines).run()
 }
 

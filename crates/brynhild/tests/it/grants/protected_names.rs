@@ -39,17 +39,17 @@ impl Holder {
             Self::Hook => {
                 let hook = json!({"name": "h", "type": "command", "command": command});
                 let hooks = json!({"hooks": {"pre_tool_use": [hook]}}).to_string();
-                put(&root, "plugin.yaml", "name: runner\nversion: '1.0'\nhooks: true\n");
-                put(&root, "hooks.yaml", &hooks);
+                write_file(&root, "plugin.yaml", "name: runner\nversion: '1.0'\nhooks: true\n");
+                write_file(&root, "hooks.yaml", &hooks);
             }
             Self::ClaudeHook => {
                 let hook = json!({"type": "command", "command": command});
                 let hooks =
                     json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}});
-                put(&root, "hooks/hooks.json", &hooks.to_string());
+                write_file(&root, "hooks/hooks.json", &hooks.to_string());
             }
             Self::Server => {
-                put(&project.home().join("server"), "server.py", SERVER);
+                write_file(&project.home().join("server"), "server.py", SERVER);
                 let server = project.home().join("server/server.py").display().to_string();
                 let grants = write.iter().flat_map(|path| ["--allow-write", path]);
                 let words = ["mcp", "add", "runner"].into_iter().chain(grants);
@@ -71,11 +71,11 @@ impl Holder {
                 project.brynhild(&["--mode", "yolo", "tools", "exec", "runs", "--input", &input])
             }
             Self::Hook => {
-                put(&root, "told.sh", script);
+                write_file(&root, "told.sh", script);
                 project.brynhild(&["hooks", "test", "pre_tool_use"])
             }
             Self::ClaudeHook => {
-                put(&root, "told.sh", script);
+                write_file(&root, "told.sh", script);
                 project.brynhild(&["hooks", "test", "PreToolUse"])
             }
             Self::Server => {
@@ -87,7 +87,7 @@ impl Holder {
     }
 }
 
-fn put(directory: &Path, name: &str, text: &str) {
+fn write_file(directory: &Path, name: &str, text: &str) {
     let path = directory.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -111,7 +111,7 @@ const OBEYED: [&str; 6] = [
     "rep/.claude/settings.json",
 ];
 
-fn assert_kept(directory: &Path, run: &Run) {
+fn assert_protected_names_unchanged(directory: &Path, run: &Run) {
     assert_eq!(
         fs::read_to_string(directory.join("pk/.vscode/tasks.json")).unwrap(),
         "mine",
@@ -122,7 +122,7 @@ fn assert_kept(directory: &Path, run: &Run) {
     }
 }
 
-fn plants_nothing(holder: Holder) {
+fn assert_protected_names_stay(holder: Holder) {
     for rung in Rung::here() {
         let project = rung.project();
         let (sub, notes) = (project.path().join("sub"), project.home().join("notes"));
@@ -149,29 +149,29 @@ fn plants_nothing(holder: Holder) {
                 "{rung:?} {run}"
             );
             fs::remove_file(directory.join("free")).unwrap();
-            assert_kept(directory, &run);
+            assert_protected_names_unchanged(directory, &run);
         }
     }
 }
 
 #[test]
 fn plugin_cannot_create_protected_files() {
-    plants_nothing(Holder::Plugin);
+    assert_protected_names_stay(Holder::Plugin);
 }
 
 #[test]
 fn plugin_hook_cannot_create_protected_files() {
-    plants_nothing(Holder::Hook);
+    assert_protected_names_stay(Holder::Hook);
 }
 
 #[test]
 fn claude_hook_cannot_create_protected_files() {
-    plants_nothing(Holder::ClaudeHook);
+    assert_protected_names_stay(Holder::ClaudeHook);
 }
 
 #[test]
 fn server_cannot_create_protected_files() {
-    plants_nothing(Holder::Server);
+    assert_protected_names_stay(Holder::Server);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn deny_rule_overrides_a_grant_and_is_reported_once() {
         let project = rung.project();
         let home = project.home();
         for directory in ["secret", "kept", "notes"] {
-            put(&home.join(directory), "k", "CANARY\n");
+            write_file(&home.join(directory), "k", "CANARY\n");
         }
         project.config(
             "permissions: {deny: ['Read(~/secret/**)', 'Write(~/kept/**)', 'Write(~/single)']}\n",
@@ -274,7 +274,7 @@ fn failed_hook_grant_is_reported_once_per_conversation() {
         let call = || Reply::calls([("Bash", json!({"command": "true"}))]);
         let server = ModelServer::start([call(), call(), Reply::text("done")]);
         let project = project_with(&server);
-        put(&project.config_directory().join("plugins/runner"), "told.sh", "true");
+        write_file(&project.config_directory().join("plugins/runner"), "told.sh", "true");
         holder.with(&project, &[".git/hooks", ".."]);
         let run = project.brynhild(&["chat", "--yes", "go"]);
         run.success();
@@ -292,8 +292,8 @@ fn one_file_of_a_granted_directory_can_be_denied() {
     for holder in HOLDERS {
         let project = project();
         let notes = project.home().join("notes");
-        put(&notes, "deep/secret", "CANARY\n");
-        put(&notes, "deep/kept", "CANARY\n");
+        write_file(&notes, "deep/secret", "CANARY\n");
+        write_file(&notes, "deep/kept", "CANARY\n");
         project.config(
             "permissions: {deny: ['Read(~/notes/deep/secret)', 'Write(~/notes/deep/kept)']}\n",
         );

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply};
 
-use super::{one, own};
+use super::{command_hook, write_user_file};
 use crate::crashes::project_around;
 use crate::{project, project_with};
 
@@ -14,7 +14,7 @@ use crate::{project, project_with};
 fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, ModelServer) {
     let server = ModelServer::start(replies);
     let project = project_with(&server);
-    own(&project, "hooks.yaml", hooks);
+    write_user_file(&project, "hooks.yaml", hooks);
     (project, server)
 }
 
@@ -26,7 +26,7 @@ fn with_answer(
 ) -> (Project, ModelServer) {
     let entry = "{name: test, type: script, script: hooks/answer.py}";
     let (project, server) = playing(replies, &format!("hooks:\n  {event}:\n    - {entry}\n"));
-    own(&project, "hooks/answer.py", &format!("print({:?})\n", answer.to_string()));
+    write_user_file(&project, "hooks/answer.py", &format!("print({:?})\n", answer.to_string()));
     (project, server)
 }
 
@@ -76,7 +76,7 @@ fn trusted_project_cannot_replace_a_user_guard() {
 
 #[test]
 fn a_write_is_judged_again_after_its_hooks() {
-    let hooks = one("pre_tool_use", "plant", "ln -sfn .git x");
+    let hooks = command_hook("pre_tool_use", "plant", "ln -sfn .git x");
     let settings = json!({"file_path": "x/config", "content": "[core]\nfsmonitor = touch made\n"});
     let harmless = json!({"file_path": "notes", "content": "n\n"});
     let replies = [
@@ -127,7 +127,7 @@ fn rewritten_call_is_judged_again() {
 /// A guard of the user's own, and a plugin that changes every command to this one.
 fn guarded(guard: &str, command: &str) -> testkit::Run {
     let project = crate::project();
-    super::own(&project, "hooks.yaml", guard);
+    super::write_user_file(&project, "hooks.yaml", guard);
     let answer = json!({"modified_input": {"command": command}}).to_string();
     let script = format!("print({answer:?})");
     let hooks = "hooks:\n  pre_tool_use:\n    - {name: r, type: script, script: r.py}\n";
@@ -151,10 +151,10 @@ fn guard_judges_the_call_after_later_hooks() {
 fn call_rewritten_by_two_hooks_endlessly_does_not_run() {
     let prefix = "hooks:\n  pre_tool_use:\n    - {name: prefix, type: script, script: p.py}\n";
     let project = crate::project();
-    super::own(&project, "hooks.yaml", prefix);
+    super::write_user_file(&project, "hooks.yaml", prefix);
     let text = "import json, sys\ncommand = json.load(sys.stdin)['tool_input']['command']\n\
                 print(json.dumps({'modified_input': {'command': 'true && ' + command}}))\n";
-    super::own(&project, "p.py", text);
+    super::write_user_file(&project, "p.py", text);
     let exec = ["--yes", "tools", "exec", "Bash", "--input", "{\"command\": \"echo hi\"}"];
     let run = project.brynhild(&exec);
     assert!(run.success().stdout.contains("hi"), "one alone changes it once: {run}");
@@ -242,14 +242,14 @@ fn failed_hook_warns_and_applies_on_failure() {
     };
     let replies = || [bash("touch made"), Reply::text("ok")];
     let (project, _server) = playing(replies(), &failing(""));
-    own(&project, "hooks/x.py", "print('nonsense')\n");
+    write_user_file(&project, "hooks/x.py", "print('nonsense')\n");
     let run = project.brynhild(&["chat", "--yes", "go"]);
     run.success();
     assert!(run.stderr.contains("'broken' (global)"), "{run}");
     assert!(project.path().join("made").exists());
 
     let (project, server) = playing(replies(), &failing(", on_failure: block"));
-    own(&project, "hooks/x.py", "print('nonsense')\n");
+    write_user_file(&project, "hooks/x.py", "print('nonsense')\n");
     project.brynhild(&["chat", "--yes", "go"]);
     assert!(!project.path().join("made").exists());
     assert!(result(&server.chats()[1]).contains("no JSON"));
@@ -264,7 +264,7 @@ fn unknown_action_is_a_failure_with_on_failure() {
         let read = Reply::calls([("Read", json!({"file_path": "a.txt"}))]);
         let (project, server) = playing([read, Reply::text("ok")], &hooks);
         project.file("a.txt", "contents");
-        own(&project, "hooks/answer.py", "print('{\"action\": \"deny\"}')\n");
+        write_user_file(&project, "hooks/answer.py", "print('{\"action\": \"deny\"}')\n");
         let run = project.brynhild(&["chat", "--json", "go"]);
         assert_eq!(super::code(&run), Some(code), "{then}: {run}");
         let is_read = result(&server.chats()[1]).contains("contents");
@@ -346,7 +346,11 @@ fn blocked_call_is_reported_without_a_terminal() {
     ]);
     let project = project_with(&server);
     project.file("a.txt", "a");
-    own(&project, "hooks.yaml", &one("pre_tool_use", "guard", "echo not today >&2; exit 1"));
+    write_user_file(
+        &project,
+        "hooks.yaml",
+        &command_hook("pre_tool_use", "guard", "echo not today >&2; exit 1"),
+    );
     let run = project.brynhild(&["chat", "read it"]);
     let told = "warning: Read did not run, because of hook 'guard' (global): not today";
     assert!(run.success().stderr.contains(told), "{run}");
@@ -370,10 +374,10 @@ fn script_hook_runs_python_without_shims() {
     fs::set_permissions(shims.join("python3"), mode).unwrap();
     let script = "import json, os\nprint(json.dumps({'inject_system_message': \
                   'by ' + os.environ.get('SHIMMED', 'itself')}))\n";
-    own(&project, "hooks/who.py", script);
+    write_user_file(&project, "hooks/who.py", script);
     let hooks =
         "hooks:\n  user_prompt_submit:\n    - {name: who, type: script, script: hooks/who.py}\n";
-    own(&project, "hooks.yaml", hooks);
+    write_user_file(&project, "hooks.yaml", hooks);
     let path = format!("{}:{path}", shims.display());
     let run = project.command(&["chat", "hi"]).env("PATH", path).run();
     assert!(run.success().stdout.contains("done"), "{run}");
@@ -384,7 +388,7 @@ fn script_hook_runs_python_without_shims() {
 fn invalid_user_guard_blocks_possible_matches() {
     let project = project();
     let touch = |yaml: &str, file: &str| {
-        own(&project, "hooks.yaml", yaml);
+        write_user_file(&project, "hooks.yaml", yaml);
         let input = json!({"command": format!("touch {file}")}).to_string();
         let args = ["--mode", "yolo", "tools", "exec", "Bash", "--input", &input];
         let run = project.brynhild(&args);
@@ -428,8 +432,12 @@ fn hook_script_path_with_home_is_expanded() {
         let project = project();
         let command = format!("sh {home}/.config/brynhild/hooks/gate.sh");
         let hook = json!({"name": "a", "type": "command", "command": command});
-        own(&project, "hooks.yaml", &json!({"hooks": {"session_start": [hook]}}).to_string());
-        own(&project, "hooks/gate.sh", "touch ran\n");
+        write_user_file(
+            &project,
+            "hooks.yaml",
+            &json!({"hooks": {"session_start": [hook]}}).to_string(),
+        );
+        write_user_file(&project, "hooks/gate.sh", "touch ran\n");
         let run = project.brynhild(&["hooks", "test", "session_start"]);
         assert!(project.path().join("ran").exists(), "{home}: {run}");
     }
@@ -451,7 +459,11 @@ fn upgrade_during_a_conversation_keeps_guards() {
         Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))])
     });
     let project = project_around(program.to_str().unwrap(), &server);
-    own(&project, "hooks.yaml", &one("pre_tool_use", "guard", "echo guarded; exit 1"));
+    write_user_file(
+        &project,
+        "hooks.yaml",
+        &command_hook("pre_tool_use", "guard", "echo guarded; exit 1"),
+    );
     let run = project.brynhild(&["chat", "Go", "--mode", "yolo", "--dangerously-skip-sandbox"]);
     assert!(run.success().stdout.contains("Done."), "{run}");
     assert!(!project.path().join("a.txt").exists(), "{run}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
 use super::{Answer, Seen, Server};
-use crate::{beside_the_sandbox, project, project_with};
+use crate::{project, project_with, without_sandbox_warning};
 
 fn answer(seen: &Seen) -> Answer {
     (200, Vec::new(), json!({"line": seen.line}).to_string())
@@ -228,7 +228,7 @@ fn the_examples_are_valid_roles() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|it| it == "yaml") {
             let run = project.brynhild(&["validate", path.to_str().unwrap()]);
-            assert_eq!(beside_the_sandbox(&run.success().stderr), "", "{run}");
+            assert_eq!(without_sandbox_warning(&run.success().stderr), "", "{run}");
         }
     }
 }

@@ -20,7 +20,7 @@ fn exec(project: &Project, tool: &str, input: &Value, flags: &[&str]) -> Run {
     project.brynhild(&[&words, flags].concat())
 }
 
-fn said(run: &Run) -> String {
+fn output(run: &Run) -> String {
     let object = run.json();
     let text = object["error"].as_str().or(object["output"].as_str());
     text.unwrap_or_else(|| panic!("{object}")).to_owned()
@@ -58,12 +58,12 @@ fn a_page_is_read_as_markdown_and_scraped_as_text() {
     exec(&project, "fetch_page", &url("/page"), &[]).code(3);
     let run = exec(&project, "fetch_page", &url("/moved"), &["--yes"]);
     let wanted = format!("# News\n\nRead [more]({}/more).", server.url());
-    assert_eq!(said(run.success()), wanted);
+    assert_eq!(output(run.success()), wanted);
     assert_eq!(server.seen()[0].header("user-agent"), Some("Reader/1"));
     let scraper = with_tool(&json!({"type": "web_scraper", "max_content_bytes": 40}));
     let run = exec(&scraper, "scrape_page", &url("/page"), &["--yes"]);
-    assert_eq!(said(run.success()), "News\n\nRead more.");
-    let cut = said(exec(&scraper, "scrape_page", &url("/plain"), &["--yes"]).success());
+    assert_eq!(output(run.success()), "News\n\nRead more.");
+    let cut = output(exec(&scraper, "scrape_page", &url("/plain"), &["--yes"]).success());
     assert!(cut.len() <= 40 && cut.ends_with("\n[truncated]"), "{cut}");
 }
 
@@ -83,7 +83,7 @@ fn unavailable_pages_are_reported() {
         ("http://169.254.169.254/".to_owned(), "SSRF blocked: '169.254.169.254'"),
     ] {
         let run = exec(&project, "fetch_page", &json!({"url": url}), &["--yes"]);
-        let text = said(run.code(1));
+        let text = output(run.code(1));
         assert!(text.contains(wanted), "{url}: {text}");
     }
 }
@@ -106,7 +106,7 @@ fn ineffective_domain_lists_stop_the_role() {
     }
     let project = with_tool(&json!({"type": "web_reader", "blocked_domains": ["bücher.de"]}));
     let run = exec(&project, "fetch_page", &json!({"url": "http://bücher.de/"}), &["--yes"]);
-    assert!(said(run.code(1)).contains("'xn--bcher-kva.de' is blocked"), "{run}");
+    assert!(output(run.code(1)).contains("'xn--bcher-kva.de' is blocked"), "{run}");
     assert!(server.seen().is_empty());
 }
 
@@ -122,18 +122,18 @@ fn requests_stay_below_their_address() {
         let input = json!({"method": method, "path": path, "body": body});
         exec(&project, "http_request", &input, &["--yes"])
     };
-    assert_eq!(said(ask("get", "things?q=1", "").success()), "HTTP 200\n[1, 2]");
-    assert_eq!(said(ask("POST", "/things", "{\"a\": 1}").success()), "HTTP 201\n{\"a\": 1}");
+    assert_eq!(output(ask("get", "things?q=1", "").success()), "HTTP 200\n[1, 2]");
+    assert_eq!(output(ask("POST", "/things", "{\"a\": 1}").success()), "HTTP 201\n{\"a\": 1}");
     let seen = server.seen();
     assert_eq!(seen[0].header("x-key"), Some("${NOT_FILLED}"));
     assert_eq!(seen[1].header("content-type"), Some("application/json"));
-    assert!(said(ask("GET", "/none", "").code(1)).starts_with("HTTP 404\n"));
+    assert!(output(ask("GET", "/none", "").code(1)).starts_with("HTTP 404\n"));
     assert!(
-        said(ask("DELETE", "/things", "").code(1))
+        output(ask("DELETE", "/things", "").code(1))
             .contains("Error: HTTP method DELETE is not allowed")
     );
     for away in ["/../page", "/..%2f..%2Fpage"] {
-        assert!(said(ask("GET", away, "").code(1)).contains("leads away from"), "{away}");
+        assert!(output(ask("GET", away, "").code(1)).contains("leads away from"), "{away}");
     }
     assert_eq!(server.seen().len(), 3);
     let denied = project;
@@ -153,7 +153,7 @@ fn message_is_sent_without_showing_its_address() {
     let input = json!({"text": "Hi", "blocks": "[{\"type\": \"divider\"}]"});
     exec(&project, "send_slack_message", &input, &[]).code(3);
     let run = exec(&project, "send_slack_message", &input, &["--yes"]);
-    assert_eq!(said(run.success()), "Message sent: ok");
+    assert_eq!(output(run.success()), "Message sent: ok");
     let seen = &server.seen()[0];
     assert_eq!(seen.line, "POST /hook/T0-s3cret");
     let body: Value = serde_json::from_str(&seen.body).unwrap();
@@ -166,5 +166,5 @@ fn message_is_sent_without_showing_its_address() {
     assert!(server.seen()[1].body.contains("#other"));
     let unset = with_tool(&json!({"type": "slack", "webhook_url": "${NOT_SET}"}));
     let run = exec(&unset, "send_slack_message", &other, &["--yes"]);
-    assert!(said(run.code(1)).contains("${NOT_SET} is not set"), "{run}");
+    assert!(output(run.code(1)).contains("${NOT_SET} is not set"), "{run}");
 }

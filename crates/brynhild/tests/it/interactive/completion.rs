@@ -3,7 +3,7 @@
 use super::terminal_restore::in_shell_after;
 use super::*;
 
-fn last_words(server: &ModelServer) -> String {
+fn last_prompt(server: &ModelServer) -> String {
     let chats = server.chats();
     let messages = chats.last().unwrap().body["messages"].as_array().unwrap().clone();
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
@@ -93,7 +93,7 @@ fn input_typed_before_the_start_is_read() {
     terminal.wait_for("ready");
     terminal.send("go\rearly message\r");
     terminal.wait_for("heard at once");
-    assert_eq!(last_words(&server), "early message");
+    assert_eq!(last_prompt(&server), "early message");
 }
 
 #[test]

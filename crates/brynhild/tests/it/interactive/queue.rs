@@ -7,7 +7,7 @@ use super::*;
 /// A call that goes on until the test lets it end, and says much then.
 const HELD: &str = "until [ -e go ]; do sleep 0.02; done; seq 20000";
 
-fn held() -> Reply {
+fn withheld_call() -> Reply {
     Reply::calls([("Bash", json!({"command": HELD}))])
 }
 
@@ -27,7 +27,7 @@ fn messages(server: &ModelServer, number: usize) -> Vec<Value> {
 #[test]
 fn message_sent_during_a_call_is_in_the_next_request() {
     for _ in 0..5 {
-        let server = ModelServer::start([held(), Reply::text("Heard.")]);
+        let server = ModelServer::start([withheld_call(), Reply::text("Heard.")]);
         let project = project_with(&server);
         let terminal = at_work(&project, &[]);
         terminal.send("use tabs\r");
@@ -43,7 +43,7 @@ fn message_sent_during_a_call_is_in_the_next_request() {
 #[test]
 fn message_sent_during_a_call_survives_compaction() {
     let server = ModelServer::start([
-        held().usage(300, 10),
+        withheld_call().usage(300, 10),
         Reply::calls([("Inspect", json!({"operation": "cwd"}))]).usage(95_000, 10),
         Reply::text("SUMMARY"),
         Reply::text("Heard."),
@@ -104,7 +104,7 @@ fn prompt_after_a_command_waits_for_it() {
 
 #[test]
 fn model_switch_waits_for_the_end_of_the_turn() {
-    let replies = [held(), Reply::text("All is done."), Reply::text("I am another.")];
+    let replies = [withheld_call(), Reply::text("All is done."), Reply::text("I am another.")];
     let server = ModelServer::start(replies);
     let project = project_with(&server);
     let terminal = at_work(&project, &[]);
@@ -125,7 +125,8 @@ fn model_switch_waits_for_the_end_of_the_turn() {
 
 #[test]
 fn queued_command_can_be_withdrawn() {
-    let server = ModelServer::start([held(), Reply::text("All is done."), Reply::text("Yes.")]);
+    let server =
+        ModelServer::start([withheld_call(), Reply::text("All is done."), Reply::text("Yes.")]);
     let project = project_with(&server);
     let terminal = at_work(&project, &[]);
     terminal.send("/clear\r");

@@ -6,7 +6,7 @@ use testkit::{ModelServer, Reply};
 use super::SIZE;
 use crate::project_with;
 
-fn last_words(server: &ModelServer, number: usize) -> String {
+fn last_prompt(server: &ModelServer, number: usize) -> String {
     let messages = server.chats()[number].body["messages"].as_array().unwrap().clone();
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
@@ -25,7 +25,7 @@ fn line_typed_during_a_turn_is_in_the_next_request() {
     server.release();
     terminal.wait_for("Understood.");
     assert_eq!(server.chats().len(), 2, "it is part of the same turn");
-    assert_eq!(last_words(&server, 1), "and use tabs");
+    assert_eq!(last_prompt(&server, 1), "and use tabs");
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
 }
@@ -45,7 +45,7 @@ fn late_line_starts_the_next_turn() {
     terminal.wait_for("told at its next step");
     server.release();
     terminal.wait_for("Second answer.");
-    assert_eq!(last_words(&server, 1), "one thing more");
+    assert_eq!(last_prompt(&server, 1), "one thing more");
     terminal.wait_for("mode is");
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
@@ -67,7 +67,7 @@ fn queued_line_is_restored_when_the_turn_stops() {
     terminal.send(" and another\r");
     terminal.wait_for("Second answer.");
     assert_eq!(server.chats().len(), 2);
-    assert_eq!(last_words(&server, 1), "one thing more and another");
+    assert_eq!(last_prompt(&server, 1), "one thing more and another");
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
 }
@@ -90,7 +90,7 @@ fn typing_does_not_mix_with_the_answer() {
     terminal.wait_for("second answer");
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
-    assert_eq!(last_words(&server, 1), "typing meanwhile");
+    assert_eq!(last_prompt(&server, 1), "typing meanwhile");
 }
 
 #[test]

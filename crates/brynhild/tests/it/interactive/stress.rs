@@ -1,7 +1,7 @@
 //! Storms: hundreds of sizes, pastes of every kind, in every state; and signals that nobody sends
 //! on purpose.
 
-use super::terminal_restore::{STATES, assert_usual, begun};
+use super::terminal_restore::{STATES, assert_usual, start_in_state};
 use super::*;
 
 /// Sizes from none at all to a wall, in an order that has no pattern.
@@ -23,7 +23,7 @@ fn sizes(count: u32) -> impl Iterator<Item = (u16, u16)> {
 #[test]
 fn repeated_resizing_in_any_state_gives_an_equal_screen() {
     for state in STATES {
-        let (_server, _project, terminal) = begun(state);
+        let (_server, _project, terminal) = start_in_state(state);
         // More of a reply may be on its way to the screen.
         let is_still = state.name != "streaming";
         let before = steady(&terminal.screen());
@@ -78,7 +78,7 @@ pub(super) fn steady(screen: &str) -> String {
 #[test]
 fn paste_in_any_state_is_text() {
     for state in STATES {
-        let (server, project, terminal) = begun(state);
+        let (server, project, terminal) = start_in_state(state);
         terminal.send("\x1b[200~y\r\x03\x1by\x11 pasted\x1b]0;owned\x07 words\x1b[201~");
         match state.name {
             // A list searches for it; a dialog drops it and is locked for a moment.

@@ -82,7 +82,7 @@ pub(super) fn in_shell_after(project: &Project, before: &str) -> Terminal {
 }
 
 /// The program in a state, with an answer more than that takes.
-pub(super) fn begun(state: &State) -> (ModelServer, Project, Terminal) {
+pub(super) fn start_in_state(state: &State) -> (ModelServer, Project, Terminal) {
     let mut replies = (state.replies)();
     replies.push(Reply::text("the last one"));
     let server = ModelServer::start(replies);
@@ -122,7 +122,7 @@ pub(super) fn assert_usual(terminal: &Terminal, case: &str) {
 
 fn ended_by(state: &State, signal: Signal, code: i32) {
     let case = format!("{} and {signal:?}", state.name);
-    let (_server, _project, terminal) = begun(state);
+    let (_server, _project, terminal) = start_in_state(state);
     terminal.signal(signal);
     terminal.wait_for(&format!("code {code}"));
     assert_usual(&terminal, &case);
@@ -159,7 +159,7 @@ fn sigquit_restores_the_terminal() {
 #[test]
 fn stop_and_continue_restore_and_retake_the_terminal() {
     for state in STATES {
-        let (_server, _project, terminal) = begun(state);
+        let (_server, _project, terminal) = start_in_state(state);
         terminal.signal(Signal::TSTP);
         assert_given_back(&terminal);
         go_on(&terminal);

@@ -7,7 +7,7 @@ use testkit::Running;
 
 use super::reload::{Client, plugin};
 use super::serving::{call, initialize};
-use super::{SERVER, add, exec, left_running, until};
+use super::{SERVER, add, exec, remaining_processes, until};
 use crate::project;
 
 /// The answer to a request, where there is one.
@@ -102,7 +102,7 @@ fn slow_plugin_reload_delays_no_other_request() {
     let write = json!({"file_path": "written", "content": "x"});
     send(&mut client.serving, &call(100, "Write", &write));
     // The plugin's Python is a process beside the one that serves.
-    until("somebody looks at it", || left_running(&project).len() > 1);
+    until("somebody looks at it", || remaining_processes(&project).len() > 1);
     let withdrawn = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": {"requestId": 100}});
     send(&mut client.serving, &withdrawn);

@@ -26,7 +26,7 @@ fn client(project: &Project, flags: &[&str], capabilities: &Value) -> Running {
 }
 
 /// The first message that holds these words.
-fn said(serving: &Running, words: &str) -> Value {
+fn wait_for_message(serving: &Running, words: &str) -> Value {
     serving.wait_for_stdout(words);
     let said = serving.stdout();
     let line = said.lines().find(|line| line.contains(words)).unwrap();
@@ -47,13 +47,13 @@ fn server_question_is_forwarded_to_the_client() {
     project.config_more("permissions: {allow: [mcp__test__*]}\n");
     let mut serving = client(&project, &[], &json!({"elicitation": {}}));
     serving.send(&format!("{}\n", call(1, "mcp__test__ask", &json!({}))));
-    let question = said(&serving, "elicitation/create");
+    let question = wait_for_message(&serving, "elicitation/create");
     assert_eq!(question["params"]["message"], "MCP server `test` asks: Who are you?");
     assert!(question["params"]["requestedSchema"]["properties"]["name"].is_object());
     let result = json!({"action": "accept", "content": {"name": "Una"}});
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": result});
     serving.send(&format!("{answer}\n"));
-    let result = said(&serving, "\"id\":1,");
+    let result = wait_for_message(&serving, "\"id\":1,");
     assert!(result["result"]["content"][0]["text"].as_str().unwrap().contains("Una"), "{result}");
     serving.close_stdin();
     serving.wait().success();
@@ -68,12 +68,12 @@ fn sampling_is_forwarded_to_the_client() {
     let flags = ["--role", "role.yaml", "--yes"];
     let mut serving = client(&project, &flags, &json!({"sampling": {}}));
     serving.send(&format!("{}\n", call(1, "test_sampling", &json!({"prompt": "Sing."}))));
-    let wanted = said(&serving, "sampling/createMessage");
+    let wanted = wait_for_message(&serving, "sampling/createMessage");
     assert_eq!(wanted["params"]["messages"][0]["content"]["text"], "Sing.");
     let result =
         json!({"role": "assistant", "model": "far", "content": {"type": "text", "text": "La."}});
     serving.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": wanted["id"], "result": result})));
-    let result = said(&serving, "\"id\":1,");
+    let result = wait_for_message(&serving, "\"id\":1,");
     assert!(result["result"]["content"][0]["text"].as_str().unwrap().contains("La."), "{result}");
     serving.close_stdin();
     serving.wait().success();
@@ -107,7 +107,7 @@ fn rules_for_role_tools_and_resources_are_valid() {
     );
     let mut serving = client(&project, &["--role", "role.yaml"], &json!({}));
     serving.send(&format!("{}\n", request(1, "resources/list", &json!({}))));
-    let listed = said(&serving, "\"id\":1,");
+    let listed = wait_for_message(&serving, "\"id\":1,");
     assert!(listed.to_string().contains("test://static-text"), "{listed}");
     serving.close_stdin();
     let run = serving.wait();
@@ -127,15 +127,15 @@ fn templates_are_read_and_changes_notified() {
     for message in messages {
         serving.send(&format!("{message}\n"));
     }
-    let templates = said(&serving, "\"id\":1,")["result"]["resourceTemplates"].clone();
+    let templates = wait_for_message(&serving, "\"id\":1,")["result"]["resourceTemplates"].clone();
     assert_eq!(templates[0]["uriTemplate"], "test://template/{id}/data");
-    let read = said(&serving, "\"id\":2,")["result"]["contents"][0].clone();
+    let read = wait_for_message(&serving, "\"id\":2,")["result"]["contents"][0].clone();
     assert!(read["text"].as_str().unwrap().contains("Data for ID: 7"), "{read}");
-    assert!(said(&serving, "\"id\":3,")["result"]["contents"][0]["blob"].is_string());
-    assert_eq!(said(&serving, "\"id\":4,")["result"], json!({}));
+    assert!(wait_for_message(&serving, "\"id\":3,")["result"]["contents"][0]["blob"].is_string());
+    assert_eq!(wait_for_message(&serving, "\"id\":4,")["result"], json!({}));
     let again = request(5, "resources/subscribe", &json!({"uri": "test://watched-resource"}));
     serving.send(&format!("{again}\n"));
-    let told = said(&serving, "notifications/resources/updated");
+    let told = wait_for_message(&serving, "notifications/resources/updated");
     assert_eq!(told["params"]["uri"], "test://watched-resource");
     serving.close_stdin();
     serving.wait().success();
@@ -148,11 +148,11 @@ fn server_logs_and_progress_reach_the_client() {
     let mut progress = call(3, "test_tool_with_progress", &json!({}));
     progress["params"]["_meta"] = json!({"progressToken": "far"});
     serving.send(&format!("{}\n", request(1, "logging/setLevel", &json!({"level": "debug"}))));
-    said(&serving, "\"id\":1,");
+    wait_for_message(&serving, "\"id\":1,");
     serving.send(&format!("{}\n", call(2, "test_tool_with_logging", &json!({}))));
-    said(&serving, "\"id\":2,");
+    wait_for_message(&serving, "\"id\":2,");
     serving.send(&format!("{progress}\n"));
-    said(&serving, "\"id\":3,");
+    wait_for_message(&serving, "\"id\":3,");
     let lines = serving.stdout();
     assert_eq!(lines.matches("notifications/message").count(), 3, "{lines}");
     assert_eq!(lines.matches("notifications/progress").count(), 3, "{lines}");

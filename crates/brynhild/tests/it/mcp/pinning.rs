@@ -71,7 +71,7 @@ fn trust_question_names_an_unpinned_version() {
     assert!(problems.contains("cannot say `unpinned` itself"), "{problems}");
 }
 
-pub(super) fn put(path: &Path, text: &str) {
+pub(super) fn write_file(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -81,12 +81,12 @@ pub(super) fn put(path: &Path, text: &str) {
 pub(super) fn with_own_server() -> (Project, std::path::PathBuf) {
     let project = project();
     let script = project.home().join("servers/mine.py");
-    put(&script, &format!("#!/usr/bin/env python3\n{SERVER}"));
+    write_file(&script, &format!("#!/usr/bin/env python3\n{SERVER}"));
     project.config("permissions: {allow: [\"mcp__*\"]}\n");
     (project, script)
 }
 
-pub(super) fn asked(run: &Run, what: &str) {
+pub(super) fn assert_asked(run: &Run, what: &str) {
     assert!(!run.status.success(), "{run}");
     let said = format!("{}{}", run.stdout, run.stderr);
     assert!(said.contains("is not what you agreed to") && said.contains(what), "{run}");
@@ -98,15 +98,15 @@ fn changed_user_program_asks_again() {
     let named = script.display().to_string();
     project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
     exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
-    put(&script, &format!("#!/usr/bin/env python3\n# Other words.\n{SERVER}"));
-    asked(&project.brynhild(&["tools", "exec", "mcp__m__echo", "--input", "{}"]), "mine.py");
+    write_file(&script, &format!("#!/usr/bin/env python3\n# Other words.\n{SERVER}"));
+    assert_asked(&project.brynhild(&["tools", "exec", "mcp__m__echo", "--input", "{}"]), "mine.py");
     // To describe it otherwise is not to agree to what was changed.
     let more = ["mcp", "add", "m", "--force", "--", "python3", &named, "more"];
     project.brynhild(&more).success();
-    asked(&project.brynhild(&["mcp", "test", "m"]), "mcp approve m");
+    assert_asked(&project.brynhild(&["mcp", "test", "m"]), "mcp approve m");
     let call = ["--yes", "tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
     let run = project.brynhild(&call);
-    asked(&run, "hint: `brynhild mcp approve m`");
+    assert_asked(&run, "hint: `brynhild mcp approve m`");
     assert!(!run.stderr.contains("pass `--yes`"), "{run}");
     let approved = project.brynhild(&["mcp", "approve", "m"]);
     assert!(approved.success().stdout.contains("servers/mine.py"), "{approved}");
@@ -116,7 +116,7 @@ fn changed_user_program_asks_again() {
 }
 
 /// Loses the file that keeps what a server offers, or what is in it.
-fn lose(project: &Project, broken: Option<&str>) {
+fn lose_catalog(project: &Project, broken: Option<&str>) {
     let cache = project.config_directory().join("cache");
     let Some(broken) = broken else { return fs::remove_dir_all(cache).unwrap() };
     let mut files = fs::read_dir(cache.join("mcp")).unwrap().flatten().map(|entry| entry.path());
@@ -131,10 +131,10 @@ fn lost_catalog_approves_nothing_and_asks_nothing() {
         let named = script.display().to_string();
         project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
         exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
-        lose(&project, broken);
+        lose_catalog(&project, broken);
         let run = exec(&project, "mcp__m__echo", &json!({"text": "x"}));
         assert!(!run.success().stderr.contains("has changed"), "{run}");
-        lose(&project, broken);
+        lose_catalog(&project, broken);
         project.file("pull.txt", "EVIL words.");
         let call = ["--yes", "tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
         let run = project.brynhild(&call);
@@ -156,7 +156,7 @@ fn lost_catalog_approves_nothing_and_asks_nothing() {
 fn too_large_program_is_pinned_by_size() {
     let (project, script) = with_own_server();
     let large = project.home().join("servers/large.bin");
-    put(&large, "");
+    write_file(&large, "");
     let grow = |size: u64| {
         let file = fs::OpenOptions::new().write(true).open(&large).unwrap();
         // To read this would take hours.
@@ -169,14 +169,14 @@ fn too_large_program_is_pinned_by_size() {
         exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
     }
     grow((1 << 42) + 1);
-    asked(&project.brynhild(&["mcp", "test", "m"]), "large.bin");
+    assert_asked(&project.brynhild(&["mcp", "test", "m"]), "large.bin");
 }
 
 #[test]
 fn other_program_of_an_equal_name_is_not_started() {
     let (project, script) = with_own_server();
     let (first, second) = (project.home().join("a"), project.home().join("b"));
-    put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
+    write_file(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
     fs::create_dir_all(&first).unwrap();
     let directories = [first.display().to_string(), second.display().to_string()];
     project.brynhild(&["mcp", "add", "m", "--", "mysrv"]).success();
@@ -188,8 +188,8 @@ fn other_program_of_an_equal_name_is_not_started() {
         project.command(&args).env("PATH", &path).run()
     };
     call().success();
-    put(&first.join("mysrv"), &format!("#!/usr/bin/env python3\n# Not theirs.\n{SERVER}"));
-    asked(&call(), "a/mysrv");
+    write_file(&first.join("mysrv"), &format!("#!/usr/bin/env python3\n# Not theirs.\n{SERVER}"));
+    assert_asked(&call(), "a/mysrv");
 }
 
 #[test]

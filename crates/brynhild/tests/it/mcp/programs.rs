@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
-use super::pinning::{asked, put, with_own_server};
+use super::pinning::{assert_asked, with_own_server, write_file};
 use super::{SERVER, add};
 use crate::{project, project_with};
 
@@ -40,12 +40,12 @@ fn user_server_script_is_pinned_in_every_project() {
     project.brynhild(&["mcp", "add", "m", "--", "python3", "server.py"]).success();
     test(&project, ".").success();
     test(&project, "../clone").success();
-    asked(&test(&project, "../other"), "other/server.py");
+    assert_asked(&test(&project, "../other"), "other/server.py");
     project.command(&["mcp", "approve", "m"]).cwd("../other").run().success();
     test(&project, "../other").success();
     test(&project, ".").success();
     project.file("server.py", altered());
-    asked(&test(&project, "."), "project/server.py");
+    assert_asked(&test(&project, "."), "project/server.py");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn clone_is_not_run_in_place_of_a_user_server() {
 fn reverted_description_approves_nothing() {
     let (project, script) = with_own_server();
     let (first, second) = (project.home().join("a"), project.home().join("b"));
-    put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
+    write_file(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
     fs::create_dir_all(&first).unwrap();
     let directories = [first.display().to_string(), second.display().to_string()];
     let exec = directories.join(", ");
@@ -93,17 +93,17 @@ fn reverted_description_approves_nothing() {
         test().success();
     }
     describe(&["mysrv"]);
-    put(&first.join("mysrv"), &format!("#!/usr/bin/env python3\n{}", altered()));
-    asked(&test(), "a/mysrv");
+    write_file(&first.join("mysrv"), &format!("#!/usr/bin/env python3\n{}", altered()));
+    assert_asked(&test(), "a/mysrv");
 }
 
 /// The file that keeps what was agreed to of a program.
-fn kept(directory: &Path, script: &Path) -> Option<PathBuf> {
+fn pin_file(directory: &Path, script: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths = entries.map(|entry| entry.path());
     paths.find_map(|path| {
         if path.is_dir() {
-            return kept(&path, script);
+            return pin_file(&path, script);
         }
         let text = fs::read_to_string(&path).unwrap_or_default();
         let holds = text.contains(&script.display().to_string()) && text.contains("\"files\"");
@@ -118,7 +118,7 @@ fn unreadable_pinned_program_asks() {
     project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
     test(&project, ".").success();
     let real = script.canonicalize().unwrap();
-    let pins = kept(&project.config_directory(), &real).expect("what was agreed to is kept");
+    let pins = pin_file(&project.config_directory(), &real).expect("what was agreed to is kept");
     assert!(!pins.starts_with(project.config_directory().join("cache")), "{}", pins.display());
     for broken in ["", "{", "{\"files\": 1}"] {
         fs::write(&pins, broken).unwrap();
@@ -128,8 +128,8 @@ fn unreadable_pinned_program_asks() {
     }
     project.brynhild(&["mcp", "approve", "m"]).success();
     test(&project, ".").success();
-    put(&script, &altered());
-    asked(&test(&project, "."), "mine.py");
+    write_file(&script, &altered());
+    assert_asked(&test(&project, "."), "mine.py");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn script_is_relative_to_the_directory_of_its_program() {
     project.config("mcp: {servers: {m: {command: python3, args: [server.py], cwd: tools}}}\n");
     test(&project, ".").success();
     project.file("tools/server.py", altered());
-    asked(&test(&project, "."), "tools/server.py");
+    assert_asked(&test(&project, "."), "tools/server.py");
 }
 
 #[test]
@@ -161,11 +161,11 @@ fn changed_script_in_a_shell_line_asks() {
     ] {
         let project = project();
         let program = project.path().join("tools/server.py");
-        put(&program, &format!("#!/usr/bin/env python3\n{SERVER}"));
+        write_file(&program, &format!("#!/usr/bin/env python3\n{SERVER}"));
         project.brynhild(&["mcp", "add", "m", "--", "sh", "-c", line]).success();
         test(&project, ".").success();
-        put(&program, &format!("#!/usr/bin/env python3\n{}", altered()));
-        asked(&test(&project, "."), "tools/server.py");
+        write_file(&program, &format!("#!/usr/bin/env python3\n{}", altered()));
+        assert_asked(&test(&project, "."), "tools/server.py");
     }
 }
 
@@ -176,8 +176,8 @@ fn typed_prompt_does_not_approve_a_changed_program() {
     add(&project, &[]);
     project.brynhild(&["mcp", "test", "test"]).success();
     project.file("server.py", altered());
-    asked(&project.brynhild(&["chat", "/mcp__test__greet", "Ada"]), "mcp approve test");
-    asked(&project.brynhild(&["mcp", "test", "test"]), "server.py");
+    assert_asked(&project.brynhild(&["chat", "/mcp__test__greet", "Ada"]), "mcp approve test");
+    assert_asked(&project.brynhild(&["mcp", "test", "test"]), "server.py");
     project.brynhild(&["mcp", "approve", "test"]).success();
     project.brynhild(&["chat", "/mcp__test__greet", "Ada"]).success();
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply, Terminal};
 
-use super::{SERVER, left_running, until};
+use super::{SERVER, remaining_processes, until};
 use crate::{project, project_with};
 
 const SIZE: (u16, u16) = (100, 30);
@@ -40,7 +40,7 @@ fn task_runs_without_a_silent_server() {
     assert!(run.stderr.contains("MCP servers are still starting: slow"), "{run}");
     assert!(!run.stderr.contains("did not say what it offers"), "{run}");
     assert!(!server.chats()[0].body.to_string().contains("mcp__slow__"));
-    until("everything ends", || left_running(&project).is_empty());
+    until("everything ends", || remaining_processes(&project).is_empty());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn wait_for_a_server_is_shown_and_interruptible() {
         terminal.send("\x03");
         assert_eq!(terminal.wait_for_end(), Some(130), "{before}");
         assert!(server.chats().is_empty());
-        until("everything ends", || left_running(&project).is_empty());
+        until("everything ends", || remaining_processes(&project).is_empty());
     }
 }
 

@@ -18,7 +18,7 @@ fn pipe(path: &Path) {
 }
 
 /// What is said of a file, line by line.
-fn said<'a>(text: &'a str, file: &str) -> Vec<&'a str> {
+fn lines_about<'a>(text: &'a str, file: &str) -> Vec<&'a str> {
     text.lines().filter(|line| line.contains(file) && line.contains(REFUSED)).collect()
 }
 
@@ -35,12 +35,12 @@ fn fifo_among_plugin_files_is_one_message() {
         let run = project.brynhild(&["tools", "list"]);
         assert!(run.success().stdout.contains("good"), "{run}");
         for file in ["tools/bad.py", "providers/worse.py"] {
-            assert_eq!(said(&run.stderr, file).len(), 1, "{file}: {run}");
+            assert_eq!(lines_about(&run.stderr, file).len(), 1, "{file}: {run}");
         }
     }
     let run = project.brynhild(&["plugin", "validate", &root.display().to_string()]);
     for file in ["tools/bad.py", "providers/worse.py"] {
-        assert_eq!(said(&run.stderr, file).len(), 1, "{file}: {run}");
+        assert_eq!(lines_about(&run.stderr, file).len(), 1, "{file}: {run}");
     }
 }
 
@@ -53,7 +53,7 @@ fn fifo_in_place_of_a_foreign_plugin_is_one_message() {
     pipe(&directory.join("apart/apart"));
     let run = project.brynhild(&["tools", "list"]);
     for file in ["lmao-one/tool.py", "plugins/alone", "apart/apart"] {
-        assert_eq!(said(&run.success().stderr, file).len(), 1, "{file}: {run}");
+        assert_eq!(lines_about(&run.success().stderr, file).len(), 1, "{file}: {run}");
     }
 }
 

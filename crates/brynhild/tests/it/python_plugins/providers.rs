@@ -80,7 +80,7 @@ class Talker(base.LLMProvider):
         yield types.StreamEvent(type="message_stop", stop_reason=stop, usage=types.Usage(11, 5))
 "#;
 
-fn talker() -> Project {
+fn project_with_provider() -> Project {
     let project = project().env("TALK_KEY", "k-123");
     plugin(&project, "talk", &[("providers/talker.py", PROVIDER)]);
     project.config(
@@ -90,12 +90,12 @@ fn talker() -> Project {
     project
 }
 
-fn asked(project: &Project, provider: &str, words: &[&str]) -> Run {
+fn chat_with_provider(project: &Project, provider: &str, words: &[&str]) -> Run {
     let args = [&["--provider", provider, "chat", "--json"], words].concat();
     project.brynhild(&args)
 }
 
-fn heard(run: &Run) -> Value {
+fn received_request(run: &Run) -> Value {
     serde_json::from_str(run.json()["response"].as_str().unwrap()).unwrap()
 }
 
@@ -104,10 +104,10 @@ fn tool_call_extras_survive_a_round_trip() {
     if !has_bubblewrap() {
         return;
     }
-    let project = talker();
+    let project = project_with_provider();
     for way in [&["CALL"][..], &["--no-stream", "CALL"]] {
-        let run = asked(&project, "talker", &[way, &["please"]].concat());
-        let heard = heard(&run);
+        let run = chat_with_provider(&project, "talker", &[way, &["please"]].concat());
+        let heard = received_request(&run);
         assert_eq!(heard["last"]["role"], "tool_result", "{run}");
         assert_eq!(
             (&heard["last"]["tool_use_id"], &heard["last"]["is_error"]),
@@ -119,7 +119,7 @@ fn tool_call_extras_survive_a_round_trip() {
         assert!(heard["tools"].as_array().unwrap().contains(&"Read".into()));
         assert_eq!(heard["given"], json!({"region": "nowhere", "key": null}));
     }
-    let streamed = asked(&project, "talker", &["CALL"]).json();
+    let streamed = chat_with_provider(&project, "talker", &["CALL"]).json();
     assert_eq!(streamed["usage"]["output_tokens"], 10, "{streamed}");
 }
 
@@ -128,8 +128,8 @@ fn instance_settings_and_key_reach_the_class() {
     if !has_bubblewrap() {
         return;
     }
-    let project = talker();
-    let heard = heard(&asked(&project, "mine", &["Hello"]));
+    let project = project_with_provider();
+    let heard = received_request(&chat_with_provider(&project, "mine", &["Hello"]));
     assert_eq!(heard["model"], "big");
     let given = json!({"cache_ttl": 3600, "base_url": "http://there", "default_model": "big", "region": "eu", "key": "k-123"});
     assert_eq!(heard["given"], given);
@@ -148,8 +148,8 @@ fn stream_failure_is_one_message() {
     if !has_bubblewrap() {
         return;
     }
-    let project = talker();
-    let told = |words: &str| asked(&project, "talker", &[words]);
+    let project = project_with_provider();
+    let told = |words: &str| chat_with_provider(&project, "talker", &[words]);
     let run = told("ERROR");
     assert!(run.code(1).stdout.contains("talker: the backend is on fire"), "{run}");
     let run = told("RAISE");
@@ -161,7 +161,7 @@ fn stream_failure_is_one_message() {
     assert_eq!(run.stderr.matches("ended without `message_stop`").count(), 1, "{run}");
     let run = told("WEIRD");
     assert!(run.success().stderr.contains("a int that is no event"), "{run}");
-    assert_eq!(heard(&run)["model"], "openai/gpt-oss-120b");
+    assert_eq!(received_request(&run)["model"], "openai/gpt-oss-120b");
 }
 
 const HOLDER: &str = "import brynhild.api.base as base\n\
@@ -212,7 +212,7 @@ fn role_uses_a_plugin_provider_or_its_instance() {
     if !has_bubblewrap() {
         return;
     }
-    let project = talker();
+    let project = project_with_provider();
     for provider in ["talker", "mine"] {
         let role = format!("name: r\nprompt: p\nmodel: {provider}:role-m\ntools: []\n");
         let file = project.config_directory().join("agents/r.yaml");

@@ -26,7 +26,7 @@ fn system(server: &ModelServer, chat: usize) -> String {
     server.chats()[chat].body["messages"][0]["content"].as_str().unwrap().to_owned()
 }
 
-fn last_words(server: &ModelServer, chat: usize) -> String {
+fn last_prompt(server: &ModelServer, chat: usize) -> String {
     let messages = server.chats()[chat].body["messages"].as_array().unwrap().clone();
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
@@ -99,14 +99,14 @@ fn changed_plugin_files_apply_to_the_next_prompt() {
     };
     let run = around(&project, "/c", change, &["/c", "/d it", "blocked", "/e"]);
     assert!(run.stderr.contains("held back"), "{run}");
-    assert_eq!(last_words(&server, 0), "Command old");
+    assert_eq!(last_prompt(&server, 0), "Command old");
     assert!(system(&server, 0).contains("Rule old") && system(&server, 0).contains("Skill old"));
-    assert_eq!(last_words(&server, 1), "Command fresh");
+    assert_eq!(last_prompt(&server, 1), "Command fresh");
     assert!(
         system(&server, 1).contains("Rule fresh") && system(&server, 1).contains("Skill fresh")
     );
-    assert_eq!(last_words(&server, 2), "Another it");
-    assert_eq!(last_words(&server, 3), "From another plugin");
+    assert_eq!(last_prompt(&server, 2), "Another it");
+    assert_eq!(last_prompt(&server, 3), "From another plugin");
 }
 
 #[test]
@@ -183,7 +183,10 @@ fn changed_project_plugin_needs_trust_again() {
     let run = around(&project, "one", change, &["two", "/ours:c"]);
     let offers = |chat: usize| server.chats()[chat].body["tools"].to_string().contains("\"ours\"");
     assert!(offers(0) && !offers(1), "{run}");
-    assert!(last_words(&server, 2).contains("/ours:c"), "its command does not count either: {run}");
+    assert!(
+        last_prompt(&server, 2).contains("/ours:c"),
+        "its command does not count either: {run}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use testkit::{ModelServer, Reply};
 
 use crate::project_with;
 
-fn looks(count: usize) -> Vec<Reply> {
+fn inspect_replies(count: usize) -> Vec<Reply> {
     let look = |number| {
         Reply::calls([("Glob", json!({"pattern": format!("*.{number}")}))]).usage(1000, 100)
     };
@@ -32,7 +32,7 @@ fn uncounted_tokens_are_estimated() {
 
 #[test]
 fn cost_limit_stops_if_the_price_is_unknown() {
-    let server = ModelServer::start(looks(3));
+    let server = ModelServer::start(inspect_replies(3));
     let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "5", "go"]);
     let answer = run.code(5).json();
     assert_eq!(server.chats().len(), 1, "{run}");
@@ -44,7 +44,7 @@ fn cost_limit_stops_if_the_price_is_unknown() {
 #[test]
 fn cost_limit_fetches_provider_prices() {
     let prices = offer(r#""pricing": {"prompt": "0.0001", "completion": "0.0001"}"#);
-    let server = ModelServer::start(looks(3)).models_reply(prices);
+    let server = ModelServer::start(inspect_replies(3)).models_reply(prices);
     let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "0.2", "go"]);
     let answer = run.code(5).json();
     assert_eq!(server.chats().len(), 2, "{run}");
@@ -55,7 +55,7 @@ fn cost_limit_fetches_provider_prices() {
 #[test]
 fn context_size_comes_from_the_provider() {
     let prices = r#""context_length": 1200, "pricing": {"prompt": "0", "completion": "0"}"#;
-    let server = ModelServer::start(looks(6)).repeat_last().models_reply(offer(prices));
+    let server = ModelServer::start(inspect_replies(6)).repeat_last().models_reply(offer(prices));
     let run = project_with(&server).brynhild(&["chat", "--max-cost", "9", "go"]);
     run.success();
     let is_summary = |text: &str| text.contains("Write a summary of this conversation");
@@ -96,7 +96,7 @@ fn cached_tokens_are_shown() {
 fn earlier_replies_are_priced_later() {
     let prices = || offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
     // The list is asked for beside the second request, so that the first reply has come before it.
-    let mut replies = looks(3);
+    let mut replies = inspect_replies(3);
     replies[2] = replies[2].clone().withhold();
     let server = ModelServer::start(replies).models_reply(prices());
     let project = project_with(&server);
@@ -108,7 +108,7 @@ fn earlier_replies_are_priced_later() {
     assert!((answer["cost_usd"].as_f64().unwrap() - 0.0048).abs() < 1e-9, "{answer:#}");
     assert_eq!(answer["cost_incomplete"], json!(null));
 
-    let single = ModelServer::start(looks(0)).models_reply(prices());
+    let single = ModelServer::start(inspect_replies(0)).models_reply(prices());
     let project = project_with(&single);
     let answer = project.brynhild(&["chat", "--json", "go"]).success().json();
     assert_eq!(answer["cost_incomplete"], true, "{answer:#}");
@@ -124,7 +124,8 @@ fn earlier_replies_are_priced_later() {
 
 #[test]
 fn displayed_cost_causes_no_delay() {
-    let server = ModelServer::start(looks(0)).models_reply(offer(r#""pricing": {}"#).withhold());
+    let server =
+        ModelServer::start(inspect_replies(0)).models_reply(offer(r#""pricing": {}"#).withhold());
     let project = project_with(&server);
     let shown = project.brynhild(&["chat", "--show-cost", "go"]);
     assert!(shown.success().stderr.contains("cost unknown"), "{shown}");
@@ -136,7 +137,7 @@ fn role_cost_limit_ignores_free_models() {
         "name: clerk\nprompt: Help.\ntools: [{type: datetime}]\nguardrails: {cost_limit: 5}\n";
     let prices = offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
     for (kind, list) in [("openai", prices), ("lmstudio", offer(r#""object": "model""#))] {
-        let server = ModelServer::start(looks(1)).models_reply(list);
+        let server = ModelServer::start(inspect_replies(1)).models_reply(list);
         let project = project_with(&server);
         let config = project.read(project.config_directory().join("config.yaml"));
         project.config(&config.replace("type: openai", &format!("type: {kind}")));
@@ -148,7 +149,7 @@ fn role_cost_limit_ignores_free_models() {
 
 #[test]
 fn negative_prices_are_refused() {
-    let server = ModelServer::start(looks(0));
+    let server = ModelServer::start(inspect_replies(0));
     let project = project_with(&server);
     project.config_more(
         "models:\n  registry:\n    test-model:\n      bindings: {test: {pricing_tiers: [{input: -1, \

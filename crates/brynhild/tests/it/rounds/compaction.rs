@@ -89,7 +89,11 @@ fn history_is_compacted_before_the_context_is_full() {
 }
 
 /// A conversation of two prompts, a command on the history, and a last prompt.
-fn talk(server: &ModelServer, command: &str, hook: Option<&str>) -> testkit::Run {
+fn run_with_history_command(
+    server: &ModelServer,
+    command: &str,
+    hook: Option<&str>,
+) -> testkit::Run {
     let project = project_with(server);
     if let Some(answer) = hook {
         let script = format!("import json\nprint(json.dumps({answer}))\n");
@@ -106,7 +110,7 @@ fn talk(server: &ModelServer, command: &str, hook: Option<&str>) -> testkit::Run
 fn user_can_compact_the_history() {
     let replies = ["one", "two", "SUMMARY by the model", "three"].map(Reply::text);
     let server = ModelServer::start(replies);
-    talk(&server, "/compact the names", None).success();
+    run_with_history_command(&server, "/compact the names", None).success();
     let chats = server.chats();
     assert_eq!(chats.len(), 4);
     assert!(chats[2].text.contains("Above all: the names"), "{}", chats[2].text);
@@ -196,11 +200,13 @@ fn too_large_results_are_cut() {
 #[test]
 fn a_hook_chooses_the_strategy_or_writes_the_summary() {
     let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
-    talk(&server, "/compact", Some(r#"{"modified_strategy": "truncate"}"#)).success();
+    run_with_history_command(&server, "/compact", Some(r#"{"modified_strategy": "truncate"}"#))
+        .success();
     let last = server.chats()[2].text.clone();
     assert!(last.contains("Earlier messages were dropped"), "{last}");
     let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
-    talk(&server, "/compact", Some(r#"{"summary": "SUMMARY by a hook"}"#)).success();
+    run_with_history_command(&server, "/compact", Some(r#"{"summary": "SUMMARY by a hook"}"#))
+        .success();
     let last = server.chats()[2].text.clone();
     assert!(last.contains("SUMMARY by a hook"), "{last}");
 }
@@ -208,7 +214,7 @@ fn a_hook_chooses_the_strategy_or_writes_the_summary() {
 #[test]
 fn clear_empties_the_history_and_keeps_the_log() {
     let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
-    talk(&server, "/clear", None).success();
+    run_with_history_command(&server, "/clear", None).success();
     let last = messages(&server.chats()[2]);
     let users: Vec<&Value> = last.iter().filter(|message| message["role"] == "user").collect();
     assert_eq!(users.len(), 1, "{last:#?}");

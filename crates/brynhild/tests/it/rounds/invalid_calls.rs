@@ -7,7 +7,7 @@ use super::{check_history, last_results};
 use crate::project_with;
 
 /// What the model is told about a call with these arguments.
-fn told(name: &str, arguments: &str) -> String {
+fn result_of_call(name: &str, arguments: &str) -> String {
     let server =
         ModelServer::start([Reply::default().call_text(name, arguments), Reply::text("ok")]);
     let project = project_with(&server);
@@ -22,18 +22,21 @@ fn told(name: &str, arguments: &str) -> String {
 
 #[test]
 fn an_unknown_tool_is_named() {
-    assert_eq!(told("Nope", "{}"), "Unknown tool: Nope");
-    assert_eq!(told("bash", r#"{"command":"ls"}"#), "Unknown tool: bash. Did you mean Bash?");
+    assert_eq!(result_of_call("Nope", "{}"), "Unknown tool: Nope");
+    assert_eq!(
+        result_of_call("bash", r#"{"command":"ls"}"#),
+        "Unknown tool: bash. Did you mean Bash?"
+    );
 }
 
 #[test]
 fn missing_parameters_are_named_in_the_order_of_the_schema() {
-    assert_eq!(told("Read", "{}"), "Missing required parameters: file_path");
+    assert_eq!(result_of_call("Read", "{}"), "Missing required parameters: file_path");
     assert_eq!(
-        told("Edit", r#"{"old_string":"a"}"#),
+        result_of_call("Edit", r#"{"old_string":"a"}"#),
         "Missing required parameters: file_path, new_string"
     );
-    assert_eq!(told("Bash", ""), "Missing required parameters: command");
+    assert_eq!(result_of_call("Bash", ""), "Missing required parameters: command");
 }
 
 #[test]
@@ -49,7 +52,7 @@ fn unknown_parameter_is_reported() {
 #[test]
 fn invalid_json_arguments_are_reported_and_not_guessed() {
     for arguments in [r#"{"command": "touch made"#, "{command: touch}", "touch made", "{} {}"] {
-        let told = told("Bash", arguments);
+        let told = result_of_call("Bash", arguments);
         assert!(told.starts_with("The arguments are not valid JSON"), "{arguments}: {told}");
     }
 }
@@ -73,7 +76,7 @@ fn repeated_invalid_json_ends_the_turn() {
 #[test]
 fn non_object_arguments_are_reported() {
     for arguments in ["[]", "5", "null", "\"ls\""] {
-        let told = told("Bash", arguments);
+        let told = result_of_call("Bash", arguments);
         let is_clear = told.contains("object") || told.contains("Missing required parameters");
         assert!(is_clear, "{arguments}: {told}");
     }
@@ -81,23 +84,23 @@ fn non_object_arguments_are_reported() {
 
 #[test]
 fn parameter_of_the_wrong_type_is_reported() {
-    let told_read = told("Read", r#"{"file_path":"a","offset":"ten"}"#);
+    let told_read = result_of_call("Read", r#"{"file_path":"a","offset":"ten"}"#);
     assert!(told_read.contains("offset"), "{told_read}");
     assert!(told_read.contains("integer"), "{told_read}");
-    let told_finish = told("Finish", r#"{"status":"great","summary":"x"}"#);
+    let told_finish = result_of_call("Finish", r#"{"status":"great","summary":"x"}"#);
     assert!(told_finish.contains("status"), "{told_finish}");
     assert!(told_finish.contains("success"), "what would be right: {told_finish}");
-    let told_command = told("Bash", r#"{"command":["ls"]}"#);
+    let told_command = result_of_call("Bash", r#"{"command":["ls"]}"#);
     assert!(told_command.contains("command"), "{told_command}");
 }
 
 #[test]
 fn deep_and_large_arguments_are_tolerated() {
     let deep = format!("{{\"command\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
-    let told_deep = told("Bash", &deep);
+    let told_deep = result_of_call("Bash", &deep);
     assert!(told_deep.len() < 2000, "the model is not sent {} bytes back", told_deep.len());
     let long = json!({"command": 5, "junk": "x".repeat(300_000)}).to_string();
-    let told_long = told("Bash", &long);
+    let told_long = result_of_call("Bash", &long);
     assert!(told_long.len() < 2000, "the model is not sent {} bytes back", told_long.len());
 }
 

@@ -37,7 +37,7 @@ fn wait_for_question(terminal: &Terminal) {
 }
 
 /// Answers each question about going on, and sees the turn end after the third.
-fn asked_to_the_end(server: &ModelServer, question: impl Fn(usize) -> String) {
+fn answer_questions_until_the_end(server: &ModelServer, question: impl Fn(usize) -> String) {
     let project = project_with(server);
     let terminal = project.terminal(&["chat", "go"], (100, 40));
     for (count, answer) in [(6, "y\r"), (7, "n\r"), (8, "y\r")] {
@@ -53,7 +53,9 @@ fn asked_to_the_end(server: &ModelServer, question: impl Fn(usize) -> String) {
 #[test]
 fn repeated_call_asks_the_user_then_stops() {
     let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
-    asked_to_the_end(&server, |count| format!("the same call gave the same result {count} times"));
+    answer_questions_until_the_end(&server, |count| {
+        format!("the same call gave the same result {count} times")
+    });
 }
 
 #[test]
@@ -78,7 +80,9 @@ fn repeated_error_asks_the_user() {
         number += 1;
         Reply::calls([("Read", json!({"file_path": "missing.txt", "offset": number}))])
     });
-    asked_to_the_end(&server, |count| format!("Read failed {count} times with the same error"));
+    answer_questions_until_the_end(&server, |count| {
+        format!("Read failed {count} times with the same error")
+    });
 }
 
 #[test]

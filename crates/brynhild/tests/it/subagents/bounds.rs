@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply};
 
-use super::{bash, messages, own, playing, result, task, tools};
+use super::{bash, messages, playing, result, task, tools, write_user_agent};
 use crate::{has_bubblewrap, project_with};
 
 /// A child that runs a command and reports.
@@ -62,13 +62,13 @@ fn deny_rules_apply_to_agents() {
 #[test]
 fn an_agents_file_may_tighten_the_mode_and_never_loosen_it() {
     let (project, _server) = playing(commanded("echo x > made"));
-    own(&project, "scout", "permissionMode: bypassPermissions\n", "Look.");
+    write_user_agent(&project, "scout", "permissionMode: bypassPermissions\n", "Look.");
     project.brynhild(&["chat", "--mode", "ask", "go"]).code(3);
     assert!(!project.path().join("made").exists());
 
     for mode in ["plan", "dontAsk"] {
         let (project, server) = playing(commanded("echo x > made"));
-        own(&project, "scout", &format!("permissionMode: {mode}\n"), "Look.");
+        write_user_agent(&project, "scout", &format!("permissionMode: {mode}\n"), "Look.");
         let extra = if mode == "plan" { &["--yes"][..] } else { &["--mode", "ask"] };
         project.brynhild(&[&["chat", "go"], extra].concat());
         assert!(!project.path().join("made").exists(), "{mode}");
@@ -121,7 +121,7 @@ fn session_budget_stops_an_agent() {
 fn limits_failures_and_loops_of_an_agent_are_reported() {
     let look = || Reply::calls([("Glob", json!({"pattern": "*"}))]);
     let (project, server) = playing([task("brief", "work"), look(), look(), Reply::text("done")]);
-    own(&project, "brief", "maxTurns: 2\n", "Be brief.");
+    write_user_agent(&project, "brief", "maxTurns: 2\n", "Be brief.");
     project.brynhild(&["chat", "go"]).success();
     let told = result(&server.chats()[3]);
     let wanted = "the agent brief was stopped: a limit was reached: maxTurns (2)";
@@ -147,7 +147,7 @@ fn limits_failures_and_loops_of_an_agent_are_reported() {
         }
     });
     let project = project_with(&server);
-    own(&project, "scout", "", "You are a scout.");
+    write_user_agent(&project, "scout", "", "You are a scout.");
     project.brynhild(&["chat", "--yes", "go"]).success();
     let told = result(server.chats().last().unwrap());
     assert!(told.contains("the agent scout was stopped: it went in circles"), "{told}");
@@ -215,7 +215,7 @@ fn tool_pattern_in_an_agent_file_limits_the_tool() {
         ("gitk", false),
     ] {
         let (project, server) = playing(commanded(command));
-        own(&project, "scout", "tools: Read(docs/**), Bash(git *)\n", "Look.");
+        write_user_agent(&project, "scout", "tools: Read(docs/**), Bash(git *)\n", "Look.");
         project.brynhild(&["chat", "--yes", "go"]);
         let told = result(&server.chats()[2]);
         let wanted = "Permission denied: this agent may use only Bash(git *)";
@@ -227,7 +227,7 @@ fn tool_pattern_in_an_agent_file_limits_the_tool() {
         let (project, server) =
             playing([task("scout", "look"), read, Reply::text("seen"), Reply::text("done")]);
         project.file("docs/a.md", "words").file("b.md", "words");
-        own(&project, "scout", "tools: Read(docs/**), Bash(git *)\n", "Look.");
+        write_user_agent(&project, "scout", "tools: Read(docs/**), Bash(git *)\n", "Look.");
         project.brynhild(&["chat", "go"]).success();
         let told = result(&server.chats()[2]);
         assert_eq!(told.contains("words"), is_left, "{path}: {told}");

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use super::{messages, offered, own, playing, result, system, task, tools};
+use super::{messages, offered, playing, result, system, task, tools, write_user_agent};
 use crate::{project, project_with};
 
 fn listed(project: &Project) -> Vec<(String, String)> {
@@ -25,8 +25,8 @@ fn full() -> Project {
     project.file(".brynhild/agents/mine.md", agent("the project's"));
     project.file(".claude/agents/other.md", agent("the project's too"));
     project.file(".claude/agents/mine.md", agent("hidden by the one above"));
-    own(&project, "other", "", "hidden by the project's");
-    own(&project, "scout", "isolation: worktree\n", "Look.");
+    write_user_agent(&project, "other", "", "hidden by the project's");
+    write_user_agent(&project, "scout", "isolation: worktree\n", "Look.");
     let home = |path: &str, text: &str| {
         let path = project.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -130,7 +130,7 @@ fn changed_agent_applies_to_the_next_turn() {
     running.send("first\n");
     server.wait_for_requests(1);
     running.wait_for_stdout("one");
-    own(&project, "late", "", "Late.");
+    write_user_agent(&project, "late", "", "Late.");
     running.send("second\n");
     running.close_stdin();
     running.wait().success();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply};
 
-use super::{bash, messages, own, playing, result, task};
+use super::{bash, messages, playing, result, task, write_user_agent};
 use crate::crashes::check_pairs;
 use crate::project_with;
 
@@ -105,7 +105,7 @@ fn fork_and_compaction_exclude_agent_messages() {
         }
     });
     let project = project_with(&server);
-    own(&project, "scout", "", "You are a scout.");
+    write_user_agent(&project, "scout", "", "You are a scout.");
     project.brynhild(&["chat", "--session", "work", "go"]).success();
     project.brynhild(&["chat", "--resume", "work", "--fork", "again"]).success();
     let last = server.chats().pop().unwrap();

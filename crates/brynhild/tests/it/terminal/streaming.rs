@@ -6,7 +6,7 @@ use super::SIZE;
 use crate::project_with;
 
 /// Words that are told apart, without the end of a paragraph.
-fn words(count: usize) -> String {
+fn numbered_words(count: usize) -> String {
     let words: Vec<String> = (1..=count).map(|number| format!("word{number}")).collect();
     words.join(" ")
 }
@@ -21,10 +21,10 @@ fn everything() -> String {
         "# A title\n\n{}\n\nCode follows:\n```rust\n{}\n```\n{}\n\n| name | value |\n|---|---|\n\
          | a wide cell that does not fit everywhere | 漢字 |\n\n1. one\n\n   more of one\n\n2. two\n\n\
          > quoted {}\n\n{}\n\nThe end.",
-        words(120),
+        numbered_words(120),
         code.join("\n"),
         items.join("\n"),
-        words(15),
+        numbered_words(15),
         "漢".repeat(70),
     )
 }
@@ -37,7 +37,7 @@ fn answered(project: &Project, size: (u16, u16)) -> (String, String) {
 
 #[test]
 fn text_is_shown_before_its_paragraph_ends() {
-    let server = ModelServer::start([Reply::text(words(60)).delta_size(6).stall_at(6000)]);
+    let server = ModelServer::start([Reply::text(numbered_words(60)).delta_size(6).stall_at(6000)]);
     let project = project_with(&server);
     let terminal = project.terminal(&["chat", "talk"], SIZE);
     server.wait_for_stalls(1);
@@ -79,7 +79,7 @@ fn drafts_leave_no_trace_on_the_screen() {
 
 #[test]
 fn interrupted_answer_stays_visible() {
-    let server = ModelServer::start([Reply::text(words(60)).delta_size(6).stall_at(6000)]);
+    let server = ModelServer::start([Reply::text(numbered_words(60)).delta_size(6).stall_at(6000)]);
     let project = project_with(&server);
     let terminal = project.terminal(&["chat", "talk"], SIZE);
     server.wait_for_stalls(1);
@@ -93,7 +93,7 @@ fn interrupted_answer_stays_visible() {
 #[test]
 fn retried_reply_does_not_mix_with_the_first() {
     let server = ModelServer::start([
-        Reply::text(words(40)).delta_size(6).cut_at(5000),
+        Reply::text(numbered_words(40)).delta_size(6).cut_at(5000),
         Reply::text("Second try."),
     ]);
     let project = project_with(&server);

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the model was told last.
-fn told(server: &ModelServer, request: usize) -> String {
+fn last_message(server: &ModelServer, request: usize) -> String {
     let messages = server.chats()[request].body["messages"].clone();
     let last = messages.as_array().unwrap().last().unwrap().clone();
     last["content"].as_str().unwrap().to_owned()
@@ -45,7 +45,7 @@ fn endless_paste_can_be_left_by_lines() {
     terminal.wait_for("> words of a paste");
     terminal.send(" and more\r");
     terminal.wait_for("heard");
-    assert_eq!(told(&server, 0).trim_end(), "words of a paste and more");
+    assert_eq!(last_message(&server, 0).trim_end(), "words of a paste and more");
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
 }

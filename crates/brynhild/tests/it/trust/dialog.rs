@@ -14,7 +14,7 @@ fn with_hook(project: &Project, event: &str, command: &str) {
 }
 
 /// Waits for the question that follows the warning.
-fn asked_again(terminal: &testkit::Terminal) -> String {
+fn wait_for_second_question(terminal: &testkit::Terminal) -> String {
     let is_asked = |screen: &str| {
         let after = screen.split_once("changed while you were asked");
         after.is_some_and(|(_, after)| after.contains("[N]o: "))
@@ -31,7 +31,7 @@ fn changes_while_the_dialog_waits_ask_again() {
     terminal.wait_for("[N]o: ");
     project.file("go.sh", "exit 0 # other\n");
     terminal.send("y\r");
-    asked_again(&terminal);
+    wait_for_second_question(&terminal);
     terminal.send("n\r");
     assert_eq!(terminal.wait_for_end(), Some(3));
     assert!(list(&project).is_empty());
@@ -48,7 +48,7 @@ fn chat_asks_again_about_changes_while_its_dialog_waited() {
     terminal.wait_for("[N]o: ");
     fs::write(project.path().join("go.sh"), "exit 1 # other\n").unwrap();
     terminal.send("y\r");
-    let screen = asked_again(&terminal);
+    let screen = wait_for_second_question(&terminal);
     assert!(screen.contains("Changes since your decision"), "{screen}");
     terminal.send("y\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
