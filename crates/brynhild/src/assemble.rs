@@ -1,5 +1,6 @@
 //! Makes the parts of a conversation from what was configured.
 
+pub(crate) mod assembly;
 pub(crate) mod audit;
 pub(crate) mod child_environment;
 pub(crate) mod configuration;
@@ -21,6 +22,7 @@ pub(crate) mod prompt_source;
 pub(crate) mod provider_choice;
 pub(crate) mod raw_witness;
 pub(crate) mod role;
+pub(crate) mod run_context;
 pub(crate) mod secrets;
 pub(crate) mod session_choice;
 pub(crate) mod setup;
@@ -31,7 +33,6 @@ pub(crate) mod themes;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod workers;
-pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,13 +54,14 @@ use contract::skill::Skill;
 use contract::tool::Tool;
 use plugins::profiles::ModelProfile;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::Audit;
 use crate::assemble::child_environment::{child_environment, host_environment};
 use crate::assemble::learning::{Learning, When};
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::provider_choice::{Candidate, Choice};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::process_check::CheckedSandbox;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -81,45 +83,45 @@ impl Mind {
 }
 
 /// Chooses provider and model.
-pub(crate) async fn mind(world: &World) -> Result<Mind, Problem> {
-    let choice = provider_choice::choose(world).await?;
-    let mut model = model(world, &choice)?;
+pub(crate) async fn mind(assembly: &Assembly) -> Result<Mind, Problem> {
+    let choice = provider_choice::choose(assembly).await?;
+    let mut model = model(assembly, &choice)?;
     let candidate = &choice.candidate;
-    let mut fitting = profile(world, &model, &candidate.vendor().name)?;
-    let mut provider = candidate.connect(world, &model, Some(&fitting))?;
-    if !is_named(world, &choice)
+    let mut fitting = profile(assembly, &model, &candidate.vendor().name)?;
+    let mut provider = candidate.connect(assembly, &model, Some(&fitting))?;
+    if !is_named(assembly, &choice)
         && let Some(loaded) = loaded_instead(&choice, provider.as_ref(), &model).await
     {
-        fitting = profile(world, &loaded, &candidate.vendor().name)?;
-        provider = candidate.connect(world, &loaded, Some(&fitting))?;
+        fitting = profile(assembly, &loaded, &candidate.vendor().name)?;
+        provider = candidate.connect(assembly, &loaded, Some(&fitting))?;
         model = loaded;
     }
-    let known = known(world, &model, &choice, Arc::default());
-    let provider = learning(world, &choice, provider, &known);
+    let known = known(assembly, &model, &choice, Arc::default());
+    let provider = learning(assembly, &choice, provider, &known);
     Ok(Mind { choice, provider, model, profile: fitting, known })
 }
 
 /// The same provider with another model; none where each of its models is another program.
-pub(crate) fn with_model(world: &World, mind: &Mind, named: &str) -> Option<Mind> {
+pub(crate) fn with_model(assembly: &Assembly, mind: &Mind, named: &str) -> Option<Mind> {
     let Choice { candidate, reason } = &mind.choice;
     if candidate.is_script() {
         return None;
     }
     let choice = Choice { candidate: candidate.clone(), reason: reason.clone() };
-    let model = model_names::spelled(world, named, &choice);
+    let model = model_names::spelled(assembly, named, &choice);
     // A profile that was named by a flag was found when the first model was chosen.
-    let profile = profile(world, &model, &candidate.vendor().name).ok()?;
-    let known = known(world, &model, &choice, Arc::clone(&mind.known.offered));
+    let profile = profile(assembly, &model, &candidate.vendor().name).ok()?;
+    let known = known(assembly, &model, &choice, Arc::clone(&mind.known.offered));
     let provider = Arc::clone(&mind.provider);
     Some(Mind { choice, provider, model, profile, known })
 }
 
 /// Whether the user says which model answers.
-fn is_named(world: &World, choice: &Choice) -> bool {
+fn is_named(run: &RunContext, choice: &Choice) -> bool {
     let instance = choice.candidate.instance.as_ref();
-    world.global.model.is_some()
+    run.global.model.is_some()
         || instance.is_some_and(|instance| instance.default_model.is_some())
-        || world.is_configured(&["models", "default"])
+        || run.is_configured(&["models", "default"])
 }
 
 /// The first model that a server on this machine has, where it does not have `model`. Where it
@@ -139,12 +141,12 @@ async fn loaded_instead(choice: &Choice, provider: &dyn Provider, model: &str) -
 }
 
 /// The model's name as the provider spells it.
-pub(crate) fn model(world: &World, choice: &Choice) -> Result<String, Problem> {
-    let models = &world.config().models;
+pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Problem> {
+    let models = &assembly.config().models;
     let candidate = &choice.candidate;
     let instance = candidate.instance.as_ref();
-    let configured = world.is_configured(&["models", "default"]).then(|| models.default.clone());
-    let named = world
+    let configured = assembly.is_configured(&["models", "default"]).then(|| models.default.clone());
+    let named = assembly
         .global
         .model
         .clone()
@@ -159,18 +161,23 @@ pub(crate) fn model(world: &World, choice: &Choice) -> Result<String, Problem> {
     if candidate.is_script() {
         return Ok(named);
     }
-    Ok(model_names::spelled(world, &named, choice))
+    Ok(model_names::spelled(assembly, &named, choice))
 }
 
 /// What is known of a model: what the registry says, else what the provider said when it was last
 /// asked, which stands in `offered` too once it is asked again.
-fn known(world: &World, model: &str, choice: &Choice, offered: Arc<OnceLock<Vec<Model>>>) -> Known {
+fn known(
+    run: &RunContext,
+    model: &str,
+    choice: &Choice,
+    offered: Arc<OnceLock<Vec<Model>>>,
+) -> Known {
     if offered.get().is_none()
-        && let Some(models) = model_cache::last(world, &choice.candidate)
+        && let Some(models) = model_cache::last(run, &choice.candidate)
     {
         let _ = offered.set(models);
     }
-    let registered = registered(world, model, &choice.candidate);
+    let registered = registered(run, model, &choice.candidate);
     let context_window = registered.and_then(|(registered, binding)| {
         let described = || registered.descriptor.as_ref()?.context_size;
         binding.max_context.or_else(described)
@@ -193,14 +200,14 @@ fn is_free(candidate: &Candidate) -> bool {
 
 /// The provider, asked for its models in passing where something about the model is not known.
 fn learning(
-    world: &World,
+    run: &RunContext,
     choice: &Choice,
     provider: Arc<dyn Provider>,
     known: &Known,
 ) -> Arc<dyn Provider> {
-    let of_role = world.made.role.get().and_then(crate::assemble::role::Chosen::cost_limit);
-    let is_limited = cost_limit(world, choice).or(of_role).is_some();
-    let when = match (is_limited, world.global.show_cost) {
+    let of_role = run.role.as_ref().and_then(crate::assemble::role::Chosen::cost_limit);
+    let is_limited = cost_limit(run, choice).or(of_role).is_some();
+    let when = match (is_limited, run.global.show_cost) {
         _ if known.is_free || known.prices.is_some() => When::GoingOn,
         (true, _) => When::First,
         (false, true) => When::Beside,
@@ -210,31 +217,35 @@ fn learning(
     if choice.candidate.is_script() || known.offered.get().is_some() || is_known {
         return provider;
     }
-    let keep = model_cache::keeper(world, &choice.candidate);
+    let keep = model_cache::keeper(run, &choice.candidate);
     Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
 }
 
 /// What the run may cost; no limit where nothing is charged.
-fn cost_limit(world: &World, choice: &Choice) -> Option<f64> {
-    world.global.max_cost.filter(|_| !is_free(&choice.candidate))
+fn cost_limit(run: &RunContext, choice: &Choice) -> Option<f64> {
+    run.global.max_cost.filter(|_| !is_free(&choice.candidate))
 }
 
 /// What the registry says of a model that the provider calls `model`.
 pub(crate) fn registered<'a>(
-    world: &'a World,
+    run: &'a RunContext,
     model: &str,
     candidate: &Candidate,
 ) -> Option<(&'a RegisteredModel, &'a Binding)> {
-    world.config().models.registry.values().find_map(|registered| {
+    run.config().models.registry.values().find_map(|registered| {
         let binding = registered.binding([&candidate.name, &candidate.vendor().name])?;
         binding.is_called(model, &registered.canonical_id).then_some((registered, binding))
     })
 }
 
 /// The profile that was named, or the one that fits the model.
-pub(crate) fn profile(world: &World, model: &str, provider: &str) -> Result<ModelProfile, Problem> {
-    let profiles = profiles(world);
-    let Some(name) = &world.global.profile else {
+pub(crate) fn profile(
+    assembly: &Assembly,
+    model: &str,
+    provider: &str,
+) -> Result<ModelProfile, Problem> {
+    let profiles = profiles(assembly);
+    let Some(name) = &assembly.global.profile else {
         return Ok(plugins::profiles::resolve(&profiles, model, provider).clone());
     };
     plugins::profiles::find(&profiles, name).cloned().ok_or_else(|| {
@@ -245,29 +256,29 @@ pub(crate) fn profile(world: &World, model: &str, provider: &str) -> Result<Mode
 }
 
 /// All profiles.
-pub(crate) fn profiles(world: &World) -> Vec<ModelProfile> {
+pub(crate) fn profiles(assembly: &Assembly) -> Vec<ModelProfile> {
     let directories: Vec<PathBuf> =
-        world.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();
-    let contributions = world.plugins().contributions();
+        assembly.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();
+    let contributions = assembly.plugins().contributions();
     let (profiles, problems) = plugins::profiles::load(&directories, &contributions);
     report(&problems);
     profiles
 }
 
 /// All skills.
-pub(crate) fn skills(world: &World, root: &Path) -> Vec<Skill> {
-    let project: &[&str] = if world.has_project() {
+pub(crate) fn skills(assembly: &Assembly, root: &Path) -> Vec<Skill> {
+    let project: &[&str] = if assembly.has_project() {
         &[".claude/skills", ".agents/skills", ".brynhild/skills"]
     } else {
         &[]
     };
     let places = plugins::skills::Places {
-        global: own_skills(world),
-        custom: custom_skills(world),
+        global: own_skills(assembly),
+        custom: custom_skills(assembly),
         project: project.iter().map(|directory| root.join(directory)).collect(),
-        cache: world.loaded.config_dir.as_ref().map(|dir| dir.join("cache/skills.json")),
+        cache: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("cache/skills.json")),
     };
-    let found = plugins::skills::discover(&places, &world.contributions());
+    let found = plugins::skills::discover(&places, &assembly.contributions());
     report(&found.problems);
     found.skills
 }
@@ -284,14 +295,14 @@ pub(crate) struct Knowledge {
 }
 
 /// The rules that hold here.
-pub(crate) fn rules(world: &World, root: &Path) -> plugins::rules::Found {
+pub(crate) fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::Found {
     let places = plugins::rules::Places {
-        global: world.loaded.config_dir.as_ref().map(|dir| dir.join("rules")),
+        global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("rules")),
         // Without a project there is no directory whose rules would count.
-        root: if world.has_project() { root.to_owned() } else { PathBuf::new() },
-        cwd: world.environment.cwd.clone(),
+        root: if assembly.has_project() { root.to_owned() } else { PathBuf::new() },
+        cwd: assembly.environment.cwd.clone(),
     };
-    let found = plugins::rules::load(&places, &world.plugins().contributions());
+    let found = plugins::rules::load(&places, &assembly.plugins().contributions());
     report(&found.problems);
     found
 }
@@ -304,12 +315,12 @@ fn report(problems: &[plugins::problem::Problem]) {
 
 /// The tools, as far as they are not switched off.
 pub(crate) fn tools(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     skills: Vec<Skill>,
     activate_skill: Option<tools::ActivateSkill>,
 ) -> Vec<Arc<dyn Tool>> {
-    let config = world.config();
+    let config = assembly.config();
     let is_off = |name: &str| config.tools.disabled.get(name).copied().unwrap_or(false);
     // Without commands there are none in the background.
     let disabled = |name: &str| is_off(name) || (name == "Jobs" && is_off("Bash"));
@@ -318,7 +329,7 @@ pub(crate) fn tools(
     }
     let all = tools::all(&tools::Settings {
         root: root.to_owned(),
-        home: world.environment.home.clone(),
+        home: assembly.environment.home.clone(),
         allowed_paths: config.sandbox.allowed_paths.clone(),
         own_paths: config
             .tools
@@ -327,18 +338,18 @@ pub(crate) fn tools(
             .filter(|(_, tool)| !tool.allowed_paths.is_empty())
             .map(|(name, tool)| (name.clone(), tool.allowed_paths.clone()))
             .collect(),
-        readable_paths: permissions::readable(world),
+        readable_paths: permissions::readable(assembly),
         skills,
         activate_skill,
-        single_hosts: sandbox(world).is_ok_and(|it| it.enforces().single_hosts),
-        jobs: Arc::clone(world.jobs()),
+        single_hosts: sandbox(assembly).is_ok_and(|it| it.enforces().single_hosts),
+        jobs: Arc::clone(assembly.jobs()),
     });
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
 }
 
 /// Whether nothing is asked about: the user has approved beforehand.
-pub(crate) fn asks_nothing(world: &World) -> bool {
-    world.global.yes || world.mode() == Mode::Yolo
+pub(crate) fn asks_nothing(run: &RunContext) -> bool {
+    run.global.yes || run.mode() == Mode::Yolo
 }
 
 /// The tools by name.
@@ -351,15 +362,15 @@ pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -
 }
 
 /// The sandbox, or none of it where the user's own words say so.
-pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
-    if let Some(made) = world.made.sandbox.get() {
+pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> {
+    if let Some(made) = assembly.services.sandbox.get() {
         return Ok(Arc::clone(made));
     }
-    let settings = sandbox_settings(world)?;
-    let made = if world.is_unconfined() {
+    let settings = sandbox_settings(assembly)?;
+    let made = if assembly.is_unconfined() {
         output::warning("tools run without a sandbox");
-        if let Some(config_dir) = &world.loaded.config_dir {
-            let project = world.root().ok();
+        if let Some(config_dir) = &assembly.loaded.config_dir {
+            let project = assembly.root().ok();
             Audit::new(config_dir).note_or_tell(
                 "unconfined",
                 "tools ran without a sandbox",
@@ -370,71 +381,71 @@ pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     } else {
         sandbox::ladder(settings)
     };
-    let checked = CheckedSandbox::new(made, Arc::clone(world.trusted_roots()));
-    Ok(Arc::clone(world.made.sandbox.get_or_init(|| Arc::new(checked))))
+    let checked = CheckedSandbox::new(made, Arc::clone(assembly.trusted_roots()));
+    Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
 }
 
 /// What the sandbox is told.
-pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Problem> {
+pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Problem> {
     Ok(sandbox::Settings {
-        helper: world.environment.executable.clone(),
-        state: world.state_dir()?,
-        home: world.environment.home.clone(),
+        helper: assembly.environment.executable.clone(),
+        state: assembly.state_dir()?,
+        home: assembly.environment.home.clone(),
         rung: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
-        on_proxy_request: audit::proxy_observer(world),
-        rules: permissions::file_rules(world)?,
-        hosts: permissions::host_rules(world)?.map(|rules| -> sandbox::HostRules {
+        on_proxy_request: audit::proxy_observer(assembly),
+        rules: permissions::file_rules(assembly)?,
+        hosts: permissions::host_rules(assembly)?.map(|rules| -> sandbox::HostRules {
             Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
         }),
-        host_env: host_environment(world),
-        tracker: Some(world.made.tracker(world.place())),
-        signs_commits: git_settings(world, world.place()).is_some_and(|it| it.signs_commits),
+        host_env: host_environment(assembly),
+        tracker: Some(assembly.services.tracker(assembly.place())),
+        signs_commits: git_settings(assembly, assembly.place()).is_some_and(|it| it.signs_commits),
     })
 }
 
 /// The directories with skills outside of the project, which the model may read and run scripts of.
-pub(crate) fn skill_directories(world: &World) -> Vec<PathBuf> {
-    let plugins = world.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
-    let mut directories = own_skills(world);
-    directories.extend(custom_skills(world));
+pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
+    let plugins = assembly.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
+    let mut directories = own_skills(assembly);
+    directories.extend(custom_skills(assembly));
     directories.extend(plugins.map(|plugin| plugin.root.join("skills")));
-    directories.extend(world.claude().skill_directories());
+    directories.extend(assembly.claude().skill_directories());
     directories.retain(|directory| directory.is_dir());
     directories
 }
 
 /// The user's own directories of skills.
-fn own_skills(world: &World) -> Vec<PathBuf> {
-    let dir = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
-    let homes = world.environment.home.iter();
+fn own_skills(run: &RunContext) -> Vec<PathBuf> {
+    let dir = run.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    let homes = run.environment.home.iter();
     let others =
         homes.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it)));
     dir.chain(others).collect()
 }
 
 /// The directories of skills that the environment names.
-fn custom_skills(world: &World) -> Vec<PathBuf> {
-    let path = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
+fn custom_skills(run: &RunContext) -> Vec<PathBuf> {
+    let path = run.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// The sandbox with the profile that commands get.
-pub(crate) fn confinement(world: &World, root: &Path) -> Result<Confinement, Problem> {
-    Ok(Confinement::new(sandbox(world)?, command_profile(world, root)))
+pub(crate) fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {
+    Ok(Confinement::new(sandbox(assembly)?, command_profile(assembly, root)))
 }
 
 /// What commands may see and do.
-pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
-    let config = world.config();
-    let has_network = config.sandbox.allow_network && world.mode() != Mode::ReadOnly;
+pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
+    let config = assembly.config();
+    let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;
     let network = if has_network { Network::Host } else { Network::None };
-    let mut read = [config.sandbox.read_paths.clone(), skill_directories(world)].concat();
-    let mut env = child_environment(world);
-    if let Some(git) = git_settings(world, root) {
+    let mut read = [config.sandbox.read_paths.clone(), skill_directories(assembly)].concat();
+    let mut env = child_environment(assembly);
+    if let Some(git) = git_settings(assembly, root) {
         read.push(git.directory);
         env.extend(git.env);
-    } else if let Some(file) = world.environment.variables.get("GIT_CONFIG_GLOBAL") {
+    } else if let Some(file) = assembly.environment.variables.get("GIT_CONFIG_GLOBAL") {
         env.insert("GIT_CONFIG_GLOBAL".to_owned(), file.clone());
     }
     // A single file with a protected name that the user grants is mounted by itself.
@@ -444,7 +455,7 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
     };
     let (mut own, write): (Vec<_>, Vec<_>) =
         config.sandbox.allowed_paths.iter().cloned().partition(is_file);
-    if world.mode() == Mode::ReadOnly {
+    if assembly.mode() == Mode::ReadOnly {
         own.clear();
     }
     Profile {
@@ -461,13 +472,13 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
 }
 
 /// The generated git settings of confined commands.
-fn git_settings(world: &World, root: &Path) -> Option<sandbox::GitGlobal> {
-    if world.is_unconfined() {
+fn git_settings(run: &RunContext, root: &Path) -> Option<sandbox::GitGlobal> {
+    if run.is_unconfined() {
         return None;
     }
-    let writable = [&[root.to_owned()], world.config().sandbox.allowed_paths.as_slice()].concat();
-    let (home, variables) = (world.environment.home.as_deref(), &world.environment.variables);
-    sandbox::git_global(home, variables, &world.state_dir().ok()?, &writable)
+    let writable = [&[root.to_owned()], run.config().sandbox.allowed_paths.as_slice()].concat();
+    let (home, variables) = (run.environment.home.as_deref(), &run.environment.variables);
+    sandbox::git_global(home, variables, &run.state_dir().ok()?, &writable)
 }
 
 /// The key that limits the rounds of a turn.
@@ -475,17 +486,16 @@ const ROUNDS_KEY: &str = "behavior.max_tool_rounds";
 
 /// How the conversation goes.
 pub(crate) fn settings(
-    world: &World,
+    run: &RunContext,
     root: &Path,
     mind: Option<&Mind>,
     system: String,
 ) -> Settings {
-    let behavior = &world.config().behavior;
+    let behavior = &run.config().behavior;
     let profile = mind.map(|mind| mind.profile.clone()).unwrap_or_default();
     let smallest = profile.min_max_tokens.unwrap_or(1);
     let params = mind.map_or_else(BTreeMap::new, params);
-    let is_own_limit =
-        world.is_configured(&["behavior", "max_tokens"]) || profile.name == "default";
+    let is_own_limit = run.is_configured(&["behavior", "max_tokens"]) || profile.name == "default";
     let longest = if is_own_limit { behavior.max_tokens } else { profile.default_max_tokens };
     // A model that does not reason is not asked to.
     let level = if profile.name == "default" || profile.supports_reasoning {
@@ -506,16 +516,16 @@ pub(crate) fn settings(
             known: mind.map(|mind| mind.known.clone()).unwrap_or_default(),
             sends_tools: !profile.calls_by_text(),
         },
-        mode: world.mode(),
+        mode: run.mode(),
         system,
-        rounds: match world.global.max_turns {
+        rounds: match run.global.max_turns {
             Some(most) => Bound::new(most, "--max-turns"),
             None => Bound::new(behavior.max_tool_rounds, ROUNDS_KEY),
         },
         required_finish: None,
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
-        spill: world.spill_dir(),
+        spill: run.spill_dir(),
         retry: Retry::default(),
         recovery: recovers.then_some(RecoverySettings {
             tells_model: profile.recovery_feedback_enabled && !profile.calls_by_text(),
@@ -528,16 +538,16 @@ pub(crate) fn settings(
         max_calls: profile.max_tools_per_turn.and_then(|limit| usize::try_from(limit).ok()),
         budget: Budget {
             cost_usd: mind
-                .and_then(|mind| cost_limit(world, &mind.choice))
+                .and_then(|mind| cost_limit(run, &mind.choice))
                 .map(|most| Bound::new(most, "--max-cost")),
-            tokens: world.global.max_tokens.map(|most| Bound::new(most, "--max-tokens")),
-            time: world
+            tokens: run.global.max_tokens.map(|most| Bound::new(most, "--max-tokens")),
+            time: run
                 .global
                 .timeout
                 .map(|most| Bound::new(Duration::from_secs_f64(most), "--timeout")),
             ..Budget::default()
         },
-        approves_all: world.global.yes,
+        approves_all: run.global.yes,
         questions: Questions::Put,
         cwd: root.to_owned(),
     }
@@ -554,7 +564,7 @@ fn params(mind: &Mind) -> BTreeMap<String, serde_json::Value> {
 
 /// The system prompt.
 pub(crate) fn system(
-    (world, root): (&World, &Path),
+    (run, root): (&RunContext, &Path),
     mind: &Mind,
     registry: &Registry,
     knowledge: &Knowledge,
@@ -563,7 +573,7 @@ pub(crate) fn system(
     let Knowledge { rules, skills, .. } = knowledge;
     let offers_skills = registry.get("LearnSkill").is_some();
     let skills = if offers_skills { plugins::skills::prompt_block(skills) } else { String::new() };
-    let inner = world.environment.cwd.strip_prefix(root).ok().unwrap_or(Path::new(""));
+    let inner = run.environment.cwd.strip_prefix(root).ok().unwrap_or(Path::new(""));
     system_prompt(&Ingredients {
         model: &mind.model,
         cwd: &root.display().to_string(),
@@ -587,8 +597,8 @@ pub(crate) fn prompt_style(profile: &ModelProfile) -> PromptStyle<'_> {
 }
 
 /// Lifts the limit of rounds of an interactive session, if nobody set one.
-pub(crate) fn lift_round_limit(world: &World, settings: &mut Settings) {
-    let is_set = world.is_configured(&["behavior", "max_tool_rounds"]);
+pub(crate) fn lift_round_limit(run: &RunContext, settings: &mut Settings) {
+    let is_set = run.is_configured(&["behavior", "max_tool_rounds"]);
     if settings.rounds.name == ROUNDS_KEY && !is_set {
         settings.rounds.most = u32::MAX;
     }

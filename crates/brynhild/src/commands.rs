@@ -41,8 +41,9 @@ use crate::args::{
     Cli, Command, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand, RunArgs,
     RunFormat, SandboxCommand, ToolsCommand,
 };
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -55,11 +56,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
         None if cli.global.print => Err(repl::nothing_said()),
         None => {
-            let world = World::for_talk(cli.global)?;
-            if interactive::is_wanted(&world) {
-                asynchronously(interactive::run(world, None))
+            let run = RunContext::for_talk(cli.global)?;
+            if interactive::is_wanted(&run) {
+                asynchronously(interactive::run(Assembly::new(run), None))
             } else {
-                asynchronously(repl::run(trust::settled(world)?))
+                asynchronously(repl::run(Assembly::new(trust::settled(run)?)))
             }
         }
         Some(Command::Schema) => schema::events(),
@@ -69,11 +70,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Some(Command::Run(args)) if args.interactive && !args.dry_run => {
             let words = role::words(&args, &cli.global).1.join(" ");
             let words = Some(words).filter(|words| !words.trim().is_empty());
-            let world = playing(cli.global, &args)?;
-            if interactive::is_wanted(&world) {
-                asynchronously(interactive::run(world, words))
+            let assembly = playing(cli.global, &args)?;
+            if interactive::is_wanted(&assembly) {
+                asynchronously(interactive::run(assembly, words))
             } else {
-                asynchronously(repl::run_after(world, words))
+                asynchronously(repl::run_after(assembly, words))
             }
         }
         Some(Command::Config { command: Some(ConfigCommand::Path { all }) }) => {
@@ -81,71 +82,78 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         }
         Some(command) => {
             let wants_json = cli.global.format() == Some(OutputFormat::Json);
-            let world = match world(cli.global, &command) {
-                Ok(world) => world,
+            let assembly = match assembly_for(cli.global, &command) {
+                Ok(assembly) => assembly,
                 Err(problem) if wants_json => return json_error(problem),
                 Err(problem) => return Err(problem),
             };
-            match with_world(&world, command) {
-                Err(problem) if world.wants_json() => json_error(problem),
+            match dispatch(&assembly, command) {
+                Err(problem) if assembly.wants_json() => json_error(problem),
                 outcome => outcome,
             }
         }
     }
 }
 
-/// Reads what a command works with, and sees to trust where the command needs it.
-fn world(global: Global, command: &Command) -> Result<World, Problem> {
-    match command {
-        Command::Trust(_) | Command::Untrust { .. } => World::without_project(global),
+/// Reads the configuration for a command, and checks trust as far as the command needs it.
+fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> {
+    let run = match command {
+        Command::Trust(_) | Command::Untrust { .. } => RunContext::without_project(global)?,
         Command::Chat(args) => {
-            let mut world = trust::settled(World::for_talk(global)?)?;
+            let mut assembly = Assembly::new(trust::settled(RunContext::for_talk(global)?)?);
             if let Some(name) = &args.agent {
-                crate::assemble::role::persona::be(&mut world, name)?;
+                crate::assemble::role::persona::be(&mut assembly, name)?;
             }
-            Ok(world)
+            return Ok(assembly);
         }
-        Command::Run(args) => playing(global, args),
+        Command::Run(args) => return playing(global, args),
         Command::Tools { command } => {
-            let mut world = trust::told(World::read(global)?)?;
+            let mut assembly = Assembly::new(RunContext::read(global)?);
+            trust::check_and_warn(&assembly)?;
             if let Some(path) = role_of(command) {
-                world.global.role_file = Some(path.to_owned());
-                crate::assemble::role::choose(&mut world, path, &BTreeMap::new())?;
+                assembly.global.role_file = Some(path.to_owned());
+                crate::assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
             }
-            Ok(world)
+            return Ok(assembly);
         }
         Command::Mcp { command } => {
-            let mut world = trust::told(World::read(global)?)?;
+            let mut assembly = Assembly::new(RunContext::read(global)?);
+            trust::check_and_warn(&assembly)?;
             if let McpCommand::Serve { role: Some(path), .. } = command {
-                world.global.role_file = Some(path.clone());
-                crate::assemble::role::choose(&mut world, path, &BTreeMap::new())?;
+                assembly.global.role_file = Some(path.clone());
+                crate::assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
             }
-            Ok(world)
+            return Ok(assembly);
         }
-        Command::Hooks { .. } => trust::told(World::read(global)?),
+        Command::Hooks { .. } => {
+            let run = RunContext::read(global)?;
+            trust::check_and_warn(&run)?;
+            run
+        }
         Command::Validate { role } => {
             let global = Global { role_file: Some(role.clone()), ..global };
-            trust::required(World::read(global)?)
+            trust::required(RunContext::read(global)?)?
         }
         Command::Session { .. }
         | Command::Stats(_)
         | Command::Permissions { .. }
         | Command::Audit { .. }
         | Command::Sandbox { command: SandboxCommand::Doctor } => {
-            trust::required(World::beside_project(global)?)
+            trust::required(RunContext::beside_project(global)?)?
         }
-        _ => trust::required(World::read(global)?),
-    }
+        _ => trust::required(RunContext::read(global)?)?,
+    };
+    Ok(Assembly::new(run))
 }
 
 /// What a run of a role works with.
-fn playing(mut global: Global, args: &RunArgs) -> Result<World, Problem> {
+fn playing(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
     let (path, _) = role::words(args, &global);
     global.role_file = Some(path.clone());
-    let mut world = trust::settled(World::for_talk(global)?)?;
-    crate::assemble::role::choose(&mut world, &path, &role::given(args)?)?;
-    Ok(world)
+    let mut assembly = Assembly::new(trust::settled(RunContext::for_talk(global)?)?);
+    crate::assemble::role::choose(&mut assembly, &path, &role::given(args)?)?;
+    Ok(assembly)
 }
 
 /// The role whose tools a command is about.
@@ -183,42 +191,42 @@ fn shows_contributions(command: &Command) -> bool {
     }
 }
 
-fn with_world(world: &World, command: Command) -> Outcome {
-    if shows_contributions(&command) && workers::has_packages(world) {
+fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
+    if shows_contributions(&command) && workers::has_packages(assembly) {
         asynchronously(async {
-            workers::learn(world).await;
+            workers::learn(assembly).await;
             Ok(())
         })?;
     }
     match command {
-        Command::Chat(args) => asynchronously(chat::run(world, &args)),
-        Command::Run(args) => asynchronously(role::run(world, &args)),
-        Command::Validate { role } => asynchronously(role::validate(world, &role)),
-        Command::Init(args) => init::run(world, &args),
-        Command::Demo => asynchronously(demo::run(world)),
-        Command::Config { command } => config::run(world, command),
-        Command::Api { command } => asynchronously(api::run(world, &command)),
-        Command::Models { command } => asynchronously(models::run(world, &command)),
-        Command::Session { command } => session::run(world, &command),
-        Command::Stats(args) => asynchronously(stats::run(world, &args)),
-        Command::Tools { command } => asynchronously(tools::run(world, &command)),
-        Command::Logs { command } => logs::run(world, &command),
-        Command::Mcp { command } => asynchronously(mcp::run(world, &command)),
+        Command::Chat(args) => asynchronously(chat::run(assembly, &args)),
+        Command::Run(args) => asynchronously(role::run(assembly, &args)),
+        Command::Validate { role } => asynchronously(role::validate(assembly, &role)),
+        Command::Init(args) => init::run(assembly, &args),
+        Command::Demo => asynchronously(demo::run(assembly)),
+        Command::Config { command } => config::run(assembly, command),
+        Command::Api { command } => asynchronously(api::run(assembly, &command)),
+        Command::Models { command } => asynchronously(models::run(assembly, &command)),
+        Command::Session { command } => session::run(assembly, &command),
+        Command::Stats(args) => asynchronously(stats::run(assembly, &args)),
+        Command::Tools { command } => asynchronously(tools::run(assembly, &command)),
+        Command::Logs { command } => logs::run(assembly, &command),
+        Command::Mcp { command } => asynchronously(mcp::run(assembly, &command)),
         Command::Plugin { command } => {
-            asynchronously(plugin::run(world, &command.unwrap_or(PluginCommand::List)))
+            asynchronously(plugin::run(assembly, &command.unwrap_or(PluginCommand::List)))
         }
-        Command::Typed { command } => asynchronously(command::run(world, &command)),
-        Command::Hooks { command } => asynchronously(hooks::run(world, &command)),
-        Command::Agents { command } => agents::run(world, &command),
-        Command::Skill { command } => skill::run(world, &command),
-        Command::Rules { command } => rules::run(world, &command),
-        Command::Profile { command } => profile::run(world, &command),
-        Command::Policy { command } => asynchronously(policy::run(world, &command)),
-        Command::Permissions { command } => asynchronously(permissions::run(world, command)),
-        Command::Audit { command } => audit::run(world, command),
-        Command::Trust(args) => asynchronously(trust::run(world, &args)),
-        Command::Untrust { path } => trust::untrust(world, path.as_deref()),
-        Command::Sandbox { command } => asynchronously(sandbox::run(world, command)),
+        Command::Typed { command } => asynchronously(command::run(assembly, &command)),
+        Command::Hooks { command } => asynchronously(hooks::run(assembly, &command)),
+        Command::Agents { command } => agents::run(assembly, &command),
+        Command::Skill { command } => skill::run(assembly, &command),
+        Command::Rules { command } => rules::run(assembly, &command),
+        Command::Profile { command } => profile::run(assembly, &command),
+        Command::Policy { command } => asynchronously(policy::run(assembly, &command)),
+        Command::Permissions { command } => asynchronously(permissions::run(assembly, command)),
+        Command::Audit { command } => audit::run(assembly, command),
+        Command::Trust(args) => asynchronously(trust::run(assembly, &args)),
+        Command::Untrust { path } => trust::untrust(assembly, path.as_deref()),
+        Command::Sandbox { command } => asynchronously(sandbox::run(assembly, command)),
         Command::Schema | Command::Completions { .. } | Command::Man | Command::Stubs { .. } => {
             unreachable!("handled before the configuration is read")
         }

@@ -28,7 +28,7 @@ const TOO_WIDE: &[&str] = &[
 ];
 
 /// The reason why a directory is no project.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
     /// It holds more than a project.
     #[error(

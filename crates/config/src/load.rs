@@ -73,7 +73,7 @@ impl OnMistake {
 }
 
 /// A configuration that was read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
     /// The settings.
     pub config: Config,

@@ -15,7 +15,7 @@ use contract::text::head;
 use files::private;
 use serde::{Deserialize, Serialize};
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// A file of this size is put aside, under a number.
@@ -176,9 +176,9 @@ fn hash_of(line: &[u8]) -> String {
 }
 
 /// Writes down which hosts a process asked for that was granted single ones.
-pub(crate) fn proxy_observer(world: &World) -> Option<sandbox::ProxyObserver> {
-    let audit = Audit::new(world.loaded.config_dir.as_ref()?);
-    let project = world.root().ok().map(Path::to_owned);
+pub(crate) fn proxy_observer(run: &RunContext) -> Option<sandbox::ProxyObserver> {
+    let audit = Audit::new(run.loaded.config_dir.as_ref()?);
+    let project = run.root().ok().map(Path::to_owned);
     Some(Arc::new(move |request: &sandbox::ProxyRequest<'_>| {
         let what = match request.verdict {
             sandbox::Verdict::Allowed => "reached",
@@ -202,8 +202,8 @@ pub(crate) struct Audited {
 }
 
 /// The log of a conversation in `root`, with what it decides written down.
-pub(crate) fn watched(world: &World, root: &Path, inner: Arc<dyn Log>) -> Arc<dyn Log> {
-    let Some(config_dir) = &world.loaded.config_dir else { return inner };
+pub(crate) fn watched(run: &RunContext, root: &Path, inner: Arc<dyn Log>) -> Arc<dyn Log> {
+    let Some(config_dir) = &run.loaded.config_dir else { return inner };
     Arc::new(Audited {
         inner,
         audit: Audit::new(config_dir),

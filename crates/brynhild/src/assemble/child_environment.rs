@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use config::redact;
 
-use crate::assemble::secrets::Secrets;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
 
 /// The environment of commands that run outside of the sandbox: the user's own without secrets.
-pub(crate) fn host_environment(world: &World) -> BTreeMap<String, String> {
-    let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
-    let variables = world.environment.variables.iter();
+pub(crate) fn host_environment(assembly: &Assembly) -> BTreeMap<String, String> {
+    let secrets = assembly.secrets();
+    let variables = assembly.environment.variables.iter();
     variables
         .filter(|(name, value)| !redact::is_secret(name) && !secrets.are_in(value))
         .map(|(name, value)| (name.clone(), value.clone()))
@@ -19,7 +18,7 @@ pub(crate) fn host_environment(world: &World) -> BTreeMap<String, String> {
 }
 
 /// The variables that commands see. Everything else stays with us: keys above all.
-pub(crate) fn child_environment(world: &World) -> BTreeMap<String, String> {
+pub(crate) fn child_environment(assembly: &Assembly) -> BTreeMap<String, String> {
     const NAMES: &[&str] = &[
         "PATH",
         "HOME",
@@ -56,8 +55,8 @@ pub(crate) fn child_environment(world: &World) -> BTreeMap<String, String> {
     ];
     let is_wanted = |name: &str| NAMES.contains(&name) || name.starts_with("LC_");
     // A key stays here whatever variable it stands in.
-    let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
-    let variables = world.environment.variables.iter();
+    let secrets = assembly.secrets();
+    let variables = assembly.environment.variables.iter();
     variables
         .filter(|(name, value)| is_wanted(name) && !secrets.are_in(value))
         .map(|(name, value)| (name.clone(), value.clone()))

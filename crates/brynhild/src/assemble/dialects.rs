@@ -18,9 +18,9 @@ use serde::Serialize;
 use tools::tool_search;
 
 use crate::assemble::Mind;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::HookAgents;
 use crate::assemble::plugin_set;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 
 /// The plugins of one system.
@@ -151,39 +151,41 @@ pub(crate) fn state(plugin: &Plugin) -> &'static str {
 
 /// Everything that can be switched on and off, of every system; our own plugins first. Runs nothing
 /// and tells nothing.
-pub(crate) fn named(world: &World) -> Vec<Named> {
-    let own = world.plugins().plugins.iter();
+pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
+    let own = assembly.plugins().plugins.iter();
     let mut named: Vec<Named> = own.map(|it| Named::plugin(it, plugin_set::OWN)).collect();
-    if world.global.safe {
+    if assembly.global.safe {
         return named;
     }
-    named.extend(api::named(world));
-    named.extend(chibi::named(world));
-    named.extend(world.claude().named());
-    named.extend(initrunner::named(world));
-    named.extend(lmao::named(world));
-    named.extend(crate::assemble::mcp::named(world));
+    named.extend(api::named(assembly));
+    named.extend(chibi::named(assembly));
+    named.extend(assembly.claude().named());
+    named.extend(initrunner::named(assembly));
+    named.extend(lmao::named(assembly));
+    named.extend(crate::assemble::mcp::named(assembly));
     named
 }
 
 /// How many plugins of all systems are at work, as far as directories tell.
-pub(crate) fn active(world: &World) -> usize {
-    let own = world.plugins().active().count();
-    if world.global.safe {
+pub(crate) fn active(assembly: &Assembly) -> usize {
+    let own = assembly.plugins().active().count();
+    if assembly.global.safe {
         return own;
     }
-    let others =
-        chibi::named(world).into_iter().chain(world.claude().named()).chain(lmao::named(world));
+    let others = chibi::named(assembly)
+        .into_iter()
+        .chain(assembly.claude().named())
+        .chain(lmao::named(assembly));
     own + others.filter(|it| it.state == "enabled").count()
 }
 
 /// Finds the plugins of all dialects. Runs those of which nothing is known from earlier runs.
-pub(crate) async fn open(world: &World) -> Result<Vec<Arc<dyn Dialect>>, Problem> {
+pub(crate) async fn open(assembly: &Assembly) -> Result<Vec<Arc<dyn Dialect>>, Problem> {
     let mut found = Vec::new();
-    found.extend(api::open(world));
-    found.extend(chibi::open(world).await?);
-    found.extend(claude::open(world)?);
-    found.extend(lmao::open(world).await?);
-    world.directories().save();
+    found.extend(api::open(assembly));
+    found.extend(chibi::open(assembly).await?);
+    found.extend(claude::open(assembly)?);
+    found.extend(lmao::open(assembly).await?);
+    assembly.directories().save();
     Ok(found)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sessions::snapshots::SessionSnapshots;
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 
 /// Says why `normal` works like `ask`; none if it does not.
@@ -14,12 +14,12 @@ pub(crate) type Fallback = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// The check for a session, whose files `undo` covers if it is given.
 pub(crate) fn fallback(
-    world: &World,
+    assembly: &Assembly,
     undo: Option<Arc<SessionSnapshots>>,
 ) -> Result<Fallback, Problem> {
-    let sandbox = assemble::sandbox(world)?;
-    let has_file_rules = permissions::file_rules(world)?.is_some();
-    let is_undo_off = !world.config().undo.enabled;
+    let sandbox = assemble::sandbox(assembly)?;
+    let has_file_rules = permissions::file_rules(assembly)?.is_some();
+    let is_undo_off = !assembly.config().undo.enabled;
     Ok(Arc::new(move || {
         let enforced = sandbox.enforces();
         if !enforced.confined {

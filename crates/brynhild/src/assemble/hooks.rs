@@ -14,10 +14,11 @@ use plugins::hooks::{
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::model_names;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::output;
 pub(crate) use hook_agents::{HookAgentDeps, HookAgents};
@@ -38,55 +39,55 @@ pub(crate) struct Needs<'a> {
 }
 
 /// Finds all hooks. Starts nothing.
-pub(crate) fn load(world: &World, needs: &Needs<'_>) -> Loaded {
+pub(crate) fn load(assembly: &Assembly, needs: &Needs<'_>) -> Loaded {
     let models = needs.mind.map(|mind| Arc::new(Models::new(mind)));
     let settings = || Settings {
         host: HookHost {
             reported: needs.ledger.reported.clone(),
-            ..host(world, needs.root, Arc::clone(&needs.sandbox), Arc::clone(&needs.notice))
+            ..host(assembly, needs.root, Arc::clone(&needs.sandbox), Arc::clone(&needs.notice))
         },
-        mode: world.mode(),
-        config_dir: world.loaded.config_dir.clone(),
-        python: world.python().ok().map(|python| Arc::clone(python.python.host())),
+        mode: assembly.mode(),
+        config_dir: assembly.loaded.config_dir.clone(),
+        python: assembly.python().ok().map(|python| Arc::clone(python.python.host())),
         ask: models.clone().map(|models| models as Arc<dyn Ask>),
         ledger: Arc::clone(&needs.ledger),
     };
-    let (sources, fault) = sources(world, needs.root);
+    let (sources, fault) = sources(assembly, needs.root);
     let mut loaded = plugins::hooks::load(sources, settings());
     loaded.problems.extend(fault);
-    if let Some(stale) = world.trust.stale().filter(|_| !world.global.safe) {
-        loaded.hooks.extend(changed_guards::load(world, stale, settings));
+    if let Some(stale) = assembly.trust.stale().filter(|_| !assembly.global.safe) {
+        loaded.hooks.extend(changed_guards::load(assembly, stale, settings));
     }
     if let (Some(models), Some(mind)) = (models, needs.mind) {
         let named = loaded.listing.iter().filter_map(|hook| hook.model.as_deref());
-        models.learn(named.map(|name| (name.to_owned(), spelled(world, name, mind))));
+        models.learn(named.map(|name| (name.to_owned(), spelled(assembly, name, mind))));
     }
     loaded
 }
 
 /// What hooks of all dialects run with.
 pub(crate) fn host(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     sandbox: Arc<dyn Sandbox>,
     notice: Notice,
 ) -> HookHost {
     HookHost {
         sandbox,
-        is_confined: !world.is_unconfined(),
-        surroundings: workers::surroundings(world),
-        profile: assemble::command_profile(world, root),
-        data: plugin_data(world),
+        is_confined: !assembly.is_unconfined(),
+        surroundings: workers::surroundings(assembly),
+        profile: assemble::command_profile(assembly, root),
+        data: plugin_data(assembly),
         notice,
         reported: Reported::default(),
-        trust: world.trust.vouch(),
+        trust: assembly.trust.vouch(),
     }
 }
 
 /// The directory that holds one for each plugin's data.
-pub(crate) fn plugin_data(world: &World) -> PathBuf {
-    let own = world.loaded.config_dir.as_ref();
-    own.unwrap_or(&world.environment.temp).join("plugin-data")
+pub(crate) fn plugin_data(run: &RunContext) -> PathBuf {
+    let own = run.loaded.config_dir.as_ref();
+    own.unwrap_or(&run.environment.temp).join("plugin-data")
 }
 
 /// Prints what is wrong with hooks.
@@ -97,18 +98,18 @@ pub(crate) fn report(problems: &[Fault]) {
     }
 }
 
-fn spelled(world: &World, name: &str, mind: &Mind) -> String {
-    model_names::spelled(world, name, &mind.choice)
+fn spelled(assembly: &Assembly, name: &str, mind: &Mind) -> String {
+    model_names::spelled(assembly, name, &mind.choice)
 }
 
 /// Where hooks are defined, and what keeps a file of the project from counting.
-fn sources<'a>(world: &'a World, root: &Path) -> (Sources<'a>, Option<Fault>) {
-    if world.global.safe {
+fn sources<'a>(assembly: &'a Assembly, root: &Path) -> (Sources<'a>, Option<Fault>) {
+    if assembly.global.safe {
         let sources = Sources { global: None, project: None, plugins: &[], offers: Vec::new() };
         return (sources, None);
     }
-    let (project, fault) = project(world, root);
-    let set = world.plugins();
+    let (project, fault) = project(assembly, root);
+    let set = assembly.plugins();
     let offers = set.offers().iter().flat_map(|offer| {
         offer.hooks.iter().map(|item| Offered {
             plugin: offer.plugin.clone(),
@@ -117,7 +118,7 @@ fn sources<'a>(world: &'a World, root: &Path) -> (Sources<'a>, Option<Fault>) {
         })
     });
     let sources = Sources {
-        global: world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml")),
+        global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml")),
         project,
         plugins: &set.plugins,
         offers: offers.collect(),
@@ -125,9 +126,9 @@ fn sources<'a>(world: &'a World, root: &Path) -> (Sources<'a>, Option<Fault>) {
     (sources, fault)
 }
 
-fn project(world: &World, root: &Path) -> (Option<ProjectFile>, Option<Fault>) {
+fn project(run: &RunContext, root: &Path) -> (Option<ProjectFile>, Option<Fault>) {
     let path = root.join(trust::HOOKS);
-    let Some(trusted) = world.trust.trusted().filter(|_| world.has_project()) else {
+    let Some(trusted) = run.trust.trusted().filter(|_| run.has_project()) else {
         return (None, None);
     };
     match trusted.bytes(&path) {
@@ -141,11 +142,11 @@ fn project(world: &World, root: &Path) -> (Option<ProjectFile>, Option<Fault>) {
 }
 
 /// The files of hooks that count, whether they exist or not.
-pub(crate) fn files(world: &World, root: &Path) -> Vec<PathBuf> {
-    let global = world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
-    let project = world.has_project().then(|| root.join(trust::HOOKS));
+pub(crate) fn files(assembly: &Assembly, root: &Path) -> Vec<PathBuf> {
+    let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
+    let project = assembly.has_project().then(|| root.join(trust::HOOKS));
     let has_file = |plugin: &&Plugin| plugin.manifest.hooks && plugin.package.is_none();
-    let plugins = world.plugins().active().filter(has_file);
+    let plugins = assembly.plugins().active().filter(has_file);
     let plugins = plugins.map(|plugin| plugin.root.join("hooks.yaml"));
     global.into_iter().chain(project).chain(plugins).collect()
 }

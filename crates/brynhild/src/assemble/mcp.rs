@@ -24,11 +24,12 @@ use serde_json::Value;
 use tools::tool_search::Deferral;
 
 use crate::args::McpScope;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{Listed, Named};
 use crate::assemble::permissions;
 use crate::assemble::plugin_set;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::SERVERS as PROJECT_FILE;
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Problem};
 use crate::output;
@@ -42,29 +43,29 @@ const NAME: &str = "mcp";
 const SERVED: &str = "BRYNHILD_MCP_SERVED";
 
 /// The configured servers. Prints warnings about their configuration.
-pub(crate) fn open(world: &World) -> Result<Servers, Problem> {
-    let found = discover(world);
+pub(crate) fn open(assembly: &Assembly) -> Result<Servers, Problem> {
+    let found = discover(assembly);
     for warning in &found.warnings {
         output::warning(warning);
     }
-    with_servers(world, found.servers, None)
+    with_servers(assembly, found.servers, None)
 }
 
 /// These servers, whose hosts are looked up by `resolver` if there is one.
 pub(crate) fn with_servers(
-    world: &World,
+    assembly: &Assembly,
     servers: Vec<Server>,
     resolver: Option<Resolver>,
 ) -> Result<Servers, Problem> {
-    let frontend = Arc::new(Terminal::new(world));
-    let clients = clients(world).cloned();
-    let user = UserPrompt::new(Arc::clone(&frontend) as _, clients.clone(), world.global.yes);
+    let frontend = Arc::new(Terminal::new(assembly));
+    let clients = clients(assembly).cloned();
+    let user = UserPrompt::new(Arc::clone(&frontend) as _, clients.clone(), assembly.global.yes);
     let settings = Settings {
-        cache: world.cache_dir()?.join("cache/mcp"),
-        pins: world.cache_dir()?.join("mcp-pins"),
-        credentials: credentials(world)?,
-        sandbox: assemble::sandbox(world)?,
-        launch: launch_settings(world)?,
+        cache: assembly.cache_dir()?.join("cache/mcp"),
+        pins: assembly.cache_dir()?.join("mcp-pins"),
+        credentials: credentials(assembly)?,
+        sandbox: assemble::sandbox(assembly)?,
+        launch: launch_settings(assembly)?,
         frontend,
         user: Arc::new(user),
         clients,
@@ -74,8 +75,8 @@ pub(crate) fn with_servers(
 }
 
 /// The clients that this process serves.
-fn clients(world: &World) -> Option<&Arc<ClientRegistry>> {
-    world.made.clients.get()
+fn clients(assembly: &Assembly) -> Option<&Arc<ClientRegistry>> {
+    assembly.services.clients.get()
 }
 
 /// Sets the model that writes for servers.
@@ -85,9 +86,9 @@ pub(crate) fn set_model(servers: &Servers, mind: &Mind) {
 
 /// Starts servers of which nothing is known: all, or for one call of a tool those that may have it
 /// and those that hooks call.
-pub(crate) async fn fetch(world: &World, servers: &Servers, tool: Option<&str>) {
+pub(crate) async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&str>) {
     let Some(tool) = tool else { return servers.fetch_catalogs().await };
-    let hooks = world.claude().loaded.iter().flat_map(plugins::claude::Loaded::servers_asked);
+    let hooks = assembly.claude().loaded.iter().flat_map(plugins::claude::Loaded::servers_asked);
     let called: Vec<&str> = hooks.collect();
     let is_called = |server: &str| {
         let plain = server.rsplit(':').next().unwrap_or(server);
@@ -97,8 +98,8 @@ pub(crate) async fn fetch(world: &World, servers: &Servers, tool: Option<&str>) 
 }
 
 /// Starts servers of which nothing is known, for a conversation, which does not wait for slow ones.
-pub(crate) async fn start(world: &World, servers: &Servers) -> Result<(), Exit> {
-    let wait = world.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
+pub(crate) async fn start(run: &RunContext, servers: &Servers) -> Result<(), Exit> {
+    let wait = run.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
     let interrupt = || {
         let mut signals = Signals::new().map_err(|_| Exit::Failed)?;
         Ok(async move { signals.next().await }.boxed())
@@ -108,50 +109,50 @@ pub(crate) async fn start(world: &World, servers: &Servers) -> Result<(), Exit> 
 
 /// The servers after a change of their configuration. Servers that are configured as before go on.
 pub(crate) async fn renewed(
-    world: &World,
+    assembly: &Assembly,
     before: Option<Arc<Servers>>,
 ) -> Result<Option<Arc<Servers>>, Problem> {
-    if !is_used(world) {
+    if !is_used(assembly) {
         if let Some(before) = before {
             before.shutdown().await;
         }
         return Ok(None);
     }
-    let found = discover(world);
+    let found = discover(assembly);
     let servers = match before {
         Some(before) if before.are(&found.servers) => return Ok(Some(before)),
         Some(before) => before.reconfigured(found.servers).await,
-        None => with_servers(world, found.servers, None)?,
+        None => with_servers(assembly, found.servers, None)?,
     };
     for warning in &found.warnings {
         output::warning(warning);
     }
     // A signal that ends the wait ends the conversation too.
-    let _ = start(world, &servers).await;
+    let _ = start(assembly, &servers).await;
     Ok(Some(Arc::new(servers)))
 }
 
 /// The text of a server's prompt that the user typed as a command. None if no server has it.
 pub(crate) async fn prompt(
-    world: &World,
+    assembly: &Assembly,
     name: &str,
     typed: &str,
 ) -> Result<Option<String>, Problem> {
-    if !name.starts_with("mcp__") || !is_used(world) {
+    if !name.starts_with("mcp__") || !is_used(assembly) {
         return Ok(None);
     }
-    let servers = open(world)?;
+    let servers = open(assembly)?;
     let text = servers.prompt(name, typed).await;
     servers.shutdown().await;
     text.map_err(problem)
 }
 
 /// The prompts of servers as commands, as far as they are known. Starts nothing.
-pub(crate) fn commands(world: &World) -> Vec<PromptCommand> {
-    if !is_used(world) {
+pub(crate) fn commands(assembly: &Assembly) -> Vec<PromptCommand> {
+    if !is_used(assembly) {
         return Vec::new();
     }
-    let servers = with_servers(world, discover(world).servers, None);
+    let servers = with_servers(assembly, discover(assembly).servers, None);
     servers.map(|servers| servers.commands()).unwrap_or_default()
 }
 
@@ -164,44 +165,44 @@ pub(crate) fn problem(failure: Failure) -> Problem {
 }
 
 /// The keys of servers that the user signed in to.
-pub(crate) fn credentials(world: &World) -> Result<Credentials, Problem> {
-    Ok(Credentials::new(world.cache_dir()?.join("mcp-credentials")))
+pub(crate) fn credentials(run: &RunContext) -> Result<Credentials, Problem> {
+    Ok(Credentials::new(run.cache_dir()?.join("mcp-credentials")))
 }
 
 /// The file for the servers of a scope.
-pub(crate) fn file(world: &World, scope: McpScope) -> Result<PathBuf, Problem> {
+pub(crate) fn file(run: &RunContext, scope: McpScope) -> Result<PathBuf, Problem> {
     match scope {
-        McpScope::User => Ok(world.config_dir()?.join("mcp.json")),
-        McpScope::Project => Ok(world.root()?.join(PROJECT_FILE)),
+        McpScope::User => Ok(run.config_dir()?.join("mcp.json")),
+        McpScope::Project => Ok(run.root()?.join(PROJECT_FILE)),
     }
 }
 
 /// Runs `work` with the places that configure servers.
-fn with_places<T>(world: &World, work: impl FnOnce(ConfigPlaces<'_>) -> T) -> T {
+fn with_places<T>(assembly: &Assembly, work: impl FnOnce(ConfigPlaces<'_>) -> T) -> T {
     let is_own = |path: &[&str]| {
-        let layer = world.loaded.origin(path).map(|origin| origin.layer);
+        let layer = assembly.loaded.origin(path).map(|origin| origin.layer);
         !matches!(layer, Some(Layer::Project | Layer::EnvFile | Layer::Environment))
     };
-    let project = world.has_project().then(|| file(world, McpScope::Project).ok()).flatten();
-    let trusted = world.trust.trusted();
+    let project = assembly.has_project().then(|| file(assembly, McpScope::Project).ok()).flatten();
+    let trusted = assembly.trust.trusted();
     work(ConfigPlaces {
-        section: &world.config().mcp,
+        section: &assembly.config().mcp,
         is_own: &is_own,
-        own_file: file(world, McpScope::User).ok(),
+        own_file: file(assembly, McpScope::User).ok(),
         project_file: project.and_then(|path| {
             let bytes = trusted?.bytes(&path)?;
             Some((path, bytes))
         }),
-        plugins: world.claude().sources(),
+        plugins: assembly.claude().sources(),
     })
 }
 
 /// All configured servers. Only reads.
-pub(crate) fn discover(world: &World) -> DiscoveredServers {
-    if world.global.safe {
+pub(crate) fn discover(assembly: &Assembly) -> DiscoveredServers {
+    if assembly.global.safe {
         return DiscoveredServers::default();
     }
-    let rules = match permissions::host_rules(world) {
+    let rules = match permissions::host_rules(assembly) {
         Ok(rules) => rules,
         Err(problem) => {
             let warnings = vec![problem.message()];
@@ -209,25 +210,25 @@ pub(crate) fn discover(world: &World) -> DiscoveredServers {
         }
     };
     let denied_host = |host: &str| rules.as_ref()?.denying(host).map(ToString::to_string);
-    let switches = plugin_set::state(world);
+    let switches = plugin_set::state(assembly);
     let complete = |server: &mut Server| {
-        world.claude().equip(world, server);
+        assembly.claude().equip(assembly, server);
         let shown = plugins::claude::unquoted(&server.shown);
         server.shown = redact::without_keys(&shown);
     };
     let policy = ServerPolicy {
         denied_host: &denied_host,
-        is_off: &|name| plugin_set::is_off(world, &switches, NAME, name),
+        is_off: &|name| plugin_set::is_off(assembly, &switches, NAME, name),
         complete: &complete,
-        is_own_address: &|address| clients(world).is_some_and(|it| it.is_own_address(address)),
+        is_own_address: &|address| clients(assembly).is_some_and(|it| it.is_own_address(address)),
     };
-    with_places(world, |places| places.discover(&variables(world), &policy))
+    with_places(assembly, |places| places.discover(&variables(assembly), &policy))
 }
 
 /// The variables that configurations of servers can name: the environment, and the workspace.
-pub(crate) fn variables(world: &World) -> BTreeMap<String, String> {
-    let mut variables = world.environment.variables.clone();
-    if let Ok(root) = world.root() {
+pub(crate) fn variables(run: &RunContext) -> BTreeMap<String, String> {
+    let mut variables = run.environment.variables.clone();
+    if let Ok(root) = run.root() {
         let root = root.display().to_string();
         variables.entry("workspaceFolder".to_owned()).or_insert(root);
     }
@@ -235,13 +236,13 @@ pub(crate) fn variables(world: &World) -> BTreeMap<String, String> {
 }
 
 /// All servers, for the commands that switch plugins on and off.
-pub(crate) fn named(world: &World) -> Vec<Named> {
-    if !is_used(world) {
+pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
+    if !is_used(assembly) {
         return Vec::new();
     }
-    let switches = plugin_set::state(world);
-    let named = discover(world).servers.into_iter().map(|server| {
-        let is_off = plugin_set::is_off(world, &switches, NAME, &server.name);
+    let switches = plugin_set::state(assembly);
+    let named = discover(assembly).servers.into_iter().map(|server| {
+        let is_off = plugin_set::is_off(assembly, &switches, NAME, &server.name);
         Named {
             system: NAME,
             version: String::new(),
@@ -257,11 +258,11 @@ pub(crate) fn named(world: &World) -> Vec<Named> {
 }
 
 /// All servers as lists of plugins show them. Starts none.
-pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
-    if !is_used(world) {
+pub(crate) fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
+    if !is_used(assembly) {
         return Ok(Vec::new());
     }
-    let servers = with_servers(world, discover(world).servers, None)?;
+    let servers = with_servers(assembly, discover(assembly).servers, None)?;
     let offered = servers.tools();
     let listed = servers.statuses().into_iter().map(|status| {
         let report = status.report();
@@ -276,46 +277,46 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
 }
 
 /// The documents of the user's own that configure servers. Only reads.
-pub(crate) fn own_sources(world: &World) -> Vec<Source> {
-    with_places(world, |places| places.own_sources())
+pub(crate) fn own_sources(assembly: &Assembly) -> Vec<Source> {
+    with_places(assembly, |places| places.own_sources())
 }
 
 /// Returns true if anything configures a server. Cheap, so that a run without servers pays nothing.
-pub(crate) fn is_used(world: &World) -> bool {
+pub(crate) fn is_used(assembly: &Assembly) -> bool {
     // Two processes that serve each other would start each other without end.
-    let is_served = world.environment.variable(SERVED).is_some();
-    if world.global.safe || (is_served && clients(world).is_some()) {
+    let is_served = assembly.environment.variable(SERVED).is_some();
+    if assembly.global.safe || (is_served && clients(assembly).is_some()) {
         return false;
     }
-    let exists = |scope| file(world, scope).is_ok_and(|path| path.exists());
+    let exists = |scope| file(assembly, scope).is_ok_and(|path| path.exists());
     exists(McpScope::User)
-        || (world.has_project() && exists(McpScope::Project))
-        || server_config::configures_servers(&world.config().mcp)
-        || world.claude().has_servers()
+        || (assembly.has_project() && exists(McpScope::Project))
+        || server_config::configures_servers(&assembly.config().mcp)
+        || assembly.claude().has_servers()
 }
 
-fn launch_settings(world: &World) -> Result<LaunchSettings, Problem> {
-    let mut env = crate::assemble::child_environment::child_environment(world);
+fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {
+    let mut env = crate::assemble::child_environment::child_environment(assembly);
     // Code of the workspace must not get in by way of a search path.
     env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
     env.insert(SERVED.to_owned(), "1".to_owned());
     Ok(LaunchSettings {
-        workspace: world.root()?.to_owned(),
+        workspace: assembly.root()?.to_owned(),
         env,
-        variables: world.environment.variables.clone(),
-        home: world.environment.home.clone(),
-        data: world.cache_dir()?.join("mcp-data"),
-        mode: world.mode(),
+        variables: assembly.environment.variables.clone(),
+        home: assembly.environment.home.clone(),
+        data: assembly.cache_dir()?.join("mcp-data"),
+        mode: assembly.mode(),
         // A server may well be a program with a large heap.
         limits: Limits { memory: 8 << 30, ..Limits::default() },
-        trust_check: world.trust.vouch(),
+        trust_check: assembly.trust.vouch(),
     })
 }
 
 /// The limits above which tools of servers and plugins are found by a search.
-pub(crate) fn deferral(world: &World) -> Deferral {
+pub(crate) fn deferral(run: &RunContext) -> Deferral {
     let number = |key: &str| {
-        let value = world.config().mcp.get(key).and_then(Value::as_u64);
+        let value = run.config().mcp.get(key).and_then(Value::as_u64);
         value.and_then(|value| usize::try_from(value).ok()).unwrap_or(usize::MAX)
     };
     Deferral { tools: number("defer_above"), bytes: number("defer_bytes") }

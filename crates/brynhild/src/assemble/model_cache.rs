@@ -10,14 +10,14 @@ use files::private;
 
 use crate::assemble::learning::Keep;
 use crate::assemble::provider_choice::Candidate;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 
 /// The usual time a list is kept, in seconds.
 const USUAL: u64 = 3600;
 
 /// A list that was kept and is not too old.
-pub(crate) fn kept(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
-    let path = file(world, candidate)?;
+pub(crate) fn kept(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
+    let path = file(run, candidate)?;
     let age = SystemTime::now().duration_since(fs::metadata(&path).ok()?.modified().ok()?).ok()?;
     let ttl = candidate.instance.as_ref().map_or(USUAL, |instance| instance.cache_ttl);
     if age > Duration::from_secs(ttl) {
@@ -27,8 +27,8 @@ pub(crate) fn kept(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
 }
 
 /// The list that was kept last, however old it is: a model's size and price change rarely.
-pub(crate) fn last(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
-    read(file(world, candidate)?)
+pub(crate) fn last(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
+    read(file(run, candidate)?)
 }
 
 fn read(path: PathBuf) -> Option<Vec<Model>> {
@@ -36,13 +36,13 @@ fn read(path: PathBuf) -> Option<Vec<Model>> {
 }
 
 /// Keeps a list.
-pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
-    keeper(world, candidate)(models);
+pub(crate) fn keep(run: &RunContext, candidate: &Candidate, models: &[Model]) {
+    keeper(run, candidate)(models);
 }
 
 /// What keeps a list that comes later.
-pub(crate) fn keeper(world: &World, candidate: &Candidate) -> Keep {
-    let path = file(world, candidate);
+pub(crate) fn keeper(run: &RunContext, candidate: &Candidate) -> Keep {
+    let path = file(run, candidate);
     Arc::new(move |models| {
         if let Some(path) = &path {
             write(path, models);
@@ -58,11 +58,11 @@ fn write(path: &Path, models: &[Model]) {
 }
 
 /// Where a list is kept; none for local servers, whose models come and go.
-fn file(world: &World, candidate: &Candidate) -> Option<PathBuf> {
+fn file(run: &RunContext, candidate: &Candidate) -> Option<PathBuf> {
     if candidate.vendor().local || candidate.is_script() {
         return None;
     }
-    let directory = world.loaded.config_dir.as_ref()?.join("cache");
+    let directory = run.loaded.config_dir.as_ref()?.join("cache");
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let place: String =
         format!("{} {}", candidate.name, candidate.shown_address()).chars().map(safe).collect();

@@ -4,29 +4,29 @@ use config::settings::{Binding, RegisteredModel};
 use contract::provider::Model;
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::model_cache;
 use crate::assemble::provider_choice::{self, Choice};
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
 /// What the provider offers; what it does not tell comes from the registry. Without any provider,
 /// what the registry knows.
-pub(crate) async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
+pub(crate) async fn offered(assembly: &Assembly) -> Result<Vec<Model>, Problem> {
     let is_chosen =
-        world.global.provider.is_some() || world.is_configured(&["providers", "default"]);
-    let choice = match provider_choice::choose(world).await {
+        assembly.global.provider.is_some() || assembly.is_configured(&["providers", "default"]);
+    let choice = match provider_choice::choose(assembly).await {
         Err(_) if !is_chosen => {
             output::hint(
                 "no provider is set up, so these are the models that the configuration knows",
             );
-            return Ok(world.config().models.registry.values().map(known).collect());
+            return Ok(assembly.config().models.registry.values().map(known).collect());
         }
         chosen => chosen?,
     };
-    let mut models = listed(world, &choice).await?;
+    let mut models = listed(assembly, &choice).await?;
     for model in &mut models {
-        let found = assemble::registered(world, &model.id, &choice.candidate);
+        let found = assemble::registered(assembly, &model.id, &choice.candidate);
         let Some((registered, binding)) = found else { continue };
         let size = registered.descriptor.as_ref().and_then(|it| it.context_size);
         model.context = model.context.or(binding.max_context).or(size);
@@ -37,18 +37,18 @@ pub(crate) async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
     Ok(models)
 }
 
-pub(crate) async fn listed(world: &World, choice: &Choice) -> Result<Vec<Model>, Problem> {
+pub(crate) async fn listed(assembly: &Assembly, choice: &Choice) -> Result<Vec<Model>, Problem> {
     let candidate = &choice.candidate;
-    if let Some(models) = model_cache::kept(world, candidate) {
+    if let Some(models) = model_cache::kept(assembly, candidate) {
         return Ok(models);
     }
-    let model = assemble::model(world, choice)?;
-    let provider = candidate.connect(world, &model, None)?;
+    let model = assemble::model(assembly, choice)?;
+    let provider = candidate.connect(assembly, &model, None)?;
     let models = provider
         .models()
         .await
         .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::failed(error.message) })?;
-    model_cache::keep(world, candidate, &models);
+    model_cache::keep(assembly, candidate, &models);
     Ok(models)
 }
 

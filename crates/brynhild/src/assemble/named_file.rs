@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
 /// Opens a file to be written anew; one that is made is the user's alone.
-pub(crate) fn create(world: &World, named: &Path) -> Result<File, Problem> {
-    let place = place(world, named)?;
+pub(crate) fn create(run: &RunContext, named: &Path) -> Result<File, Problem> {
+    let place = place(run, named)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     if !is_device(&place) {
@@ -28,21 +28,21 @@ fn is_device(path: &Path) -> bool {
 }
 
 /// Where a named file really lies. One that is not there yet lies in a directory that is.
-pub(crate) fn place(world: &World, named: &Path) -> Result<PathBuf, Problem> {
-    let path = world.environment.cwd.join(named);
+pub(crate) fn place(run: &RunContext, named: &Path) -> Result<PathBuf, Problem> {
+    let path = run.environment.cwd.join(named);
     if is_device(&path) {
         return Ok(path);
     }
-    if let Some(real) = led(world, named, &path)? {
+    if let Some(real) = led(run, named, &path)? {
         return Ok(real);
     }
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
-    Ok(led(world, named, directory)?.unwrap_or_else(|| directory.to_owned()).join(name))
+    Ok(led(run, named, directory)?.unwrap_or_else(|| directory.to_owned()).join(name))
 }
 
-fn led(world: &World, named: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> {
-    let state = world.loaded.config_dir.as_deref().map(|directory| directory.join("sandbox"));
-    sandbox::file_at(path, world.place(), &state.unwrap_or_default()).map_err(|astray| {
+fn led(run: &RunContext, named: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> {
+    let state = run.loaded.config_dir.as_deref().map(|directory| directory.join("sandbox"));
+    sandbox::file_at(path, run.place(), &state.unwrap_or_default()).map_err(|astray| {
         let (link, real) = (astray.link.display(), astray.real.display());
         let named = named.display();
         Problem::failed(format!(

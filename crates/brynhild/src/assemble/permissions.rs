@@ -18,16 +18,17 @@ use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
 
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 pub(crate) use file_rules::{file_rules, host_rules};
 use remembered::Memories;
 
 /// Makes the policy of a session in the project `root`.
-pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
-    let memories = world.loaded.config_dir.as_deref().map(Memories::new);
-    let mut rules = rules(world)?;
+pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
+    let memories = assembly.loaded.config_dir.as_deref().map(Memories::new);
+    let mut rules = rules(assembly)?;
     if let Some(memories) = &memories {
         let (remembered, problems) = memories.rules(root);
         rules.extend(remembered);
@@ -37,19 +38,19 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Approvals>, P
     }
     let judge = policy::policy(Settings {
         workspace: root.to_owned(),
-        home: world.environment.home.clone(),
-        allowed_paths: world.config().sandbox.allowed_paths.clone(),
-        readable_paths: readable(world),
-        protected_paths: world.loaded.config_dir.iter().cloned().collect(),
+        home: assembly.environment.home.clone(),
+        allowed_paths: assembly.config().sandbox.allowed_paths.clone(),
+        readable_paths: readable(assembly),
+        protected_paths: assembly.loaded.config_dir.iter().cloned().collect(),
         rules,
-        tools: tools(world),
-        file_rules_enforced: file_rules_enforced(world),
-        approve_all: world.global.yes,
+        tools: tools(assembly),
+        file_rules_enforced: file_rules_enforced(assembly),
+        approve_all: assembly.global.yes,
     });
     for warning in judge.warnings() {
         output::warning(&warning);
     }
-    let bound = world.loaded.max_mode;
+    let bound = assembly.loaded.max_mode;
     Ok(Arc::new(Keeper { judge, memories, root: root.to_owned(), bound }))
 }
 
@@ -110,29 +111,29 @@ impl Approvals for Keeper {
 }
 
 /// Returns true if the sandbox keeps processes from the files that rules deny.
-fn file_rules_enforced(world: &World) -> bool {
-    assemble::sandbox(world).is_ok_and(|sandbox| sandbox.enforces().file_rules)
+fn file_rules_enforced(assembly: &Assembly) -> bool {
+    assemble::sandbox(assembly).is_ok_and(|sandbox| sandbox.enforces().file_rules)
 }
 
 /// What may be read outside the workspace: what the user opened, long output, skills.
-pub(crate) fn readable(world: &World) -> Vec<PathBuf> {
-    let mut paths = world.config().sandbox.read_paths.clone();
-    paths.push(world.spill_dir());
-    paths.extend(assemble::skill_directories(world));
+pub(crate) fn readable(assembly: &Assembly) -> Vec<PathBuf> {
+    let mut paths = assembly.config().sandbox.read_paths.clone();
+    paths.push(assembly.spill_dir());
+    paths.extend(assemble::skill_directories(assembly));
     paths
 }
 
 /// The rules, each in the scope of the place where it stands.
-fn rules(world: &World) -> Result<Vec<Rule>, Problem> {
-    let permissions = &world.config().permissions;
+fn rules(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
+    let permissions = &assembly.config().permissions;
     let lists =
         [("allow", &permissions.allow), ("ask", &permissions.ask), ("deny", &permissions.deny)];
     let mut rules = Vec::new();
     for (list, entries) in lists {
         for (index, entry) in entries.iter().enumerate() {
-            match rule(world, list, index, entry) {
+            match rule(assembly, list, index, entry) {
                 Ok(read) => rules.extend(read),
-                Err(problem) if world.global.safe => {
+                Err(problem) if assembly.global.safe => {
                     output::warning(&format!(
                         "left out because of `--safe`: {}",
                         problem.message()
@@ -145,31 +146,38 @@ fn rules(world: &World) -> Result<Vec<Rule>, Problem> {
     Ok(rules)
 }
 
-fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Rule>, Problem> {
+fn rule(
+    assembly: &Assembly,
+    list: &str,
+    index: usize,
+    entry: &Value,
+) -> Result<Vec<Rule>, Problem> {
     let position = index.to_string();
-    let origin = world.loaded.origin(&["permissions", list, &position]);
+    let origin = assembly.loaded.origin(&["permissions", list, &position]);
     let scope = match origin.map(|origin| origin.layer) {
         Some(Layer::Site | Layer::Deployment) => Scope::Managed,
         // A project's allow rules get here only if the user trusts them.
-        Some(Layer::Project) if list == "allow" && world.trust.trusted().is_some() => Scope::User,
+        Some(Layer::Project) if list == "allow" && assembly.trust.trusted().is_some() => {
+            Scope::User
+        }
         Some(Layer::Project) => Scope::Project,
         Some(Layer::Builtin | Layer::User | Layer::EnvFile | Layer::Environment | Layer::Flag)
         | None => Scope::User,
     };
     let place = origin.map(ToString::to_string).unwrap_or_default();
-    let entries = names::meant(world, list, entry, &place);
+    let entries = names::meant(assembly, list, entry, &place);
     let parsed = policy::rules::parse(&json!({ list: entries }), scope, |_| place.clone())
         .map_err(|error| {
             Problem::misuse(error.to_string())
                 .hint("a rule is written as `Bash(git status:*)`, `Read(/etc/**)` or a tool's name")
         })?;
     for refused in parsed.refused {
-        world.warn_once(&refused);
+        assembly.warn_once(&refused);
     }
     Ok(parsed.rules)
 }
 
-fn tools(world: &World) -> BTreeMap<String, ToolSettings> {
+fn tools(run: &RunContext) -> BTreeMap<String, ToolSettings> {
     let settings = |tool: &config::settings::Tool| ToolSettings {
         require_approval: match tool.require_approval {
             Some(Approval::Always) => RequireApproval::Always,
@@ -180,5 +188,5 @@ fn tools(world: &World) -> BTreeMap<String, ToolSettings> {
         blocked_commands: tool.blocked_commands.clone(),
         allowed_paths: tool.allowed_paths.clone(),
     };
-    world.config().tools.each.iter().map(|(name, tool)| (name.clone(), settings(tool))).collect()
+    run.config().tools.each.iter().map(|(name, tool)| (name.clone(), settings(tool))).collect()
 }

@@ -19,7 +19,8 @@ use plugins::problem::Problem;
 use plugins::state::State;
 use serde_json::Value;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 
 pub(crate) use settings::{is_off, off_switch, state_file};
 
@@ -41,20 +42,20 @@ pub(crate) struct PluginSet {
 
 impl PluginSet {
     /// Finds them.
-    pub(crate) fn discover(world: &World) -> Self {
-        if world.global.safe {
+    pub(crate) fn discover(assembly: &Assembly) -> Self {
+        if assembly.global.safe {
             return Self::default();
         }
-        let config_dir = world.loaded.config_dir.as_deref();
+        let config_dir = assembly.loaded.config_dir.as_deref();
         let mut index = Index::load(config_dir.map(|dir| dir.join("cache/plugins.json")));
-        let is_trusted = |root: &Path, place: Place| reach::trust(world, root, place);
-        let known = Known { directories: world.directories(), index: &mut index };
+        let is_trusted = |root: &Path, place: Place| reach::trust(assembly, root, place);
+        let known = Known { directories: assembly.directories(), index: &mut index };
         let Found { mut plugins, mut problems, notes } =
-            discovery::discover(&places(world), known, &is_trusted);
-        packages(world, &mut index, &mut plugins, &mut problems);
-        problems.extend(missing_python(world));
+            discovery::discover(&places(assembly), known, &is_trusted);
+        packages(assembly, &mut index, &mut plugins, &mut problems);
+        problems.extend(missing_python(assembly));
         index.save();
-        world.directories().save();
+        assembly.directories().save();
         let state = match config_dir.map(|dir| State::read(&state_file(dir))) {
             Some(Ok(state)) => state,
             Some(Err(problem)) => {
@@ -64,10 +65,10 @@ impl PluginSet {
             None => State::default(),
         };
         for plugin in &mut plugins {
-            settings::apply(world, plugin, (&state, OWN), &mut problems);
+            settings::apply(assembly, plugin, (&state, OWN), &mut problems);
         }
         plugins.sort_unstable_by(|one, other| one.name().cmp(other.name()));
-        let directories = Some(Arc::clone(world.directories()));
+        let directories = Some(Arc::clone(assembly.directories()));
         Self { plugins, problems, notes, offers: OnceLock::new(), directories }
     }
 
@@ -128,28 +129,28 @@ impl PluginSet {
 }
 
 /// Whether what lies in `root`, a path without links, may be used.
-pub(crate) fn trust(world: &World, root: &Path, place: Place) -> Trust {
-    reach::trust(world, root, place)
+pub(crate) fn trust(assembly: &Assembly, root: &Path, place: Place) -> Trust {
+    reach::trust(assembly, root, place)
 }
 
 /// Puts the user's settings into plugins of another system. Returns what is wrong with those.
 pub(crate) fn configure<'a>(
-    world: &World,
+    run: &RunContext,
     system: &str,
     plugins: impl Iterator<Item = &'a mut Plugin>,
 ) -> Vec<Problem> {
-    let state = state(world);
+    let state = state(run);
     let mut problems = Vec::new();
     for plugin in plugins {
-        settings::apply(world, plugin, (&state, system), &mut problems);
+        settings::apply(run, plugin, (&state, system), &mut problems);
     }
     problems
 }
 
 /// What the user has switched. What is wrong with the file is told where the plugins of our own
 /// are found.
-pub(crate) fn state(world: &World) -> State {
-    let file = world.loaded.config_dir.as_deref().map(state_file);
+pub(crate) fn state(run: &RunContext) -> State {
+    let file = run.loaded.config_dir.as_deref().map(state_file);
     file.and_then(|file| State::read(&file).ok()).unwrap_or_default()
 }
 
@@ -160,20 +161,20 @@ pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
 }
 
 /// The directories and the word for where each comes from, in the order in which they count.
-pub(crate) fn search_paths(world: &World) -> Vec<(PathBuf, &'static str)> {
-    let places = places(world);
+pub(crate) fn search_paths(assembly: &Assembly) -> Vec<(PathBuf, &'static str)> {
+    let places = places(assembly);
     let mut paths = Vec::new();
     paths.extend(places.global.map(|path| (path, "global")));
     paths.extend(places.configured.into_iter().map(|path| (path, "config")));
     paths.extend(places.environment.into_iter().map(|path| (path, "env")));
     paths.extend(places.project.map(|path| (path, "project")));
-    paths.extend(sites(world).iter().map(|path| (path.clone(), "entry_points")));
+    paths.extend(sites(assembly).iter().map(|path| (path.clone(), "entry_points")));
     paths.extend(places.flag.into_iter().map(|path| (path, "flag")));
     paths
 }
 
 /// The directories of plugins with what they are, as far as they are directories of files.
-pub(crate) fn directories(world: &World) -> Vec<(PathBuf, Place)> {
+pub(crate) fn directories(assembly: &Assembly) -> Vec<(PathBuf, Place)> {
     let place = |(directory, word): (PathBuf, &str)| {
         let place = match word {
             "global" => Place::Global,
@@ -185,60 +186,60 @@ pub(crate) fn directories(world: &World) -> Vec<(PathBuf, Place)> {
         };
         Some((directory, place))
     };
-    search_paths(world).into_iter().filter_map(place).collect()
+    search_paths(assembly).into_iter().filter_map(place).collect()
 }
 
-fn places(world: &World) -> Places {
-    let cwd = &world.environment.cwd;
-    let named = world.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();
+fn places(run: &RunContext) -> Places {
+    let cwd = &run.environment.cwd;
+    let named = run.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();
     let environment = std::env::split_paths(named)
         .filter(|path| !path.as_os_str().is_empty())
-        .map(|path| cwd.join(home_relative(world, &path)));
-    let project = world.root().ok().filter(|_| world.has_project());
+        .map(|path| cwd.join(home_relative(run, &path)));
+    let project = run.root().ok().filter(|_| run.has_project());
     let project = project.map(|root| root.join(".brynhild/plugins"));
     Places {
-        global: world.loaded.config_dir.as_ref().map(|dir| dir.join("plugins")),
-        configured: world.config().plugins.search_paths.iter().map(|path| cwd.join(path)).collect(),
+        global: run.loaded.config_dir.as_ref().map(|dir| dir.join("plugins")),
+        configured: run.config().plugins.search_paths.iter().map(|path| cwd.join(path)).collect(),
         environment: environment.collect(),
         project: project.filter(|directory| directory.is_dir()),
-        flag: world.global.plugin_dir.iter().map(|path| cwd.join(path)).collect(),
+        flag: run.global.plugin_dir.iter().map(|path| cwd.join(path)).collect(),
     }
 }
 
 /// A path with `~` replaced, which a shell leaves alone in quotes and in the middle of a list.
-pub(crate) fn home_relative(world: &World, path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), &world.environment.home) {
+pub(crate) fn home_relative(run: &RunContext, path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), &run.environment.home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_path_buf(),
     }
 }
 
 /// The directories of packages of the interpreter that is used for plugins.
-pub(crate) fn sites(world: &World) -> &[PathBuf] {
-    world.made.sites.get_or_init(|| find_sites(world))
+pub(crate) fn sites(assembly: &Assembly) -> &[PathBuf] {
+    assembly.sites(|| find_sites(assembly))
 }
 
-fn find_sites(world: &World) -> Vec<PathBuf> {
-    let off = world.environment.variable("BRYNHILD_DISABLE_ENTRY_POINT_PLUGINS");
+fn find_sites(run: &RunContext) -> Vec<PathBuf> {
+    let off = run.environment.variable("BRYNHILD_DISABLE_ENTRY_POINT_PLUGINS");
     if off.is_some_and(|off| ["1", "true", "yes"].contains(&off.to_lowercase().as_str())) {
         return Vec::new();
     }
-    let variable = |name: &str| world.environment.variable(name).unwrap_or_default();
+    let variable = |name: &str| run.environment.variable(name).unwrap_or_default();
     let surroundings = Surroundings {
         path: variable("PATH"),
         python_path: variable("PYTHONPATH"),
-        home: world.environment.home.as_deref(),
+        home: run.environment.home.as_deref(),
     };
-    let configured = world.config().plugins.python.as_deref();
+    let configured = run.config().plugins.python.as_deref();
     let python = entry_points::interpreter(configured, surroundings);
     let python = python.filter(|python| entry_points::looks_like_python(python));
     python.map(|python| entry_points::sites(&python, surroundings)).unwrap_or_default()
 }
 
 /// What is wrong with the interpreter that the configuration names, where there is none.
-fn missing_python(world: &World) -> Option<Problem> {
-    let python = world.config().plugins.python.as_deref()?;
-    let name = |name: &str| world.environment.variable(name).unwrap_or_default();
+fn missing_python(run: &RunContext) -> Option<Problem> {
+    let python = run.config().plugins.python.as_deref()?;
+    let name = |name: &str| run.environment.variable(name).unwrap_or_default();
     let surroundings = Surroundings { path: name("PATH"), python_path: "", home: None };
     let what = match entry_points::interpreter(Some(python), surroundings) {
         Some(program) if entry_points::looks_like_python(&program) => return None,
@@ -254,23 +255,23 @@ fn missing_python(world: &World) -> Option<Problem> {
 /// Adds the plugins that are installed packages. They win over directories, other than those that were
 /// named for this run.
 fn packages(
-    world: &World,
+    assembly: &Assembly,
     index: &mut Index,
     plugins: &mut Vec<Plugin>,
     problems: &mut Vec<Problem>,
 ) {
-    let installed = entry_points::packages(sites(world), index);
+    let installed = entry_points::packages(sites(assembly), index);
     if installed.is_empty() {
         return;
     }
-    let names = names::Names::load(world);
+    let names = names::Names::load(assembly);
     for installed in installed {
         let is_taken = |name: &str| plugins.iter().any(|plugin| plugin.name() == name);
         let mut package = entry_points::plugin(installed, is_taken);
         if let Some(name) = package.package.as_ref().and_then(|package| names.get(package)) {
             name.clone_into(&mut package.manifest.name);
         }
-        if let Some(problem) = reach::fault_of_package(world, &package) {
+        if let Some(problem) = reach::fault_of_package(assembly, &package) {
             problems.push(problem);
             package.trusted = false;
         }

@@ -7,13 +7,14 @@ use agent::settings::{Known, Prices};
 use sessions::statistics::{SessionFigures, Spent};
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::model_cache;
 use crate::assemble::provider_choice::{self, Candidate};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 
 /// Gives a price to the replies of sessions that had none, where it is known by this time.
-pub(crate) fn complete(world: &World, sessions: &mut [SessionFigures]) {
-    let mut list = PriceList { world, candidates: None, known: BTreeMap::new() };
+pub(crate) fn complete(assembly: &Assembly, sessions: &mut [SessionFigures]) {
+    let mut list = PriceList { assembly, candidates: None, known: BTreeMap::new() };
     for session in sessions {
         let mut models = session.total().models.into_keys();
         // The figures of a turn do not name its model.
@@ -30,7 +31,7 @@ pub(crate) fn complete(world: &World, sessions: &mut [SessionFigures]) {
 
 /// Prices by `provider/model`, each looked for once.
 struct PriceList<'a> {
-    world: &'a World,
+    assembly: &'a Assembly,
     candidates: Option<Vec<Candidate>>,
     known: BTreeMap<String, Option<Prices>>,
 }
@@ -51,22 +52,23 @@ impl PriceList<'_> {
     }
 
     fn find(&mut self, name: &str) -> Option<Prices> {
-        let world = self.world;
+        let assembly = self.assembly;
         let (provider, model) = name.split_once('/')?;
-        let candidates = self.candidates.get_or_insert_with(|| provider_choice::candidates(world));
+        let candidates =
+            self.candidates.get_or_insert_with(|| provider_choice::candidates(assembly));
         candidates
             .iter()
             .filter(|candidate| candidate.vendor().name == provider)
-            .find_map(|candidate| prices_at(world, candidate, model))
+            .find_map(|candidate| prices_at(assembly, candidate, model))
     }
 }
 
-fn prices_at(world: &World, candidate: &Candidate, model: &str) -> Option<Prices> {
-    let registered = assemble::registered(world, model, candidate);
+fn prices_at(run: &RunContext, candidate: &Candidate, model: &str) -> Option<Prices> {
+    let registered = assemble::registered(run, model, candidate);
     if let Some(prices) = registered.and_then(|(_, binding)| assemble::prices(binding)) {
         return Some(prices);
     }
     let known = Known::default();
-    let _ = known.offered.set(model_cache::last(world, candidate)?);
+    let _ = known.offered.set(model_cache::last(run, candidate)?);
     known.prices_of(model)
 }

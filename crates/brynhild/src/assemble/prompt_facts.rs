@@ -9,7 +9,7 @@ use contract::sandbox::Network;
 use contract::tool::ToolSpec;
 
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
 
 /// The longest name of a branch that is told.
 const MAX_BRANCH: usize = 200;
@@ -27,12 +27,12 @@ pub(crate) struct PromptFacts {
 
 impl PromptFacts {
     /// Gathers them.
-    pub(crate) fn of(world: &World, root: &Path) -> Self {
+    pub(crate) fn of(assembly: &Assembly, root: &Path) -> Self {
         let date = jiff::Zoned::now().date();
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let branch = branch(root).map(|it| format!(" Git branch: {it}.")).unwrap_or_default();
         let machine = format!("- Date: {date}. System: {os} ({arch}).{branch}");
-        Self { limits: limits(world, root), machine }
+        Self { limits: limits(assembly, root), machine }
     }
 
     /// The facts for a model with these tools.
@@ -44,14 +44,14 @@ impl PromptFacts {
 }
 
 /// The four lines on what commands can do.
-fn limits(world: &World, root: &Path) -> String {
-    if world.is_unconfined() {
+fn limits(assembly: &Assembly, root: &Path) -> String {
+    if assembly.is_unconfined() {
         return "\n- Commands run without a sandbox, with all rights of the user.".to_owned();
     }
-    let profile = assemble::command_profile(world, root);
+    let profile = assemble::command_profile(assembly, root);
     let further = profile.write.iter().map(|path| format!(", {}", path.display()));
     let further: String = further.collect();
-    let writable = match world.mode() {
+    let writable = match assembly.mode() {
         Mode::ReadOnly => "/tmp".to_owned(),
         Mode::Ask | Mode::Normal | Mode::Yolo => format!("{}, /tmp{further}", root.display()),
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::assemble::named_file;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
 /// A prompt and what it was made of.
@@ -53,11 +53,11 @@ impl PromptSource {
 
 /// Reads prompt files, all of which must exist.
 pub(crate) fn read_files(
-    world: &World,
+    run: &RunContext,
     paths: &[PathBuf],
 ) -> Result<Vec<(PathBuf, String)>, Problem> {
     let read = |path: &PathBuf| {
-        let bytes = std::fs::read(named_file::place(world, path)?).map_err(|error| {
+        let bytes = std::fs::read(named_file::place(run, path)?).map_err(|error| {
             Problem::misuse(format!("cannot read prompt file {}: {error}", path.display()))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| {

@@ -11,9 +11,10 @@ use plugins::profiles::ModelProfile;
 use providers::catalog::{Quirks, Vendor, Wire};
 use python_host::{Described, Missing, ProviderDescription};
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::raw_witness;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::workers::{self, Workers};
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -98,26 +99,26 @@ pub(crate) struct Choice {
 }
 
 /// Everything that could answer: what is configured first, then what is built in.
-pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
-    let instances = &world.config().providers.instances;
+pub(crate) fn candidates(assembly: &Assembly) -> Vec<Candidate> {
+    let instances = &assembly.config().providers.instances;
     let mut candidates: Vec<Candidate> = instances
         .iter()
         .filter(|(_, instance)| instance.enabled)
         .filter_map(|(name, instance)| {
-            let backing = backing(world, &instance.kind)?;
-            Some(candidate(world, name, backing, Some(instance)))
+            let backing = backing(assembly, &instance.kind)?;
+            Some(candidate(assembly, name, backing, Some(instance)))
         })
         .collect();
     for vendor in providers::catalog::catalog() {
         if !instances.contains_key(&vendor.name) {
-            candidates.push(candidate(world, &vendor.name, Backing::Server(vendor), None));
+            candidates.push(candidate(assembly, &vendor.name, Backing::Server(vendor), None));
         }
     }
-    for offered in offered(world) {
+    for offered in offered(assembly) {
         let name = offered.description.name.clone();
         if candidates.iter().any(|candidate| candidate.name == name) {
             let plugin = &offered.plugin;
-            let root = world.plugins().get(plugin).map(|plugin| plugin.root.as_path());
+            let root = assembly.plugins().get(plugin).map(|plugin| plugin.root.as_path());
             let file = root.map(|root| root.join(&offered.description.key));
             let file = file.filter(|file| file.is_file());
             let place = file.map_or_else(String::new, |file| format!(" ({})", file.display()));
@@ -128,23 +129,23 @@ pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
             continue;
         }
         let backing = Backing::Plugin(Arc::new(offered));
-        candidates.push(candidate(world, &name, backing, None));
+        candidates.push(candidate(assembly, &name, backing, None));
     }
     candidates
 }
 
 /// What a type means: a vendor that is built in, or a provider of a plugin.
-fn backing(world: &World, name: &str) -> Option<Backing> {
+fn backing(assembly: &Assembly, name: &str) -> Option<Backing> {
     if let Some(vendor) = providers::catalog::vendor(name) {
         return Some(Backing::Server(vendor));
     }
-    let offered = offered(world).find(|it| it.description.name == name)?;
+    let offered = offered(assembly).find(|it| it.description.name == name)?;
     Some(Backing::Plugin(Arc::new(offered)))
 }
 
 /// The providers of plugins, as far as they were asked.
-fn offered(world: &World) -> impl Iterator<Item = Offered> {
-    let each = world.known_workers().into_iter().flat_map(Workers::providers);
+fn offered(assembly: &Assembly) -> impl Iterator<Item = Offered> {
+    let each = assembly.known_workers().into_iter().flat_map(Workers::providers);
     each.map(|(plugin, description)| Offered::new(plugin, description))
 }
 
@@ -156,50 +157,50 @@ fn has_providers(plugin: &Plugin) -> bool {
 
 /// Whether a plugin that was not asked yet may bring the provider `name`, or the type of an instance
 /// of that name. Runs nothing: it does where nothing is known of the plugin from before.
-pub(crate) fn may_come(world: &World, name: &str) -> bool {
+pub(crate) fn may_come(assembly: &Assembly, name: &str) -> bool {
     let plugins: Vec<&Plugin> =
-        world.plugins().active().filter(|plugin| has_providers(plugin)).collect();
-    if plugins.is_empty() || world.known_workers().is_some() {
+        assembly.plugins().active().filter(|plugin| has_providers(plugin)).collect();
+    if plugins.is_empty() || assembly.known_workers().is_some() {
         return false;
     }
-    let instance = world.config().providers.instances.get(name).filter(|it| it.enabled);
+    let instance = assembly.config().providers.instances.get(name).filter(|it| it.enabled);
     let kind = instance.map_or(name, |instance| &instance.kind);
     let brings = |described: Option<Described>| {
         described.is_none_or(|it| it.providers.iter().any(|provider| provider.name == kind))
     };
-    world.python().is_ok_and(|python| {
+    assembly.python().is_ok_and(|python| {
         let known = python.host.described(&python.plugins(plugins));
         known.into_iter().any(brings)
     })
 }
 
 /// Asks plugins for their providers, where any plugin has some.
-pub(crate) async fn ask_plugins(world: &World) -> Result<(), Problem> {
-    if world.plugins().active().any(has_providers) {
-        world.workers(Missing::Install).await?;
+pub(crate) async fn ask_plugins(assembly: &Assembly) -> Result<(), Problem> {
+    if assembly.plugins().active().any(has_providers) {
+        assembly.workers(Missing::Install).await?;
     }
     Ok(())
 }
 
 /// Chooses. Asks local servers only where nothing else was found.
-pub(crate) async fn choose(world: &World) -> Result<Choice, Problem> {
-    ask_plugins(world).await?;
-    if let Some(name) = &world.global.provider {
-        let candidate = named(world, name)?;
+pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
+    ask_plugins(assembly).await?;
+    if let Some(name) = &assembly.global.provider {
+        let candidate = named(assembly, name)?;
         return Ok(Choice { candidate, reason: "`--provider` names it".to_owned() });
     }
-    let default = &world.config().providers.default;
-    if world.is_configured(&["providers", "default"]) {
-        let origin = world.loaded.origin(&["providers", "default"]);
+    let default = &assembly.config().providers.default;
+    if assembly.is_configured(&["providers", "default"]) {
+        let origin = assembly.loaded.origin(&["providers", "default"]);
         let place = origin.map(|origin| format!(" in {origin}")).unwrap_or_default();
         let reason = format!("`providers.default`{place} names it");
-        let candidate = named(world, default).map_err(|problem| {
+        let candidate = named(assembly, default).map_err(|problem| {
             if problem.hint.is_some() { problem } else { problem.hint(&*reason) }
         })?;
         return Ok(Choice { candidate, reason });
     }
-    warn_of_unknown_types(world);
-    let candidates = candidates(world);
+    warn_of_unknown_types(assembly);
+    let candidates = candidates(assembly);
     for candidate in &candidates {
         if let Some(reason) = ready(candidate) {
             return Ok(Choice { candidate: candidate.clone(), reason });
@@ -271,12 +272,12 @@ impl Candidate {
     /// Connects. Sends nothing yet. A plugin's provider can look the model's profile up.
     pub(crate) fn connect(
         &self,
-        world: &World,
+        assembly: &Assembly,
         model: &str,
         profile: Option<&ModelProfile>,
     ) -> Result<Arc<dyn Provider>, Problem> {
         if self.is_script() {
-            let scenario = providers::script::open(model, &world.environment.cwd)
+            let scenario = providers::script::open(model, &assembly.environment.cwd)
                 .map_err(|error| Problem::misuse(error.to_string()))?;
             return Ok(Arc::new(providers::script::Script::new(scenario)));
         }
@@ -302,8 +303,8 @@ impl Candidate {
                 let mut settings =
                     workers::provider_settings(&offered.description, instance, model, api_key);
                 settings.profile = profile.and_then(ModelProfile::unapplied);
-                let workers = world.known_workers();
-                let opened = workers.and_then(|it| it.open(world, &offered.plugin, settings));
+                let workers = assembly.known_workers();
+                let opened = workers.and_then(|it| it.open(assembly, &offered.plugin, settings));
                 return opened.ok_or_else(|| {
                     Problem::misuse(format!("plugin {} is not there any more", offered.plugin))
                 });
@@ -319,22 +320,22 @@ impl Candidate {
                 settings.key_env.clone_from(&instance.api_key_env);
             }
         }
-        settings.witness = raw_witness::witness(world, (&vendor.name, model), &self.keys());
+        settings.witness = raw_witness::witness(assembly, (&vendor.name, model), &self.keys());
         providers::connect(settings)
             .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::misuse(error.message) })
     }
 }
 
-fn named(world: &World, name: &str) -> Result<Candidate, Problem> {
-    let candidates = candidates(world);
+fn named(assembly: &Assembly, name: &str) -> Result<Candidate, Problem> {
+    let candidates = candidates(assembly);
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
         return Ok(candidate.clone());
     }
-    let instance = world.config().providers.instances.get(name);
+    let instance = assembly.config().providers.instances.get(name);
     if let Some(instance) = instance {
         if instance.enabled {
             let what = format!("provider '{name}' has the unknown type '{}'", instance.kind);
-            return Err(Problem::misuse(what).hint(known_types(world)));
+            return Err(Problem::misuse(what).hint(known_types(assembly)));
         }
         let what = format!("provider '{name}' is switched off in the configuration");
         return Err(Problem::misuse(what));
@@ -344,27 +345,27 @@ fn named(world: &World, name: &str) -> Result<Candidate, Problem> {
     Err(Problem::misuse(format!("Unknown provider '{name}'. Available: {}", names.join(", "))))
 }
 
-fn known_types(world: &World) -> String {
-    let plugins = offered(world).map(|offered| offered.description.name);
+fn known_types(assembly: &Assembly) -> String {
+    let plugins = offered(assembly).map(|offered| offered.description.name);
     let types = providers::catalog::catalog().iter().map(|vendor| vendor.name.clone());
     format!("the types are {}", types.chain(plugins).collect::<Vec<_>>().join(", "))
 }
 
 /// Says which configured instances are left out.
-fn warn_of_unknown_types(world: &World) {
-    for (name, instance) in &world.config().providers.instances {
-        if instance.enabled && backing(world, &instance.kind).is_none() {
+fn warn_of_unknown_types(assembly: &Assembly) {
+    for (name, instance) in &assembly.config().providers.instances {
+        if instance.enabled && backing(assembly, &instance.kind).is_none() {
             output::warning(&format!(
                 "provider '{name}' is left out, its type '{}' is unknown: {}",
                 instance.kind,
-                known_types(world)
+                known_types(assembly)
             ));
         }
     }
 }
 
 fn candidate(
-    world: &World,
+    run: &RunContext,
     name: &str,
     backing: Backing,
     instance: Option<&Instance>,
@@ -372,25 +373,25 @@ fn candidate(
     let mut base_url = instance.and_then(|instance| instance.base_url.clone());
     let is_ollama = matches!(&backing, Backing::Server(vendor) if vendor.wire == Wire::Ollama);
     if is_ollama && base_url.is_none() {
-        let host = world
+        let host = run
             .environment
             .variable("BRYNHILD_OLLAMA_HOST")
-            .or_else(|| world.environment.variable("OLLAMA_HOST"));
+            .or_else(|| run.environment.variable("OLLAMA_HOST"));
         base_url = host.map(str::to_owned);
     }
     let key = match &backing {
-        Backing::Plugin(_) => plugin_key(world, instance),
-        Backing::Server(vendor) => key(world, vendor, instance),
+        Backing::Plugin(_) => plugin_key(run, instance),
+        Backing::Server(vendor) => key(run, vendor, instance),
     };
     Candidate { name: name.to_owned(), backing, base_url, key, instance: instance.cloned() }
 }
 
 /// The key of a provider of a plugin, which reads its credentials file itself.
-fn plugin_key(world: &World, instance: Option<&Instance>) -> Key {
+fn plugin_key(run: &RunContext, instance: Option<&Instance>) -> Key {
     let Some(variable) = instance.and_then(|it| it.api_key_env.as_deref()) else {
         return Key::NotNeeded;
     };
-    match world.environment.variable(variable) {
+    match run.environment.variable(variable) {
         Some(value) => {
             Key::Found { place: variable.to_owned(), value: Secret::new(value.to_owned()) }
         }
@@ -398,7 +399,7 @@ fn plugin_key(world: &World, instance: Option<&Instance>) -> Key {
     }
 }
 
-fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
+fn key(run: &RunContext, vendor: &Vendor, instance: Option<&Instance>) -> Key {
     if let Some(path) = instance.and_then(|it| it.credentials_path.as_deref()) {
         return match credentials(path) {
             Ok(value) => Key::Found { place: path.to_owned(), value: Secret::new(value) },
@@ -409,9 +410,9 @@ fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
     let Some(variable) = own.or(vendor.key_env.as_deref()) else {
         return Key::NotNeeded;
     };
-    let set = world.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
-    let set = set.or_else(|| world.loaded.env_file_variables.get(variable).cloned());
-    let configured = world.config().openrouter_api_key.clone();
+    let set = run.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
+    let set = set.or_else(|| run.loaded.env_file_variables.get(variable).cloned());
+    let configured = run.config().openrouter_api_key.clone();
     let configured = configured.filter(|_| variable == "OPENROUTER_API_KEY");
     let found = set.map(|value| (variable, value));
     match found.or_else(|| configured.map(|it| ("`openrouter_api_key` of the configuration", it))) {

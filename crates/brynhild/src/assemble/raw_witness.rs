@@ -8,7 +8,7 @@ use contract::secret::Secret;
 use providers::witness::{Exchange, Witness};
 use sessions::conversation_log::{self, RawExchange, RawLog};
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// A witness with a file, which is made when there is something to write.
@@ -23,13 +23,13 @@ struct RawWitness {
 
 /// The witness for a provider that is sent these keys, if exchanges are to be written down.
 pub(crate) fn witness(
-    world: &World,
+    run: &RunContext,
     (provider, model): (&str, &str),
     keys: &[Secret<String>],
 ) -> Option<Arc<dyn Witness>> {
-    world.config().logging.raw_payloads.then(|| {
+    run.config().logging.raw_payloads.then(|| {
         Arc::new(RawWitness {
-            settings: world.log_settings(),
+            settings: run.log_settings(),
             provider: provider.to_owned(),
             model: model.to_owned(),
             keys: Keys::new(keys),

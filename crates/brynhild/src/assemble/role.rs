@@ -25,10 +25,11 @@ use plugins::initrunner::skill::{self, RoleSkill};
 use plugins::initrunner::variables;
 use serde_json::Value;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::initrunner::{self, Loaded};
 use crate::assemble::provider_choice::{self, Key};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
 use crate::output;
@@ -40,6 +41,7 @@ use tools::Brought;
 const OWN_PROVIDER: &str = "role";
 
 /// A role that was read and whose variables have values.
+#[derive(Clone)]
 pub(crate) struct Chosen {
     role: Role,
     prompt: String,
@@ -75,18 +77,18 @@ pub(crate) struct Opened {
 
 /// Reads a role's file, with its skills and tools as far as that runs nothing. Errors of those are
 /// among the findings.
-pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), Problem> {
-    let file = role::locate(&world.environment.cwd.join(path)).map_err(|what| {
+pub(crate) fn examine(assembly: &Assembly, path: &Path) -> Result<(PathBuf, Reading), Problem> {
+    let file = role::locate(&assembly.environment.cwd.join(path)).map_err(|what| {
         Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
     })?;
     let mut reading = role::read(&file);
     if let Some(role) = &reading.role {
         let mut findings = Vec::new();
-        let skills = skills(world, role, &mut findings);
-        answer::schema(world, role, &mut findings);
+        let skills = skills(assembly, role, &mut findings);
+        answer::schema(assembly, role, &mut findings);
         let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
         for (index, entry) in entries.enumerate() {
-            findings.extend(tools::check(world, role, (&place(index), entry)));
+            findings.extend(tools::check(assembly, role, (&place(index), entry)));
         }
         reading.findings.extend(findings);
     }
@@ -94,13 +96,13 @@ pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), 
 }
 
 /// The file of a role that was named: a path, or a name among the user's own.
-pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
-    let path = world.environment.cwd.join(name);
+pub(crate) fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
+    let path = run.environment.cwd.join(name);
     if path.exists() && !path.is_dir() {
         return Ok(path);
     }
-    let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
-    let home = world.environment.home.iter().map(|home| home.join(".initrunner/roles"));
+    let own = run.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+    let home = run.environment.home.iter().map(|home| home.join(".initrunner/roles"));
     let directories: Vec<PathBuf> = own.chain(home).collect();
     let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     let candidates = directories.iter().filter(|_| is_plain).flat_map(|directory| {
@@ -119,74 +121,73 @@ pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
 
 /// Has this run play a role: its model answers, unless a flag names another.
 pub(crate) fn choose(
-    world: &mut World,
+    assembly: &mut Assembly,
     path: &Path,
     given: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
-    let (file, reading) = examine(world, path)?;
+    let (file, reading) = examine(assembly, path)?;
     let errors: Vec<String> = reading.errors().map(words).collect();
     let Some(role) = reading.role.filter(|_| errors.is_empty()) else {
         let text = format!("{}: {}", file.display(), errors.join("; "));
         return Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"));
     };
-    reach::required(world, &role)?;
+    reach::required(assembly, &role)?;
     for finding in &reading.findings {
         output::warning(&format!("{}: {}", file.display(), words(finding)));
     }
-    take_variables(world, &role);
-    let environment = &world.environment.variables;
+    take_variables(assembly, &role);
+    let environment = &assembly.environment.variables;
     let prompt = variables::filled(&role.prompt, role.variables.as_ref(), given, environment)
         .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
-    choose_model(world, &role);
+    choose_model(assembly, &role);
     let mut findings = Vec::new();
-    let skills = skills(world, &role, &mut findings);
-    let output = answer::schema(world, &role, &mut findings);
-    if !initrunner::is_trusted(world, &role) {
+    let skills = skills(assembly, &role, &mut findings);
+    let output = answer::schema(assembly, &role, &mut findings);
+    if !initrunner::is_trusted(assembly, &role) {
         let mut sending = entries(&role, &skills);
         sending.retain(|entry| tools::may_send_variables(entry));
-        initrunner::tell_withheld(world, &role, &sending);
+        initrunner::tell_withheld(assembly, &role, &sending);
     }
     let (given, added) = (given.clone(), Vec::new());
-    // Nothing is chosen twice in one run.
-    let _ = world.made.role.set(Chosen { role, prompt, skills, output, given, added });
+    assembly.role = Some(Chosen { role, prompt, skills, output, given, added });
     Ok(())
 }
 
 /// Reads the role that was chosen again, with another module of tools where one is named. Where that
 /// fails, everything stays as it was.
-pub(crate) async fn renew(world: &mut World, module: Option<String>) -> Result<(), Problem> {
-    let Some(before) = world.made.role.take() else { return Ok(()) };
+pub(crate) async fn renew(assembly: &mut Assembly, module: Option<String>) -> Result<(), Problem> {
+    let Some(before) = assembly.role.take() else { return Ok(()) };
     let (path, given) = (before.role.file.clone(), before.given.clone());
     let added: Vec<String> = before.added.iter().cloned().chain(module).collect();
-    if let Err(problem) = choose(world, &path, &given) {
-        world.made.role = before.into();
+    if let Err(problem) = choose(assembly, &path, &given) {
+        assembly.role = Some(before);
         return Err(problem);
     }
-    if let Some(chosen) = world.made.role.get_mut() {
+    if let Some(chosen) = &mut assembly.role {
         chosen.add(added);
     }
-    let rehearsed = rehearse(world).await;
+    let rehearsed = rehearse(assembly).await;
     if rehearsed.is_err() {
-        world.made.role = before.into();
+        assembly.role = Some(before);
     }
     rehearsed
 }
 
 /// A role that is being played, made anew from its files; it goes on with what it may still do.
 pub(crate) async fn again(
-    world: &mut World,
+    assembly: &mut Assembly,
     mind: Option<&Arc<Mind>>,
     before: &Opened,
 ) -> Result<Arc<Opened>, Problem> {
     if let Some(file) = before.files.first() {
-        choose(world, file, &before.given)?;
+        choose(assembly, file, &before.given)?;
     }
-    if let Some(chosen) = world.made.role.get_mut() {
+    if let Some(chosen) = &mut assembly.role {
         chosen.add(before.added.clone());
     }
-    let chosen = world.made.role.get().ok_or_else(|| Problem::failed("the role is gone"))?;
-    let python = python(world, chosen, Depth::Run).await?;
-    let opened = opened(world, (mind, Depth::Run), (chosen, &before.allowance), &python).await;
+    let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("the role is gone"))?;
+    let python = python(assembly, chosen, Depth::Run).await?;
+    let opened = opened(assembly, (mind, Depth::Run), (chosen, &before.allowance), &python).await;
     if let Some(mind) = mind {
         opened.set_mind(mind);
     }
@@ -231,9 +232,9 @@ impl Chosen {
 
 /// Takes the variables of the `.env` beside a role, and of the user's own, that are not set. A
 /// project that is not trusted sets none.
-fn take_variables(world: &mut World, role: &Role) {
+fn take_variables(assembly: &mut Assembly, role: &Role) {
     let beside = role.directory().join(".env");
-    let is_refused = came_with_project(world, role);
+    let is_refused = came_with_project(assembly, role);
     if is_refused && beside.exists() {
         output::warning(&format!(
             "{} is not read: it came with a project that is not trusted",
@@ -241,7 +242,7 @@ fn take_variables(world: &mut World, role: &Role) {
         ));
     }
     let beside = Some(beside).filter(|_| !is_refused);
-    let own = world.environment.home.iter().map(|home| home.join(".initrunner/.env"));
+    let own = assembly.environment.home.iter().map(|home| home.join(".initrunner/.env"));
     for file in beside.into_iter().chain(own.collect::<Vec<_>>()) {
         let text = match private::read(&file) {
             Ok(bytes) => String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned(),
@@ -251,7 +252,7 @@ fn take_variables(world: &mut World, role: &Role) {
             }
         };
         for line in config::dotenv::parse(&text) {
-            world.environment.variables.entry(line.name).or_insert(line.value);
+            assembly.environment.variables.entry(line.name).or_insert(line.value);
         }
     }
 }
@@ -274,22 +275,24 @@ pub(crate) fn place(index: usize) -> String {
 ///
 /// Returns a line on each of its tools.
 pub(crate) async fn ask_python(
-    world: &World,
+    assembly: &Assembly,
     reading: &mut Reading,
 ) -> Result<Vec<String>, Problem> {
     let Some(role) = &reading.role else { return Ok(Vec::new()) };
-    let skills = skills(world, role, &mut Vec::new());
+    let skills = skills(assembly, role, &mut Vec::new());
     let entries = entries(role, &skills);
     let mut lines: Vec<String> = entries.iter().map(|entry| tools::summary(role, entry)).collect();
-    if !entries.iter().any(|entry| initrunner::is_python(world, role, entry)) || world.global.safe {
+    if !entries.iter().any(|entry| initrunner::is_python(assembly, role, entry))
+        || assembly.global.safe
+    {
         return Ok(lines);
     }
-    let may_run = initrunner::may_run(world, role, &entries);
+    let may_run = initrunner::may_run(assembly, role, &entries);
     let mut findings = Vec::new();
     // An interpreter of the project's is not for those who only look.
     if may_run || !initrunner::has_venv(role) {
         let depth = if may_run { Depth::Run } else { Depth::Look };
-        let python = initrunner::load(world, role, &entries, depth).await?;
+        let python = initrunner::load(assembly, role, &entries, depth).await?;
         python.close().await;
         for (index, line) in lines.iter_mut().enumerate() {
             if let Some(said) = python.summary(index) {
@@ -315,10 +318,10 @@ fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
 }
 
 /// The Python behind the tools of the role that was chosen. What is wrong with it stops the role.
-async fn python(world: &World, chosen: &Chosen, depth: Depth) -> Result<Loaded, Problem> {
+async fn python(assembly: &Assembly, chosen: &Chosen, depth: Depth) -> Result<Loaded, Problem> {
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let loaded = initrunner::load(world, role, &entries, depth).await?;
+    let loaded = initrunner::load(assembly, role, &entries, depth).await?;
     let file = role.file.display();
     let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
         loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
@@ -334,45 +337,45 @@ async fn python(world: &World, chosen: &Chosen, depth: Depth) -> Result<Loaded, 
 }
 
 /// Sees to it that the role that was chosen could be played.
-pub(crate) async fn rehearse(world: &World) -> Result<(), Problem> {
-    if let Some(chosen) = world.made.role.get() {
-        python(world, chosen, Depth::Run).await?.close().await;
+pub(crate) async fn rehearse(assembly: &Assembly) -> Result<(), Problem> {
+    if let Some(chosen) = &assembly.role {
+        python(assembly, chosen, Depth::Run).await?.close().await;
     }
     Ok(())
 }
 
 /// The role that was chosen, ready to be played; none where none was. `mind` answers in it.
 pub(crate) async fn open(
-    world: &World,
+    assembly: &Assembly,
     mind: Option<&Arc<Mind>>,
 ) -> Result<Option<Arc<Opened>>, Problem> {
-    let Some(chosen) = world.made.role.get() else { return Ok(None) };
-    let python = python(world, chosen, Depth::Run).await?;
+    let Some(chosen) = &assembly.role else { return Ok(None) };
+    let python = python(assembly, chosen, Depth::Run).await?;
     let allowance = chosen.allowance();
-    Ok(Some(opened(world, (mind, Depth::Run), (chosen, &allowance), &python).await))
+    Ok(Some(opened(assembly, (mind, Depth::Run), (chosen, &allowance), &python).await))
 }
 
 /// The same for those who only look: the Python and the servers of a project that is not trusted do
 /// not run; tools are known by what their text says, which is told.
-pub(crate) async fn look(world: &World) -> Result<Option<Arc<Opened>>, Problem> {
-    let Some(chosen) = world.made.role.get() else { return Ok(None) };
+pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<Opened>>, Problem> {
+    let Some(chosen) = &assembly.role else { return Ok(None) };
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let has_python = entries.iter().any(|entry| initrunner::is_python(world, role, entry));
+    let has_python = entries.iter().any(|entry| initrunner::is_python(assembly, role, entry));
     let starts = entries.iter().any(|entry| entry.kind == "mcp");
-    let is_free = !has_python || initrunner::may_run(world, role, &entries);
-    if is_free && !(starts && came_with_project(world, role)) {
-        return open(world, None).await;
+    let is_free = !has_python || initrunner::may_run(assembly, role, &entries);
+    if is_free && !(starts && came_with_project(assembly, role)) {
+        return open(assembly, None).await;
     }
     output::warning(&format!("{}: {}", role.file.display(), not_loaded(role)));
     // An interpreter of the project's is not for those who only look.
     let python = match (is_free, initrunner::has_venv(role)) {
-        (true, _) => python(world, chosen, Depth::Run).await?,
+        (true, _) => python(assembly, chosen, Depth::Run).await?,
         (false, true) => Loaded::default(),
-        (false, false) => python(world, chosen, Depth::Look).await?,
+        (false, false) => python(assembly, chosen, Depth::Look).await?,
     };
     let allowance = chosen.allowance();
-    let looked_at = opened(world, (None, Depth::Look), (chosen, &allowance), &python).await;
+    let looked_at = opened(assembly, (None, Depth::Look), (chosen, &allowance), &python).await;
     python.close().await;
     Ok(Some(looked_at))
 }
@@ -387,7 +390,7 @@ fn not_loaded(role: &Role) -> String {
 }
 
 async fn opened(
-    world: &World,
+    assembly: &Assembly,
     (mind, depth): (Option<&Arc<Mind>>, Depth),
     (chosen, allowance): (&Chosen, &Arc<Allowance>),
     python: &Loaded,
@@ -396,11 +399,11 @@ async fn opened(
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let (mut servers, mut guards) = (Vec::new(), RoleGuards::default());
     for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
-        let guard = tools::guard(world, entry).within(allowance);
-        let guard = if assemble::asks_nothing(world) { guard.approved() } else { guard };
+        let guard = tools::guard(assembly, entry).within(allowance);
+        let guard = if assemble::asks_nothing(assembly) { guard.approved() } else { guard };
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
-            _ => tools::made(world, (role, mind), (&place(index), entry)).await,
+            _ => tools::made(assembly, (role, mind), (&place(index), entry)).await,
         };
         for tool in brought.tools.into_iter().chain(python.tools(index)) {
             guards.add(&tool.spec(), &guard);
@@ -487,11 +490,12 @@ fn lower<T: PartialOrd>(own: &mut Option<Bound<T>>, limit: Bound<T>) {
     *own = Some(Bound::lower_of(own.take(), limit));
 }
 
-fn choose_model(world: &mut World, role: &Role) {
+fn choose_model(assembly: &mut Assembly, role: &Role) {
     let wish = &role.model;
-    let global = &world.global;
-    world.made.typed.get_or_init(|| (global.provider.clone(), global.model.clone()));
-    let address = world.global.provider.is_none().then(|| reach::address(world, role));
+    if assembly.typed.is_none() {
+        assembly.typed = Some((assembly.global.provider.clone(), assembly.global.model.clone()));
+    }
+    let address = assembly.global.provider.is_none().then(|| reach::address(assembly, role));
     if let Some(address) = address.flatten() {
         let instance = Instance {
             kind: String::from("openai"),
@@ -504,43 +508,43 @@ fn choose_model(world: &mut World, role: &Role) {
             headers: BTreeMap::new(),
             extra: serde_json::Map::new(),
         };
-        world.loaded.config.providers.instances.insert(OWN_PROVIDER.to_owned(), instance);
-        world.global.provider = Some(OWN_PROVIDER.to_owned());
+        assembly.loaded.config.providers.instances.insert(OWN_PROVIDER.to_owned(), instance);
+        assembly.global.provider = Some(OWN_PROVIDER.to_owned());
         return;
     }
     let Some(provider) = &wish.provider else {
-        world.global.model = world.global.model.take().or_else(|| wish.name.clone());
+        assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
         return;
     };
-    if world.global.provider.as_ref().is_some_and(|named| named != provider) {
+    if assembly.global.provider.as_ref().is_some_and(|named| named != provider) {
         return;
     }
-    let candidates = provider_choice::candidates(world);
+    let candidates = provider_choice::candidates(assembly);
     let candidate = candidates.iter().find(|candidate| candidate.name == *provider);
     let can_answer =
         candidate.is_some_and(|it| !matches!(it.key, Key::Missing { .. } | Key::Broken { .. }));
-    let may_come = || candidate.is_none() && provider_choice::may_come(world, provider);
-    if !can_answer && world.global.provider.is_none() && !may_come() {
+    let may_come = || candidate.is_none() && provider_choice::may_come(assembly, provider);
+    if !can_answer && assembly.global.provider.is_none() && !may_come() {
         let why = if candidate.is_some() { "has no key" } else { "is not known here" };
         output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
         return;
     }
-    world.global.provider = Some(provider.clone());
-    world.global.model = world.global.model.take().or_else(|| wish.name.clone());
+    assembly.global.provider = Some(provider.clone());
+    assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
 }
 
-fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
-    let directories = skill_directories(world);
+fn skills(assembly: &Assembly, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
+    let directories = skill_directories(assembly);
     let mut skills = Vec::new();
     for name in &role.skills {
         let may_read = |path: &Path| {
             let is_known = directories.iter().any(|directory| path.starts_with(directory));
-            if is_known { Ok(()) } else { reach::check(world, role, path) }
+            if is_known { Ok(()) } else { reach::check(assembly, role, path) }
         };
         match skill::load(name, role.directory(), &directories, may_read) {
             Ok(mut skill) => {
                 findings.extend(skill.findings.iter().cloned());
-                findings.extend(wants(world, &skill));
+                findings.extend(wants(assembly, &skill));
                 let known = role.tools.iter();
                 let known: Vec<&ToolEntry> =
                     known.chain(skills.iter().flat_map(|skill: &RoleSkill| &skill.tools)).collect();
@@ -554,10 +558,10 @@ fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSk
 }
 
 /// Where skills lie that a role names.
-fn skill_directories(world: &World) -> Vec<PathBuf> {
-    let home = world.environment.home.iter().map(|home| home.join(".initrunner/skills"));
-    let named = world.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
-    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+fn skill_directories(run: &RunContext) -> Vec<PathBuf> {
+    let home = run.environment.home.iter().map(|home| home.join(".initrunner/skills"));
+    let named = run.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
+    let own = run.loaded.config_dir.iter().map(|dir| dir.join("skills"));
     named.into_iter().chain(home).chain(own).collect()
 }
 
@@ -580,11 +584,11 @@ fn is_same(one: &ToolEntry, other: &ToolEntry) -> bool {
 }
 
 /// What a skill needs and does not find here.
-fn wants(world: &World, skill: &RoleSkill) -> Vec<Finding> {
-    let is_unset = |name: &&String| world.environment.variable(name).is_none();
+fn wants(assembly: &Assembly, skill: &RoleSkill) -> Vec<Finding> {
+    let is_unset = |name: &&String| assembly.environment.variable(name).is_none();
     let unset = skill.variables.iter().filter(is_unset);
     let unset = unset.map(|name| format!("the variable {name}, which is not set"));
-    let around = workers::surroundings(world);
+    let around = workers::surroundings(assembly);
     let missing = skill.programs.iter().filter(|name| around.program(name).is_none());
     let missing = missing.map(|name| format!("the program `{name}`, which is not found"));
     let finding = |what: String| Finding {

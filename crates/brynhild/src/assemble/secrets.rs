@@ -3,9 +3,9 @@
 use config::redact;
 use contract::secret::Secret;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::provider_choice;
-use crate::assemble::world::World;
 
 /// What is shorter is no key, and could stand in anything.
 const SHORTEST: usize = 8;
@@ -22,19 +22,19 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     /// Gathers them.
-    pub(crate) fn of(world: &World) -> Self {
-        let own = world.environment.variables.iter();
+    pub(crate) fn of(assembly: &Assembly) -> Self {
+        let own = assembly.environment.variables.iter();
         let own = own.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| value.clone());
-        let files = world.loaded.env_file_variables.iter();
+        let files = assembly.loaded.env_file_variables.iter();
         let files = files.filter(|(name, _)| redact::is_secret(name));
         let files = files.map(|(_, value)| value.expose().clone());
-        let instances = world.config().providers.instances.values();
+        let instances = assembly.config().providers.instances.values();
         let credentials = instances.filter_map(|instance| instance.credentials_path.as_deref());
         // A file that cannot be read is complained about where its key is needed.
         let credentials = credentials.filter_map(|path| provider_choice::credentials(path).ok());
-        let servers = mcp::own_sources(world).into_iter();
+        let servers = mcp::own_sources(assembly).into_iter();
         let servers = servers.flat_map(|source| redact::secrets_in(source.document));
-        let configured = world.loaded.secrets().into_iter().chain(credentials).chain(servers);
+        let configured = assembly.loaded.secrets().into_iter().chain(credentials).chain(servers);
         // Of `Bearer key` the key alone is one too.
         let mut configured = configured.flat_map(|value| {
             let last = value.rsplit_once(' ').map(|(_, last)| last.to_owned());

@@ -13,7 +13,7 @@ use sessions::reader::Repair;
 use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::panics;
 
@@ -36,18 +36,18 @@ pub(crate) enum Keeping {
 }
 
 /// Opens or creates the session that the flags name.
-pub(crate) fn choose(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
-    let chosen = open(world, root, no_save)?;
+pub(crate) fn choose(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+    let chosen = open(run, root, no_save)?;
     if chosen.keeping == Keeping::Kept {
         panics::in_session(&chosen.id);
     }
     Ok(chosen)
 }
 
-fn open(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
-    let global = &world.global;
-    let existing = existing(world, root)?;
-    if no_save || !world.config().session.auto_save && existing.is_none() {
+fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+    let global = &run.global;
+    let existing = existing(run, root)?;
+    if no_save || !run.config().session.auto_save && existing.is_none() {
         if existing.is_some() {
             return Err(Problem::misuse("`--no-save` cannot continue a session"));
         }
@@ -59,9 +59,9 @@ fn open(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
             let text = "`--fork` needs `--resume`, `--continue` or `--session`";
             return Err(Problem::misuse(text));
         }
-        return begun(world);
+        return begun(run);
     };
-    let store = world.store()?;
+    let store = run.store()?;
     if global.fork {
         let copy = free_name(&store, &id)?;
         let opened = store.fork(&id, &copy, None)?;
@@ -72,14 +72,12 @@ fn open(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
 }
 
 /// A session that is kept where there is a place for it, and goes on where there is none.
-fn begun(world: &World) -> Result<Chosen, Problem> {
-    let name = world.global.session.as_deref();
-    let text = match world.store() {
+fn begun(run: &RunContext) -> Result<Chosen, Problem> {
+    let name = run.global.session.as_deref();
+    let text = match run.store() {
         Ok(store) => match created(&store, name) {
             Ok(chosen) => return Ok(chosen),
-            Err(Error::File(error)) if has_no_place(&error) || world.global.safe => {
-                error.to_string()
-            }
+            Err(Error::File(error)) if has_no_place(&error) || run.global.safe => error.to_string(),
             Err(error) => return Err(not_kept(&error)),
         },
         Err(problem) => problem.message(),
@@ -128,25 +126,25 @@ fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Error> {
 }
 
 /// The session that is to be continued, if one is.
-fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
-    let global = &world.global;
+fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem> {
+    let global = &run.global;
     let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
     if wants_last {
         let here = root.display().to_string();
-        let newest = world.store()?.newest(|directory| directory == here)?.ok_or_else(|| {
+        let newest = run.store()?.newest(|directory| directory == here)?.ok_or_else(|| {
             Problem::misuse("there is no session of this directory to continue")
                 .hint("`brynhild session list` shows all; `--resume ID` takes one of them")
         })?;
         return Ok(Some(newest));
     }
     if let Some(name) = &global.resume {
-        return Ok(Some(world.store()?.resolve(name).map_err(|error| {
+        return Ok(Some(run.store()?.resolve(name).map_err(|error| {
             Problem::misuse(error.to_string()).hint("`brynhild session list` shows all sessions")
         })?));
     }
     if let Some(name) = &global.session {
         let id = SessionId::parse(name).map_err(|error| Problem::misuse(error.to_string()))?;
-        return Ok(world.store().is_ok_and(|store| store.exists(&id)).then_some(id));
+        return Ok(run.store().is_ok_and(|store| store.exists(&id)).then_some(id));
     }
     Ok(None)
 }

@@ -27,6 +27,7 @@ use sessions::snapshots::SessionSnapshots;
 use tools::tool_search::{self, FoundTools};
 
 use crate::args::ChatArgs;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
 use crate::assemble::dialects::{self, Dialect};
 use crate::assemble::fallback::fallback;
@@ -36,11 +37,11 @@ use crate::assemble::permissions;
 use crate::assemble::plugin_set::wishes;
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::role::{self, Opened, persona};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::Chosen;
 use crate::assemble::skill_grants::Grants;
 use crate::assemble::subagents;
 use crate::assemble::undo;
-use crate::assemble::world::World;
 use crate::assemble::{self, Knowledge, Mind};
 use crate::exit::Problem;
 use crate::output;
@@ -184,15 +185,15 @@ impl Needed {
     }
 
     /// What the model is told beside its task; a role brings what it needs of that itself.
-    fn knowledge(&self, world: &World) -> Knowledge {
+    fn knowledge(&self, assembly: &Assembly) -> Knowledge {
         let is_asked = self.audience == Audience::Model && self.role.present().is_none();
-        let rules = is_asked.then(|| assemble::rules(world, &self.root));
+        let rules = is_asked.then(|| assemble::rules(assembly, &self.root));
         let rules = rules.map(|found| plugins::rules::prompt_block(&found.rules));
         let servers = self.mcp.present().filter(|_| is_asked && self.offers_tools);
         let told = servers.map(|mcp| mcp.instructions()).unwrap_or_default();
         let blocks = rules.into_iter().chain([told]).filter(|block| !block.is_empty());
         let rules = blocks.collect::<Vec<_>>().join("\n\n");
-        let skills = assemble::skills(world, &self.root);
+        let skills = assemble::skills(assembly, &self.root);
         Knowledge { rules, skills, facts: self.facts.clone() }
     }
 }
@@ -230,10 +231,10 @@ type Company = Vec<Arc<dyn Dialect>>;
 
 impl Guests {
     /// Finds them.
-    async fn find(&self, world: &World, mind: Option<&Mind>) -> Result<(), Problem> {
-        let found = dialects::open(world).await?;
+    async fn find(&self, assembly: &Assembly, mind: Option<&Mind>) -> Result<(), Problem> {
+        let found = dialects::open(assembly).await?;
         let guards: Vec<_> = found.iter().flat_map(|it| it.project_guards()).collect();
-        if let Err(problem) = world.trust.note_guards(&guards) {
+        if let Err(problem) = assembly.trust.note_guards(&guards) {
             output::warning(&problem);
         }
         if let Some(mind) = mind {
@@ -267,21 +268,21 @@ fn in_mode(mode: contract::policy::Mode) -> Arc<Ledger> {
 impl Setup {
     /// Makes the parts for a mind, and has plugins that want to know it hear that they are loaded.
     pub(crate) async fn new(
-        world: &World,
+        assembly: &Assembly,
         args: &ChatArgs,
         root: &Path,
         mind: &Arc<Mind>,
     ) -> Result<Self, Problem> {
         let offers_tools = !args.no_tools && mind.profile.supports_tools;
         let mut setup =
-            Self::made(world, root, Some(mind), (Audience::Model, offers_tools), None).await?;
+            Self::made(assembly, root, Some(mind), (Audience::Model, offers_tools), None).await?;
         if args.no_stream {
             setup.settings.request.delivery = Delivery::Whole;
         }
         if args.dry_run {
             setup.settings.execution = Execution::Dry;
         }
-        if args.require_finish || world.config().behavior.require_finish {
+        if args.require_finish || assembly.config().behavior.require_finish {
             if setup.registry.get("Finish").is_none() {
                 return Err(Problem::misuse(
                     "`--require-finish` needs the Finish tool, which is off",
@@ -293,29 +294,29 @@ impl Setup {
     }
 
     /// Lifts the limit of rounds of an interactive session, if nobody set one.
-    pub(crate) fn lift_round_limit(&mut self, world: &World) {
-        assemble::lift_round_limit(world, &mut self.settings);
+    pub(crate) fn lift_round_limit(&mut self, run: &RunContext) {
+        assemble::lift_round_limit(run, &mut self.settings);
     }
 
     /// Makes the parts for running one tool, without a model.
     pub(crate) async fn for_single_call(
-        world: &World,
+        assembly: &Assembly,
         root: &Path,
         tool: &str,
     ) -> Result<Self, Problem> {
-        Self::made(world, root, None, (Audience::Person, true), Some(tool)).await
+        Self::made(assembly, root, None, (Audience::Person, true), Some(tool)).await
     }
 
     /// Makes the parts for calls of other agents. Tools need no model; only work that is handed to an
     /// agent does, which no role does.
-    pub(crate) async fn for_others(world: &World, root: &Path) -> Result<Self, Problem> {
-        let has_role = world.made.role.get().is_some();
-        let mind = if has_role { None } else { assemble::mind(world).await.ok().map(Arc::new) };
-        Self::made(world, root, mind.as_ref(), (Audience::Others, true), None).await
+    pub(crate) async fn for_others(assembly: &Assembly, root: &Path) -> Result<Self, Problem> {
+        let has_role = assembly.role.is_some();
+        let mind = if has_role { None } else { assemble::mind(assembly).await.ok().map(Arc::new) };
+        Self::made(assembly, root, mind.as_ref(), (Audience::Others, true), None).await
     }
 
     async fn made(
-        world: &World,
+        assembly: &Assembly,
         root: &Path,
         mind: Option<&Arc<Mind>>,
         (audience, offers_tools): (Audience, bool),
@@ -324,31 +325,31 @@ impl Setup {
         let needed = Needed {
             root: root.to_owned(),
             mind: mind.cloned(),
-            policy: Arc::new(Renewable::new(permissions::policy(world, root)?)),
+            policy: Arc::new(Renewable::new(permissions::policy(assembly, root)?)),
             offers_tools,
             audience,
-            ledger: in_mode(world.mode()),
+            ledger: in_mode(assembly.mode()),
             mcp: Slot::new(None),
             guests: Guests::default(),
-            role: Slot::new(role::open(world, mind).await?),
-            agent: world.made.agent.get().cloned(),
+            role: Slot::new(role::open(assembly, mind).await?),
+            agent: assembly.agent.clone(),
             found: FoundTools::default(),
-            facts: PromptFacts::of(world, root),
+            facts: PromptFacts::of(assembly, root),
         };
         let role = needed.role.present();
         if let (Some(role), Some(mind)) = (&role, mind) {
             role.set_mind(mind);
         }
         // What is added while servers are waited for is a change.
-        let seen = mcp::is_used(world).then(|| Seen::of(world, &needed));
+        let seen = mcp::is_used(assembly).then(|| Seen::of(assembly, &needed));
         // A role brings all that other agents are offered.
         let has_servers = offers_tools && !(audience == Audience::Others && role.is_some());
-        needed.mcp.put(servers(world, mind, (audience, has_servers), tool).await?);
-        needed.guests.find(world, mind.map(AsRef::as_ref)).await?;
-        let outfit = Outfit::new(world, &needed).await?;
-        wishes::tell(world);
+        needed.mcp.put(servers(assembly, mind, (audience, has_servers), tool).await?);
+        needed.guests.find(assembly, mind.map(AsRef::as_ref)).await?;
+        let outfit = Outfit::new(assembly, &needed).await?;
+        wishes::tell(assembly);
         let mut settings =
-            assemble::settings(world, root, mind.map(AsRef::as_ref), outfit.system.clone());
+            assemble::settings(assembly, root, mind.map(AsRef::as_ref), outfit.system.clone());
         if let Some(role) = &role {
             role.tighten(&mut settings);
         }
@@ -357,7 +358,7 @@ impl Setup {
         }
         let backstage = Backstage {
             lifecycle: outfit.lifecycle.clone(),
-            host: world.known_workers().map(|workers| workers.host().clone()),
+            host: assembly.known_workers().map(|workers| workers.host().clone()),
             mcp: needed.mcp.clone(),
             guests: needed.guests.clone(),
             role: needed.role.clone(),
@@ -379,15 +380,15 @@ impl Setup {
 
     /// Has the conversation notice changes between its turns. What this returns tells how things
     /// stand meanwhile.
-    pub(crate) fn watch(&mut self, world: &World) -> Arc<Reload> {
+    pub(crate) fn watch(&mut self, assembly: &Assembly) -> Arc<Reload> {
         let present = Present {
-            world: None,
+            assembly: None,
             tools: self.registry.specs().to_vec(),
             grants: self.grants.clone(),
             policy: self.needed.judge(),
         };
-        let seen = self.seen.take().unwrap_or_else(|| Seen::of(world, &self.needed));
-        let reload = Arc::new(Reload::new(world, self.needed.clone(), seen, present));
+        let seen = self.seen.take().unwrap_or_else(|| Seen::of(assembly, &self.needed));
+        let reload = Arc::new(Reload::new(assembly, self.needed.clone(), seen, present));
         self.renewal = Some(Arc::clone(&reload));
         reload
     }
@@ -407,7 +408,7 @@ impl Setup {
     /// Opens a conversation.
     pub(crate) fn open(
         self,
-        world: &World,
+        assembly: &Assembly,
         root: &Path,
         mind: Option<&Mind>,
         Opening { log, beginning, snapshots }: Opening,
@@ -417,14 +418,14 @@ impl Setup {
             registry: Arc::new(self.registry),
             hooks: self.hooks,
             policy: self.needed.judge(),
-            confinement: assemble::confinement(world, root)?,
-            log: audit::watched(world, root, log),
+            confinement: assemble::confinement(assembly, root)?,
+            log: audit::watched(assembly, root, log),
             keys: mind.map(Mind::keys).unwrap_or_default(),
-            fallback: Some(fallback(world, snapshots.clone())?),
+            fallback: Some(fallback(assembly, snapshots.clone())?),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
             renewal: self.renewal.map(|reload| reload as Arc<dyn Renewal>),
-            lines: Some(Arc::clone(world.expansions()) as Arc<dyn PromptLines>),
-            jobs: Some(Arc::clone(world.jobs()) as Arc<dyn Jobs>),
+            lines: Some(Arc::clone(assembly.expansions()) as Arc<dyn PromptLines>),
+            jobs: Some(Arc::clone(assembly.jobs()) as Arc<dyn Jobs>),
         };
         Ok(Conversation::open(parts, self.settings, beginning))
     }
@@ -438,32 +439,32 @@ pub(crate) struct Opening {
 }
 
 /// The log and the beginning of the session that was chosen.
-pub(crate) fn beginning(world: &World, root: &Path, chosen: Chosen) -> Opening {
-    let snapshots = undo::keeping(world, root, &chosen);
+pub(crate) fn beginning(assembly: &Assembly, root: &Path, chosen: Chosen) -> Opening {
+    let snapshots = undo::keeping(assembly, root, &chosen);
     let Chosen { id, history, notices, log, .. } = chosen;
     let beginning = Beginning { session: id, history, notices, share: Share::Whole };
     Opening { log, beginning, snapshots }
 }
 
 impl Outfit {
-    async fn new(world: &World, needed: &Needed) -> Result<Self, Problem> {
+    async fn new(assembly: &Assembly, needed: &Needed) -> Result<Self, Problem> {
         let root = &needed.root;
-        let workers = world.workers(Missing::Install).await?;
-        let sandbox = assemble::sandbox(world)?;
-        let knowledge = Arc::new(needed.knowledge(world));
+        let workers = assembly.workers(Missing::Install).await?;
+        let sandbox = assemble::sandbox(assembly)?;
+        let knowledge = Arc::new(needed.knowledge(assembly));
         let skills = &knowledge.skills;
-        let grants = Grants::new(world, skills, needed.judge());
+        let grants = Grants::new(assembly, skills, needed.judge());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         let role = needed.role.present();
         if let Some(role) = &role {
             tools.clone_from(&role.tools);
         } else if needed.offers_tools {
             let activation = (needed.audience != Audience::Others).then(|| grants.activation());
-            tools = assemble::tools(world, root, skills.clone(), activation);
+            tools = assemble::tools(assembly, root, skills.clone(), activation);
             if needed.mind.is_some() || needed.audience == Audience::Person {
-                tools.extend(subagents::tool(world, root, needed.mind.as_ref(), &knowledge));
+                tools.extend(subagents::tool(assembly, root, needed.mind.as_ref(), &knowledge));
             }
-            tools.extend(workers.tools(world));
+            tools.extend(workers.tools(assembly));
             tools.extend(needed.guests.present().iter().flat_map(|dialect| dialect.tools()));
             let of_servers = |servers: &Arc<Servers>| match needed.audience {
                 Audience::Model => servers.tools(),
@@ -473,19 +474,24 @@ impl Outfit {
         }
         let (mut is_hidden, mut guard) = (None, None);
         if needed.audience == Audience::Model {
-            let limits = mcp::deferral(world);
+            let limits = mcp::deferral(assembly);
             (tools, is_hidden) = tool_search::behind_search(tools, limits, &needed.found);
         }
         let mut own_words = role.as_ref().map(|role| role.system.clone());
         if let Some(file) = &needed.agent {
-            let dressed =
-                persona::dressed(world, needed.mind.as_ref(), file, (tools, is_hidden), &knowledge);
+            let dressed = persona::dressed(
+                assembly,
+                needed.mind.as_ref(),
+                file,
+                (tools, is_hidden),
+                &knowledge,
+            );
             (tools, is_hidden, guard) = (dressed.tools, dressed.is_hidden, dressed.guard);
             own_words = Some(dressed.system);
         }
         let registry = assemble::registry(tools, is_hidden);
         let hooks = hooks::load(
-            world,
+            assembly,
             &Needs {
                 root,
                 sandbox,
@@ -500,11 +506,12 @@ impl Outfit {
         if needed.audience != Audience::Others {
             asked.extend(role.iter().flat_map(|role| role.hooks()));
         }
-        load_hook_agents(world, needed, &registry, &asked)?;
+        load_hook_agents(assembly, needed, &registry, &asked)?;
         let system =
             needed.mind.as_deref().filter(|_| needed.audience == Audience::Model).map(|mind| {
-                own_words
-                    .unwrap_or_else(|| assemble::system((world, root), mind, &registry, &knowledge))
+                own_words.unwrap_or_else(|| {
+                    assemble::system((assembly, root), mind, &registry, &knowledge)
+                })
             });
         Ok(Self {
             registry,
@@ -518,7 +525,7 @@ impl Outfit {
 
 /// Loads the agents that hooks need.
 fn load_hook_agents(
-    world: &World,
+    assembly: &Assembly,
     needed: &Needed,
     registry: &Registry,
     hooks: &[Arc<dyn Hook>],
@@ -532,7 +539,7 @@ fn load_hook_agents(
             policy: needed.judge(),
             hooks,
         };
-        HookAgents::new(world, deps)
+        HookAgents::new(assembly, deps)
     };
     needed.guests.present().iter().try_for_each(|dialect| dialect.load_hook_agents(&make))
 }
@@ -548,53 +555,53 @@ pub(crate) enum Glance {
 
 /// All tools as far as they are known, for commands that look at them. Starts a plugin's worker
 /// only where nothing is known of it, and no server.
-pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registry, Problem> {
+pub(crate) async fn known_tools(assembly: &Assembly, glance: Glance) -> Result<Registry, Problem> {
     let role = match glance {
-        Glance::List => role::look(world).await?,
-        Glance::One => role::open(world, None).await?,
+        Glance::List => role::look(assembly).await?,
+        Glance::One => role::open(assembly, None).await?,
     };
     if let Some(role) = role {
         role.shutdown().await;
         return Ok(assemble::registry(role.tools.clone(), None));
     }
-    let place = world.place();
-    let skills = assemble::skills(world, place);
-    let mut tools = assemble::tools(world, place, skills.clone(), None);
+    let place = assembly.place();
+    let skills = assemble::skills(assembly, place);
+    let mut tools = assemble::tools(assembly, place, skills.clone(), None);
     let knowledge = Arc::new(Knowledge { skills, ..Knowledge::default() });
-    tools.extend(subagents::tool(world, place, None, &knowledge));
-    if !world.global.safe {
-        tools.extend(world.workers(Missing::Report).await?.tools(world));
-        tools.extend(dialects::open(world).await?.iter().flat_map(|dialect| dialect.tools()));
+    tools.extend(subagents::tool(assembly, place, None, &knowledge));
+    if !assembly.global.safe {
+        tools.extend(assembly.workers(Missing::Report).await?.tools(assembly));
+        tools.extend(dialects::open(assembly).await?.iter().flat_map(|dialect| dialect.tools()));
     }
-    if mcp::is_used(world) {
-        tools.extend(mcp::open(world)?.tools_with_content());
+    if mcp::is_used(assembly) {
+        tools.extend(mcp::open(assembly)?.tools_with_content());
     }
     Ok(assemble::registry(tools, None))
 }
 
 /// The MCP servers, where any are described. Of `tool` it is known that nothing else is called.
 async fn servers(
-    world: &World,
+    assembly: &Assembly,
     mind: Option<&Arc<Mind>>,
     (audience, is_wanted): (Audience, bool),
     tool: Option<&str>,
 ) -> Result<Option<Arc<Servers>>, Problem> {
-    if !is_wanted || !mcp::is_used(world) {
+    if !is_wanted || !mcp::is_used(assembly) {
         return Ok(None);
     }
-    let servers = mcp::open(world)?;
+    let servers = mcp::open(assembly)?;
     if let Some(mind) = mind {
         mcp::set_model(&servers, mind);
     }
     match audience {
         Audience::Model => {
-            if let Err(exit) = mcp::start(world, &servers).await {
+            if let Err(exit) = mcp::start(assembly, &servers).await {
                 servers.shutdown().await;
                 return Err(Problem::new(exit, "stopped while MCP servers were starting"));
             }
         }
         // Somebody waits for the one, or for all of them.
-        Audience::Person | Audience::Others => mcp::fetch(world, &servers, tool).await,
+        Audience::Person | Audience::Others => mcp::fetch(assembly, &servers, tool).await,
     }
     Ok(Some(Arc::new(servers)))
 }

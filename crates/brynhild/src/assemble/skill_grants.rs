@@ -11,7 +11,8 @@ use plugins::commands::SESSION;
 use serde_json::json;
 use tools::ActivateSkill;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 
 /// The skills that may grant something, by name.
 #[derive(Clone)]
@@ -22,9 +23,9 @@ pub(crate) struct Grants {
 
 impl Grants {
     /// Takes from the skills what counts here.
-    pub(crate) fn new(world: &World, skills: &[Skill], policy: Arc<dyn Approvals>) -> Self {
-        let is_trusted = world.trust.trusted().is_some();
-        let counts = |skill: &&Skill| match place(world, skill) {
+    pub(crate) fn new(assembly: &Assembly, skills: &[Skill], policy: Arc<dyn Approvals>) -> Self {
+        let is_trusted = assembly.trust.trusted().is_some();
+        let counts = |skill: &&Skill| match place(assembly, skill) {
             Found::Elsewhere => true,
             Found::Covered => is_trusted,
             Found::Loose => false,
@@ -32,7 +33,7 @@ impl Grants {
         let entry = |skill: &Skill| (skill.name.to_lowercase(), skill.allowed_tools.clone());
         let mut allowed: BTreeMap<String, Vec<String>> =
             skills.iter().filter(counts).map(entry).collect();
-        for command in world.claude().commands() {
+        for command in assembly.claude().commands() {
             let tools = command.recipe.iter().flat_map(|recipe| &recipe.allowed_tools);
             allowed.insert(grant_name(command), tools.cloned().collect());
         }
@@ -80,13 +81,13 @@ enum Found {
     Loose,
 }
 
-fn place(world: &World, skill: &Skill) -> Found {
+fn place(run: &RunContext, skill: &Skill) -> Found {
     if skill.source == "project" {
         return Found::Covered;
     }
     let is_plugins = skill.source.starts_with("plugin:");
     let directory = skill.directory.as_ref().and_then(|directory| directory.canonicalize().ok());
-    let is_inside = directory.is_some_and(|it| world.root().is_ok_and(|root| it.starts_with(root)));
+    let is_inside = directory.is_some_and(|it| run.root().is_ok_and(|root| it.starts_with(root)));
     if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
 }
 

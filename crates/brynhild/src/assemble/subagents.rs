@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use contract::tool::Tool;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::{Knowledge, Mind};
 use crate::output;
 pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
@@ -23,20 +23,20 @@ use task::Task;
 
 /// The tool that hands work to agents; none where it is off.
 pub(crate) fn tool(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     mind: Option<&Arc<Mind>>,
     knowledge: &Arc<Knowledge>,
 ) -> Option<Arc<dyn Tool>> {
-    let disabled = &world.config().tools.disabled;
+    let disabled = &assembly.config().tools.disabled;
     let is_off = |name: &str| disabled.get(name).copied().unwrap_or(false);
-    if is_off("__builtin__") || is_off(task::NAME) || world.config().agents.max_depth == 0 {
+    if is_off("__builtin__") || is_off(task::NAME) || assembly.config().agents.max_depth == 0 {
         return None;
     }
-    let list = AgentList::find(world);
+    let list = AgentList::find(assembly);
     for problem in &list.problems {
         output::warning(&format!("{problem} ({})", problem.hint));
     }
-    let workplace = Workplace::new(world, root, (mind, Arc::clone(knowledge)), &list);
+    let workplace = Workplace::new(assembly, root, (mind, Arc::clone(knowledge)), &list);
     Some(Arc::new(Task::new(list, workplace)))
 }

@@ -6,32 +6,33 @@ use std::path::{Path, PathBuf};
 use ::tui::theme::{self, Theme};
 use files::private;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 
 /// A theme by its name: a built-in one, the user's own, or a plugin's.
-pub(crate) fn theme(world: &World, name: &str) -> Option<Theme> {
+pub(crate) fn theme(assembly: &Assembly, name: &str) -> Option<Theme> {
     let named = |theme: &Theme| theme.name == name;
     let built_in = || Theme::built_in().into_iter().find(named);
-    let others = || themes(world).0.into_iter().find(named);
-    own_theme(world, name).or_else(built_in).or_else(others)
+    let others = || themes(assembly).0.into_iter().find(named);
+    own_theme(assembly, name).or_else(built_in).or_else(others)
 }
 
 /// The problem with the name of the theme in the configuration, if there is one.
-pub(crate) fn missing_theme(world: &World) -> Option<String> {
-    let name = &world.config().ui.theme.0;
-    if theme(world, name).is_some() {
+pub(crate) fn missing_theme(assembly: &Assembly) -> Option<String> {
+    let name = &assembly.config().ui.theme.0;
+    if theme(assembly, name).is_some() {
         return None;
     }
-    let broken = themes(world).1.into_iter().find(|(theme, _)| theme == name);
+    let broken = themes(assembly).1.into_iter().find(|(theme, _)| theme == name);
     let missing = || format!("there is no theme `{name}` (ui.theme)");
     Some(broken.map_or_else(missing, |(_, problem)| problem))
 }
 
 /// The themes of the user and of plugins, and what is wrong with others, by their names. A
 /// user's own may have the name of a built-in one; no other name is there twice.
-pub(crate) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
-    let own = world.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
-    let plugins = world.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
+pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>) {
+    let own = assembly.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
+    let plugins = assembly.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
     let mut themes: Vec<Theme> = Vec::new();
     let mut problems = Vec::new();
     let built_in: Vec<String> = Theme::built_in().into_iter().map(|theme| theme.name).collect();
@@ -63,8 +64,8 @@ pub(crate) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
 
 /// A theme of the user's own, read from no other file than its own; none where that is not there
 /// or broken.
-pub(crate) fn own_theme(world: &World, name: &str) -> Option<Theme> {
-    let directory = world.loaded.config_dir.as_ref()?.join("themes");
+pub(crate) fn own_theme(run: &RunContext, name: &str) -> Option<Theme> {
+    let directory = run.loaded.config_dir.as_ref()?.join("themes");
     Path::new(name).file_name().filter(|it| *it == name)?;
     let paths = ["yaml", "yml"].map(|ending| directory.join(format!("{name}.{ending}")));
     paths.iter().find_map(|path| read_theme(path, name).ok())

@@ -17,8 +17,8 @@ use sessions::snapshots::{
 };
 use similar::{ChangeTag, TextDiff};
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::session_choice::{Chosen, Keeping};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Problem};
 use crate::output::question::one_line;
 
@@ -36,30 +36,30 @@ pub(crate) enum Detail {
 
 /// Keeps what files hold for a session that is kept itself.
 pub(crate) fn keeping(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     chosen: &Chosen,
 ) -> Option<Arc<SessionSnapshots>> {
-    let is_kept = chosen.keeping == Keeping::Kept && world.config().undo.enabled;
-    let keeper = is_kept.then(|| keeper(world, root, &chosen.id))?;
+    let is_kept = chosen.keeping == Keeping::Kept && assembly.config().undo.enabled;
+    let keeper = is_kept.then(|| keeper(assembly, root, &chosen.id))?;
     keeper.ok().map(Arc::new)
 }
 
 /// The snapshots of a session that works in `root`.
 pub(crate) fn keeper(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     session: &SessionId,
 ) -> Result<SessionSnapshots, Problem> {
-    let config = world.config();
+    let config = assembly.config();
     let settings = Settings {
-        directory: world.store()?.snapshots(),
+        directory: assembly.store()?.snapshots(),
         root: root.to_owned(),
-        tracker: world.made.tracker(root),
+        tracker: assembly.services.tracker(root),
         others: config.sandbox.allowed_paths.clone(),
         max_file: config.undo.max_file_mb << 20,
         max_total: config.undo.max_total_mb << 20,
-        is_confined: !world.is_unconfined(),
+        is_confined: !assembly.is_unconfined(),
         linked_git: sandbox::linked_git_directories(root),
     };
     Ok(SessionSnapshots::new(settings, session.clone()))

@@ -17,8 +17,9 @@ use python_host::{Described, Host, Missing, ProviderDescription, ProviderSetting
 use serde_json::Map;
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::plugin_set::names::Names;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 
@@ -33,13 +34,13 @@ pub(crate) struct HostedPython {
 }
 
 impl HostedPython {
-    /// A host that serves the plugins of `world`.
-    pub(crate) fn new(world: &World, host: Host) -> Result<Self, Problem> {
+    /// A host that serves the plugins of `assembly`.
+    pub(crate) fn new(assembly: &Assembly, host: Host) -> Result<Self, Problem> {
         let settings = python::Settings {
-            data: world.cache_dir()?.join("plugin-data"),
-            is_confined: !world.is_unconfined(),
-            surroundings: surroundings(world),
-            directories: Arc::clone(world.directories()),
+            data: assembly.cache_dir()?.join("plugin-data"),
+            is_confined: !assembly.is_unconfined(),
+            surroundings: surroundings(assembly),
+            directories: Arc::clone(assembly.directories()),
         };
         Ok(Self { python: Python::new(Arc::new(host.clone()), settings), host })
     }
@@ -61,23 +62,23 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Asks the active plugins of `world` what they offer. `missing` says what happens with those
+    /// Asks the active plugins of `assembly` what they offer. `missing` says what happens with those
     /// whose dependencies are not installed yet.
-    pub(crate) async fn ask(world: &World, missing: Missing) -> Result<Self, Problem> {
-        let python = world.python()?.clone();
-        let plugins = python.plugins(world.plugins().active());
+    pub(crate) async fn ask(assembly: &Assembly, missing: Missing) -> Result<Self, Problem> {
+        let python = assembly.python()?.clone();
+        let plugins = python.plugins(assembly.plugins().active());
         python.host.retain(ADAPTER, &plugins);
         let described = python.host.describe(&plugins, missing).await;
-        take_in(world, &described);
+        take_in(assembly, &described);
         Ok(Self { python, described })
     }
 
     /// The tools of all plugins, as far as they are not switched off.
-    pub(crate) fn tools(&self, world: &World) -> Vec<Arc<dyn Tool>> {
-        let disabled = &world.config().tools.disabled;
+    pub(crate) fn tools(&self, assembly: &Assembly) -> Vec<Arc<dyn Tool>> {
+        let disabled = &assembly.config().tools.disabled;
         let is_on = |tool: &Arc<dyn Tool>| !disabled.get(&tool.spec().name).is_some_and(|it| *it);
         let each = self.described.iter().filter_map(|one| {
-            let plugin = world.plugins().get(&one.offer.plugin);
+            let plugin = assembly.plugins().get(&one.offer.plugin);
             plugin.map(|it| self.python.host.tools(&self.python.python.plugin(it), &one.offer))
         });
         each.flatten().filter(is_on).collect()
@@ -98,27 +99,28 @@ impl Workers {
     /// Opens a provider of a plugin. Nothing runs before it is asked.
     pub(crate) fn open(
         &self,
-        world: &World,
+        assembly: &Assembly,
         plugin: &str,
         settings: ProviderSettings,
     ) -> Option<Arc<dyn Provider>> {
-        let plugin = self.python.python.plugin(world.plugins().get(plugin)?);
+        let plugin = self.python.python.plugin(assembly.plugins().get(plugin)?);
         Some(self.python.host.provider(&plugin, settings))
     }
 }
 
 /// Whether an installed package may contribute something.
-pub(crate) fn has_packages(world: &World) -> bool {
-    world.plugins().active().any(|plugin| plugin.package.is_some())
+pub(crate) fn has_packages(assembly: &Assembly) -> bool {
+    assembly.plugins().active().any(|plugin| plugin.package.is_some())
 }
 
 /// Asks installed packages what they contribute besides tools and providers, for commands that
 /// only look. What cannot be asked is told, and stops nothing.
-pub(crate) async fn learn(world: &World) {
-    if world.known_workers().is_some() {
+pub(crate) async fn learn(assembly: &Assembly) {
+    if assembly.known_workers().is_some() {
         return;
     }
-    let python = match settings(world).and_then(|it| HostedPython::new(world, Host::new(it))) {
+    let python = match settings(assembly).and_then(|it| HostedPython::new(assembly, Host::new(it)))
+    {
         Ok(python) => python,
         Err(problem) => {
             let what = problem.message();
@@ -126,14 +128,14 @@ pub(crate) async fn learn(world: &World) {
             return;
         }
     };
-    let packages = world.plugins().active().filter(|plugin| plugin.package.is_some());
+    let packages = assembly.plugins().active().filter(|plugin| plugin.package.is_some());
     let described = python.host.describe(&python.plugins(packages), Missing::Report).await;
-    take_in(world, &described);
+    take_in(assembly, &described);
     python.host.shutdown().await;
 }
 
 /// Tells what is wrong with plugins, and lets everything else count.
-fn take_in(world: &World, described: &[Described]) {
+fn take_in(assembly: &Assembly, described: &[Described]) {
     let mut offers = Vec::new();
     for one in described {
         let name = &one.offer.plugin;
@@ -154,13 +156,13 @@ fn take_in(world: &World, described: &[Described]) {
             }
         }
     }
-    learn_names(world, &offers);
-    world.plugins().learn(offers);
-    world.directories().save();
+    learn_names(assembly, &offers);
+    assembly.plugins().learn(offers);
+    assembly.directories().save();
 }
 
 /// Keeps what packages call themselves, where that is not what their entry points are called.
-fn learn_names(world: &World, offers: &[Offer]) {
+fn learn_names(assembly: &Assembly, offers: &[Offer]) {
     let said = |offer: &'_ Offer| Some((offer.plugin.clone(), offer.name()?.to_owned()));
     let said: Vec<(String, String)> =
         offers.iter().filter_map(said).filter(|(plugin, name)| plugin != name).collect();
@@ -168,51 +170,51 @@ fn learn_names(world: &World, offers: &[Offer]) {
         return;
     }
     let packages = said.iter().filter_map(|(plugin, name)| {
-        let package = world.plugins().get(plugin)?.package.as_ref()?;
+        let package = assembly.plugins().get(plugin)?.package.as_ref()?;
         Some((package, name.as_str()))
     });
-    Names::load(world).learn(packages);
+    Names::load(assembly).learn(packages);
 }
 
 /// The host of all plugins; none of their workers runs yet.
-pub(crate) fn host(world: &World) -> Result<HostedPython, Problem> {
-    HostedPython::new(world, Host::new(settings(world)?))
+pub(crate) fn host(assembly: &Assembly) -> Result<HostedPython, Problem> {
+    HostedPython::new(assembly, Host::new(settings(assembly)?))
 }
 
 /// A host that says nothing about its progress.
-pub(crate) fn quiet_host(world: &World) -> Result<HostedPython, Problem> {
-    let settings = Settings { on_progress: Arc::new(|_, _| {}), ..settings(world)? };
-    HostedPython::new(world, Host::new(settings))
+pub(crate) fn quiet_host(assembly: &Assembly) -> Result<HostedPython, Problem> {
+    let settings = Settings { on_progress: Arc::new(|_, _| {}), ..settings(assembly)? };
+    HostedPython::new(assembly, Host::new(settings))
 }
 
 /// The directory of the host, for what is kept between runs.
-pub(crate) fn state(world: &World) -> Result<PathBuf, Problem> {
-    Ok(world.cache_dir()?.join("cache/python-host"))
+pub(crate) fn state(run: &RunContext) -> Result<PathBuf, Problem> {
+    Ok(run.cache_dir()?.join("cache/python-host"))
 }
 
 /// What the processes of plugins find around them.
-pub(crate) fn surroundings(world: &World) -> Surroundings {
+pub(crate) fn surroundings(assembly: &Assembly) -> Surroundings {
     Surroundings {
-        workspace: world.place().to_owned(),
-        cwd: world.environment.cwd.clone(),
-        env: crate::assemble::child_environment::child_environment(world),
-        variables: world.environment.variables.clone(),
-        home: world.environment.home.clone(),
+        workspace: assembly.place().to_owned(),
+        cwd: assembly.environment.cwd.clone(),
+        env: crate::assemble::child_environment::child_environment(assembly),
+        variables: assembly.environment.variables.clone(),
+        home: assembly.environment.home.clone(),
     }
 }
 
-fn settings(world: &World) -> Result<Settings, Problem> {
+fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
     let on_output = |plugin: &str, line: &str| output::plugin(plugin, line);
     let on_progress = |plugin: &str, what: &str| output::plugin(plugin, what);
-    let surroundings = surroundings(world);
+    let surroundings = surroundings(assembly);
     Ok(Settings {
-        state: state(world)?,
-        sandbox: assemble::sandbox(world)?,
+        state: state(assembly)?,
+        sandbox: assemble::sandbox(assembly)?,
         environment: python::environment_hash(&surroundings),
         surroundings,
-        mode: world.mode(),
-        python: world.config().plugins.python.clone(),
-        config: world.loaded.without_secrets(),
+        mode: assembly.mode(),
+        python: assembly.config().plugins.python.clone(),
+        config: assembly.loaded.without_secrets(),
         on_output: Arc::new(on_output),
         on_progress: Arc::new(on_progress),
     })

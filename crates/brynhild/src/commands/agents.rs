@@ -6,24 +6,24 @@ use contract::text::head;
 use serde_json::{Value, json};
 
 use crate::args::AgentsCommand;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::subagents::{Agent, AgentList, Kind};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome};
 use crate::output;
 
 /// Runs an `agents` command.
-pub(crate) fn run(world: &World, command: &AgentsCommand) -> Outcome {
+pub(crate) fn run(assembly: &Assembly, command: &AgentsCommand) -> Outcome {
     match command {
-        AgentsCommand::List => list(world),
+        AgentsCommand::List => list(assembly),
     }
 }
 
-fn list(world: &World) -> Outcome {
-    let roster = AgentList::find(world);
+fn list(assembly: &Assembly) -> Outcome {
+    let roster = AgentList::find(assembly);
     for problem in &roster.problems {
         output::warning(&format!("{problem} ({})", problem.hint));
     }
-    if world.wants_json() {
+    if assembly.wants_json() {
         let rows: Vec<Value> = roster.agents.iter().map(described).collect();
         output::json(&rows)?;
         return Ok(Exit::Done);

@@ -12,23 +12,23 @@ use serde_json::{Value, json};
 
 use crate::args::ApiCommand;
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs an `api` command.
-pub(crate) async fn run(world: &World, command: &ApiCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &ApiCommand) -> Outcome {
     match command {
-        ApiCommand::Providers => list(world).await,
-        ApiCommand::Test { live } => test(world, *live).await,
+        ApiCommand::Providers => list(assembly).await,
+        ApiCommand::Test { live } => test(assembly, *live).await,
     }
 }
 
-async fn list(world: &World) -> Outcome {
-    provider_choice::ask_plugins(world).await?;
-    let candidates = provider_choice::candidates(world);
-    let choice = provider_choice::choose(world).await;
+async fn list(assembly: &Assembly) -> Outcome {
+    provider_choice::ask_plugins(assembly).await?;
+    let candidates = provider_choice::candidates(assembly);
+    let choice = provider_choice::choose(assembly).await;
     let answering = futures::future::join_all(candidates.iter().map(|candidate| async move {
         candidate.vendor().local && provider_choice::is_answering(candidate).await
     }))
@@ -39,7 +39,7 @@ async fn list(world: &World) -> Outcome {
         .zip(answering)
         .map(|(candidate, answers)| describe(candidate, answers, chosen.as_deref()))
         .collect();
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&described)?;
         return Ok(Exit::Done);
     }
@@ -110,22 +110,22 @@ fn source(candidate: &Candidate) -> &'static str {
     }
 }
 
-async fn test(world: &World, live: bool) -> Outcome {
-    let choice = match provider_choice::choose(world).await {
-        Err(problem) if world.wants_json() => usual(world).ok_or(problem)?,
+async fn test(assembly: &Assembly, live: bool) -> Outcome {
+    let choice = match provider_choice::choose(assembly).await {
+        Err(problem) if assembly.wants_json() => usual(assembly).ok_or(problem)?,
         chosen => chosen?,
     };
-    if let (Key::Missing { variable }, true) = (&choice.candidate.key, world.wants_json()) {
+    if let (Key::Missing { variable }, true) = (&choice.candidate.key, assembly.wants_json()) {
         output::json(&json!({
             "provider": choice.candidate.name,
-            "model": assemble::model(world, &choice)?,
+            "model": assemble::model(assembly, &choice)?,
             "api_key_configured": false,
             "status": "missing_api_key",
             "error": format!("{variable} is not set"),
         }))?;
         return Ok(Exit::Misuse);
     }
-    let mind = assemble::mind(world).await?;
+    let mind = assemble::mind(assembly).await?;
     let name = mind.choice.candidate.name.clone();
     let mut report = json!({
         "provider": name,
@@ -150,7 +150,7 @@ async fn test(world: &World, live: bool) -> Outcome {
         let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         report["latency_ms"] = json!(elapsed);
     }
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&report)?;
         return Ok(failure.map_or(Exit::Done, |problem| problem.exit));
     }
@@ -168,12 +168,13 @@ async fn test(world: &World, live: bool) -> Outcome {
 }
 
 /// The provider that is built in as the default, where nobody has chosen and nothing was found.
-fn usual(world: &World) -> Option<Choice> {
-    let name = &world.config().providers.default;
-    if world.global.provider.is_some() || world.is_configured(&["providers", "default"]) {
+fn usual(assembly: &Assembly) -> Option<Choice> {
+    let name = &assembly.config().providers.default;
+    if assembly.global.provider.is_some() || assembly.is_configured(&["providers", "default"]) {
         return None;
     }
-    let candidate = provider_choice::candidates(world).into_iter().find(|it| it.name == *name)?;
+    let candidate =
+        provider_choice::candidates(assembly).into_iter().find(|it| it.name == *name)?;
     Some(Choice { candidate, reason: String::new() })
 }
 

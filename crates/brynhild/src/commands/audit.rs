@@ -5,22 +5,22 @@ use serde_json::json;
 
 use crate::args::AuditCommand;
 use crate::assemble::audit::{Audit, Entry};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs an `audit` command.
-pub(crate) fn run(world: &World, command: Option<AuditCommand>) -> Outcome {
-    let audit = Audit::new(world.config_dir()?);
+pub(crate) fn run(run: &RunContext, command: Option<AuditCommand>) -> Outcome {
+    let audit = Audit::new(run.config_dir()?);
     let (entries, problems) = audit.read().map_err(Problem::misuse)?;
     match command.unwrap_or(AuditCommand::List) {
-        AuditCommand::List => list(world, &entries),
-        AuditCommand::Verify => verify(world, &entries, &problems),
+        AuditCommand::List => list(run, &entries),
+        AuditCommand::Verify => verify(run, &entries, &problems),
     }
 }
 
-fn list(world: &World, entries: &[Entry]) -> Outcome {
-    if world.wants_json() {
+fn list(run: &RunContext, entries: &[Entry]) -> Outcome {
+    if run.wants_json() {
         output::json(&entries)?;
         return Ok(Exit::Done);
     }
@@ -37,9 +37,9 @@ fn list(world: &World, entries: &[Entry]) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn verify(world: &World, entries: &[Entry], problems: &[String]) -> Outcome {
+fn verify(run: &RunContext, entries: &[Entry], problems: &[String]) -> Outcome {
     let exit = if problems.is_empty() { Exit::Done } else { Exit::Failed };
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({"entries": entries.len(), "problems": problems}))?;
         return Ok(exit);
     }

@@ -14,11 +14,12 @@ use tui::prose::Voice;
 
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::named_file;
 use crate::assemble::prompt_source::{self, PromptSource};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
 use crate::assemble::setup::{self, Setup};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::json::Json;
 use crate::frontends::plain::{Options, Plain};
@@ -33,20 +34,20 @@ use crate::output::style::Palette;
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Answers a prompt.
-pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     check_target(args)?;
-    let Some(Spoken { mut prompt, skill, is_command }) = spoken(world, args).await? else {
+    let Some(Spoken { mut prompt, skill, is_command }) = spoken(assembly, args).await? else {
         return Ok(Exit::Done);
     };
-    let root = world.root()?.to_owned();
-    let mind = Arc::new(assemble::mind(world).await?);
-    let setup = Setup::new(world, args, &root, &mind).await?;
-    let chosen = session_choice::choose(world, &root, args.no_save)?;
+    let root = assembly.root()?.to_owned();
+    let mind = Arc::new(assemble::mind(assembly).await?);
+    let setup = Setup::new(assembly, args, &root, &mind).await?;
+    let chosen = session_choice::choose(assembly, &root, args.no_save)?;
     if is_command {
         prompt.content = prompt.content.replace(SESSION, chosen.id.as_str());
     }
-    tell_missing_theme(world);
-    let log = log(world, args)?;
+    tell_missing_theme(assembly);
+    let log = log(assembly, args)?;
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
     let is_wanted = args.markdown_output.is_some() && keeping == Keeping::Unsaved;
     let before = is_wanted.then(|| chosen.history.clone());
@@ -54,9 +55,9 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
         setup.grants.activate(&skill.name);
     }
     let backstage = setup.backstage.clone();
-    let opening = setup::beginning(world, &root, chosen);
-    let conversation = setup.open(world, &root, Some(&mind), opening)?;
-    let mut view = view(world, world.global.verbose, keeping, prompt.as_json());
+    let opening = setup::beginning(assembly, &root, chosen);
+    let conversation = setup.open(assembly, &root, Some(&mind), opening)?;
+    let mut view = view(assembly, assembly.global.verbose, keeping, prompt.as_json());
     let mut tee = Tee::new(view.as_mut(), log, before);
     let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
     backstage.close().await;
@@ -64,7 +65,7 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
         let place = (path.as_path(), args.markdown_title.as_deref());
-        if let Err(problem) = frontends::export::export_talk(world, &id, tee.kept(), place) {
+        if let Err(problem) = frontends::export::export_talk(assembly, &id, tee.kept(), place) {
             // The answer is out; nothing may follow it on standard output.
             output::error(&problem.message());
             return Ok(Exit::Failed);
@@ -96,15 +97,15 @@ struct Spoken {
 }
 
 /// Gathers the prompt; none where it was a command that is done.
-async fn spoken(world: &World, args: &ChatArgs) -> Result<Option<Spoken>, Problem> {
-    let files = prompt_source::read_files(world, &args.prompt_file)?;
-    let mut stdin = if world.environment.terminal.stdin { None } else { Some(piped().await?) };
+async fn spoken(assembly: &Assembly, args: &ChatArgs) -> Result<Option<Spoken>, Problem> {
+    let files = prompt_source::read_files(assembly, &args.prompt_file)?;
+    let mut stdin = if assembly.environment.terminal.stdin { None } else { Some(piped().await?) };
     let mut words = args.prompt.clone();
     // A command is typed; where nothing was, it may be piped in.
     let is_piped = words.iter().all(|word| word.trim().is_empty()) && files.is_empty();
     let line = if is_piped { stdin.clone().unwrap_or_default() } else { words.join(" ") };
     let (mut skill, mut is_command) = (None, false);
-    match slash::once(world, &line).await? {
+    match slash::once(assembly, &line).await? {
         Once::AsIs => {}
         Once::Done => return Ok(None),
         Once::Prompt { text, skill: activated } => {
@@ -137,62 +138,67 @@ async fn piped() -> Result<String, Problem> {
 }
 
 /// The view for the form that was asked for.
-pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value) -> Box<dyn View> {
-    match world.format() {
+pub(crate) fn view(
+    assembly: &Assembly,
+    verbose: bool,
+    keeping: Keeping,
+    prompt: Value,
+) -> Box<dyn View> {
+    match assembly.format() {
         OutputFormat::Json => Box::new(Json::new(prompt)),
         OutputFormat::StreamJson => Box::new(StreamJson::new()),
         OutputFormat::Text => {
-            let behavior = &world.config().behavior;
-            let terminal = world.environment.terminal;
+            let behavior = &assembly.config().behavior;
+            let terminal = assembly.environment.terminal;
             // It is part of what is shown of a turn; who asks for it alone gets it alone.
             let shows_activity = terminal.stdout || verbose || behavior.verbose;
             Box::new(Plain::new(Options {
                 is_terminal: terminal.stdout,
                 can_ask: terminal.stdin && terminal.stderr,
                 // Whoever has it read aloud hears what is said twice.
-                can_redraw: world.can_redraw() && !world.global.plain,
-                voice: if world.global.plain { Voice::Spoken } else { Voice::Seen },
+                can_redraw: assembly.can_redraw() && !assembly.global.plain,
+                voice: if assembly.global.plain { Voice::Spoken } else { Voice::Seen },
                 verbose: verbose || behavior.verbose,
                 show_thinking: behavior.show_thinking,
-                show_cost: world.global.show_cost || behavior.show_cost && shows_activity,
+                show_cost: assembly.global.show_cost || behavior.show_cost && shows_activity,
                 keeping,
-                theme: world.theme(),
-                palette: world.palette(),
-                error_palette: if terminal.stderr { world.palette() } else { Palette::plain() },
-                project: world.root().ok().map(Path::to_owned),
+                theme: assembly.theme(),
+                palette: assembly.palette(),
+                error_palette: if terminal.stderr { assembly.palette() } else { Palette::plain() },
+                project: assembly.root().ok().map(Path::to_owned),
             }))
         }
     }
 }
 
 /// Says that the theme of the configuration is not there, where colors are wanted.
-pub(crate) fn tell_missing_theme(world: &World) {
-    let missing = crate::assemble::themes::missing_theme(world);
-    if let Some(text) = missing.filter(|_| world.is_colored()) {
+pub(crate) fn tell_missing_theme(assembly: &Assembly) {
+    let missing = crate::assemble::themes::missing_theme(assembly);
+    if let Some(text) = missing.filter(|_| assembly.is_colored()) {
         output::warning(&text);
         output::hint("`dark`, `light`, `16-color` and `none` are always there");
     }
 }
 
 /// The conversation log, unless it is off. That it cannot be written does not stop the work.
-pub(crate) fn log(world: &World, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
-    let leveled = |log| LeveledLog::new(log, level(world));
-    Ok(plain_log(world, args)?.map(leveled))
+pub(crate) fn log(run: &RunContext, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
+    let leveled = |log| LeveledLog::new(log, level(run));
+    Ok(plain_log(run, args)?.map(leveled))
 }
 
-fn plain_log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, Problem> {
-    let logging = &world.config().logging;
+fn plain_log(run: &RunContext, args: &ChatArgs) -> Result<Option<ConversationLog>, Problem> {
+    let logging = &run.config().logging;
     if args.no_log || !logging.enabled {
         return Ok(None);
     }
-    let named = args.log_file.as_ref().or(world.config().log_file.as_ref());
+    let named = args.log_file.as_ref().or(run.config().log_file.as_ref());
     if let Some(path) = named {
-        let path = named_file::place(world, path)?;
-        let log = ConversationLog::append_to(path, world.log_settings().zone)
+        let path = named_file::place(run, path)?;
+        let log = ConversationLog::append_to(path, run.log_settings().zone)
             .map_err(|error| Problem::misuse(error.to_string()))?;
         return Ok(Some(log));
     }
-    match ConversationLog::create(&world.log_settings(), Timestamp::now()) {
+    match ConversationLog::create(&run.log_settings(), Timestamp::now()) {
         Ok(log) => Ok(Some(log)),
         Err(error) => {
             output::warning(&format!("no conversation log: {error}"));
@@ -202,8 +208,8 @@ fn plain_log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, 
 }
 
 /// How much the conversation log holds.
-fn level(world: &World) -> LogLevel {
-    match world.config().logging.level.as_str() {
+fn level(run: &RunContext) -> LogLevel {
+    match run.config().logging.level.as_str() {
         "debug" => LogLevel::Everything,
         "warning" => LogLevel::Notices(Level::Warning),
         "error" => LogLevel::Notices(Level::Error),

@@ -4,25 +4,25 @@ use contract::text::head;
 use serde_json::{Value, json};
 
 use crate::args::CommandCommand;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Offer};
 use crate::output;
 
 /// Runs a `command` command.
-pub(crate) async fn run(world: &World, command: &CommandCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &CommandCommand) -> Outcome {
     match command {
-        CommandCommand::List => list(world),
-        CommandCommand::Render { name, words } => render(world, name, &words.join(" ")).await,
+        CommandCommand::List => list(assembly),
+        CommandCommand::Render { name, words } => render(assembly, name, &words.join(" ")).await,
     }
 }
 
-fn list(world: &World) -> Outcome {
-    let offer = Offer::with_prompts(world);
+fn list(assembly: &Assembly) -> Outcome {
+    let offer = Offer::with_prompts(assembly);
     offer.report();
     let commands = offer.table.commands();
-    if world.wants_json() {
+    if assembly.wants_json() {
         let builtin = slash::BUILTIN.iter().map(|builtin| {
             json!({
                 "name": builtin.name,
@@ -79,12 +79,12 @@ fn list(world: &World) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn render(world: &World, name: &str, words: &str) -> Outcome {
-    let offer = Offer::new(world);
+async fn render(assembly: &Assembly, name: &str, words: &str) -> Outcome {
+    let offer = Offer::new(assembly);
     let name = name.strip_prefix('/').unwrap_or(name);
-    let text = match offer.rendered(world, name, words) {
+    let text = match offer.rendered(assembly, name, words) {
         Some(text) => Some(text),
-        None => mcp::prompt(world, name, words).await?,
+        None => mcp::prompt(assembly, name, words).await?,
     };
     let Some(text) = text else {
         let what = if slash::builtin(name).is_some() {
@@ -94,7 +94,7 @@ async fn render(world: &World, name: &str, words: &str) -> Outcome {
         };
         return Err(Problem::failed(what).hint("`brynhild command list` shows all"));
     };
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&json!({"name": name, "args": words, "text": text}))?;
     } else {
         output::line(text)?;

@@ -11,48 +11,53 @@ use serde_json::Value;
 use super::chat;
 use crate::args::{ChatArgs, Global};
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice;
 use crate::assemble::setup::{self, Setup};
-use crate::assemble::world::World;
 use crate::exit::{Outcome, Problem};
 use crate::frontends;
 use crate::output;
 
 /// Plays the bundled scenario on a fresh copy of its project.
-pub(crate) async fn run(world: &World) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly) -> Outcome {
     let demo = &BUNDLED[0];
-    check_python(world)?;
-    let directory = fresh_directory(&world.environment.temp)?;
+    check_python(assembly)?;
+    let directory = fresh_directory(&assembly.environment.temp)?;
     for (name, text) in demo.files {
         fs::write(directory.join(name), text)?;
     }
-    let outcome = play(world, &directory, demo.name, demo.prompt).await;
+    let outcome = play(assembly, &directory, demo.name, demo.prompt).await;
     fs::remove_dir_all(&directory)?;
     outcome
 }
 
-async fn play(world: &World, directory: &Path, model: &str, prompt: &str) -> Outcome {
+async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) -> Outcome {
     let global = Global {
         provider: Some("script".to_owned()),
         model: Some(model.to_owned()),
         // Its project is a copy that goes away again, so nothing needs to be asked.
         yes: true,
-        ..world.global.clone()
+        ..assembly.global.clone()
     };
-    let world = World::read_at(global, directory)?;
+    let assembly = Assembly::new(RunContext::read_at(global, directory)?);
     output::hint(&format!(
         "a scripted model works on a copy of a small project in {}",
         directory.display()
     ));
     let args = ChatArgs { no_save: true, no_log: true, ..ChatArgs::default() };
-    let mind = Arc::new(assemble::mind(&world).await?);
-    let setup = Setup::new(&world, &args, directory, &mind).await?;
-    let chosen = session_choice::choose(&world, directory, args.no_save)?;
+    let mind = Arc::new(assemble::mind(&assembly).await?);
+    let setup = Setup::new(&assembly, &args, directory, &mind).await?;
+    let chosen = session_choice::choose(&assembly, directory, args.no_save)?;
     let keeping = chosen.keeping;
     let backstage = setup.backstage.clone();
-    let conversation =
-        setup.open(&world, directory, Some(&mind), setup::beginning(&world, directory, chosen))?;
-    let mut view = chat::view(&world, true, keeping, Value::Null);
+    let conversation = setup.open(
+        &assembly,
+        directory,
+        Some(&mind),
+        setup::beginning(&assembly, directory, chosen),
+    )?;
+    let mut view = chat::view(&assembly, true, keeping, Value::Null);
     let input = Input::Prompt(prompt.to_owned());
     let shown = frontends::run(conversation, input, view.as_mut()).await;
     backstage.close().await;
@@ -60,8 +65,8 @@ async fn play(world: &World, directory: &Path, model: &str, prompt: &str) -> Out
 }
 
 /// The small project is written in Python, so its tests need that.
-fn check_python(world: &World) -> Result<(), Problem> {
-    let path = world.environment.variable("PATH").unwrap_or_default();
+fn check_python(run: &RunContext) -> Result<(), Problem> {
+    let path = run.environment.variable("PATH").unwrap_or_default();
     if std::env::split_paths(path).any(|directory| directory.join("python3").is_file()) {
         return Ok(());
     }

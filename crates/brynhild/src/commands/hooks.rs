@@ -10,78 +10,80 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::HooksCommand;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::hooks::{self, Needs};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs a `hooks` command.
-pub(crate) async fn run(world: &World, command: &HooksCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &HooksCommand) -> Outcome {
     match command {
-        HooksCommand::List { event } => list(world, event.as_deref()),
+        HooksCommand::List { event } => list(assembly, event.as_deref()),
         HooksCommand::Test { event, tool, input, message } => {
             let input: Value = serde_json::from_str(input)
                 .ok()
                 .filter(Value::is_object)
                 .ok_or_else(|| Problem::misuse("`--input` is no JSON object"))?;
-            let what = Pretended { event, cwd: world.root()?, tool, input: &input, text: message };
+            let what =
+                Pretended { event, cwd: assembly.root()?, tool, input: &input, text: message };
             match Event::parse(event) {
-                Some(event) => test(world, event, what).await,
-                None => test_foreign(world, what).await,
+                Some(event) => test(assembly, event, what).await,
+                None => test_foreign(assembly, what).await,
             }
         }
-        HooksCommand::Validate { path } => validate(world, path.as_deref()),
+        HooksCommand::Validate { path } => validate(assembly, path.as_deref()),
     }
 }
 
 /// Says that there is no such event, and which there are.
-fn unknown(world: &World, event: &str) -> Outcome {
+fn unknown(run: &RunContext, event: &str) -> Outcome {
     let names: Vec<&str> = Event::ALL.into_iter().map(Event::name).collect();
     let text = format!("there is no event `{event}`");
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({"error": text, "valid_events": names}))?;
         return Ok(Exit::Failed);
     }
     Err(Problem::failed(text).hint(format!("the events are {}", names.join(", "))))
 }
 
-fn load(world: &World, mind: Option<&Mind>) -> Result<Loaded, Problem> {
+fn load(assembly: &Assembly, mind: Option<&Mind>) -> Result<Loaded, Problem> {
     let needs = Needs {
-        root: world.place(),
-        sandbox: assemble::sandbox(world)?,
+        root: assembly.place(),
+        sandbox: assemble::sandbox(assembly)?,
         mind,
         ledger: Arc::new(Ledger::default()),
         notice: Arc::new(|text| output::warning(&text)),
     };
-    Ok(hooks::load(world, &needs))
+    Ok(hooks::load(assembly, &needs))
 }
 
-fn list(world: &World, event: Option<&str>) -> Outcome {
-    let foreign = foreign(world, event);
+fn list(assembly: &Assembly, event: Option<&str>) -> Outcome {
+    let foreign = foreign(assembly, event);
     let only = match event.map(|name| (name, Event::parse(name))) {
-        Some((name, None)) if foreign.is_empty() => return unknown(world, name),
+        Some((name, None)) if foreign.is_empty() => return unknown(assembly, name),
         Some((_, event)) => event,
         None => None,
     };
-    let loaded = load(world, None)?;
+    let loaded = load(assembly, None)?;
     let is_wanted =
         |hook: &&Listed| event.is_none() || only.is_some_and(|event| hook.event == event);
     let mut rows: Vec<&Listed> = loaded.listing.iter().filter(is_wanted).collect();
     rows.sort_by_key(|hook| hook.event);
-    if world.wants_json() {
+    if assembly.wants_json() {
         let path = |path: PathBuf| path.is_file().then(|| path.display().to_string());
-        let global = world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
-        let project = world.has_project().then(|| world.place().join(trust::HOOKS));
+        let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
+        let project = assembly.has_project().then(|| assembly.place().join(trust::HOOKS));
         let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
         output::json(&json!({
             "hooks": rows,
             "claude_hooks": foreign,
             "global_config": global.and_then(path),
             "project_config": project.and_then(path),
-            "project_trusted": world.trust.trusted().is_some(),
+            "project_trusted": assembly.trust.trusted().is_some(),
             "problems": problems,
         }))?;
         return Ok(Exit::Done);
@@ -117,8 +119,8 @@ impl Foreign {
 }
 
 /// Those hooks that count, of one event where one is named.
-fn foreign(world: &World, event: Option<&str>) -> Vec<Foreign> {
-    if world.global.safe {
+fn foreign(assembly: &Assembly, event: Option<&str>) -> Vec<Foreign> {
+    if assembly.global.safe {
         return Vec::new();
     }
     let of = |one: &plugins::claude::Loaded| {
@@ -130,7 +132,7 @@ fn foreign(world: &World, event: Option<&str>) -> Vec<Foreign> {
         let foreign = |handler| Foreign { source: source.clone(), file: file.clone(), handler };
         one.handlers().map(foreign).collect::<Vec<_>>()
     };
-    let all = world.claude().loaded.iter().flat_map(of);
+    let all = assembly.claude().loaded.iter().flat_map(of);
     all.filter(|it| event.is_none_or(|event| event == it.handler.event)).collect()
 }
 
@@ -149,16 +151,16 @@ fn row(hook: &Listed) -> Vec<String> {
     ]
 }
 
-async fn test(world: &World, event: Event, what: Pretended<'_>) -> Outcome {
-    let mut loaded = load(world, None)?;
+async fn test(assembly: &Assembly, event: Event, what: Pretended<'_>) -> Outcome {
+    let mut loaded = load(assembly, None)?;
     let asks = |hook: &Listed| hook.event == event && hook.kind == "prompt" && hook.enabled;
     if loaded.listing.iter().any(asks) {
-        let mind = assemble::mind(world).await?;
-        loaded = load(world, Some(&mind))?;
+        let mind = assemble::mind(assembly).await?;
+        loaded = load(assembly, Some(&mind))?;
     }
     hooks::report(&loaded.problems);
     let tried = loaded.rehearse(event, what).await;
-    if world.wants_json() {
+    if assembly.wants_json() {
         let result = tried.result.unwrap_or_else(|| json!("no_hooks"));
         let event = event.name();
         output::json(&json!({"event": event, "hooks": tried.hooks, "result": result}))?;
@@ -168,7 +170,7 @@ async fn test(world: &World, event: Event, what: Pretended<'_>) -> Outcome {
         output::line(format_args!("No hooks of {} were found.", event.name()))?;
     }
     let others = counterpart(event.name());
-    if !foreign(world, Some(&others)).is_empty() {
+    if !foreign(assembly, Some(&others)).is_empty() {
         output::hint(&format!("`brynhild hooks test {others}` tries those of Claude plugins"));
     }
     show(&tried.hooks)?;
@@ -188,11 +190,11 @@ fn counterpart(event: &str) -> String {
 }
 
 /// Tries the hooks of plugins in the manner of Claude Code.
-async fn test_foreign(world: &World, what: Pretended<'_>) -> Outcome {
-    let Some(tried) = dialects::claude::rehearsed(world, what).await? else {
-        return unknown(world, what.event);
+async fn test_foreign(assembly: &Assembly, what: Pretended<'_>) -> Outcome {
+    let Some(tried) = dialects::claude::rehearsed(assembly, what).await? else {
+        return unknown(assembly, what.event);
     };
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&json!({"event": what.event, "hooks": tried}))?;
         return Ok(Exit::Done);
     }
@@ -225,30 +227,32 @@ struct Checked {
     problems: Vec<plugins::problem::Problem>,
 }
 
-fn check(world: &World, path: PathBuf) -> Checked {
+fn check(run: &RunContext, path: PathBuf) -> Checked {
     let exists = path.symlink_metadata().is_ok();
-    let home = world.environment.home.as_deref();
-    let (count, problems) = match plugins::hooks::validate(&path, world.place(), home) {
+    let home = run.environment.home.as_deref();
+    let (count, problems) = match plugins::hooks::validate(&path, run.place(), home) {
         Ok((count, problems)) => (count, problems),
         Err(problem) => (0, vec![problem]),
     };
     Checked { path, exists, count, problems }
 }
 
-fn validate(world: &World, path: Option<&Path>) -> Outcome {
+fn validate(assembly: &Assembly, path: Option<&Path>) -> Outcome {
     let checked: Vec<Checked> = if let Some(path) = path {
-        let path = world.environment.cwd.join(path);
-        vec![check(world, if path.is_dir() { path.join("hooks.yaml") } else { path })]
+        let path = assembly.environment.cwd.join(path);
+        vec![check(assembly, if path.is_dir() { path.join("hooks.yaml") } else { path })]
     } else {
-        let mut all: Vec<Checked> =
-            hooks::files(world, world.place()).into_iter().map(|it| check(world, it)).collect();
+        let mut all: Vec<Checked> = hooks::files(assembly, assembly.place())
+            .into_iter()
+            .map(|it| check(assembly, it))
+            .collect();
         // That a file which nobody named is not there is nothing wrong.
         all.iter_mut().filter(|file| !file.exists).for_each(|file| file.problems.clear());
         all
     };
     let is_fine = checked.iter().all(|file| file.problems.is_empty());
     let exit = if is_fine { Exit::Done } else { Exit::Failed };
-    if world.wants_json() {
+    if assembly.wants_json() {
         let results: Vec<Value> = checked.iter().map(described).collect();
         output::json(&json!({"results": results}))?;
         return Ok(exit);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::args::{InitArgs, Template};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -19,9 +19,9 @@ struct Draft {
 }
 
 /// Writes a template's files.
-pub(crate) fn run(world: &World, args: &InitArgs) -> Outcome {
+pub(crate) fn run(run: &RunContext, args: &InitArgs) -> Outcome {
     let name = named(args)?;
-    let directory = world.environment.cwd.join(args.output.as_deref().unwrap_or(Path::new("")));
+    let directory = run.environment.cwd.join(args.output.as_deref().unwrap_or(Path::new("")));
     let drafts = drafts(args.template, &name);
     for draft in &drafts {
         let path = directory.join(&draft.path);
@@ -36,7 +36,7 @@ pub(crate) fn run(world: &World, args: &InitArgs) -> Outcome {
         write(&path, &draft.text.replace(NAME, &name))?;
         written.push(path);
     }
-    if world.wants_json() {
+    if run.wants_json() {
         let paths: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         output::json(&json!({"name": name, "files": paths}))?;
         return Ok(Exit::Done);

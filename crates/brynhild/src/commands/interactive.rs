@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use agent::conversation::Conversation;
 use contract::event::{Event, Level};
@@ -18,12 +18,13 @@ use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::{chat, repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
 use crate::assemble::setup::{self, Backstage, Reload, Setup};
 use crate::assemble::themes;
 use crate::assemble::trust::Decision;
 use crate::assemble::trust::dialog::{self, Brief, Detail};
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tee::BackgroundLog;
@@ -34,34 +35,34 @@ use crate::output;
 use crate::output::hush;
 
 /// Returns true if the whole screen is wanted and can be used.
-pub(crate) fn is_wanted(world: &World) -> bool {
-    let terminal = world.environment.terminal;
-    let is_text = world.format() == OutputFormat::Text;
-    terminal.stdin && terminal.stdout && world.can_redraw() && is_text && !world.global.plain
+pub(crate) fn is_wanted(run: &RunContext) -> bool {
+    let terminal = run.environment.terminal;
+    let is_text = run.format() == OutputFormat::Text;
+    terminal.stdin && terminal.stdout && run.can_redraw() && is_text && !run.global.plain
 }
 
 /// Talks until the user has enough, after some first words where there are any.
-pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
-    let settings = settings(&world);
-    let screen_options = screen_options(&world, &settings);
+pub(crate) async fn run(assembly: Assembly, words: Option<String>) -> Outcome {
+    let settings = settings(&assembly);
+    let screen_options = screen_options(&assembly, &settings);
     let mut app = App::new(settings, Instant::now());
     let mut screen = Screen::take(screen_options)?;
     let asked =
         hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
-    let world = settled(world, (&mut app, &mut screen)).await?;
-    for warning in &world.loaded.warnings {
+    let assembly = settled(assembly, (&mut app, &mut screen)).await?;
+    for warning in &assembly.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
-    if let Some(text) = themes::missing_theme(&world) {
+    if let Some(text) = themes::missing_theme(&assembly) {
         let hint = format!("{} lists those that there are", app.key_of(Action::Themes));
         app.tell(Level::Warning, &text, Some(&hint));
     }
     if let Some(words) = words {
         app.say(words);
     }
-    let (exit, saved) = talk(world, (&mut app, &mut screen), &inquiries).await?;
+    let (exit, saved) = talk(assembly, (&mut app, &mut screen), &inquiries).await?;
     screen.pause();
     let is_stuck = screen.is_behind();
     drop(screen);
@@ -72,11 +73,15 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
 }
 
 /// Asks whether what the project brings is trusted, where that is open.
-async fn settled(world: World, (app, screen): (&mut App, &mut Screen)) -> Result<World, Problem> {
-    if !trust::is_asked(&world) {
-        return trust::told(world);
+async fn settled(
+    assembly: Assembly,
+    (app, screen): (&mut App, &mut Screen),
+) -> Result<Assembly, Problem> {
+    if !trust::is_asked(&assembly) {
+        trust::check_and_warn(&assembly)?;
+        return Ok(assembly);
     }
-    let is_verbose = world.config().behavior.verbose;
+    let is_verbose = assembly.config().behavior.verbose;
     let detail = if is_verbose { Detail::Hashes } else { Detail::Paths };
     let ask = async |brief: &Brief<'_>| {
         let choices = [
@@ -94,22 +99,22 @@ async fn settled(world: World, (app, screen): (&mut App, &mut Screen)) -> Result
             }
         })
     };
-    trust::decided(world, ask).await
+    Ok(Assembly::new(trust::decided(assembly.into_run(), ask).await?))
 }
 
 /// Goes from session to session. Gives the exit code, and the session that is kept.
 async fn talk(
-    world: World,
+    assembly: Assembly,
     (app, screen): (&mut App, &mut Screen),
     inquiries: &Inquiries,
 ) -> Result<(Exit, Option<String>), Problem> {
-    let mut world = Arc::new(world);
+    let mut assembly = Arc::new(assembly);
     let order = RequestOrder::default();
     let mut before: Option<Global> = None;
     let mut first = app.greetings();
     first.push(Effect::Ask(Request::Commands));
     loop {
-        let host = StartupHost { world: Arc::clone(&world), order: order.clone() };
+        let host = StartupHost { assembly: Arc::clone(&assembly), order: order.clone() };
         let requests = std::mem::take(&mut first);
         let opened = tokio::select! {
             biased;
@@ -118,35 +123,33 @@ async fn talk(
                 // There is nothing yet that could be left for something else.
                 None => continue,
             },
-            opened = open(&world) => opened,
+            opened = open(&assembly) => opened,
         };
         let opened = match (opened, before.take()) {
             (Ok(opened), _) => opened,
             // What was there before still works.
             (Err(problem), Some(global)) => {
                 app.tell(Level::Error, &problem.message(), problem.hint.as_deref());
-                drop(host);
-                exclusive(&mut world).await.global = global;
+                Arc::make_mut(&mut assembly).global = global;
                 continue;
             }
             (Err(problem), None) => return Err(problem),
         };
-        drop(host);
         let Left { leave, session } =
-            show(&world, opened, (app, screen), (inquiries, &order)).await?;
+            show(&assembly, opened, (app, screen), (inquiries, &order)).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
         }
-        before = Some(world.global.clone());
-        let world = exclusive(&mut world).await;
+        before = Some(assembly.global.clone());
+        let assembly = Arc::make_mut(&mut assembly);
         match leave {
             Leave::Model(name) => {
-                world.global.model = Some(name);
-                repl::go_on_with(world, session);
+                assembly.global.model = Some(name);
+                repl::go_on_with(assembly, session);
             }
-            Leave::Session(id) => repl::go_on_with(world, Some(id)),
+            Leave::Session(id) => repl::go_on_with(assembly, Some(id)),
             Leave::Fresh => {
-                let global = &mut world.global;
+                let global = &mut assembly.global;
                 (global.continue_last, global.fork) = (false, false);
                 (global.session, global.resume) = (None, None);
             }
@@ -154,14 +157,6 @@ async fn talk(
         }
         app.reset();
     }
-}
-
-/// The world, once no request of the interface uses it any more.
-async fn exclusive(world: &mut Arc<World>) -> &mut World {
-    while Arc::get_mut(world).is_none() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    Arc::get_mut(world).expect("nobody else has it")
 }
 
 /// How the program ends where leaving ends it.
@@ -190,20 +185,20 @@ struct Opened {
 }
 
 /// Opens a conversation.
-async fn open(world: &World) -> Result<Opened, Problem> {
-    let mind = Arc::new(assemble::mind(world).await?);
-    let root = world.root()?.to_owned();
+async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
+    let mind = Arc::new(assemble::mind(assembly).await?);
+    let root = assembly.root()?.to_owned();
     let args = ChatArgs::default();
-    let mut setup = Setup::new(world, &args, &root, &mind).await?;
-    setup.lift_round_limit(world);
-    let chosen = session_choice::choose(world, &root, args.no_save)?;
-    let watch = setup.watch(world);
+    let mut setup = Setup::new(assembly, &args, &root, &mind).await?;
+    setup.lift_round_limit(assembly);
+    let chosen = session_choice::choose(assembly, &root, args.no_save)?;
+    let watch = setup.watch(assembly);
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
     let before = chosen.history.clone();
     let backstage = setup.backstage.clone();
-    let opening = setup::beginning(world, &root, chosen);
+    let opening = setup::beginning(assembly, &root, chosen);
     let snapshots = opening.snapshots.clone();
-    let conversation = setup.open(world, &root, Some(&mind), opening)?;
+    let conversation = setup.open(assembly, &root, Some(&mind), opening)?;
     Ok(Opened { mind, conversation, watch, backstage, snapshots, id, keeping, before })
 }
 
@@ -216,7 +211,7 @@ struct Left {
 
 /// Shows a conversation until it is left, and closes it.
 async fn show(
-    world: &Arc<World>,
+    assembly: &Arc<Assembly>,
     opened: Opened,
     (app, screen): (&mut App, &mut Screen),
     (inquiries, order): (&Inquiries, &RequestOrder),
@@ -224,15 +219,15 @@ async fn show(
     let Opened { mind, mut conversation, watch, backstage, snapshots, id, keeping, before } =
         opened;
     app.replay(&before);
-    let mut first = app.connect(&mind.model, world.mode());
+    let mut first = app.connect(&mind.model, assembly.mode());
     first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
-    let log = chat::log(world, &ChatArgs::default())?.map(BackgroundLog::start);
+    let log = chat::log(assembly, &ChatArgs::default())?.map(BackgroundLog::start);
     let state =
-        TurnState { mode: world.mode(), has_begun: !before.is_empty(), ..TurnState::default() };
+        TurnState { mode: assembly.mode(), has_begun: !before.is_empty(), ..TurnState::default() };
     let unsaved = RefCell::new((keeping == Keeping::Unsaved).then_some(before));
     let requests = Arc::new(Requests {
-        world: Arc::clone(world),
+        assembly: Arc::clone(assembly),
         mind,
         watch,
         backstage,
@@ -266,50 +261,50 @@ async fn show(
 }
 
 /// The options of the screen.
-fn screen_options(world: &World, settings: &Settings) -> ScreenOptions {
-    let term = world.environment.variable("TERM").unwrap_or_default();
+fn screen_options(run: &RunContext, settings: &Settings) -> ScreenOptions {
+    let term = run.environment.variable("TERM").unwrap_or_default();
     ScreenOptions {
         mouse: settings.has_mouse,
         background: settings.theme.is_none(),
         abilities: settings.pictures == Pictures::None,
-        links: world.config().ui.links && tui::takes_links(term),
+        links: run.config().ui.links && tui::takes_links(term),
     }
 }
 
 /// The user's settings of the interface.
-fn settings(world: &World) -> Settings {
-    let environment = &world.environment;
-    let ui = &world.config().ui;
-    let is_colored = world.is_colored();
+fn settings(assembly: &Assembly) -> Settings {
+    let environment = &assembly.environment;
+    let ui = &assembly.config().ui;
+    let is_colored = assembly.is_colored();
     Settings {
-        theme: theme(world, is_colored),
-        depth: world.depth(),
+        theme: theme(assembly, is_colored),
+        depth: assembly.depth(),
         pictures: Pictures::of(|name| environment.variable(name)),
         keys: ui.bindings(),
         is_vim: ui.editing == config::settings::Editing::Vim,
         has_mouse: ui.mouse,
         // Closed to a line unless somebody has asked for it.
-        shows_thinking: world.config().behavior.show_thinking
-            && world.is_configured(&["behavior", "show_thinking"]),
+        shows_thinking: assembly.config().behavior.show_thinking
+            && assembly.is_configured(&["behavior", "show_thinking"]),
         notifies: ui.notify,
         ..Settings::default()
     }
 }
 
 /// The colors that were chosen; none where the terminal's background decides.
-fn theme(world: &World, is_colored: bool) -> Option<Theme> {
-    let named = |name: &str| themes::theme(world, name);
+fn theme(assembly: &Assembly, is_colored: bool) -> Option<Theme> {
+    let named = |name: &str| themes::theme(assembly, name);
     if !is_colored {
         return named("none");
     }
-    if let Some(found) = InterfaceStore::new(world).theme().and_then(|chosen| named(&chosen)) {
+    if let Some(found) = InterfaceStore::new(assembly).theme().and_then(|chosen| named(&chosen)) {
         return Some(found);
     }
-    if world.is_configured(&["ui", "theme"])
-        && let Some(found) = named(&world.config().ui.theme.0)
+    if assembly.is_configured(&["ui", "theme"])
+        && let Some(found) = named(&assembly.config().ui.theme.0)
     {
         return Some(found);
     }
-    let background = background_of_variable(world.environment.variable("COLORFGBG")?)?;
+    let background = background_of_variable(assembly.environment.variable("COLORFGBG")?)?;
     Some(Theme::for_background(background))
 }

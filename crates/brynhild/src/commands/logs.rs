@@ -8,27 +8,27 @@ use serde_json::{Map, Value, json};
 use sessions::conversation_log::{self, Kind};
 
 use crate::args::{Direction, Indexes, LogsCommand, ThinkingStyle};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export;
 use crate::output;
 
 /// Runs a `logs` command.
-pub(crate) fn run(world: &World, command: &LogsCommand) -> Outcome {
+pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
     match command {
-        LogsCommand::List { limit } => list(world, Kind::Conversation, *limit),
-        LogsCommand::View { file, raw, summary } => view(world, file.as_deref(), *raw, *summary),
+        LogsCommand::List { limit } => list(run, Kind::Conversation, *limit),
+        LogsCommand::View { file, raw, summary } => view(run, file.as_deref(), *raw, *summary),
         LogsCommand::Export { file, output, title, thinking_style, no_thinking, .. } => {
             let style = if *no_thinking { ThinkingStyle::Hidden } else { *thinking_style };
-            let (lines, _) = conversation_log::read(&locate(world, file.as_deref())?)?;
+            let (lines, _) = conversation_log::read(&locate(run, file.as_deref())?)?;
             let text = conversation_log::markdown(&lines, title.as_deref(), style.into());
-            export::write_to(world, output, &text)?;
+            export::write_to(run, output, &text)?;
             Ok(Exit::Done)
         }
-        LogsCommand::Raw { list: true, limit, .. } => list(world, Kind::Raw, *limit),
+        LogsCommand::Raw { list: true, limit, .. } => list(run, Kind::Raw, *limit),
         LogsCommand::Raw { file, index, direction, summary, limit, .. } => {
             let wanted = Wanted { index: index.as_ref(), direction: *direction, limit: *limit };
-            raw(world, file.as_deref(), &wanted, *summary)
+            raw(run, file.as_deref(), &wanted, *summary)
         }
     }
 }
@@ -41,8 +41,8 @@ struct Wanted<'a> {
 }
 
 /// What went over the wire, one exchange each.
-fn raw(world: &World, file: Option<&Path>, wanted: &Wanted<'_>, summary: bool) -> Outcome {
-    let path = locate_kind(world, Kind::Raw, file)?;
+fn raw(run: &RunContext, file: Option<&Path>, wanted: &Wanted<'_>, summary: bool) -> Outcome {
+    let path = locate_kind(run, Kind::Raw, file)?;
     let (lines, skipped) = conversation_log::read(&path)?;
     warn_of_damage(&path, skipped);
     let exchanges: Vec<(usize, Value)> = lines
@@ -55,9 +55,9 @@ fn raw(world: &World, file: Option<&Path>, wanted: &Wanted<'_>, summary: bool) -
         .take(wanted.limit)
         .collect();
     if summary {
-        return summarize(world, &path, &exchanges);
+        return summarize(run, &path, &exchanges);
     }
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&exchanges.iter().map(|(_, line)| line).collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
@@ -74,7 +74,7 @@ fn raw(world: &World, file: Option<&Path>, wanted: &Wanted<'_>, summary: bool) -
 }
 
 /// One line for each exchange, and how many there are of each direction.
-fn summarize(world: &World, path: &Path, exchanges: &[(usize, Value)]) -> Outcome {
+fn summarize(run: &RunContext, path: &Path, exchanges: &[(usize, Value)]) -> Outcome {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut rows = Vec::new();
     for (number, line) in exchanges {
@@ -93,7 +93,7 @@ fn summarize(world: &World, path: &Path, exchanges: &[(usize, Value)]) -> Outcom
             "duration_ms": line["duration_ms"],
         }));
     }
-    if world.wants_json() {
+    if run.wants_json() {
         let path = path.display().to_string();
         output::json(&json!({"path": path, "directions": counts, "exchanges": rows}))?;
         return Ok(Exit::Done);
@@ -116,26 +116,26 @@ fn warn_of_damage(path: &Path, skipped: u64) {
 }
 
 /// The log file that is meant: a path, a name in the log directory, or the newest.
-pub(crate) fn locate(world: &World, file: Option<&Path>) -> Result<PathBuf, Problem> {
-    locate_kind(world, Kind::Conversation, file)
+pub(crate) fn locate(run: &RunContext, file: Option<&Path>) -> Result<PathBuf, Problem> {
+    locate_kind(run, Kind::Conversation, file)
 }
 
-fn locate_kind(world: &World, kind: Kind, file: Option<&Path>) -> Result<PathBuf, Problem> {
+fn locate_kind(run: &RunContext, kind: Kind, file: Option<&Path>) -> Result<PathBuf, Problem> {
     let name = file.map(|file| file.to_string_lossy().into_owned());
     if let Some(file) = file {
-        let path = world.environment.cwd.join(file);
+        let path = run.environment.cwd.join(file);
         if path.is_file() {
             return Ok(path);
         }
     }
-    Ok(conversation_log::locate(&world.log_dir(), kind, name.as_deref())?)
+    Ok(conversation_log::locate(&run.log_dir(), kind, name.as_deref())?)
 }
 
-fn list(world: &World, kind: Kind, limit: usize) -> Outcome {
-    let directory = world.log_dir();
+fn list(run: &RunContext, kind: Kind, limit: usize) -> Outcome {
+    let directory = run.log_dir();
     let mut logs = conversation_log::list(&directory, kind)?;
     logs.truncate(limit);
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({"logs": logs, "log_dir": directory.display().to_string()}))?;
         return Ok(Exit::Done);
     }
@@ -149,11 +149,11 @@ fn list(world: &World, kind: Kind, limit: usize) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn view(world: &World, file: Option<&Path>, raw: bool, summary: bool) -> Outcome {
-    let path = locate(world, file)?;
+fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outcome {
+    let path = locate(run, file)?;
     let (lines, skipped) = conversation_log::read(&path)?;
     warn_of_damage(&path, skipped);
-    if summary && world.wants_json() {
+    if summary && run.wants_json() {
         let figures: Map<String, Value> = conversation_log::figures(&lines)
             .into_iter()
             .map(|(name, value)| (name.to_lowercase().replace(' ', "_"), json_figure(value)))
@@ -163,7 +163,7 @@ fn view(world: &World, file: Option<&Path>, raw: bool, summary: bool) -> Outcome
         for (name, value) in conversation_log::figures(&lines) {
             output::line(format_args!("{name}: {}", visible(&value)))?;
         }
-    } else if world.wants_json() {
+    } else if run.wants_json() {
         for line in &lines {
             output::json(line)?;
         }

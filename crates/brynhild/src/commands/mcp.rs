@@ -20,41 +20,42 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{McpAddArgs, McpCommand, McpScope};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::Audit;
 use crate::assemble::mcp::{self, problem};
 use crate::assemble::plugin_set;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::signals::Signals;
 use serving::ServingHost;
 
 /// Runs an `mcp` command.
-pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &McpCommand) -> Outcome {
     match command {
-        McpCommand::Add(args) => add(world, args),
-        McpCommand::List => list(world),
-        McpCommand::Remove { name, scope } => remove(world, name, *scope),
-        McpCommand::Test { name } => test(world, name).await,
-        McpCommand::Approve { name } => approve(world, name).await,
+        McpCommand::Add(args) => add(assembly, args),
+        McpCommand::List => list(assembly),
+        McpCommand::Remove { name, scope } => remove(assembly, name, *scope),
+        McpCommand::Test { name } => test(assembly, name).await,
+        McpCommand::Approve { name } => approve(assembly, name).await,
         McpCommand::Import { file, scope, unpinned } => {
-            import(world, file, *scope, Versions::wanted(*unpinned))
+            import(assembly, file, *scope, Versions::wanted(*unpinned))
         }
-        McpCommand::Login(args) => login::login(world, args).await,
-        McpCommand::Logout { name } => login::logout(world, name),
-        McpCommand::Serve { http: None, .. } => offer(world, Offered::Streams).await,
+        McpCommand::Login(args) => login::login(assembly, args).await,
+        McpCommand::Logout { name } => login::logout(assembly, name),
+        McpCommand::Serve { http: None, .. } => offer(assembly, Offered::Streams).await,
         McpCommand::Serve { http: Some(address), token_env, no_token, .. } => {
-            let token = match token(world, token_env.as_deref())? {
+            let token = match token(assembly, token_env.as_deref())? {
                 None if !no_token => Token::Made(serve::token().map_err(problem)?),
                 None => Token::None,
                 Some(token) => Token::Given(token),
             };
-            offer(world, Offered::At(*address, token)).await
+            offer(assembly, Offered::At(*address, token)).await
         }
     }
 }
 
-fn add(world: &World, args: &McpAddArgs) -> Outcome {
+fn add(run: &RunContext, args: &McpAddArgs) -> Outcome {
     let mut entry = Map::new();
     if let Some(url) = &args.url {
         entry.insert("type".to_owned(), json!("http"));
@@ -76,7 +77,7 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
         if !env.is_empty() {
             entry.insert("env".to_owned(), json!(env));
         }
-        let grants = grants(world, args);
+        let grants = grants(run, args);
         if !grants.is_empty() {
             if args.scope == McpScope::Project {
                 return Err(Problem::misuse("a project's server cannot grant itself anything")
@@ -90,22 +91,21 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
     }
     let mut entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
     pin(&mut entries, args.scope, Versions::wanted(args.unpinned))?;
-    let path = write(world, args.scope, &entries, args.force)?;
+    let path = write(run, args.scope, &entries, args.force)?;
     // What follows may hold a key.
     let address = args.url.as_deref().map(|url| url.split(['?', '#']).next().unwrap_or(url));
     let program = args.command.first().map(String::as_str);
     let what = address.or(program).unwrap_or_default();
-    let audit = Audit::new(world.config_dir()?);
-    audit.note_or_tell("server added", &format!("{}: {what}", args.name), world.root().ok());
-    told(world, &[&args.name], &path, args.scope)
+    let audit = Audit::new(run.config_dir()?);
+    audit.note_or_tell("server added", &format!("{}: {what}", args.name), run.root().ok());
+    told(run, &[&args.name], &path, args.scope)
 }
 
 /// The grants of the flags to a program.
-fn grants(world: &World, args: &McpAddArgs) -> Map<String, Value> {
+fn grants(run: &RunContext, args: &McpAddArgs) -> Map<String, Value> {
     // A shell leaves `~` alone in quotes.
-    let full = |path: &std::path::PathBuf| {
-        world.environment.cwd.join(plugin_set::home_relative(world, path))
-    };
+    let full =
+        |path: &std::path::PathBuf| run.environment.cwd.join(plugin_set::home_relative(run, path));
     let paths = |paths: &[std::path::PathBuf]| paths.iter().map(full).collect::<Vec<_>>();
     let mut grants = Map::new();
     if args.allow_network {
@@ -121,17 +121,17 @@ fn grants(world: &World, args: &McpAddArgs) -> Map<String, Value> {
 
 /// Writes servers into the file of a scope, after a check of each.
 fn write(
-    world: &World,
+    run: &RunContext,
     scope: McpScope,
     entries: &Map<String, Value>,
     force: bool,
 ) -> Result<std::path::PathBuf, Problem> {
     for (name, entry) in entries {
-        for warning in check(world, name, entry)? {
+        for warning in check(run, name, entry)? {
             output::warning(&warning);
         }
     }
-    let mut file = open_file(world, scope)?;
+    let mut file = open_file(run, scope)?;
     let servers = file.servers().map_err(edit_problem)?;
     if let Some(name) = entries.keys().find(|it| servers.contains_key(*it)).filter(|_| !force) {
         return Err(Problem::misuse(format!("there is a server `{name}` already"))
@@ -144,12 +144,12 @@ fn write(
 }
 
 /// The file for the servers of a scope.
-fn open_file(world: &World, scope: McpScope) -> Result<ServerFile, Problem> {
+fn open_file(run: &RunContext, scope: McpScope) -> Result<ServerFile, Problem> {
     let kind = match scope {
         McpScope::User => FileKind::User,
         McpScope::Project => FileKind::Project,
     };
-    ServerFile::open(mcp::file(world, scope)?, kind).map_err(edit_problem)
+    ServerFile::open(mcp::file(run, scope)?, kind).map_err(edit_problem)
 }
 
 fn edit_problem(error: EditError) -> Problem {
@@ -160,7 +160,7 @@ fn edit_problem(error: EditError) -> Problem {
 }
 
 /// Refuses an entry that could not be used. Returns warnings about its parts.
-fn check(world: &World, name: &str, entry: &Value) -> Result<Vec<String>, Problem> {
+fn check(run: &RunContext, name: &str, entry: &Value) -> Result<Vec<String>, Problem> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if !is_plain || tool_name::prefix(name).is_none() {
         return Err(Problem::misuse(format!("`{}` cannot be a server's name", visible(name)))
@@ -173,7 +173,7 @@ fn check(world: &World, name: &str, entry: &Value) -> Result<Vec<String>, Proble
         scope: Scope::User,
         document: json!({"mcpServers": document}),
     };
-    let parsed = ::mcp::config::read(&[source], &mcp::variables(world));
+    let parsed = ::mcp::config::read(&[source], &mcp::variables(run));
     // A variable may be set where the server is used.
     let left_out = parsed.problems.iter().find(|it| it.kind == ProblemKind::LeftOut);
     match left_out {
@@ -223,8 +223,8 @@ fn pin(
         .hint("`--unpinned` adds it as it is: it may then be another program at every start"))
 }
 
-fn told(world: &World, names: &[&str], path: &Path, scope: McpScope) -> Outcome {
-    if world.wants_json() {
+fn told(run: &RunContext, names: &[&str], path: &Path, scope: McpScope) -> Outcome {
+    if run.wants_json() {
         output::json(&json!({"added": names, "file": path}))?;
     } else {
         output::told(format_args!("Added {} to {}", names.join(", "), path.display()))?;
@@ -235,11 +235,11 @@ fn told(world: &World, names: &[&str], path: &Path, scope: McpScope) -> Outcome 
     Ok(Exit::Done)
 }
 
-fn list(world: &World) -> Outcome {
-    let found = mcp::discover(world);
+fn list(assembly: &Assembly) -> Outcome {
+    let found = mcp::discover(assembly);
     let problems = found.warnings;
-    let statuses = mcp::with_servers(world, found.servers, None)?.statuses();
-    if world.wants_json() {
+    let statuses = mcp::with_servers(assembly, found.servers, None)?.statuses();
+    if assembly.wants_json() {
         output::json(&json!({"servers": statuses, "problems": problems}))?;
         return Ok(Exit::Done);
     }
@@ -280,18 +280,18 @@ fn state(state: CatalogState) -> &'static str {
     }
 }
 
-fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
+fn remove(assembly: &Assembly, name: &str, scope: Option<McpScope>) -> Outcome {
     let scopes = scope.map_or(vec![McpScope::User, McpScope::Project], |scope| vec![scope]);
     for scope in scopes {
-        if scope == McpScope::Project && world.root().is_err() {
+        if scope == McpScope::Project && assembly.root().is_err() {
             continue;
         }
-        let mut file = open_file(world, scope)?;
+        let mut file = open_file(assembly, scope)?;
         let is_removed = file.servers().map_err(edit_problem)?.shift_remove(name).is_some();
         if is_removed {
             let path = file.path.clone();
             file.save()?;
-            if world.wants_json() {
+            if assembly.wants_json() {
                 output::json(&json!({"removed": name, "file": path}))?;
             } else {
                 output::told(format_args!("Removed {name} from {}", path.display()))?;
@@ -300,7 +300,7 @@ fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
         }
     }
     let problem = Problem::failed(format!("no file has a server `{name}`"));
-    let is_configured = mcp::discover(world).servers.iter().any(|server| server.name == name);
+    let is_configured = mcp::discover(assembly).servers.iter().any(|server| server.name == name);
     Err(if is_configured {
         problem.hint("it stands in your configuration: remove `mcp.servers` of that name there")
     } else {
@@ -308,12 +308,12 @@ fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
     })
 }
 
-async fn test(world: &World, name: &str) -> Outcome {
-    let servers = mcp::open(world)?;
+async fn test(assembly: &Assembly, name: &str) -> Outcome {
+    let servers = mcp::open(assembly)?;
     let tested = servers.test(name).await;
     servers.shutdown().await;
     let status = tested.map_err(problem)?;
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&status)?;
         return Ok(Exit::Done);
     }
@@ -343,12 +343,12 @@ fn describe(status: &ServerStatus) -> String {
     lines.join("\n")
 }
 
-async fn approve(world: &World, name: &str) -> Outcome {
-    let servers = mcp::open(world)?;
+async fn approve(assembly: &Assembly, name: &str) -> Outcome {
+    let servers = mcp::open(assembly)?;
     let approved = servers.approve(name).await;
     servers.shutdown().await;
     let ApprovedChanges { files, changes } = approved.map_err(problem)?;
-    if world.wants_json() {
+    if assembly.wants_json() {
         let rows: Vec<Value> =
             changes.iter().map(|(tool, change)| json!({"tool": tool, "change": change})).collect();
         output::json(&json!({"approved": rows, "files": files}))?;
@@ -366,8 +366,8 @@ async fn approve(world: &World, name: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Outcome {
-    let path = world.environment.cwd.join(file);
+fn import(run: &RunContext, file: &Path, scope: McpScope, versions: Versions) -> Outcome {
+    let path = run.environment.cwd.join(file);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Problem::misuse(format!("cannot read {}: {error}", path.display())))?;
     let wrong =
@@ -391,7 +391,7 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     if entries.is_empty() {
         return Err(wrong("it describes no server".to_owned()));
     }
-    let left_out = |(name, entry): (String, Value)| match check(world, &name, &entry) {
+    let left_out = |(name, entry): (String, Value)| match check(run, &name, &entry) {
         Err(problem) => problem,
         Ok(_) => Problem::misuse(format!(
             "server `{name}` is left out: it has neither `command` nor `url`"
@@ -412,7 +412,7 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
             }
         }
     }
-    let (mut entries, unusable) = usable(world, translated);
+    let (mut entries, unusable) = usable(run, translated);
     problems.extend(unusable);
     if entries.is_empty() {
         let problems = problems.iter().map(Problem::message).collect::<Vec<_>>();
@@ -423,16 +423,16 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     }
     pin(&mut entries, scope, versions)?;
     let names: Vec<String> = entries.keys().cloned().collect();
-    let path = write(world, scope, &entries, false)?;
-    told(world, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
+    let path = write(run, scope, &entries, false)?;
+    told(run, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
 }
 
 /// The entries that can be used, and what is wrong with the others.
-fn usable(world: &World, entries: Map<String, Value>) -> (Map<String, Value>, Vec<Problem>) {
+fn usable(run: &RunContext, entries: Map<String, Value>) -> (Map<String, Value>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut usable = Map::new();
     for (name, entry) in entries {
-        match check(world, &name, &entry) {
+        match check(run, &name, &entry) {
             Ok(_) => {
                 usable.insert(name, entry);
             }
@@ -456,17 +456,17 @@ enum Token {
 }
 
 /// Offers our tools until the client leaves or we are told to stop.
-async fn offer(world: &World, offered: Offered) -> Outcome {
+async fn offer(assembly: &Assembly, offered: Offered) -> Outcome {
     if let Offered::At(address, _) = &offered
         && !address.ip().is_loopback()
     {
         return Err(Problem::misuse(format!("{address} can be reached by other machines"))
             .hint("name an address of this machine, such as 127.0.0.1:0"));
     }
-    let root = world.root()?.to_owned();
+    let root = assembly.root()?.to_owned();
     // Servers read at the handshake that they may ask, so this comes before they start.
-    let clients = world.made.clients.get_or_init(Arc::default);
-    let (backend, backstage) = Box::pin(ServingHost::backend(world, &root, clients)).await?;
+    let clients = assembly.services.clients.get_or_init(Arc::default);
+    let (backend, backstage) = Box::pin(ServingHost::backend(assembly, &root, clients)).await?;
     let backend = Arc::new(backend);
     let served = Arc::clone(&backend);
     let cancel = CancellationToken::new();
@@ -525,9 +525,9 @@ fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
 }
 
 /// The secret in a variable.
-fn token(world: &World, name: Option<&str>) -> Result<Option<Secret<String>>, Problem> {
+fn token(run: &RunContext, name: Option<&str>) -> Result<Option<Secret<String>>, Problem> {
     let Some(name) = name else { return Ok(None) };
-    let value = world.environment.variable(name);
+    let value = run.environment.variable(name);
     let value = value.ok_or_else(|| Problem::misuse(format!("variable `{name}` is not set")))?;
     Ok(Some(Secret::new(value.to_owned())))
 }

@@ -7,57 +7,58 @@ use contract::provider::Model;
 use serde_json::{Value, json};
 
 use crate::args::{ModelOrder, ModelsCommand};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::model_list::offered;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs a `models` command.
-pub(crate) async fn run(world: &World, command: &ModelsCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome {
     match command {
-        ModelsCommand::Aliases => aliases(world),
+        ModelsCommand::Aliases => aliases(assembly),
         ModelsCommand::List { tools_only, sort, limit } => {
-            let mut models = offered(world).await?;
+            let mut models = offered(assembly).await?;
             models.retain(|model| !tools_only || model.tools != Some(false));
-            order(world, &mut models, *sort);
+            order(assembly, &mut models, *sort);
             models.truncate(limit.unwrap_or(usize::MAX));
-            print(world, &models)
+            print(assembly, &models)
         }
         ModelsCommand::Search { query, limit } => {
             let query = query.to_lowercase();
-            let mut models = offered(world).await?;
+            let mut models = offered(assembly).await?;
             models.retain(|model| {
                 let name = model.name.as_deref().unwrap_or_default().to_lowercase();
                 model.id.to_lowercase().contains(&query) || name.contains(&query)
             });
-            order(world, &mut models, ModelOrder::Name);
+            order(assembly, &mut models, ModelOrder::Name);
             models.truncate(*limit);
-            if models.is_empty() && !world.wants_json() {
+            if models.is_empty() && !assembly.wants_json() {
                 output::hint(&format!(
                     "no model of the provider is called anything like `{query}`"
                 ));
                 return Ok(Exit::Done);
             }
-            print(world, &models)
+            print(assembly, &models)
         }
         ModelsCommand::Tools { all } => {
-            let mut models = offered(world).await?;
+            let mut models = offered(assembly).await?;
             models.retain(|model| model.tools.unwrap_or(*all));
-            order(world, &mut models, ModelOrder::Name);
-            print(world, &models)
+            order(assembly, &mut models, ModelOrder::Name);
+            print(assembly, &models)
         }
         ModelsCommand::Compare { ids, ratio, sort, tools_only } => {
-            let mut models = offered(world).await?;
+            let mut models = offered(assembly).await?;
             models.retain(|model| !tools_only || model.tools != Some(false));
-            compare(world, models, ids, *ratio, *sort)
+            compare(assembly, models, ids, *ratio, *sort)
         }
-        ModelsCommand::Info { id } => info(world, id).await,
+        ModelsCommand::Info { id } => info(assembly, id).await,
     }
 }
 
 /// Sets models side by side, with the price of a mix of tokens.
 fn compare(
-    world: &World,
+    run: &RunContext,
     mut models: Vec<Model>,
     ids: &[String],
     ratio: f64,
@@ -66,7 +67,7 @@ fn compare(
     if !ratio.is_finite() || ratio < 0.0 {
         return Err(Problem::misuse("`--ratio` must be a number from 0 on"));
     }
-    let configured = &world.config().models;
+    let configured = &run.config().models;
     let wanted: Vec<&str> = if ids.is_empty() {
         configured.favorites.iter().filter(|(_, it)| **it).map(|(id, _)| &**id).collect()
     } else {
@@ -82,10 +83,10 @@ fn compare(
         }
     }
     models.retain(|model| wanted.contains(&model.id.as_str()));
-    order(world, &mut models, sort);
+    order(run, &mut models, sort);
     let mixed =
         |model: &Model| Some((ratio * model.input_price? + model.output_price?) / (ratio + 1.0));
-    if world.wants_json() {
+    if run.wants_json() {
         let rows: Vec<Value> = models
             .iter()
             .map(|model| json!({"model": model, "mixed_price": mixed(model)}))
@@ -110,8 +111,8 @@ fn compare(
 }
 
 /// Favorites first, then as asked.
-fn order(world: &World, models: &mut [Model], order: ModelOrder) {
-    let favorites = &world.config().models.favorites;
+fn order(run: &RunContext, models: &mut [Model], order: ModelOrder) {
+    let favorites = &run.config().models.favorites;
     let is_favorite = |model: &Model| favorites.get(&model.id) == Some(&true);
     let price = |model: &Model| model.input_price.unwrap_or(f64::MAX);
     models.sort_by(|a, b| {
@@ -125,12 +126,12 @@ fn order(world: &World, models: &mut [Model], order: ModelOrder) {
     });
 }
 
-fn print(world: &World, models: &[Model]) -> Outcome {
-    if world.wants_json() {
+fn print(run: &RunContext, models: &[Model]) -> Outcome {
+    if run.wants_json() {
         output::json(&models)?;
         return Ok(Exit::Done);
     }
-    let favorites = &world.config().models.favorites;
+    let favorites = &run.config().models.favorites;
     let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
     let price = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
     let mut rows =
@@ -155,8 +156,8 @@ fn print(world: &World, models: &[Model]) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn info(world: &World, id: &str) -> Outcome {
-    let models = &world.config().models;
+async fn info(assembly: &Assembly, id: &str) -> Outcome {
+    let models = &assembly.config().models;
     let canonical = models.aliases.get(id).map_or(id, String::as_str);
     let names = |model: &RegisteredModel| {
         model.aliases.contains_key(canonical)
@@ -165,7 +166,7 @@ async fn info(world: &World, id: &str) -> Outcome {
     let registry = &models.registry;
     let registered =
         registry.get(canonical).or_else(|| registry.values().find(|model| names(model)));
-    let offered = offered(world).await?;
+    let offered = offered(assembly).await?;
     let ids: Vec<&str> = registered
         .into_iter()
         .flat_map(|model| model.bindings.values())
@@ -200,13 +201,13 @@ fn bindings(model: &RegisteredModel) -> Value {
     Value::Object(model.bindings.iter().map(named).collect())
 }
 
-fn aliases(world: &World) -> Outcome {
-    let models = &world.config().models;
+fn aliases(run: &RunContext) -> Outcome {
+    let models = &run.config().models;
     let favorites: Vec<&String> =
         models.favorites.iter().filter(|(_, it)| **it).map(|(id, _)| id).collect();
     let registry: serde_json::Map<String, Value> =
         models.registry.iter().map(|(id, model)| (id.clone(), bindings(model))).collect();
-    if world.wants_json() {
+    if run.wants_json() {
         let object =
             json!({"aliases": models.aliases, "favorites": favorites, "registry": registry});
         output::json(&object)?;

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::args::PermissionsCommand;
 use crate::assemble::permissions::remembered::{Memories, Remembered};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::output::question;
 
 /// Runs a `permissions` command.
-pub(crate) async fn run(world: &World, command: Option<PermissionsCommand>) -> Outcome {
-    let memories = Memories::new(world.config_dir()?);
+pub(crate) async fn run(run: &RunContext, command: Option<PermissionsCommand>) -> Outcome {
+    let memories = Memories::new(run.config_dir()?);
     match command.unwrap_or(PermissionsCommand::List) {
-        PermissionsCommand::List => list(world, &memories.read().map_err(broken)?),
-        PermissionsCommand::Revoke { rule } => revoke(world, &memories, &rule),
-        PermissionsCommand::Clear => clear(world, &memories).await,
+        PermissionsCommand::List => list(run, &memories.read().map_err(broken)?),
+        PermissionsCommand::Revoke { rule } => revoke(run, &memories, &rule),
+        PermissionsCommand::Clear => clear(run, &memories).await,
     }
 }
 
@@ -24,8 +24,8 @@ fn broken(problem: String) -> Problem {
     Problem::misuse(problem).hint("repair or remove the file; nothing in it holds until then")
 }
 
-fn list(world: &World, all: &[Remembered]) -> Outcome {
-    if world.wants_json() {
+fn list(run: &RunContext, all: &[Remembered]) -> Outcome {
+    if run.wants_json() {
         let rows: Vec<Value> = all.iter().enumerate().map(row).collect();
         output::json(&rows)?;
         return Ok(Exit::Done);
@@ -66,13 +66,13 @@ fn place(entry: &Remembered) -> String {
     }
 }
 
-fn revoke(world: &World, memories: &Memories, rule: &str) -> Outcome {
+fn revoke(run: &RunContext, memories: &Memories, rule: &str) -> Outcome {
     let gone = memories.change(|all| take(all, rule)).map_err(broken)?;
     if gone.is_empty() {
         return Err(Problem::misuse(format!("no remembered permission is `{rule}`"))
             .hint("`brynhild permissions` lists them with their numbers"));
     }
-    told(world, &gone)
+    told(run, &gone)
 }
 
 /// Takes one rule out by its number, or all of these words.
@@ -85,18 +85,18 @@ fn take(all: &mut Vec<Remembered>, rule: &str) -> Vec<Remembered> {
     }
 }
 
-async fn clear(world: &World, memories: &Memories) -> Outcome {
+async fn clear(run: &RunContext, memories: &Memories) -> Outcome {
     let count = memories.read().map_err(broken)?.len();
-    if count > 0 && !world.global.yes && !is_confirmed(world, count).await? {
+    if count > 0 && !run.global.yes && !is_confirmed(run, count).await? {
         output::line("Nothing was forgotten.")?;
         return Ok(Exit::Failed);
     }
     let gone = memories.change(std::mem::take).map_err(broken)?;
-    told(world, &gone)
+    told(run, &gone)
 }
 
-async fn is_confirmed(world: &World, count: usize) -> Result<bool, Problem> {
-    let terminal = world.environment.terminal;
+async fn is_confirmed(run: &RunContext, count: usize) -> Result<bool, Problem> {
+    let terminal = run.environment.terminal;
     if !(terminal.stdin && terminal.stderr) {
         let problem = Problem::new(
             Exit::PermissionNeeded,
@@ -109,8 +109,8 @@ async fn is_confirmed(world: &World, count: usize) -> Result<bool, Problem> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-fn told(world: &World, gone: &[Remembered]) -> Outcome {
-    if world.wants_json() {
+fn told(run: &RunContext, gone: &[Remembered]) -> Outcome {
+    if run.wants_json() {
         let rules: Vec<&str> = gone.iter().map(|entry| entry.rule.as_str()).collect();
         output::json(&json!({ "revoked": rules }))?;
         return Ok(Exit::Done);

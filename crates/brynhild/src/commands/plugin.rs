@@ -13,43 +13,44 @@ use serde_json::{Value, json};
 use tools::tool_search;
 
 use crate::args::PluginCommand;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::plugin_set::{self, wishes};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
 use crate::output;
 
 /// Runs a `plugin` command.
-pub(crate) async fn run(world: &World, command: &PluginCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome {
     match command {
-        PluginCommand::List => list(world, &foreign(world).await?),
-        PluginCommand::Show { name } => show(world, name, &foreign(world).await?),
-        PluginCommand::Validate { path } => validate(world, path).await,
-        PluginCommand::Paths => paths(world),
-        PluginCommand::Enable { name } => switch(world, name, Switch::On),
-        PluginCommand::Disable { name } => switch(world, name, Switch::Off),
+        PluginCommand::List => list(assembly, &foreign(assembly).await?),
+        PluginCommand::Show { name } => show(assembly, name, &foreign(assembly).await?),
+        PluginCommand::Validate { path } => validate(assembly, path).await,
+        PluginCommand::Paths => paths(assembly),
+        PluginCommand::Enable { name } => switch(assembly, name, Switch::On),
+        PluginCommand::Disable { name } => switch(assembly, name, Switch::Off),
     }
 }
 
 /// The plugins of other systems, and the servers.
-async fn foreign(world: &World) -> Result<Vec<dialects::Listed>, Problem> {
-    let dialects = dialects::open(world).await?;
+async fn foreign(assembly: &Assembly) -> Result<Vec<dialects::Listed>, Problem> {
+    let dialects = dialects::open(assembly).await?;
     let mut listed: Vec<dialects::Listed> = Vec::new();
     for dialect in &dialects {
         let tools = dialect.tools();
         listed.extend(dialect.listing().into_iter().map(|it| it.weighed(&tools)));
     }
     futures::future::join_all(dialects.iter().map(|dialect| dialect.shutdown())).await;
-    listed.extend(dialects::initrunner::listing(world));
-    listed.extend(mcp::listing(world)?);
+    listed.extend(dialects::initrunner::listing(assembly));
+    listed.extend(mcp::listing(assembly)?);
     Ok(listed)
 }
 
-fn list(world: &World, foreign: &[dialects::Listed]) -> Outcome {
-    let set = world.plugins();
-    if world.wants_json() {
+fn list(assembly: &Assembly, foreign: &[dialects::Listed]) -> Outcome {
+    let set = assembly.plugins();
+    if assembly.wants_json() {
         let own = set.plugins.iter().map(|plugin| Ok(set.shown(plugin)));
         let rows = own.chain(foreign.iter().map(serde_json::to_value));
         let rows: Vec<Value> = rows.collect::<Result<_, _>>()?;
@@ -103,20 +104,20 @@ fn described(fault: &Fault) -> Value {
     json!({"path": fault.path.display().to_string(), "what": fault.what, "hint": fault.hint})
 }
 
-fn show(world: &World, name: &str, foreign: &[dialects::Listed]) -> Outcome {
+fn show(assembly: &Assembly, name: &str, foreign: &[dialects::Listed]) -> Outcome {
     let (system, plain) = state::split(name);
     let is_meant = |other: &&dialects::Listed| {
         other.name == plain && system.is_none_or(|system| system == other.dialect)
     };
     let own = system.is_none_or(|system| system == plugin_set::OWN);
-    let own = world.plugins().get(plain).filter(|_| own);
+    let own = assembly.plugins().get(plain).filter(|_| own);
     let mut others = foreign.iter().filter(is_meant);
     if let Some(plugin) = own {
-        show_own(world, plugin)?;
+        show_own(assembly, plugin)?;
     } else if let Some(other) = others.next() {
-        show_foreign(world, other)?;
+        show_foreign(assembly, other)?;
     } else {
-        return Err(not_found(world, name));
+        return Err(not_found(assembly, name));
     }
     for other in others {
         output::hint(&format!("`brynhild plugin show {}:{plain}` shows another", other.dialect));
@@ -124,10 +125,10 @@ fn show(world: &World, name: &str, foreign: &[dialects::Listed]) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn show_own(world: &World, plugin: &Plugin) -> Outcome {
-    let mut shown = world.plugins().shown(plugin);
-    let known = known_tools(world, plugin)?;
-    if world.wants_json() {
+fn show_own(assembly: &Assembly, plugin: &Plugin) -> Outcome {
+    let mut shown = assembly.plugins().shown(plugin);
+    let known = known_tools(assembly, plugin)?;
+    if assembly.wants_json() {
         if let Some((names, tokens)) = known {
             shown["tool_names"] = names.into();
             shown["tool_tokens"] = tokens.into();
@@ -161,7 +162,7 @@ fn show_own(world: &World, plugin: &Plugin) -> Outcome {
     if let Some(tokens) = weight {
         output::line(weight_line(tokens))?;
     }
-    if let Some(open) = wishes::open(world, plugin) {
+    if let Some(open) = wishes::open(assembly, plugin) {
         output::hint(&open.hint);
     }
     if !plugin.trusted {
@@ -172,11 +173,14 @@ fn show_own(world: &World, plugin: &Plugin) -> Outcome {
 
 /// The tools that a plugin is known to bring, and about how many tokens of a request they take.
 /// Runs nothing of it: none where it was never asked, or has none.
-fn known_tools(world: &World, plugin: &Plugin) -> Result<Option<(Vec<String>, usize)>, Problem> {
+fn known_tools(
+    assembly: &Assembly,
+    plugin: &Plugin,
+) -> Result<Option<(Vec<String>, usize)>, Problem> {
     if !plugin.is_active() {
         return Ok(None);
     }
-    let python = world.python()?;
+    let python = assembly.python()?;
     let described = python.host.described(&python.plugins([plugin])).pop().flatten();
     let brings_some = described.filter(|described| !described.offer.tools.is_empty());
     let weighed = brings_some.map(|described| {
@@ -191,8 +195,8 @@ fn weight_line(tokens: usize) -> String {
     format!("what the model reads of its tools: about {tokens} tokens")
 }
 
-fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
-    if world.wants_json() {
+fn show_foreign(run: &RunContext, plugin: &dialects::Listed) -> Outcome {
+    if run.wants_json() {
         output::json(plugin)?;
         return Ok(Exit::Done);
     }
@@ -221,26 +225,26 @@ fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn validate(world: &World, path: &Path) -> Outcome {
-    let mut directory = world.environment.cwd.join(path);
+async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
+    let mut directory = assembly.environment.cwd.join(path);
     if !directory.exists()
-        && let Some(plugin) = path.to_str().and_then(|name| world.plugins().get(name))
+        && let Some(plugin) = path.to_str().and_then(|name| assembly.plugins().get(name))
     {
         directory.clone_from(&plugin.root);
     }
-    let guests = guests(world, path, &directory).await?;
+    let guests = guests(assembly, path, &directory).await?;
     if !guests.is_empty() {
-        return validate_guests(world, path, &guests);
+        return validate_guests(assembly, path, &guests);
     }
     let mut validation = manifest::validate(&directory);
     let root = directory.parent().filter(|_| directory.is_file()).unwrap_or(&directory);
     if validation.manifest.is_some() {
         let root = root.canonicalize()?;
-        parts::check(world, &root, &mut validation).await?;
+        parts::check(assembly, &root, &mut validation).await?;
     }
     let is_valid = validation.errors.is_empty();
     let exit = if is_valid { Exit::Done } else { Exit::Failed };
-    if world.wants_json() {
+    if assembly.wants_json() {
         let error = validation.errors.first().map(ToString::to_string);
         let texts = |faults: &[Fault]| faults.iter().map(|it| it.what.clone()).collect::<Vec<_>>();
         output::json(&json!({
@@ -268,7 +272,7 @@ async fn validate(world: &World, path: &Path) -> Outcome {
 
 /// The plugins of other systems that a name means, or that lie in a directory without a manifest of ours.
 async fn guests(
-    world: &World,
+    assembly: &Assembly,
     named: &Path,
     directory: &Path,
 ) -> Result<Vec<dialects::Listed>, Problem> {
@@ -277,27 +281,27 @@ async fn guests(
     }
     let Ok(directory) = directory.canonicalize() else {
         let (system, name) = state::split(named.to_str().unwrap_or_default());
-        let mut listed = foreign(world).await?;
+        let mut listed = foreign(assembly).await?;
         listed.retain(|it| it.name == name && system.is_none_or(|system| system == it.dialect));
         return Ok(listed);
     };
-    let mut global = world.global.clone();
+    let mut global = assembly.global.clone();
     global.plugin_dir = match directory.parent() {
         Some(around) if directory.is_file() => vec![around.to_owned()],
         _ => vec![directory.clone()],
     };
-    let there = World::again(global, world.environment.clone())?;
+    let there = Assembly::new(RunContext::again(global, assembly.environment.clone())?);
     let mut listed = foreign(&there).await?;
     listed.retain(|it| Path::new(&it.path).starts_with(&directory));
     Ok(listed)
 }
 
 /// Says of plugins of other systems what there is to say.
-fn validate_guests(world: &World, path: &Path, guests: &[dialects::Listed]) -> Outcome {
+fn validate_guests(run: &RunContext, path: &Path, guests: &[dialects::Listed]) -> Outcome {
     let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
     let errors: Vec<&str> = guests.iter().filter_map(|it| it.failure.as_deref()).collect();
     let exit = if errors.is_empty() { Exit::Done } else { Exit::Failed };
-    if world.wants_json() {
+    if run.wants_json() {
         let warnings: Vec<&String> =
             guests.iter().flat_map(|it| &it.report).filter(is_ignored).collect();
         output::json(&json!({
@@ -324,15 +328,15 @@ fn validate_guests(world: &World, path: &Path, guests: &[dialects::Listed]) -> O
     Ok(exit)
 }
 
-fn paths(world: &World) -> Outcome {
-    let paths = plugin_set::search_paths(world);
-    let variable = |name: &'static str| (name, world.environment.variable(name));
+fn paths(assembly: &Assembly) -> Outcome {
+    let paths = plugin_set::search_paths(assembly);
+    let variable = |name: &'static str| (name, assembly.environment.variable(name));
     let variables = [
         variable("BRYNHILD_PLUGIN_PATH"),
         variable("BRYNHILD_ENABLED_PLUGINS"),
         variable("BRYNHILD_DISABLE_ENTRY_POINT_PLUGINS"),
     ];
-    if world.wants_json() {
+    if assembly.wants_json() {
         let row = |(path, source): &(std::path::PathBuf, &str)| json!({"path": path.display().to_string(), "exists": path.is_dir(), "source": source});
         let rows: Vec<Value> = paths.iter().map(row).collect();
         let variables: serde_json::Map<String, Value> =

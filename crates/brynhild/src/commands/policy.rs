@@ -7,42 +7,42 @@ use contract::tool::Plan;
 use serde_json::{Value, json};
 
 use crate::args::PolicyCommand;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions;
 use crate::assemble::setup::{self, Glance};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs a `policy` command.
-pub(crate) async fn run(world: &World, command: &PolicyCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &PolicyCommand) -> Outcome {
     match command {
         PolicyCommand::Check { command } => {
-            judge(world, "Bash", &json!({ "command": command })).await
+            judge(assembly, "Bash", &json!({ "command": command })).await
         }
         PolicyCommand::Explain { tool, input } => {
             let args: Value = serde_json::from_str(input).map_err(|error| {
                 Problem::misuse(format!("`--input` is not valid JSON: {error}"))
             })?;
-            judge(world, tool, &args).await
+            judge(assembly, tool, &args).await
         }
     }
 }
 
-async fn judge(world: &World, name: &str, args: &Value) -> Outcome {
-    let root = world.root()?;
-    let registry = setup::known_tools(world, Glance::List).await?;
+async fn judge(assembly: &Assembly, name: &str, args: &Value) -> Outcome {
+    let root = assembly.root()?;
+    let registry = setup::known_tools(assembly, Glance::List).await?;
     registry.check(name, args).map_err(Problem::misuse)?;
     let tool =
         registry.get(name).ok_or_else(|| Problem::misuse(format!("Unknown tool: {name}")))?;
-    let policy = permissions::policy(world, root)?;
+    let policy = permissions::policy(assembly, root)?;
     let (actions, ruling) = match tool.actions(args) {
         Ok(Plan { actions, .. }) => {
-            let ruling = policy.judge(&tool.spec(), &actions, world.mode());
+            let ruling = policy.judge(&tool.spec(), &actions, assembly.mode());
             (actions, ruling)
         }
         Err(refusal) => (Vec::new(), refused(name, &refusal.to_string())),
     };
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&json!({"tool": name, "actions": actions, "ruling": ruling}))?;
     } else {
         print(&ruling)?;

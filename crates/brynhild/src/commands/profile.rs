@@ -5,15 +5,16 @@ use serde_json::json;
 
 use crate::args::ProfileCommand;
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs a `profile` command.
-pub(crate) fn run(world: &World, command: &ProfileCommand) -> Outcome {
-    let profiles = assemble::profiles(world);
+pub(crate) fn run(assembly: &Assembly, command: &ProfileCommand) -> Outcome {
+    let profiles = assemble::profiles(assembly);
     match command {
-        ProfileCommand::List => list(world, &profiles),
+        ProfileCommand::List => list(assembly, &profiles),
         ProfileCommand::Show { name } => {
             let profile = plugins::profiles::find(&profiles, name)
                 .ok_or_else(|| Problem::failed(format!("Profile not found: {name}")))?;
@@ -21,14 +22,14 @@ pub(crate) fn run(world: &World, command: &ProfileCommand) -> Outcome {
             Ok(Exit::Done)
         }
         ProfileCommand::Resolve { model } => {
-            let models = &world.config().models;
-            let named = model.as_deref().or(world.global.model.as_deref());
+            let models = &assembly.config().models;
+            let named = model.as_deref().or(assembly.global.model.as_deref());
             let named = named.unwrap_or(&models.default);
             let model = models.aliases.get(named).map_or(named, String::as_str);
-            let configured = &world.config().providers.default;
-            let provider = world.global.provider.as_ref().unwrap_or(configured);
+            let configured = &assembly.config().providers.default;
+            let provider = assembly.global.provider.as_ref().unwrap_or(configured);
             let profile = plugins::profiles::resolve(&profiles, model, provider);
-            if world.wants_json() {
+            if assembly.wants_json() {
                 output::json(&json!({
                     "model": model,
                     "provider": provider,
@@ -43,8 +44,8 @@ pub(crate) fn run(world: &World, command: &ProfileCommand) -> Outcome {
     }
 }
 
-fn list(world: &World, profiles: &[ModelProfile]) -> Outcome {
-    if world.wants_json() {
+fn list(run: &RunContext, profiles: &[ModelProfile]) -> Outcome {
+    if run.wants_json() {
         output::json(&json!({"profiles": profiles, "count": profiles.len()}))?;
         return Ok(Exit::Done);
     }

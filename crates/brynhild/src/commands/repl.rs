@@ -19,12 +19,13 @@ use tui::line::{Line, Lines};
 
 use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::role::{self, Opened};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
 use crate::assemble::setup::{self, Backstage, Reload, Setup};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
@@ -38,15 +39,15 @@ use crate::signals::Signals;
 use role_line::{Attachments, RoleLine};
 
 /// Talks until nobody says anything more.
-pub(crate) async fn run(world: World) -> Outcome {
-    Box::pin(run_after(world, None)).await
+pub(crate) async fn run(assembly: Assembly) -> Outcome {
+    Box::pin(run_after(assembly, None)).await
 }
 
 /// The same after some first words.
-pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcome {
+pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
-    let is_terminal = world.environment.terminal.stdin;
-    let mut lines = lines(&world);
+    let is_terminal = assembly.environment.terminal.stdin;
+    let mut lines = lines(&assembly);
     let mut first = words.map(Line::Text);
     if first.is_none() && !is_terminal {
         match next_line(&mut lines, &mut signals).await? {
@@ -55,35 +56,35 @@ pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcom
             Err(exit) => return Ok(exit),
         }
     }
-    chat::tell_missing_theme(&world);
+    chat::tell_missing_theme(&assembly);
     let mut exit = Exit::Done;
     // What was named before `/model`, until that is known to work.
     let mut former = None;
     loop {
-        let mind = match (assemble::mind(&world).await, former.take()) {
+        let mind = match (assemble::mind(&assembly).await, former.take()) {
             (Ok(mind), _) => Arc::new(mind),
             (Err(problem), None) => return Err(problem),
             (Err(problem), Some(model)) => {
                 told(&problem, &mut exit);
-                world.global.model = model;
+                assembly.global.model = model;
                 continue;
             }
         };
         let attachments = Attachments::default();
         let (lines, signals) = (&mut lines, &mut signals);
-        let mut talk = Talk { world: &world, mind: &mind, lines, signals, attachments };
+        let mut talk = Talk { assembly: &assembly, mind: &mind, lines, signals, attachments };
         match talk.session(first.take(), &mut exit).await? {
             Next::End => return Ok(exit),
             Next::Model { name, session } => {
-                former = Some(world.global.model.replace(name));
-                go_on_with(&mut world, session);
+                former = Some(assembly.global.model.replace(name));
+                go_on_with(&mut assembly, session);
             }
-            Next::Session(session) => go_on_with(&mut world, Some(session)),
+            Next::Session(session) => go_on_with(&mut assembly, Some(session)),
             Next::Role { module, session } => {
-                if let Err(problem) = role::renew(&mut world, module).await {
+                if let Err(problem) = role::renew(&mut assembly, module).await {
                     told(&problem, &mut exit);
                 }
-                go_on_with(&mut world, session);
+                go_on_with(&mut assembly, session);
             }
         }
     }
@@ -101,10 +102,10 @@ async fn next_line(lines: &mut Lines, signals: &mut Signals) -> io::Result<Resul
 }
 
 /// Where lines come from: a terminal on which they can be edited, or anything else.
-fn lines(world: &World) -> Lines {
-    let terminal = world.environment.terminal;
-    if terminal.stdin && terminal.stderr && world.can_redraw() {
-        Lines::edited(frontends::tui::line_editor(world))
+fn lines(assembly: &Assembly) -> Lines {
+    let terminal = assembly.environment.terminal;
+    if terminal.stdin && terminal.stderr && assembly.can_redraw() {
+        Lines::edited(frontends::tui::line_editor(assembly))
     } else {
         Lines::new(terminal.stdin)
     }
@@ -117,8 +118,8 @@ pub(crate) fn nothing_said() -> Problem {
 }
 
 /// Has the next conversation go on with a session.
-pub(super) fn go_on_with(world: &mut World, session: Option<String>) {
-    let global = &mut world.global;
+pub(super) fn go_on_with(run: &mut RunContext, session: Option<String>) {
+    let global = &mut run.global;
     if session.is_some() {
         (global.continue_last, global.fork, global.session) = (false, false, None);
     }
@@ -140,7 +141,7 @@ enum Step {
 }
 
 struct Talk<'a> {
-    world: &'a World,
+    assembly: &'a Assembly,
     mind: &'a Arc<Mind>,
     lines: &'a mut Lines,
     signals: &'a mut Signals,
@@ -192,30 +193,30 @@ struct Session<'a> {
 impl Talk<'_> {
     /// Talks in one session.
     async fn session(&mut self, first: Option<Line>, exit: &mut Exit) -> Result<Next, Problem> {
-        let world = self.world;
-        let root = world.root()?.to_owned();
+        let assembly = self.assembly;
+        let root = assembly.root()?.to_owned();
         let args = ChatArgs::default();
-        let mut setup = Setup::new(world, &args, &root, self.mind).await?;
-        if world.environment.terminal.stdin {
-            setup.lift_round_limit(world);
+        let mut setup = Setup::new(assembly, &args, &root, self.mind).await?;
+        if assembly.environment.terminal.stdin {
+            setup.lift_round_limit(assembly);
         }
-        let chosen = session_choice::choose(world, &root, args.no_save)?;
-        let watch = setup.watch(world);
+        let chosen = session_choice::choose(assembly, &root, args.no_save)?;
+        let watch = setup.watch(assembly);
         let (id, keeping) = (chosen.id.to_string(), chosen.keeping);
         let has_begun = !chosen.history.is_empty();
         let before = (keeping == Keeping::Unsaved).then(|| chosen.history.clone());
         let backstage = setup.backstage.clone();
         let setup_role = setup.role.clone();
-        let opening = setup::beginning(world, &root, chosen);
+        let opening = setup::beginning(assembly, &root, chosen);
         let snapshots = opening.snapshots.clone();
-        let conversation = setup.open(world, &root, Some(self.mind), opening)?;
-        let role = setup_role.filter(|_| world.wants_json());
+        let conversation = setup.open(assembly, &root, Some(self.mind), opening)?;
+        let role = setup_role.filter(|_| assembly.wants_json());
         let mut view: Box<dyn View> = if role.is_some() {
-            Box::new(Quiet::new(world))
+            Box::new(Quiet::new(assembly))
         } else {
-            chat::view(world, world.global.verbose, keeping, Value::Null)
+            chat::view(assembly, assembly.global.verbose, keeping, Value::Null)
         };
-        let log = chat::log(world, &args)?;
+        let log = chat::log(assembly, &args)?;
         let mut session = Session {
             conversation,
             watch,
@@ -225,12 +226,12 @@ impl Talk<'_> {
             id,
             keeping,
             usage: Usage::default(),
-            mode: world.mode(),
+            mode: assembly.mode(),
             has_begun,
             is_given_up: false,
             role,
             has_failed: false,
-            typing: Typing::on(world.environment.terminal.stdin),
+            typing: Typing::on(assembly.environment.terminal.stdin),
             later: VecDeque::new(),
             unsent: Vec::new(),
         };
@@ -240,14 +241,15 @@ impl Talk<'_> {
         frontends::part(conversation, &mut view, has_failed).await;
         backstage.close().await;
         let is_kept = keeping == Keeping::Kept && has_begun;
-        if matches!(next, Ok(Next::End)) && is_kept && world.environment.terminal.stdin {
+        if matches!(next, Ok(Next::End)) && is_kept && assembly.environment.terminal.stdin {
             output::hint(&format!("Session saved: {id}"));
         }
         next
     }
 
     fn greet(&self) {
-        if self.world.environment.terminal.stdin && self.world.format() == OutputFormat::Text {
+        if self.assembly.environment.terminal.stdin && self.assembly.format() == OutputFormat::Text
+        {
             let model = &self.mind.model;
             output::hint(&format!("{model} answers; `/help` lists commands, Ctrl+D ends"));
         }
@@ -259,7 +261,7 @@ impl Talk<'_> {
         mut first: Option<Line>,
         exit: &mut Exit,
     ) -> Result<Next, Problem> {
-        let is_terminal = self.world.environment.terminal.stdin;
+        let is_terminal = self.assembly.environment.terminal.stdin;
         let mut was_interrupted = false;
         loop {
             let typed = || session.later.pop_front().map(Line::Text);
@@ -287,7 +289,7 @@ impl Talk<'_> {
                 Ok(Line::Text(text)) if text.trim().is_empty() => {}
                 Ok(Line::Text(text)) => {
                     if is_terminal {
-                        let (store, prompt) = (InterfaceStore::new(self.world), text.clone());
+                        let (store, prompt) = (InterfaceStore::new(self.assembly), text.clone());
                         let remember = move || store.remember(&prompt);
                         if let Err(error) = tokio::task::spawn_blocking(remember).await? {
                             output::warning(&format!("cannot store this: {error}"));
@@ -324,15 +326,14 @@ impl Talk<'_> {
         text: String,
         exit: &mut Exit,
     ) -> Result<Step, Problem> {
-        if let Some(line) = RoleLine::parse(&text).filter(|_| self.world.made.role.get().is_some())
-        {
+        if let Some(line) = RoleLine::parse(&text).filter(|_| self.assembly.role.is_some()) {
             return self.role_line(session, &line);
         }
         let expansion = match slash::parse(&text) {
             None => Expansion::AsIs,
             Some(slash) => {
                 let present = session.watch.present().await;
-                let world = present.world.as_deref().unwrap_or(self.world);
+                let assembly = present.assembly.as_deref().unwrap_or(self.assembly);
                 let id = SessionId::parse(&session.id).ok();
                 let facts = || Facts {
                     tools: &present.tools,
@@ -341,9 +342,9 @@ impl Talk<'_> {
                     mode: session.mode,
                     policy: Some(present.policy.as_ref()),
                 };
-                let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
+                let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
                     Some(text) => Expansion::Prompt { text, skill: None },
-                    None => slash::expand(world, slash, facts).await?,
+                    None => slash::expand(assembly, slash, facts).await?,
                 };
                 if let Expansion::Prompt { skill: Some(skill), .. } = &expansion {
                     present.grants.activate(&skill.name);
@@ -380,7 +381,7 @@ impl Talk<'_> {
                 let session = session.continued("/reload")?;
                 return Ok(Step::Leave(Next::Role { module, session }));
             }
-            RoleLine::Attach(name) => self.attachments.add(&self.world.environment.cwd, name)?,
+            RoleLine::Attach(name) => self.attachments.add(&self.assembly.environment.cwd, name)?,
             RoleLine::Attachments => self.attachments.told(),
             RoleLine::ClearAttachments => self.attachments.clear(),
         };
@@ -391,7 +392,7 @@ impl Talk<'_> {
     /// Shows text: beside the answers where those are for programs.
     fn show(&self, text: &str) -> Result<(), Problem> {
         let text = visible(text.trim_end());
-        if self.world.format() == OutputFormat::Text {
+        if self.assembly.format() == OutputFormat::Text {
             output::line(text)?;
         } else {
             output::hint(&text);
@@ -426,26 +427,26 @@ impl Talk<'_> {
                     .hint("lines have the terminal's own colors"));
             }
             Control::Resume(id) => {
-                let found = self.world.store()?.resolve(&id).map_err(|error| {
+                let found = self.assembly.store()?.resolve(&id).map_err(|error| {
                     Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
                 })?;
                 return Ok(Step::Leave(Next::Session(found.to_string())));
             }
             Control::Restore { direction, turns, on_conflict } => {
                 let wanted = UndoRequest { turns, on_conflict, is_dry: false };
-                let text = session.restore(self.world, direction, wanted).await?;
+                let text = session.restore(self.assembly, direction, wanted).await?;
                 self.show(&text)?;
             }
             Control::Changes { turns, detail } => {
-                let text = session.changes(self.world, turns, detail)?;
+                let text = session.changes(self.assembly, turns, detail)?;
                 self.show(&text)?;
             }
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", session.id).into());
-                let path = self.world.environment.cwd.join(path);
+                let path = self.assembly.environment.cwd.join(path);
                 let id = SessionId::parse(&session.id)?;
                 let unsaved = session.view.kept();
-                frontends::export::export_talk(self.world, &id, unsaved, (&path, None))?;
+                frontends::export::export_talk(self.assembly, &id, unsaved, (&path, None))?;
                 self.show(&format!("Written: {}", path.display()))?;
             }
             Control::Quit => return Ok(Step::Leave(Next::End)),
@@ -510,12 +511,12 @@ impl Session<'_> {
     /// Takes changes back or makes them again.
     async fn restore(
         &mut self,
-        world: &World,
+        run: &RunContext,
         direction: Direction,
         wanted: UndoRequest,
     ) -> Result<String, Problem> {
         let keeper = Arc::clone(self.snapshots()?);
-        let (store, id) = (world.store()?, SessionId::parse(&self.id)?);
+        let (store, id) = (run.store()?, SessionId::parse(&self.id)?);
         let mut events = Vec::new();
         let history = || Ok(store.history(&id)?);
         let report = undo::restore(&keeper, history, (direction, wanted), &mut |what| {
@@ -551,12 +552,12 @@ impl Session<'_> {
     /// What turns changed.
     fn changes(
         &self,
-        world: &World,
+        run: &RunContext,
         turns: Option<u32>,
         detail: Detail,
     ) -> Result<String, Problem> {
         let keeper = self.snapshots()?;
-        let history = world.store()?.history(&SessionId::parse(&self.id)?)?;
+        let history = run.store()?.history(&SessionId::parse(&self.id)?)?;
         undo::listed(keeper, undo::last(&history, turns), detail)
     }
 

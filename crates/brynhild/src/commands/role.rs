@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 
 use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::prompt_source;
 use crate::assemble::role::{self, Opened, answer};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice;
 use crate::assemble::setup::{self, Setup};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
 use crate::frontends::tee::Tee;
@@ -55,12 +56,12 @@ pub(crate) fn given(args: &RunArgs) -> Result<BTreeMap<String, String>, Problem>
 }
 
 /// Plays the role that was chosen.
-pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
-    let (_, said) = words(args, &world.global);
-    let prompt = prompt(world, &said).await?;
-    let wants_json = world.wants_json();
+pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
+    let (_, said) = words(args, &assembly.global);
+    let prompt = prompt(assembly, &said).await?;
+    let wants_json = assembly.wants_json();
     if args.dry_run {
-        role::rehearse(world).await?;
+        role::rehearse(assembly).await?;
         if wants_json {
             output::json(&simulated())?;
         } else {
@@ -69,22 +70,22 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let started = Instant::now();
-    let root = world.root()?.to_owned();
-    let mind = Arc::new(assemble::mind(world).await?);
+    let root = assembly.root()?.to_owned();
+    let mind = Arc::new(assemble::mind(assembly).await?);
     let chat = ChatArgs::default();
-    let setup = Setup::new(world, &chat, &root, &mind).await?;
+    let setup = Setup::new(assembly, &chat, &root, &mind).await?;
     let opened = setup.role.clone();
-    let chosen = session_choice::choose(world, &root, false)?;
+    let chosen = session_choice::choose(assembly, &root, false)?;
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
-    let log = super::chat::log(world, &chat)?;
+    let log = super::chat::log(assembly, &chat)?;
     let backstage = setup.backstage.clone();
-    let opening = setup::beginning(world, &root, chosen);
-    let conversation = setup.open(world, &root, Some(&mind), opening)?;
+    let opening = setup::beginning(assembly, &root, chosen);
+    let conversation = setup.open(assembly, &root, Some(&mind), opening)?;
     let has_schema = opened.as_ref().is_some_and(|role| role.output.is_some());
     let mut view: Box<dyn View> = if wants_json || has_schema {
-        Box::new(Quiet::new(world))
+        Box::new(Quiet::new(assembly))
     } else {
-        super::chat::view(world, world.global.verbose, keeping, Value::Null)
+        super::chat::view(assembly, assembly.global.verbose, keeping, Value::Null)
     };
     let mut tee = Tee::new(view.as_mut(), log, None);
     let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;
@@ -115,14 +116,14 @@ pub(super) fn print(
 }
 
 /// What was said, else what is piped in.
-async fn prompt(world: &World, said: &[String]) -> Result<String, Problem> {
+async fn prompt(run: &RunContext, said: &[String]) -> Result<String, Problem> {
     let words = said.join(" ");
     if !words.trim().is_empty() {
         return Ok(words);
     }
     let missing =
         || Problem::misuse("No prompt provided").hint("`brynhild run ROLE.yaml -p PROMPT`");
-    if world.environment.terminal.stdin {
+    if run.environment.terminal.stdin {
         return Err(missing());
     }
     let piped = tokio::task::spawn_blocking(prompt_source::read_stdin).await;
@@ -198,15 +199,15 @@ impl Played {
 }
 
 /// Checks a role's file.
-pub(crate) async fn validate(world: &World, path: &Path) -> Outcome {
-    let (file, mut reading) = role::examine(world, path)?;
+pub(crate) async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
+    let (file, mut reading) = role::examine(assembly, path)?;
     let mut tools = Vec::new();
     if reading.errors().next().is_none() {
-        tools = role::ask_python(world, &mut reading).await?;
+        tools = role::ask_python(assembly, &mut reading).await?;
     }
     let is_valid = reading.is_valid();
     let exit = if is_valid { Exit::Done } else { Exit::Failed };
-    if world.wants_json() {
+    if assembly.wants_json() {
         let role = reading.role.as_ref();
         output::json(&json!({
             "path": file.display().to_string(),

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use crate::args::RulesCommand;
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
 use crate::exit::{Exit, Outcome};
 use crate::output;
 
 /// Runs a `rules` command.
-pub(crate) fn run(world: &World, command: &RulesCommand) -> Outcome {
+pub(crate) fn run(assembly: &Assembly, command: &RulesCommand) -> Outcome {
     let RulesCommand::Show = command;
-    let found = assemble::rules(world, world.place());
-    if world.wants_json() {
+    let found = assemble::rules(assembly, assembly.place());
+    if assembly.wants_json() {
         let rows: Vec<Value> = found
             .rules
             .iter()

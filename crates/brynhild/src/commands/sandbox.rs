@@ -19,7 +19,8 @@ use tokio::sync::mpsc;
 
 use crate::args::{SandboxCommand, SandboxProfile};
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::signals::Signals;
@@ -31,7 +32,7 @@ const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
 /// Runs a `sandbox` command.
-pub(crate) async fn run(world: &World, command: SandboxCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: SandboxCommand) -> Outcome {
     match command {
         SandboxCommand::Run { profile, command } => {
             let access = match SandboxProfile::from_str(&profile, false) {
@@ -42,36 +43,36 @@ pub(crate) async fn run(world: &World, command: SandboxCommand) -> Outcome {
                     return Err(Problem::misuse(text).hint("there are read-only and workspace"));
                 }
             };
-            confined(world, access, command).await
+            confined(assembly, access, command).await
         }
-        SandboxCommand::Doctor => doctor(world),
+        SandboxCommand::Doctor => doctor(assembly),
     }
 }
 
-async fn confined(world: &World, access: Access, command: Vec<OsString>) -> Outcome {
-    let root = world.root()?;
+async fn confined(assembly: &Assembly, access: Access, command: Vec<OsString>) -> Outcome {
+    let root = assembly.root()?;
     let mut words = command.into_iter();
     let program = words.next().ok_or_else(|| Problem::misuse("no command was given"))?;
     let spawn = Spawn {
         program: program.into(),
         args: words.collect(),
-        cwd: world.environment.cwd.clone(),
+        cwd: assembly.environment.cwd.clone(),
         stdin: Stdin::Piped,
         channel: Channel::None,
         env: std::collections::BTreeMap::new(),
         home: None,
     };
     // Nothing is written in read-only mode, whatever the profile is.
-    let access = if world.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };
-    let mut confinement = assemble::confinement(world, root)?.with_access(access);
+    let access = if assembly.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };
+    let mut confinement = assemble::confinement(assembly, root)?.with_access(access);
     if access == Access::ReadOnly {
         // What may change nothing tells nobody anything either.
         confinement.profile.network = Network::None;
     }
     let mut signals = Signals::new()?;
-    let child = confinement.start(&spawn).map_err(|error| unstarted(world, &spawn, &error))?;
+    let child = confinement.start(&spawn).map_err(|error| unstarted(assembly, &spawn, &error))?;
     let Child { stdin, stdout, stderr, mut process, .. } = child;
-    let terminal = world.environment.terminal;
+    let terminal = assembly.environment.terminal;
     let streams = async {
         tokio::try_join!(
             copy(stdout, io::stdout(), terminal.stdout.then(Shown::default)),
@@ -98,7 +99,7 @@ async fn confined(world: &World, access: Access, command: Vec<OsString>) -> Outc
 }
 
 /// Why a command did not start, with the code by which shells tell it.
-fn unstarted(world: &World, spawn: &Spawn, error: &SandboxError) -> Problem {
+fn unstarted(run: &RunContext, spawn: &Spawn, error: &SandboxError) -> Problem {
     let (exit, hint) = match error {
         SandboxError::Unavailable { hint, .. } => (Exit::Unsafe, Some(hint.clone())),
         SandboxError::Refused(_) => (Exit::Unsafe, None),
@@ -106,7 +107,7 @@ fn unstarted(world: &World, spawn: &Spawn, error: &SandboxError) -> Problem {
             let is_missing = source.kind() == io::ErrorKind::NotFound;
             let code = if is_missing { NOT_FOUND } else { NOT_STARTED };
             let may_be_hidden = is_missing || source.kind() == io::ErrorKind::PermissionDenied;
-            let hint = may_be_hidden.then(|| hidden(world, &spawn.program)).flatten();
+            let hint = may_be_hidden.then(|| hidden(run, &spawn.program)).flatten();
             (Exit::Command(code), hint)
         }
     };
@@ -114,19 +115,19 @@ fn unstarted(world: &World, spawn: &Spawn, error: &SandboxError) -> Problem {
 }
 
 /// What to do where a program is there, but not for a confined process.
-fn hidden(world: &World, program: &Path) -> Option<String> {
-    let search = world.environment.variable("PATH").unwrap_or_default();
+fn hidden(run: &RunContext, program: &Path) -> Option<String> {
+    let search = run.environment.variable("PATH").unwrap_or_default();
     let directories = std::env::split_paths(search);
     let named = program.components().count() == 1 && !program.is_absolute();
     let places: Vec<PathBuf> = if named {
         directories.map(|directory| directory.join(program)).collect()
     } else {
-        vec![world.environment.cwd.join(program)]
+        vec![run.environment.cwd.join(program)]
     };
     // What nobody can run does not run when it is seen either.
     let can_run = |found: Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
     let place = places.into_iter().find(|place| fs::metadata(place).is_ok_and(can_run))?;
-    let root = world.root().ok()?;
+    let root = run.root().ok()?;
     if place.starts_with(root) {
         return None;
     }
@@ -182,10 +183,10 @@ async fn copy(
     }
 }
 
-fn doctor(world: &World) -> Outcome {
-    let reports = sandbox::doctor(&assemble::sandbox_settings(world)?);
+fn doctor(assembly: &Assembly) -> Outcome {
+    let reports = sandbox::doctor(&assemble::sandbox_settings(assembly)?);
     let exit = if reports.iter().any(|report| report.chosen) { Exit::Done } else { Exit::Unsafe };
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&reports.iter().map(describe).collect::<Vec<_>>())?;
         return Ok(exit);
     }

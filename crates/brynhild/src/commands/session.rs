@@ -14,41 +14,44 @@ use sessions::store::Store;
 
 use super::undo;
 use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice;
 use crate::assemble::undo::Detail;
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export::write_with;
 use crate::output;
 
 /// Runs a `session` command.
-pub(crate) fn run(world: &World, command: &SessionCommand) -> Outcome {
-    let store = world.store()?;
+pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
+    let store = assembly.store()?;
     match command {
         SessionCommand::List { limit } => {
-            list(world, &store, limit.unwrap_or_else(|| usual(world)))
+            list(assembly, &store, limit.unwrap_or_else(|| usual(assembly)))
         }
-        SessionCommand::Show { id } => show(world, &store, id),
-        SessionCommand::Rename { old, new } => rename(world, &store, old, new),
-        SessionCommand::Title { id, title } => set_title(world, &store, id, title),
-        SessionCommand::Delete { id } => delete(world, &store, id),
+        SessionCommand::Show { id } => show(assembly, &store, id),
+        SessionCommand::Rename { old, new } => rename(assembly, &store, old, new),
+        SessionCommand::Title { id, title } => set_title(assembly, &store, id, title),
+        SessionCommand::Delete { id } => delete(assembly, &store, id),
         SessionCommand::Export { id, format, output, thinking_style } => {
-            let format = if world.wants_json() { ExportFormat::Json } else { *format };
-            export((world, &store), id, format, output, (*thinking_style).into())
+            let format = if assembly.wants_json() { ExportFormat::Json } else { *format };
+            export((assembly, &store), id, format, output, (*thinking_style).into())
         }
         SessionCommand::Undo { id, turns, dry_run, force } => {
             let wanted = undo::wanted(*turns, *force, *dry_run);
-            undo::restore(world, id.as_deref(), Direction::Undo, wanted)
+            undo::restore(assembly, id.as_deref(), Direction::Undo, wanted)
         }
         SessionCommand::Redo { id, dry_run, force } => {
             let wanted = undo::wanted(1, *force, *dry_run);
-            undo::restore(world, id.as_deref(), Direction::Redo, wanted)
+            undo::restore(assembly, id.as_deref(), Direction::Redo, wanted)
         }
         SessionCommand::Changes { id, turns, diff } => {
             let detail = if *diff { Detail::Lines } else { Detail::Files };
-            undo::changes(world, id.as_deref(), *turns, detail)
+            undo::changes(assembly, id.as_deref(), *turns, detail)
         }
-        SessionCommand::Search { query, limit } => search(world, &store, &query.join(" "), *limit),
+        SessionCommand::Search { query, limit } => {
+            search(assembly, &store, &query.join(" "), *limit)
+        }
     }
 }
 
@@ -64,17 +67,17 @@ impl From<ThinkingStyle> for Thinking {
 }
 
 /// How many sessions are listed where nobody says; 0 means all.
-fn usual(world: &World) -> usize {
-    match usize::try_from(world.config().session.history_limit) {
+fn usual(run: &RunContext) -> usize {
+    match usize::try_from(run.config().session.history_limit) {
         Ok(0) | Err(_) => usize::MAX,
         Ok(limit) => limit,
     }
 }
 
-fn list(world: &World, store: &Store, limit: usize) -> Outcome {
+fn list(run: &RunContext, store: &Store, limit: usize) -> Outcome {
     let mut sessions = store.list()?;
     sessions.truncate(limit);
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&sessions)?;
         return Ok(Exit::Done);
     }
@@ -109,10 +112,10 @@ fn read<'a>(store: &'a Store, id: &str) -> Result<Export<'a>, Problem> {
     Ok(export)
 }
 
-fn show(world: &World, store: &Store, id: &str) -> Outcome {
+fn show(run: &RunContext, store: &Store, id: &str) -> Outcome {
     let session = read(store, id)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let shown = if world.wants_json() {
+    let shown = if run.wants_json() {
         session.json(&mut output::Quiet(&mut out)).and_then(|()| Ok(writeln!(out)?))
     } else {
         let put = &mut |piece: &str| out.write_all(visible(piece).as_bytes());
@@ -123,10 +126,10 @@ fn show(world: &World, store: &Store, id: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn rename(world: &World, store: &Store, old: &str, new: &str) -> Outcome {
+fn rename(run: &RunContext, store: &Store, old: &str, new: &str) -> Outcome {
     let (from, to) = (store.resolve(old)?, SessionId::parse(new)?);
     store.rename(&from, &to)?;
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({"renamed": true, "old_name": from, "new_name": to}))?;
     } else {
         output::line(format!("Session {from} renamed to {to}."))?;
@@ -134,7 +137,7 @@ fn rename(world: &World, store: &Store, old: &str, new: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn set_title(world: &World, store: &Store, id: &str, title: &str) -> Outcome {
+fn set_title(run: &RunContext, store: &Store, id: &str, title: &str) -> Outcome {
     let id = store.resolve(id)?;
     let opened = store.open(&id)?;
     let log = opened.log.ok_or_else(|| {
@@ -150,7 +153,7 @@ fn set_title(world: &World, store: &Store, id: &str, title: &str) -> Outcome {
         kind: what,
     }])?;
     log.sync()?;
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({"titled": true, "session_id": id, "title": title}))?;
     } else {
         output::line(format!("Session {id} has the title {}.", visible(title)))?;
@@ -158,14 +161,14 @@ fn set_title(world: &World, store: &Store, id: &str, title: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn delete(world: &World, store: &Store, id: &str) -> Outcome {
+fn delete(run: &RunContext, store: &Store, id: &str) -> Outcome {
     let id = store.resolve(id)?;
-    if !world.global.yes && !world.wants_json() && !confirmed(world, &id)? {
+    if !run.global.yes && !run.wants_json() && !confirmed(run, &id)? {
         return Err(Problem::new(Exit::PermissionNeeded, format!("session {id} is kept"))
             .hint("pass `--yes` to delete without a question"));
     }
     store.delete(&id)?;
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({"deleted": true, "session_id": id}))?;
     } else {
         output::line(format!("Session {id} deleted."))?;
@@ -173,8 +176,8 @@ fn delete(world: &World, store: &Store, id: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn confirmed(world: &World, id: &SessionId) -> io::Result<bool> {
-    if !world.environment.terminal.stdin {
+fn confirmed(run: &RunContext, id: &SessionId) -> io::Result<bool> {
+    if !run.environment.terminal.stdin {
         return Ok(false);
     }
     let mut err = io::stderr().lock();
@@ -186,14 +189,14 @@ fn confirmed(world: &World, id: &SessionId) -> io::Result<bool> {
 }
 
 fn export(
-    (world, store): (&World, &Store),
+    (run, store): (&RunContext, &Store),
     id: &str,
     format: ExportFormat,
     target: &Path,
     thinking: Thinking,
 ) -> Outcome {
     let session = read(store, id)?;
-    write_with((world, target), format, |out| match format {
+    write_with((run, target), format, |out| match format {
         ExportFormat::Markdown => {
             session.markdown(None, thinking, &mut |piece| out.write_all(piece.as_bytes()))
         }
@@ -202,17 +205,17 @@ fn export(
     Ok(Exit::Done)
 }
 
-fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
+fn search(run: &RunContext, store: &Store, query: &str, limit: usize) -> Outcome {
     if query.trim().is_empty() {
         return Err(Problem::misuse("nothing to search for").hint("name one or more words"));
     }
     let hits = store.search(query, limit)?;
-    show_hits(world, &hits)?;
+    show_hits(run, &hits)?;
     Ok(Exit::Done)
 }
 
-fn show_hits(world: &World, hits: &[Hit]) -> io::Result<()> {
-    if world.wants_json() {
+fn show_hits(run: &RunContext, hits: &[Hit]) -> io::Result<()> {
+    if run.wants_json() {
         return output::json(&hits);
     }
     for hit in hits {

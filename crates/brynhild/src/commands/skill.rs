@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 
 use crate::args::SkillCommand;
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// Runs a `skill` command.
-pub(crate) fn run(world: &World, command: &SkillCommand) -> Outcome {
+pub(crate) fn run(assembly: &Assembly, command: &SkillCommand) -> Outcome {
     match command {
-        SkillCommand::List => list(world),
-        SkillCommand::Show { name, body } => show(world, name, *body),
-        SkillCommand::Validate { path } => validate(world, path),
+        SkillCommand::List => list(assembly),
+        SkillCommand::Show { name, body } => show(assembly, name, *body),
+        SkillCommand::Validate { path } => validate(assembly, path),
     }
 }
 
@@ -39,10 +40,10 @@ fn describe(skill: &Skill) -> Value {
     })
 }
 
-fn list(world: &World) -> Outcome {
-    let root = world.place();
-    let skills = assemble::skills(world, root);
-    if world.wants_json() {
+fn list(assembly: &Assembly) -> Outcome {
+    let root = assembly.place();
+    let skills = assemble::skills(assembly, root);
+    if assembly.wants_json() {
         let rows: Vec<Value> = skills.iter().map(describe).collect();
         let root = root.display().to_string();
         let object = json!({"project_root": root, "skill_count": rows.len(), "skills": rows});
@@ -60,13 +61,13 @@ fn list(world: &World) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn show(world: &World, name: &str, body: bool) -> Outcome {
-    let skills = assemble::skills(world, world.place());
+fn show(assembly: &Assembly, name: &str, body: bool) -> Outcome {
+    let skills = assemble::skills(assembly, assembly.place());
     let skill = skills.iter().find(|skill| skill.name == name.to_lowercase());
     let skill = skill.ok_or_else(|| {
         Problem::failed(format!("Skill not found: {name}")).hint("`brynhild skill list` shows all")
     })?;
-    if world.wants_json() {
+    if assembly.wants_json() {
         let mut object = describe(skill);
         if body {
             object["body"] = json!(skill.body);
@@ -85,11 +86,11 @@ fn show(world: &World, name: &str, body: bool) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn validate(world: &World, path: &Path) -> Outcome {
-    let directory = world.environment.cwd.join(path);
+fn validate(run: &RunContext, path: &Path) -> Outcome {
+    let directory = run.environment.cwd.join(path);
     let problems = plugins::skills::validate(&directory);
     let exit = if problems.is_empty() { Exit::Done } else { Exit::Failed };
-    if world.wants_json() {
+    if run.wants_json() {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
         output::json(
             &json!({"path": path.display().to_string(), "valid": problems.is_empty(), "problems": texts}),

@@ -10,9 +10,9 @@ use sessions::statistics::{Figures, SessionFigures, Spent, Used};
 use tools::tool_search;
 
 use crate::args::{StatsArgs, StatsOrder};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::pricing;
 use crate::assemble::setup::{self, Glance};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::usage_tables::{
     Kind, Row, spent_cells, spent_data, spent_row, spent_rows, used_rows,
@@ -20,9 +20,9 @@ use crate::frontends::usage_tables::{
 use crate::output;
 
 /// Shows what sessions took.
-pub(crate) async fn run(world: &World, args: &StatsArgs) -> Outcome {
-    let mut sessions = world.store()?.figures()?;
-    pricing::complete(world, &mut sessions);
+pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
+    let mut sessions = assembly.store()?.figures()?;
+    pricing::complete(assembly, &mut sessions);
     let first = args.days.map(first_day).unwrap_or_default();
     let mut total = Figures::default();
     for session in &sessions {
@@ -34,14 +34,14 @@ pub(crate) async fn run(world: &World, args: &StatsArgs) -> Outcome {
         StatsOrder::Day => (by_day(&sessions, &first), Kind::Spent),
         StatsOrder::Plugin | StatsOrder::Tool if sessions.is_empty() => (Vec::new(), Kind::Used),
         StatsOrder::Plugin => {
-            (by_plugin(&total, &read_of(world, |it| &it.source).await?), Kind::Used)
+            (by_plugin(&total, &read_of(assembly, |it| &it.source).await?), Kind::Used)
         }
         StatsOrder::Tool => {
-            let read = read_of(world, |it| &it.name).await?;
+            let read = read_of(assembly, |it| &it.name).await?;
             (used_rows(&total.tools, &total.spent(), Some(&read)), Kind::Used)
         }
     };
-    if world.wants_json() {
+    if assembly.wants_json() {
         let rows: Vec<&Value> = rows.iter().map(|row| &row.data).collect();
         let total = json!({"turns": total.turns, "spent": spent_data("", &total.spent())});
         output::json(&json!({"days": args.days, "total": total, "rows": rows}))?;
@@ -106,11 +106,11 @@ fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
 
 /// About how many tokens each request spends on telling the model of tools, as they are by now.
 async fn read_of(
-    world: &World,
+    assembly: &Assembly,
     by: impl Fn(&ToolSpec) -> &String,
 ) -> Result<BTreeMap<String, usize>, Problem> {
     let mut read = BTreeMap::new();
-    for spec in setup::known_tools(world, Glance::List).await?.specs().iter() {
+    for spec in setup::known_tools(assembly, Glance::List).await?.specs().iter() {
         *read.entry(by(spec).clone()).or_default() += tool_search::tokens(spec);
     }
     Ok(read)

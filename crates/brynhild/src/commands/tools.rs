@@ -15,8 +15,9 @@ use sessions::unsaved::Unsaved;
 
 use crate::args::{OutputFormat, ToolsCommand};
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, Glance, Opening, Setup};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends;
 use crate::frontends::quiet::Quiet;
@@ -25,22 +26,22 @@ use crate::frontends::verdict::Verdict;
 use crate::output;
 
 /// Runs a `tools` command.
-pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {
+pub(crate) async fn run(assembly: &Assembly, command: &ToolsCommand) -> Outcome {
     match command {
-        ToolsCommand::List { whole, .. } => list(world, *whole || world.global.verbose).await,
-        ToolsCommand::Schema { name, .. } => schema(world, name).await,
-        ToolsCommand::Exec { name, input, .. } => exec(world, name, input).await,
+        ToolsCommand::List { whole, .. } => list(assembly, *whole || assembly.global.verbose).await,
+        ToolsCommand::Schema { name, .. } => schema(assembly, name).await,
+        ToolsCommand::Exec { name, input, .. } => exec(assembly, name, input).await,
         ToolsCommand::Stats { log, of_session } => {
-            let session = of_session.as_ref().or(world.global.session.as_ref());
-            stats(world, log.as_deref(), session.map(String::as_str))
+            let session = of_session.as_ref().or(assembly.global.session.as_ref());
+            stats(assembly, log.as_deref(), session.map(String::as_str))
         }
     }
 }
 
-async fn list(world: &World, whole: bool) -> Outcome {
-    let registry = setup::known_tools(world, Glance::List).await?;
+async fn list(assembly: &Assembly, whole: bool) -> Outcome {
+    let registry = setup::known_tools(assembly, Glance::List).await?;
     let specs = registry.specs();
-    if world.wants_json() {
+    if assembly.wants_json() {
         let rows: Vec<Value> = specs
             .iter()
             .map(|spec| {
@@ -63,7 +64,7 @@ async fn list(world: &World, whole: bool) -> Outcome {
     for spec in specs.iter() {
         let first = spec.description.lines().next().unwrap_or_default();
         let description = if whole { first } else { head(first, 70) }.to_owned();
-        let mut is_asked = spec.requires_permission && !assemble::asks_nothing(world);
+        let mut is_asked = spec.requires_permission && !assemble::asks_nothing(assembly);
         if let Some(tool) = registry.get(&spec.name).filter(|_| !is_asked) {
             is_asked = tool.caution(&empty_call(spec)).await.is_some();
         }
@@ -87,8 +88,8 @@ fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Prob
     })
 }
 
-async fn schema(world: &World, name: &str) -> Outcome {
-    let specs = setup::known_tools(world, Glance::One).await?.specs();
+async fn schema(assembly: &Assembly, name: &str) -> Outcome {
+    let specs = setup::known_tools(assembly, Glance::One).await?.specs();
     let spec = match find(&specs, name) {
         Ok(spec) => spec,
         // A schema is JSON whether that was asked for or not, and so is the lack of one.
@@ -102,14 +103,14 @@ async fn schema(world: &World, name: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn exec(world: &World, name: &str, input: &str) -> Outcome {
+async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
     let args: Value = serde_json::from_str(input)
         .map_err(|error| Problem::misuse(format!("`--input` is not valid JSON: {error}")))?;
     if !args.is_object() {
         return Err(Problem::misuse("`--input` must be a JSON object"));
     }
-    let root = world.root()?.to_owned();
-    let setup = Setup::for_single_call(world, &root, name).await?;
+    let root = assembly.root()?.to_owned();
+    let setup = Setup::for_single_call(assembly, &root, name).await?;
     // One that the mode does not offer says so itself.
     if setup.registry.get(name).is_none()
         && let Err(problem) = find(&setup.registry.specs(), name)
@@ -125,17 +126,17 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
     };
     let opening = Opening { log: Arc::new(Unsaved), beginning, snapshots: None };
     let backstage = setup.backstage.clone();
-    let conversation = setup.open(world, &root, None, opening)?;
+    let conversation = setup.open(assembly, &root, None, opening)?;
     let id = CallId("exec-1".to_owned());
     let call = Input::Call(ToolCall { id, name: name.to_owned(), args, opaque: None });
-    if world.format() == OutputFormat::StreamJson {
+    if assembly.format() == OutputFormat::StreamJson {
         let shown = frontends::run(conversation, call, &mut StreamJson::new()).await;
         backstage.close().await;
         return Ok(exit(&shown?));
     }
-    let shown = frontends::run(conversation, call, &mut Quiet::new(world)).await;
+    let shown = frontends::run(conversation, call, &mut Quiet::new(assembly)).await;
     backstage.close().await;
-    show(world, &shown?)
+    show(assembly, &shown?)
 }
 
 fn exit(verdict: &Verdict) -> Exit {
@@ -145,12 +146,12 @@ fn exit(verdict: &Verdict) -> Exit {
     }
 }
 
-fn show(world: &World, verdict: &Verdict) -> Outcome {
+fn show(run: &RunContext, verdict: &Verdict) -> Outcome {
     let Some(result) = verdict.results.first() else {
         return Ok(verdict.exit());
     };
     let output = &result.output;
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&json!({
             "success": output.success,
             "output": output.output,
@@ -169,15 +170,15 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
     Ok(exit(verdict))
 }
 
-fn stats(world: &World, log: Option<&Path>, session: Option<&str>) -> Outcome {
+fn stats(run: &RunContext, log: Option<&Path>, session: Option<&str>) -> Outcome {
     let statistics = match (log, session) {
         (Some(path), _) => {
-            let path = super::logs::locate(world, Some(path))?;
+            let path = super::logs::locate(run, Some(path))?;
             let (lines, _) = sessions::conversation_log::read(&path)?;
             ToolStatistics::of_log(&lines)
         }
         (None, session) => {
-            let store = world.store()?;
+            let store = run.store()?;
             let id = match session {
                 Some(id) => store.resolve(id)?,
                 None => store.resolve("last").map_err(|_| {
@@ -188,7 +189,7 @@ fn stats(world: &World, log: Option<&Path>, session: Option<&str>) -> Outcome {
             ToolStatistics::of_events(&store.read(&id)?.events)
         }
     };
-    if world.wants_json() {
+    if run.wants_json() {
         output::json(&statistics)?;
         return Ok(Exit::Done);
     }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::TrustArgs;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::dialog::{self, Brief, Detail};
 use crate::assemble::trust::{Decision, Record, Snapshot, Store};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::project_root::project_root;
@@ -19,17 +19,17 @@ use crate::project_root::project_root;
 const CHANGED: &str = "the files of this project changed while you were asked";
 
 /// Runs `trust`.
-pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
-    if !world.global.plugin_dir.is_empty() {
+pub(crate) async fn run(run: &RunContext, args: &TrustArgs) -> Outcome {
+    if !run.global.plugin_dir.is_empty() {
         let text = "`--plugin-dir` needs no trust: naming a directory trusts it for that run";
         return Err(Problem::misuse(text));
     }
-    let store = Store::new(world.config_dir()?);
+    let store = Store::new(run.config_dir()?);
     if args.list {
-        return list(world, &store);
+        return list(run, &store);
     }
     loop {
-        if let Some(exit) = decided_once(world, args, &store).await? {
+        if let Some(exit) = decided_once(run, args, &store).await? {
             return Ok(exit);
         }
     }
@@ -37,29 +37,29 @@ pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
 
 /// Shows the dialog and stores the decision; none if the files changed meanwhile.
 async fn decided_once(
-    world: &World,
+    run: &RunContext,
     args: &TrustArgs,
     store: &Store,
 ) -> Result<Option<Exit>, Problem> {
-    let root = root(world, args.path.as_deref())?;
+    let root = root(run, args.path.as_deref())?;
     let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
     let past = past(store, &root)?;
     let is_decided = past.as_ref().is_some_and(|it| it.decision == Decision::Trusted);
     if snapshot.entries.is_empty() && !is_decided {
         let text = format!("{} has no files that need trust", root.display());
-        if world.wants_json() {
+        if run.wants_json() {
             output::json(&json!({"path": root.display().to_string(), "files": []}))?;
         } else {
             output::line(contract::text::visible(&text))?;
         }
         return Ok(Some(Exit::Done));
     }
-    let held_back = held_back(world, &root);
+    let held_back = held_back(run, &root);
     let brief = Brief::new(&root, &snapshot, store, past, &held_back);
-    let decision = decide(world, args, &brief).await?;
+    let decision = decide(run, args, &brief).await?;
     let is_same = || Snapshot::read(&root).is_ok_and(|now| now.hash == snapshot.hash);
     if decision == Some(Decision::Trusted) && !is_same() {
-        if world.global.yes {
+        if run.global.yes {
             let text = format!("{CHANGED}; nothing is trusted");
             return Err(
                 Problem::new(Exit::PermissionNeeded, text).hint("run `brynhild trust` again")
@@ -71,35 +71,35 @@ async fn decided_once(
     if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
         store.decide(&root, &snapshot, decision).map_err(Problem::misuse)?;
     }
-    told_decision(world, &root, &brief, decision).map(Some)
+    told_decision(run, &root, &brief, decision).map(Some)
 }
 
 /// What the user wants; none where nobody can be asked.
 async fn decide(
-    world: &World,
+    run: &RunContext,
     args: &TrustArgs,
     brief: &Brief<'_>,
 ) -> Result<Option<Decision>, Problem> {
     if args.text_only {
         return Ok(Some(Decision::TextOnly));
     }
-    if world.global.yes {
-        if !world.wants_json() {
-            crate::output::question::show(&brief.words(detail(world)))?;
+    if run.global.yes {
+        if !run.wants_json() {
+            crate::output::question::show(&brief.words(detail(run)))?;
         }
         return Ok(Some(Decision::Trusted));
     }
-    if world.wants_json() || !can_ask(world) {
-        if !world.wants_json() {
-            crate::output::question::show(&brief.words(detail(world)))?;
+    if run.wants_json() || !can_ask(run) {
+        if !run.wants_json() {
+            crate::output::question::show(&brief.words(detail(run)))?;
         }
         return Ok(None);
     }
-    asked(brief, detail(world)).await.map(Some)
+    asked(brief, detail(run)).await.map(Some)
 }
 
-fn detail(world: &World) -> Detail {
-    if world.config().behavior.verbose { Detail::Hashes } else { Detail::Paths }
+fn detail(run: &RunContext) -> Detail {
+    if run.config().behavior.verbose { Detail::Hashes } else { Detail::Paths }
 }
 
 async fn asked(brief: &Brief<'_>, detail: Detail) -> Result<Decision, Problem> {
@@ -113,12 +113,12 @@ async fn asked(brief: &Brief<'_>, detail: Detail) -> Result<Decision, Problem> {
     }
 }
 
-fn can_ask(world: &World) -> bool {
-    world.environment.terminal.stdin && world.environment.terminal.stderr
+fn can_ask(run: &RunContext) -> bool {
+    run.environment.terminal.stdin && run.environment.terminal.stderr
 }
 
 fn told_decision(
-    world: &World,
+    run: &RunContext,
     root: &Path,
     brief: &Brief<'_>,
     decision: Option<Decision>,
@@ -127,7 +127,7 @@ fn told_decision(
         Some(Decision::Trusted | Decision::TextOnly) => Exit::Done,
         Some(Decision::Declined | Decision::Withdrawn) | None => Exit::PermissionNeeded,
     };
-    if world.wants_json() {
+    if run.wants_json() {
         let mut object = brief.to_json();
         object["decision"] = json!(decision);
         output::json(&object)?;
@@ -155,15 +155,15 @@ fn told_decision(
 }
 
 /// The root that the program would use in a directory.
-fn root(world: &World, path: Option<&Path>) -> Result<PathBuf, Problem> {
+fn root(run: &RunContext, path: Option<&Path>) -> Result<PathBuf, Problem> {
     let Some(path) = path else {
-        return Ok(world.root()?.to_owned());
+        return Ok(run.root()?.to_owned());
     };
-    let start = world.environment.cwd.join(path);
+    let start = run.environment.cwd.join(path);
     let start = start
         .canonicalize()
         .map_err(|error| Problem::misuse(format!("cannot find {}: {error}", path.display())))?;
-    let home = world.environment.home.as_deref();
+    let home = run.environment.home.as_deref();
     project_root(&start, home, &BTreeMap::new()).map_err(|none| Problem::misuse(none.to_string()))
 }
 
@@ -176,14 +176,14 @@ fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
 }
 
 /// The settings that trust would let through.
-fn held_back(world: &World, root: &Path) -> Vec<String> {
-    match World::untrusted_at(world.global.clone(), root) {
+fn held_back(run: &RunContext, root: &Path) -> Vec<String> {
+    match RunContext::untrusted_at(run.global.clone(), root) {
         Ok(there) => there.loaded.untrusted.into_iter().map(|held| held.setting).collect(),
         Err(problem) => vec![format!("(cannot be read: {})", problem.message())],
     }
 }
 
-fn list(world: &World, store: &Store) -> Outcome {
+fn list(run: &RunContext, store: &Store) -> Outcome {
     let (records, problem) = store.read().map_err(Problem::misuse)?;
     if let Some(problem) = problem {
         output::warning(&problem);
@@ -193,7 +193,7 @@ fn list(world: &World, store: &Store) -> Outcome {
         Ok(_) => "changed",
         Err(_) => "cannot be read",
     };
-    if world.wants_json() {
+    if run.wants_json() {
         let row = |record: &Record| {
             json!({
                 "path": record.path,
@@ -228,12 +228,12 @@ fn list(world: &World, store: &Store) -> Outcome {
 }
 
 /// Runs `untrust`.
-pub(crate) fn untrust(world: &World, path: Option<&Path>) -> Outcome {
-    let store = Store::new(world.config_dir()?);
+pub(crate) fn untrust(run: &RunContext, path: Option<&Path>) -> Outcome {
+    let store = Store::new(run.config_dir()?);
     // A directory that is gone can still be forgotten.
-    let root = match (root(world, path), path) {
+    let root = match (root(run, path), path) {
         (Ok(root), _) => root,
-        (Err(_), Some(path)) => world.environment.cwd.join(path),
+        (Err(_), Some(path)) => run.environment.cwd.join(path),
         (Err(problem), None) => return Err(problem),
     };
     let shown = root.display();
@@ -247,17 +247,22 @@ pub(crate) fn untrust(world: &World, path: Option<&Path>) -> Outcome {
     }
 }
 
-/// Stops where trust is required and missing.
-pub(crate) fn required(world: World) -> Result<World, Problem> {
-    if let Some(problem) = world.trust.problem() {
+/// Fails if trust is required and missing.
+pub(crate) fn required(run: RunContext) -> Result<RunContext, Problem> {
+    check_required(&run)?;
+    Ok(run)
+}
+
+fn check_required(run: &RunContext) -> Result<(), Problem> {
+    if let Some(problem) = run.trust.problem() {
         output::warning(problem);
     }
-    if !world.global.require_trust {
-        return Ok(world);
+    if !run.global.require_trust {
+        return Ok(());
     }
-    let ignored = world.trust.ignored(&world.loaded);
-    if ignored.is_empty() && world.trust.problem().is_none() {
-        return Ok(world);
+    let ignored = run.trust.ignored(&run.loaded);
+    if ignored.is_empty() && run.trust.problem().is_none() {
+        return Ok(());
     }
     let what = if ignored.is_empty() {
         String::from("the files of this project cannot be read")
@@ -269,58 +274,59 @@ pub(crate) fn required(world: World) -> Result<World, Problem> {
         .hint("run `brynhild trust` to see the files and decide"))
 }
 
-/// The same, with one warning about what is ignored.
-pub(crate) fn told(world: World) -> Result<World, Problem> {
-    let world = required(world)?;
-    if let Some(warning) = world.trust.warning(&world.loaded) {
+/// Fails if trust is required and missing; otherwise warns once about files that are ignored.
+pub(crate) fn check_and_warn(run: &RunContext) -> Result<(), Problem> {
+    check_required(run)?;
+    if let Some(warning) = run.trust.warning(&run.loaded) {
         output::warning(&warning);
     }
-    Ok(world)
+    Ok(())
 }
 
-/// The same, where somebody sits at the terminal with the question.
-pub(crate) fn settled(world: World) -> Result<World, Problem> {
-    if is_asked(&world) {
-        let detail = detail(&world);
-        super::asynchronously(decided(world, async |brief: &Brief<'_>| asked(brief, detail).await))
+/// Like [`check_and_warn`], but asks the user at the terminal if the decision is open.
+pub(crate) fn settled(run: RunContext) -> Result<RunContext, Problem> {
+    if is_asked(&run) {
+        let detail = detail(&run);
+        super::asynchronously(decided(run, async |brief: &Brief<'_>| asked(brief, detail).await))
     } else {
-        told(world)
+        check_and_warn(&run)?;
+        Ok(run)
     }
 }
 
 /// Whether somebody is to be asked.
-pub(crate) fn is_asked(world: &World) -> bool {
-    let is_text = world.format() == crate::args::OutputFormat::Text;
-    let is_open = world.trust.is_open(&world.loaded) && !world.global.print;
-    let asks = is_text && can_ask(world) && is_open;
-    asks && !world.global.require_trust && world.config_dir().is_ok()
+pub(crate) fn is_asked(run: &RunContext) -> bool {
+    let is_text = run.format() == crate::args::OutputFormat::Text;
+    let is_open = run.trust.is_open(&run.loaded) && !run.global.print;
+    let asks = is_text && can_ask(run) && is_open;
+    asks && !run.global.require_trust && run.config_dir().is_ok()
 }
 
 /// Has `ask` put the question, and keeps the answer. Asks again where the bytes are others by then: the
 /// person trusts what was shown, and nothing else runs.
 pub(crate) async fn decided(
-    mut world: World,
+    mut run: RunContext,
     mut ask: impl AsyncFnMut(&Brief<'_>) -> Result<Decision, Problem>,
-) -> Result<World, Problem> {
-    let store = Store::new(world.config_dir()?);
-    let root = world.root()?.to_owned();
+) -> Result<RunContext, Problem> {
+    let store = Store::new(run.config_dir()?);
+    let root = run.root()?.to_owned();
     loop {
         let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
         let held_back: Vec<String> =
-            world.loaded.untrusted.iter().map(|held| held.setting.clone()).collect();
+            run.loaded.untrusted.iter().map(|held| held.setting.clone()).collect();
         let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
         let decision = ask(&brief).await?;
         if let Err(problem) = store.decide(&root, &snapshot, decision) {
             output::warning(&problem);
-            return Ok(world);
+            return Ok(run);
         }
         if decision != Decision::Trusted {
             output::hint("`brynhild trust` asks again");
-            return Ok(world);
+            return Ok(run);
         }
-        world = world.anew()?;
-        if !world.trust.is_open(&world.loaded) {
-            return Ok(world);
+        run = run.anew()?;
+        if !run.trust.is_open(&run.loaded) {
+            return Ok(run);
         }
         output::warning(CHANGED);
     }

@@ -10,8 +10,8 @@ use contract::text::visible;
 use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
 use sessions::store::Store;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::world::World;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -29,15 +29,15 @@ struct Meant {
 }
 
 impl Meant {
-    fn new(world: &World, id: Option<&str>) -> Result<Self, Problem> {
-        let store = world.store()?;
+    fn new(assembly: &Assembly, id: Option<&str>) -> Result<Self, Problem> {
+        let store = assembly.store()?;
         let summary = if let Some(id) = id {
             let id = store.resolve(id).map_err(|error| {
                 Problem::misuse(error.to_string()).hint("`brynhild session list` shows all")
             })?;
             store.list()?.into_iter().find(|session| session.id == id)
         } else {
-            let here = world.root()?.display().to_string();
+            let here = assembly.root()?.display().to_string();
             store.list()?.into_iter().find(|session| session.cwd == here)
         };
         let summary = summary.ok_or_else(|| {
@@ -45,19 +45,19 @@ impl Meant {
                 .hint("name one: `brynhild session list` shows all")
         })?;
         let root = PathBuf::from(&summary.cwd);
-        let keeper = undo::keeper(world, &root, &summary.id)?;
+        let keeper = undo::keeper(assembly, &root, &summary.id)?;
         Ok(Self { store, id: summary.id, keeper })
     }
 }
 
 /// Takes changes back or makes them again.
 pub(super) fn restore(
-    world: &World,
+    assembly: &Assembly,
     id: Option<&str>,
     direction: Direction,
     wanted: UndoRequest,
 ) -> Outcome {
-    let Meant { store, id, keeper } = Meant::new(world, id)?;
+    let Meant { store, id, keeper } = Meant::new(assembly, id)?;
     let opened = store.open(&id).map_err(|error| Problem::misuse(error.to_string()))?;
     let log = opened.log.ok_or_else(|| {
         Problem::failed(format!("session {id} was written by a later version of Brynhild"))
@@ -71,7 +71,7 @@ pub(super) fn restore(
     };
     let history = || Ok(store.history(&id)?);
     let report = undo::restore(&keeper, history, (direction, wanted), &mut record)?;
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&report)?;
     } else {
         std::io::stdout().lock().write_all(undo::told(&report).as_bytes())?;
@@ -81,15 +81,15 @@ pub(super) fn restore(
 
 /// Shows what turns changed.
 pub(super) fn changes(
-    world: &World,
+    assembly: &Assembly,
     id: Option<&str>,
     turns: Option<u32>,
     detail: Detail,
 ) -> Outcome {
-    let Meant { store, id, keeper } = Meant::new(world, id)?;
+    let Meant { store, id, keeper } = Meant::new(assembly, id)?;
     let history = store.history(&id)?;
     let turns = undo::last(&history, turns);
-    if world.wants_json() {
+    if assembly.wants_json() {
         output::json(&undo::data(&keeper, turns, detail)?)?;
     } else {
         let text = undo::listed(&keeper, turns, detail)?;

@@ -10,14 +10,14 @@ use sessions::export::{Export, ExportError, Thinking};
 
 use crate::args::ExportFormat;
 use crate::assemble::named_file;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 
 /// Writes a conversation that is going on, or just ended, as Markdown: from its log, or from
 /// `unsaved` where it is not kept.
 pub(crate) fn export_talk(
-    world: &World,
+    run: &RunContext,
     id: &SessionId,
     unsaved: Option<&[Event]>,
     (target, title): (&Path, Option<&str>),
@@ -26,21 +26,21 @@ pub(crate) fn export_talk(
     let export = if let Some(events) = unsaved {
         Export::of_events(id, events)?
     } else {
-        store = world.store()?;
+        store = run.store()?;
         Export::of_log(&store, id).map_err(|error| match error {
             Error::NotFound(_) => Problem::misuse("there is nothing to export: nothing was said"),
             error => error.into(),
         })?
     };
-    write_with((world, target), ExportFormat::Markdown, |out| {
+    write_with((run, target), ExportFormat::Markdown, |out| {
         let put = &mut |piece: &str| out.write_all(piece.as_bytes());
         export.markdown(title, Thinking::Collapsible, put)
     })
 }
 
 /// Writes to a file, or to standard output for `-`.
-pub(crate) fn write_to(world: &World, target: &Path, text: &str) -> Result<(), Problem> {
-    write_with((world, target), ExportFormat::Markdown, |out| {
+pub(crate) fn write_to(run: &RunContext, target: &Path, text: &str) -> Result<(), Problem> {
+    write_with((run, target), ExportFormat::Markdown, |out| {
         Ok(writeln!(out, "{}", text.trim_end())?)
     })
 }
@@ -48,7 +48,7 @@ pub(crate) fn write_to(world: &World, target: &Path, text: &str) -> Result<(), P
 /// A file gets everything as it was said; standard output may be a terminal, which nothing said may
 /// steer.
 pub(crate) fn write_with(
-    (world, target): (&World, &Path),
+    (run, target): (&RunContext, &Path),
     format: ExportFormat,
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
 ) -> Result<(), Problem> {
@@ -65,7 +65,7 @@ pub(crate) fn write_with(
         out.flush()?;
         return Ok(());
     }
-    let mut out = BufWriter::new(named_file::create(world, target)?);
+    let mut out = BufWriter::new(named_file::create(run, target)?);
     let written = write(&mut out).and_then(|()| Ok(out.flush()?));
     written.map_err(|error| match error {
         ExportError::Read(error) => error.into(),

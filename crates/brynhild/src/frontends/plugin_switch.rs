@@ -5,10 +5,11 @@ use files::private;
 use plugins::state::{self, State};
 use serde_json::json;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::Audit;
 use crate::assemble::dialects::{self, Named};
 use crate::assemble::plugin_set::{self, off_switch, state_file};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -20,25 +21,25 @@ pub(crate) enum Switch {
 }
 
 /// Switches a plugin on or off.
-pub(crate) fn switched(world: &World, name: &str, on: bool) -> Outcome {
-    switch(world, name, if on { Switch::On } else { Switch::Off })
+pub(crate) fn switched(assembly: &Assembly, name: &str, on: bool) -> Outcome {
+    switch(assembly, name, if on { Switch::On } else { Switch::Off })
 }
 
-pub(crate) fn switch(world: &World, name: &str, to: Switch) -> Outcome {
+pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
     let (system, plain) = state::split(name);
     let is_meant = |it: &Named| it.name == plain && system.is_none_or(|system| system == it.system);
-    let meant: Vec<Named> = dialects::named(world).into_iter().filter(is_meant).collect();
+    let meant: Vec<Named> = dialects::named(assembly).into_iter().filter(is_meant).collect();
     if meant.is_empty() {
-        return Err(not_found(world, name));
+        return Err(not_found(assembly, name));
     }
-    let is_changed = write(world, name, to, &meant)?;
-    let still_off = still_off(world, name, &meant).filter(|_| to == Switch::On);
+    let is_changed = write(assembly, name, to, &meant)?;
+    let still_off = still_off(assembly, name, &meant).filter(|_| to == Switch::On);
     let outcome = if to == Switch::On { "enabled" } else { "disabled" };
     if is_changed {
         let what = format!("plugin {outcome}");
-        Audit::new(world.config_dir()?).note_or_tell(&what, name, None);
+        Audit::new(assembly.config_dir()?).note_or_tell(&what, name, None);
     }
-    if world.wants_json() {
+    if assembly.wants_json() {
         let enabled = to == Switch::On && still_off.is_none();
         output::json(&json!({"plugin": name, "enabled": enabled, "changed": is_changed}))?;
     } else if is_changed {
@@ -71,12 +72,12 @@ pub(crate) fn how(meant: &[Named]) -> String {
 
 /// Writes down what was switched. Returns whether that changes anything.
 pub(crate) fn write(
-    world: &World,
+    run: &RunContext,
     name: &str,
     to: Switch,
     meant: &[Named],
 ) -> Result<bool, Problem> {
-    let file = state_file(world.config_dir()?);
+    let file = state_file(run.config_dir()?);
     let cannot = |error: std::io::Error| {
         Problem::failed(format!("cannot write {}: {error}", file.display()))
     };
@@ -91,7 +92,7 @@ pub(crate) fn write(
             // One that is off by itself is on only where that is written down.
             let sleeps = |it: &Named| it.state == "disabled" && it.sleeps;
             let wakes = !was_off && meant.iter().any(sleeps);
-            let wakes = wakes && off_switch(world, state::split(name).1).is_none();
+            let wakes = wakes && off_switch(run, state::split(name).1).is_none();
             (wakes && state.enabled.insert(name.to_owned())) || was_off
         }
     };
@@ -103,24 +104,24 @@ pub(crate) fn write(
 }
 
 /// What keeps a plugin off that was switched on.
-pub(crate) fn still_off(world: &World, name: &str, meant: &[Named]) -> Option<String> {
+pub(crate) fn still_off(run: &RunContext, name: &str, meant: &[Named]) -> Option<String> {
     let (system, plain) = state::split(name);
-    if let Some(place) = off_switch(world, plain) {
+    if let Some(place) = off_switch(run, plain) {
         return Some(format!("of {place}"));
     }
-    if system.is_some_and(|system| plugin_set::state(world).is_off(system, plain)) {
+    if system.is_some_and(|system| plugin_set::state(run).is_off(system, plain)) {
         return Some(format!("`{plain}` is off for all; `brynhild plugin enable {plain}`"));
     }
     meant.iter().find_map(|it| it.held_off.clone())
 }
 
-pub(crate) fn not_found(world: &World, name: &str) -> Problem {
-    let words = if world.wants_json() {
+pub(crate) fn not_found(assembly: &Assembly, name: &str) -> Problem {
+    let words = if assembly.wants_json() {
         format!("Plugin not found: {name}")
     } else {
         format!("Plugin '{name}' not found")
     };
-    let named = dialects::named(world);
+    let named = dialects::named(assembly);
     let known = named.iter().map(|it| it.name.as_str());
     let hint = match closest(state::split(name).1, known) {
         Some(near) => format!("did you mean `{near}`? `brynhild plugin list` shows all"),

@@ -9,7 +9,7 @@ use contract::event::{Answer, Event, EventKind};
 
 use super::View;
 use super::verdict::Verdict;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 use crate::output::question;
 use crate::output::style::Palette;
@@ -25,11 +25,11 @@ pub(crate) struct Quiet {
 
 impl Quiet {
     /// Asks where somebody sits who could answer, and the answer is not for a program.
-    pub(crate) fn new(world: &World) -> Self {
-        let terminal = world.environment.terminal;
-        let can_ask = terminal.stdin && terminal.stderr && !world.wants_json();
-        let project = world.root().ok().map(Path::to_owned);
-        Self { can_ask, palette: world.palette(), project, remedy: None }
+    pub(crate) fn new(run: &RunContext) -> Self {
+        let terminal = run.environment.terminal;
+        let can_ask = terminal.stdin && terminal.stderr && !run.wants_json();
+        let project = run.root().ok().map(Path::to_owned);
+        Self { can_ask, palette: run.palette(), project, remedy: None }
     }
 }
 

@@ -23,10 +23,11 @@ use plugins::problem::Problem as Fault;
 use sessions::snapshots::OnConflict;
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::Detail;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -205,25 +206,25 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// Finds them.
-    pub(crate) fn new(world: &World) -> Self {
-        let root = world.root().ok().filter(|_| world.has_project());
-        let is_trusted = world.trust.trusted().is_some();
-        let own = world.loaded.config_dir.as_ref().filter(|_| !world.global.safe);
+    pub(crate) fn new(assembly: &Assembly) -> Self {
+        let root = assembly.root().ok().filter(|_| assembly.has_project());
+        let is_trusted = assembly.trust.trusted().is_some();
+        let own = assembly.loaded.config_dir.as_ref().filter(|_| !assembly.global.safe);
         let places = Places {
             global: own.map(|dir| dir.join("commands")),
             project: root.map(|root| root.join(".brynhild/commands")),
             project_rank: if is_trusted { Rank::Full } else { Rank::Guest },
-            foreign: world.claude().commands().cloned().collect(),
+            foreign: assembly.claude().commands().cloned().collect(),
         };
-        let found = plugins::commands::discover(&places, &world.contributions());
+        let found = plugins::commands::discover(&places, &assembly.contributions());
         let reserved: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
         let table = Table::new(found.commands, &reserved);
         Self { table, prompts: Vec::new(), problems: found.problems }
     }
 
     /// The same with the prompts of servers, for lists.
-    pub(crate) fn with_prompts(world: &World) -> Self {
-        Self { prompts: mcp::commands(world), ..Self::new(world) }
+    pub(crate) fn with_prompts(assembly: &Assembly) -> Self {
+        Self { prompts: mcp::commands(assembly), ..Self::new(assembly) }
     }
 
     /// Tells what cannot be used, or not by its short name.
@@ -234,7 +235,7 @@ impl Offer {
     }
 
     /// The text of a command with its blanks filled in.
-    pub(crate) fn rendered(&self, world: &World, name: &str, words: &str) -> Option<String> {
+    pub(crate) fn rendered(&self, run: &RunContext, name: &str, words: &str) -> Option<String> {
         let command = self.table.find(name)?;
         if let Some(line) = &command.run {
             return Some(format!("$ {line}"));
@@ -244,7 +245,7 @@ impl Offer {
         }
         let is_guest = command.source == "project" && command.rank == Rank::Guest;
         let variable = |name: &str| {
-            let Some(value) = world.environment.variables.get(name) else {
+            let Some(value) = run.environment.variables.get(name) else {
                 return Variable::Unset;
             };
             let is_kept = is_guest && !HARMLESS.contains(&name);
@@ -254,7 +255,7 @@ impl Offer {
             }
             Variable::Value(value.clone())
         };
-        let cwd = world.environment.cwd.display().to_string();
+        let cwd = run.environment.cwd.display().to_string();
         let rendered = command.render(&Blanks { args: words, cwd: &cwd, variable: &variable });
         for name in rendered.withheld {
             output::warning(&format!(
@@ -268,7 +269,7 @@ impl Offer {
 
 /// Says what a line means. `facts` are asked for only where they are needed.
 pub(crate) async fn expand<'a>(
-    world: &World,
+    assembly: &Assembly,
     slash: Slash<'_>,
     facts: impl FnOnce() -> Facts<'a>,
 ) -> Result<Expansion, Problem> {
@@ -276,32 +277,32 @@ pub(crate) async fn expand<'a>(
     let show = |text: String| Ok(Expansion::Show(text));
     let control = |control: Control| Ok(Expansion::Control(control));
     let Some(builtin) = builtin(slash.name) else {
-        return prompt(world, slash, facts().session).await;
+        return prompt(assembly, slash, facts().session).await;
     };
     match builtin.name {
-        "help" => show(shown::help(&Offer::with_prompts(world))),
+        "help" => show(shown::help(&Offer::with_prompts(assembly))),
         "clear" => control(Control::Clear),
         "compact" => control(Control::Compact { instructions: rest }),
         "model" => control(Control::Model(rest)),
         "mode" => match rest {
             None => show(format!("The mode is {}.", facts().mode.as_str())),
             Some(wanted) => {
-                mode(world, &wanted).map(|mode| Expansion::Control(Control::Mode(mode)))
+                mode(assembly, &wanted).map(|mode| Expansion::Control(Control::Mode(mode)))
             }
         },
         "theme" => control(Control::Theme(rest)),
-        "skill" => Ok(skill(world, slash.rest)),
+        "skill" => Ok(skill(assembly, slash.rest)),
         "tools" => show(shown::tools(facts().tools)),
-        "plugins" => show(shown::plugins(world)),
-        "permissions" => show(permissions(world, slash.rest, &facts())?),
-        "jobs" => show(jobs(world, slash.rest).await?),
+        "plugins" => show(shown::plugins(assembly)),
+        "permissions" => show(permissions(assembly, slash.rest, &facts())?),
+        "jobs" => show(jobs(assembly, slash.rest).await?),
         "cost" => {
             let facts = facts();
-            let took = facts.session.and_then(|id| shown::took(world, id));
+            let took = facts.session.and_then(|id| shown::took(assembly, id));
             show(took.unwrap_or_else(|| shown::cost(facts.usage)))
         }
         "resume" => match rest {
-            None => show(shown::sessions(world)?),
+            None => show(shown::sessions(assembly)?),
             Some(id) => control(Control::Resume(id)),
         },
         "undo" | "redo" => restoring(builtin.name, slash.rest).map(Expansion::Control),
@@ -319,11 +320,11 @@ pub(crate) async fn expand<'a>(
 }
 
 /// Lists what is allowed, or takes some of it back.
-fn permissions(world: &World, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
+fn permissions(run: &RunContext, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
     match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
-        ("", _) => shown::permissions(world, facts),
+        ("", _) => shown::permissions(run, facts),
         ("revoke", rule) if !rule.trim().is_empty() => {
-            remembered::revoke(world, facts.policy, rule.trim())
+            remembered::revoke(run, facts.policy, rule.trim())
         }
         _ => Err(Problem::misuse(format!("`/permissions {words}` is not understood"))
             .hint("`/permissions revoke RULE` takes back what `/permissions` lists")),
@@ -331,8 +332,8 @@ fn permissions(world: &World, words: &str, facts: &Facts<'_>) -> Result<String, 
 }
 
 /// Lists background commands, shows the output of one, or stops one.
-async fn jobs(world: &World, words: &str) -> Result<String, Problem> {
-    let jobs = world.jobs();
+async fn jobs(assembly: &Assembly, words: &str) -> Result<String, Problem> {
+    let jobs = assembly.jobs();
     let words: Vec<&str> = words.split_whitespace().collect();
     let done = match *words.as_slice() {
         [] => return Ok(jobs.list()),
@@ -374,17 +375,17 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
     Ok(Control::Restore { direction, turns, on_conflict })
 }
 
-fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
+fn mode(run: &RunContext, wanted: &str) -> Result<Mode, Problem> {
     let mode = Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
     let mode = mode.ok_or_else(|| {
         Problem::misuse(format!("`{wanted}` is no mode"))
             .hint("the modes are read-only, ask, normal and yolo")
     })?;
-    if world.global.safe && mode != Mode::ReadOnly {
+    if run.global.safe && mode != Mode::ReadOnly {
         return Err(Problem::misuse("`--safe` is stronger than `/mode`")
             .hint("start again without `--safe`"));
     }
-    if let Some(bound) = world.loaded.max_mode.filter(|bound| mode > *bound) {
+    if let Some(bound) = run.loaded.max_mode.filter(|bound| mode > *bound) {
         return Err(Problem::misuse(format!(
             "the site's configuration allows at most mode `{}`",
             bound.as_str()
@@ -395,14 +396,14 @@ fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
 
 /// A prompt of somebody's, or plain words that begin with a slash.
 async fn prompt(
-    world: &World,
+    assembly: &Assembly,
     slash: Slash<'_>,
     session: Option<&SessionId>,
 ) -> Result<Expansion, Problem> {
-    let offer = Offer::new(world);
+    let offer = Offer::new(assembly);
     let found = offer.table.find(slash.name);
     let note = |text: &str, lines: Vec<PromptLine>| {
-        world.expansions().note(Expanded {
+        assembly.expansions().note(Expanded {
             name: slash.name.to_owned(),
             args: slash.rest.to_owned(),
             source: found.map(|command| command.source.clone()).unwrap_or_default(),
@@ -411,16 +412,16 @@ async fn prompt(
         });
     };
     if let Some((command, line)) = found.and_then(|it| Some((it, it.run.as_deref()?))) {
-        return local::run(world, command, line, slash.rest).await.map(Expansion::Show);
+        return local::run(assembly, command, line, slash.rest).await.map(Expansion::Show);
     }
     if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
         let session = session.map(SessionId::as_str);
         let filled::Filled { text, lines } =
-            filled::text(world, (command, recipe), slash.rest, session)?;
+            filled::text(assembly, (command, recipe), slash.rest, session)?;
         note(&text, lines);
         return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
     }
-    if let Some(text) = offer.rendered(world, slash.name, slash.rest) {
+    if let Some(text) = offer.rendered(assembly, slash.name, slash.rest) {
         note(&text, Vec::new());
         return Ok(Expansion::Prompt { text, skill: None });
     }
@@ -432,9 +433,9 @@ async fn prompt(
     Ok(Expansion::AsIs)
 }
 
-fn skill(world: &World, rest: &str) -> Expansion {
+fn skill(assembly: &Assembly, rest: &str) -> Expansion {
     let (name, request) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let skills = assemble::skills(world, world.place());
+    let skills = assemble::skills(assembly, assembly.place());
     if name.is_empty() {
         return Expansion::Show(shown::skills(&skills));
     }

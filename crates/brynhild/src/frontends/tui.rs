@@ -26,6 +26,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::tee::BackgroundLog;
 use crate::assemble::Mind;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
@@ -33,7 +34,6 @@ use crate::assemble::session_choice::Keeping;
 use crate::assemble::setup::{Backstage, Reload};
 use crate::assemble::themes;
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::frontends::slash::{self, Control, Expansion};
 
@@ -54,7 +54,7 @@ pub(crate) struct ConversationHost<'a> {
 
 /// Answers the requests of the interface about a conversation. Blocks.
 pub(crate) struct Requests {
-    pub(crate) world: Arc<World>,
+    pub(crate) assembly: Arc<Assembly>,
     pub(crate) mind: Arc<Mind>,
     pub(crate) watch: Arc<Reload>,
     pub(crate) backstage: Backstage,
@@ -77,7 +77,7 @@ pub(crate) struct TurnState {
 
 /// The host while no conversation is open: only stored state can be had.
 pub(crate) struct StartupHost {
-    pub(crate) world: Arc<World>,
+    pub(crate) assembly: Arc<Assembly>,
     pub(crate) order: RequestOrder,
 }
 
@@ -112,14 +112,14 @@ impl RequestOrder {
 #[async_trait(?Send)]
 impl Host for StartupHost {
     async fn answer(&self, request: Request) -> Answer {
-        let world = Arc::clone(&self.world);
+        let assembly = Arc::clone(&self.assembly);
         let turn = self.order.turn(&request).await;
-        off_thread(turn, move || async move { stored(&world, request).unwrap_or(Answer::Done) })
+        off_thread(turn, move || async move { stored(&assembly, request).unwrap_or(Answer::Done) })
             .await
     }
 
     async fn edit(&self, text: &str) -> Result<String, String> {
-        editor::edit(&self.world, text).await.map_err(|problem| problem.message())
+        editor::edit(&self.assembly, text).await.map_err(|problem| problem.message())
     }
 
     fn witness(&self, _: &Arc<Event>) {}
@@ -147,33 +147,33 @@ where
 }
 
 /// Answers a request that needs no conversation; none for any other.
-fn stored(world: &World, request: Request) -> Option<Answer> {
-    let request = match InterfaceStore::new(world).answer(request) {
+fn stored(assembly: &Assembly, request: Request) -> Option<Answer> {
+    let request = match InterfaceStore::new(assembly).answer(request) {
         Ok(answer) => return Some(answer),
         Err(other) => other,
     };
     Some(match request {
         Request::Copy(text) => {
-            clipboard::put(world, &text);
+            clipboard::put(assembly, &text);
             Answer::Done
         }
         Request::Themes => {
-            let (themes, problems) = themes::themes(world);
+            let (themes, problems) = themes::themes(assembly);
             Answer::Themes(themes, problems.into_iter().map(|(_, problem)| problem).collect())
         }
-        Request::Files => lists::files(world.place()),
-        Request::Commands => Answer::Commands(lists::commands(world)),
+        Request::Files => lists::files(assembly.place()),
+        Request::Commands => Answer::Commands(lists::commands(assembly)),
         _ => return None,
     })
 }
 
 /// The line editor of the plain front end, with the history and completions of the interface.
-pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
-    let mut editor = ::tui::line::Editor::new(InterfaceStore::new(world).history());
-    let root = world.place().to_owned();
+pub(crate) fn line_editor(assembly: &Assembly) -> ::tui::line::Editor {
+    let mut editor = ::tui::line::Editor::new(InterfaceStore::new(assembly).history());
+    let root = assembly.place().to_owned();
     let known = ["model", "skill", "undo", "redo"];
-    let known = known.map(|command| (command, lists::known_arguments(world, command)));
-    let (store, here) = (world.store().ok(), world.place().display().to_string());
+    let known = known.map(|command| (command, lists::known_arguments(assembly, command)));
+    let (store, here) = (assembly.store().ok(), assembly.place().display().to_string());
     let arguments = move |command: &str| {
         let sessions = || lists::listed_sessions(store.as_ref()?, &here, None).ok();
         match command {
@@ -184,7 +184,7 @@ pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
             }
         }
     };
-    editor.offer(lists::commands(world), arguments, move || lists::walk(&root));
+    editor.offer(lists::commands(assembly), arguments, move || lists::walk(&root));
     editor
 }
 
@@ -216,7 +216,7 @@ impl Host for ConversationHost<'_> {
     }
 
     async fn edit(&self, text: &str) -> Result<String, String> {
-        editor::edit(&self.requests.world, text).await.map_err(|problem| problem.message())
+        editor::edit(&self.requests.assembly, text).await.map_err(|problem| problem.message())
     }
 
     fn witness(&self, event: &Arc<Event>) {
@@ -261,41 +261,41 @@ impl Requests {
     }
 
     /// The program as it is after the last change of its files.
-    async fn present_world(&self) -> Arc<World> {
-        self.watch.present().await.world.unwrap_or_else(|| Arc::clone(&self.world))
+    async fn present_assembly(&self) -> Arc<Assembly> {
+        self.watch.present().await.assembly.unwrap_or_else(|| Arc::clone(&self.assembly))
     }
 
     async fn answer(&self, request: Request, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         Ok(match request {
             Request::Command(line) => self.command(&line, unsaved).await?,
             Request::Models => {
-                let models = lists::models(&self.world, &self.mind.model).await?;
+                let models = lists::models(&self.assembly, &self.mind.model).await?;
                 Answer::Items(Picks::Models, models)
             }
             Request::Sessions => {
-                Answer::Items(Picks::Sessions, lists::sessions(&self.world, &self.id)?)
+                Answer::Items(Picks::Sessions, lists::sessions(&self.assembly, &self.id)?)
             }
             Request::Arguments(command) => {
-                let world = self.present_world().await;
-                lists::arguments(&world, command, (&self.id, &self.mind.model)).await
+                let assembly = self.present_assembly().await;
+                lists::arguments(&assembly, command, (&self.id, &self.mind.model)).await
             }
-            Request::Preview(id) => lists::preview(&self.world, &id)?,
-            Request::Plugins => lists::plugins(self.present_world().await.as_ref()),
+            Request::Preview(id) => lists::preview(&self.assembly, &id)?,
+            Request::Plugins => lists::plugins(self.present_assembly().await.as_ref()),
             Request::Commands => {
-                Answer::Commands(lists::commands(self.present_world().await.as_ref()))
+                Answer::Commands(lists::commands(self.present_assembly().await.as_ref()))
             }
-            Request::Switch { plugin, on } => lists::switch(&self.world, &plugin, on)?,
+            Request::Switch { plugin, on } => lists::switch(&self.assembly, &plugin, on)?,
             Request::Permissions => {
                 let present = self.watch.present().await;
-                lists::permissions(&self.world, &present.policy.session())?
+                lists::permissions(&self.assembly, &present.policy.session())?
             }
             Request::Forget(rule) => {
                 let present = self.watch.present().await;
                 let policy = Some(present.policy.as_ref());
-                Answer::Show(remembered::revoke(&self.world, policy, &rule)?)
+                Answer::Show(remembered::revoke(&self.assembly, policy, &rule)?)
             }
             Request::Facts => Answer::Facts(self.facts().await),
-            other => stored(&self.world, other).unwrap_or(Answer::Done),
+            other => stored(&self.assembly, other).unwrap_or(Answer::Done),
         })
     }
 
@@ -307,14 +307,14 @@ impl Requests {
             return Ok(Answer::Start(action));
         }
         let present = self.watch.present().await;
-        let world = present.world.as_deref().unwrap_or(&self.world);
+        let assembly = present.assembly.as_deref().unwrap_or(&self.assembly);
         let TurnState { usage, mode, .. } = self.state().clone();
         let session = (self.keeping == Keeping::Kept).then_some(&self.id);
         let policy = Some(present.policy.as_ref());
         let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode, policy };
-        let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
+        let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
             Some(text) => Expansion::Prompt { text, skill: None },
-            None => slash::expand(world, slash, facts).await?,
+            None => slash::expand(assembly, slash, facts).await?,
         };
         match expansion {
             Expansion::AsIs => as_it_is(),
@@ -342,7 +342,7 @@ impl Requests {
             }
             // Without a name they open a panel.
             Control::Model(None) | Control::Theme(None) => Answer::Done,
-            Control::Theme(Some(name)) => match themes::theme(&self.world, &name) {
+            Control::Theme(Some(name)) => match themes::theme(&self.assembly, &name) {
                 Some(theme) => Answer::Theme(theme.name),
                 None => {
                     return Err(Problem::misuse(format!("there is no theme `{name}`"))
@@ -354,7 +354,7 @@ impl Requests {
                 Answer::Leave(Leave::Model(name))
             }
             Control::Resume(id) => {
-                let found = self.world.store()?.resolve(&id).map_err(|error| {
+                let found = self.assembly.store()?.resolve(&id).map_err(|error| {
                     Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
                 })?;
                 Answer::Leave(Leave::Session(found.to_string()))
@@ -365,7 +365,7 @@ impl Requests {
             }
             Control::Restore { direction, turns, on_conflict } => {
                 let wanted = UndoRequest { turns, on_conflict, is_dry: false };
-                let store = self.world.store()?;
+                let store = self.assembly.store()?;
                 let history = || Ok(store.history(&self.id)?);
                 let mut events = Vec::new();
                 let keeper = self.keeper()?;
@@ -380,9 +380,9 @@ impl Requests {
             Control::Changes { turns, detail } => Answer::Changes(self.changes(turns, detail)?),
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
-                let path = self.world.environment.cwd.join(path);
+                let path = self.assembly.environment.cwd.join(path);
                 let place = (path.as_path(), None);
-                crate::frontends::export::export_talk(&self.world, &self.id, unsaved, place)?;
+                crate::frontends::export::export_talk(&self.assembly, &self.id, unsaved, place)?;
                 Answer::Show(format!("Written: {}", path.display()))
             }
             Control::Quit => Answer::Leave(Leave::Quit),
@@ -397,7 +397,7 @@ impl Requests {
     }
 
     fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<Vec<FileChange>, Problem> {
-        let history = self.world.store()?.history(&self.id)?;
+        let history = self.assembly.store()?.history(&self.id)?;
         let parts = undo::parts(self.keeper()?, undo::last(&history, turns), detail)?;
         let changed =
             |undo::Part { words, path, unified }| FileChange { description: words, path, unified };
@@ -414,30 +414,30 @@ impl Requests {
     }
 
     async fn facts(&self) -> Facts {
-        let project = self.world.root().ok().map(Path::to_owned);
-        let has_network = self.world.config().sandbox.allow_network;
+        let project = self.assembly.root().ok().map(Path::to_owned);
+        let has_network = self.assembly.config().sandbox.allow_network;
         let present = self.watch.present().await;
         let foreign = present.tools.iter().filter(|spec| spec.source != "builtin");
         Facts {
             project,
-            confinement: if self.world.is_unconfined() {
+            confinement: if self.assembly.is_unconfined() {
                 Confinement::None
             } else {
                 Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
             },
             context_window: self.mind.known.context_window_of(&self.mind.model),
-            parts: self.health(present.world.as_deref().unwrap_or(&self.world)),
+            parts: self.health(present.assembly.as_deref().unwrap_or(&self.assembly)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),
         }
     }
 
-    fn health(&self, world: &World) -> Health {
-        let set = world.plugins();
-        let listed = mcp::listing(world).unwrap_or_default();
+    fn health(&self, assembly: &Assembly) -> Health {
+        let set = assembly.plugins();
+        let listed = mcp::listing(assembly).unwrap_or_default();
         let failed = |listed: &dialects::Listed| listed.failure.is_some();
         Health {
-            plugins: dialects::active(world),
+            plugins: dialects::active(assembly),
             servers: listed.iter().filter(|listed| listed.enabled).count(),
             starting: self.backstage.starting(),
             failed: set.failures().count() + listed.iter().filter(|listed| failed(listed)).count(),

@@ -16,8 +16,9 @@ use serde_json::Value;
 
 use super::{Dialect, Listed, Named};
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::plugin_set;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 
 const NAME: &str = "api";
@@ -33,18 +34,18 @@ struct Apis {
 }
 
 /// Reads them. None where there are none.
-pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
-    if world.global.safe {
+pub(super) fn open(assembly: &Assembly) -> Option<Arc<dyn Dialect>> {
+    if assembly.global.safe {
         return None;
     }
-    let settings = settings(world);
-    let switches = plugin_set::state(world);
-    let is_off = |entry: &Value| plugin_set::is_off(world, &switches, NAME, name(entry));
-    let mut apis = Apis { is_approved: assemble::asks_nothing(world), ..Apis::default() };
-    let origin = world.loaded.origin(&["api", "tools"]).map(ToString::to_string);
+    let settings = settings(assembly);
+    let switches = plugin_set::state(assembly);
+    let is_off = |entry: &Value| plugin_set::is_off(assembly, &switches, NAME, name(entry));
+    let mut apis = Apis { is_approved: assemble::asks_nothing(assembly), ..Apis::default() };
+    let origin = assembly.loaded.origin(&["api", "tools"]).map(ToString::to_string);
     let origin = origin.unwrap_or_default();
     let place = Path::new(&origin);
-    match world.config().api.get("tools") {
+    match assembly.config().api.get("tools") {
         None | Some(Value::Null) => {}
         Some(Value::Array(entries)) => {
             for entry in entries {
@@ -60,9 +61,9 @@ pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
             report(&Fault::new(place, "`api.tools` is no list", hint));
         }
     }
-    let with_apis = world.plugins().active().filter(|plugin| !plugin.manifest.apis.is_empty());
+    let with_apis = assembly.plugins().active().filter(|plugin| !plugin.manifest.apis.is_empty());
     for plugin in with_apis {
-        let granted = granted(world, plugin);
+        let granted = granted(assembly, plugin);
         let settings = settings.with_variables(granted);
         let place = plugin.root.join(manifest::FILE);
         for entry in &plugin.manifest.apis {
@@ -77,13 +78,13 @@ pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
 }
 
 /// All of them that have a name.
-pub(super) fn named(world: &World) -> Vec<Named> {
-    let switches = plugin_set::state(world);
-    let own = world.config().api.get("tools").and_then(Value::as_array).into_iter().flatten();
-    let plugins = world.plugins().active().flat_map(|plugin| &plugin.manifest.apis);
+pub(super) fn named(assembly: &Assembly) -> Vec<Named> {
+    let switches = plugin_set::state(assembly);
+    let own = assembly.config().api.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let plugins = assembly.plugins().active().flat_map(|plugin| &plugin.manifest.apis);
     let entries = own.chain(plugins).filter(|entry| !name(entry).is_empty());
     let named = entries.map(|entry| {
-        let is_off = plugin_set::is_off(world, &switches, NAME, name(entry));
+        let is_off = plugin_set::is_off(assembly, &switches, NAME, name(entry));
         let description = entry.get("description").and_then(Value::as_str);
         Named {
             name: name(entry).to_owned(),
@@ -103,16 +104,16 @@ fn name(entry: &Value) -> &str {
 }
 
 /// What requests of the user's own interfaces are made with.
-pub(crate) fn settings(world: &World) -> Settings {
-    let hosts = world.config().api.get("allow_private").and_then(Value::as_array);
+pub(crate) fn settings(run: &RunContext) -> Settings {
+    let hosts = run.config().api.get("allow_private").and_then(Value::as_array);
     let hosts: Vec<String> =
         hosts.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    Settings::new(world.environment.variables.clone(), &hosts)
+    Settings::new(run.environment.variables.clone(), &hosts)
 }
 
-fn granted(world: &World, plugin: &Plugin) -> std::collections::BTreeMap<String, String> {
+fn granted(run: &RunContext, plugin: &Plugin) -> std::collections::BTreeMap<String, String> {
     let granted = &plugin.settings.grants.env;
-    let variables = world.environment.variables.iter();
+    let variables = run.environment.variables.iter();
     let own = variables.filter(|(name, _)| granted.contains(name));
     own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

@@ -27,10 +27,11 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use super::{Dialect, Listed, Named};
 use crate::args::OutputFormat;
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::plugin_set;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::subagents::{AgentList, Kind, PLAIN};
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 use crate::output::hush::{self, Hush};
@@ -41,27 +42,28 @@ const NAME: &str = "chibi";
 struct Chibi(Plugins);
 
 /// Finds them. Runs those of which nothing is kept. None where there are none.
-pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
-    if world.global.safe {
+pub(super) async fn open(assembly: &Assembly) -> Result<Option<Arc<dyn Dialect>>, Problem> {
+    if assembly.global.safe {
         return Ok(None);
     }
-    let (candidates, problems) = found(world);
+    let (candidates, problems) = found(assembly);
     report(&problems);
     if candidates.is_empty() {
         return Ok(None);
     }
-    let open = Plugins::open(candidates, settings(world)?, world.mode(), world.directories());
+    let open =
+        Plugins::open(candidates, settings(assembly)?, assembly.mode(), assembly.directories());
     let plugins = open.await;
     report(&plugins.problems);
     if plugins.hears_of_agents() {
-        plugins.learn_agents(agents(world));
+        plugins.learn_agents(agents(assembly));
     }
     Ok(Some(Arc::new(Chibi(plugins))))
 }
 
 /// All of them, without running any.
-pub(super) fn named(world: &World) -> Vec<Named> {
-    let (candidates, _) = found(world);
+pub(super) fn named(assembly: &Assembly) -> Vec<Named> {
+    let (candidates, _) = found(assembly);
     candidates
         .iter()
         .map(|it| Named { version: String::new(), ..Named::plugin(&it.plugin, NAME) })
@@ -75,15 +77,15 @@ fn report(problems: &[Fault]) {
 }
 
 /// The plugins by name; of two with one name the later counts.
-fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
+fn found(assembly: &Assembly) -> (Vec<Candidate>, Vec<Fault>) {
     let mut by_name: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut problems = Vec::new();
-    for (directory, place) in places(world) {
-        let search = find(&directory, place, world.directories());
+    for (directory, place) in places(assembly) {
+        let search = find(&directory, place, assembly.directories());
         problems.extend(search.problems);
         let mut told = false;
         for mut candidate in search.candidates {
-            match trust(world, &candidate) {
+            match trust(assembly, &candidate) {
                 Trust::Given => {}
                 Trust::Missing => candidate.plugin.trusted = false,
                 Trust::Refused { what, hint } => {
@@ -103,62 +105,62 @@ fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
     }
     let mut candidates: Vec<Candidate> = by_name.into_values().collect();
     let plugins = candidates.iter_mut().map(|candidate| &mut candidate.plugin);
-    problems.extend(plugin_set::configure(world, NAME, plugins));
+    problems.extend(plugin_set::configure(assembly, NAME, plugins));
     (candidates, problems)
 }
 
 /// Whether a plugin may be used: trusted by itself, or with a directory of the project that was trusted
 /// as a whole.
-fn trust(world: &World, candidate: &Candidate) -> Trust {
+fn trust(assembly: &Assembly, candidate: &Candidate) -> Trust {
     let (directory, root, place) =
         (&candidate.directory, &candidate.plugin.root, candidate.plugin.place);
-    let is_inside = world.root().is_ok_and(|workspace| directory.starts_with(workspace));
+    let is_inside = assembly.root().is_ok_and(|workspace| directory.starts_with(workspace));
     if place == Place::Project || !is_inside {
-        return plugin_set::trust(world, root, place);
+        return plugin_set::trust(assembly, root, place);
     }
-    let whole = plugin_set::trust(world, directory, place);
+    let whole = plugin_set::trust(assembly, directory, place);
     if whole == Trust::Given || root == directory || !root.is_dir() {
         return whole;
     }
-    match plugin_set::trust(world, root, place) {
+    match plugin_set::trust(assembly, root, place) {
         Trust::Given => Trust::Given,
         Trust::Missing | Trust::Refused { .. } => whole,
     }
 }
 
 /// The directory of plugins of chibi's own, where the user says that it counts.
-pub(crate) fn own_directory(world: &World) -> Option<PathBuf> {
-    wants_home(world).then(|| home(world).join("plugins"))
+pub(crate) fn own_directory(run: &RunContext) -> Option<PathBuf> {
+    wants_home(run).then(|| home(run).join("plugins"))
 }
 
 /// Where they are looked for: in every directory of plugins, and in chibi's own where the user says
 /// so.
-fn places(world: &World) -> Vec<(PathBuf, Place)> {
+fn places(assembly: &Assembly) -> Vec<(PathBuf, Place)> {
     let mut places = Vec::new();
-    places.extend(own_directory(world).map(|directory| (directory, Place::Configured)));
-    places.extend(plugin_set::directories(world));
+    places.extend(own_directory(assembly).map(|directory| (directory, Place::Configured)));
+    places.extend(plugin_set::directories(assembly));
     places
 }
 
 /// Whether `plugins.chibi.home` is on.
-fn wants_home(world: &World) -> bool {
-    let own = world.config().plugins.each.get(NAME).map(|entry| &entry.own);
+fn wants_home(run: &RunContext) -> bool {
+    let own = run.config().plugins.each.get(NAME).map(|entry| &entry.own);
     own.and_then(|own| own.get("home")) == Some(&true.into())
 }
 
 /// The directory that chibi keeps its files in.
-fn home(world: &World) -> PathBuf {
-    let environment = &world.environment;
+fn home(run: &RunContext) -> PathBuf {
+    let environment = &run.environment;
     let usual = || environment.home.clone().unwrap_or_default().join(".chibi");
     environment.variable("CHIBI_HOME").map_or_else(usual, |named| environment.cwd.join(named))
 }
 
 /// Which agents work can be handed to.
-fn agents(world: &World) -> Agents {
-    let list = AgentList::find(world);
-    let models = &world.config().models;
-    let configured = world.is_configured(&["models", "default"]).then(|| models.default.clone());
-    let usual = world.global.model.clone().or(configured);
+fn agents(assembly: &Assembly) -> Agents {
+    let list = AgentList::find(assembly);
+    let models = &assembly.config().models;
+    let configured = assembly.is_configured(&["models", "default"]).then(|| models.default.clone());
+    let usual = assembly.global.model.clone().or(configured);
     Arc::new(move |name| {
         let (instructions, model) = match &list.get(name.unwrap_or(PLAIN))?.kind {
             Kind::Plain => (None, None),
@@ -172,25 +174,25 @@ fn agents(world: &World) -> Agents {
     })
 }
 
-fn settings(world: &World) -> Result<Settings, Problem> {
-    let directory = world.cache_dir()?;
+fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
+    let directory = assembly.cache_dir()?;
     Ok(Settings {
         kept: directory.join("cache/chibi.json"),
         data: directory.join("plugin-data"),
-        sandbox: assemble::sandbox(world)?,
-        surroundings: workers::surroundings(world),
-        home: home(world),
-        is_verbose: world.config().behavior.verbose,
-        is_confined: !world.is_unconfined(),
+        sandbox: assemble::sandbox(assembly)?,
+        surroundings: workers::surroundings(assembly),
+        home: home(assembly),
+        is_verbose: assembly.config().behavior.verbose,
+        is_confined: !assembly.is_unconfined(),
         on_output: Arc::new(output::plugin),
-        console: has_person(world).then(|| Arc::new(terminal) as Console),
+        console: has_person(assembly).then(|| Arc::new(terminal) as Console),
     })
 }
 
 /// Whether somebody sits at a terminal and reads what is said there.
-fn has_person(world: &World) -> bool {
-    let terminal = world.environment.terminal;
-    let is_text = world.format() == OutputFormat::Text;
+fn has_person(run: &RunContext) -> bool {
+    let terminal = run.environment.terminal;
+    let is_text = run.format() == OutputFormat::Text;
     terminal.stdin && terminal.stderr && is_text && !hush::is_screen_taken()
 }
 

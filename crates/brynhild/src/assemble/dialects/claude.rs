@@ -22,9 +22,10 @@ use plugins::state::State;
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, Listed, Named};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::{self, HookAgents, Models, plugin_data};
 use crate::assemble::plugin_set;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
 use crate::output;
@@ -48,21 +49,21 @@ pub(crate) struct ClaudeSet {
 
 impl ClaudeSet {
     /// Finds and loads them. Reads files and starts nothing.
-    pub(crate) fn discover(world: &World) -> Self {
+    pub(crate) fn discover(assembly: &Assembly) -> Self {
         let mut set = Self::default();
-        if world.global.safe {
+        if assembly.global.safe {
             return set;
         }
-        let mut found = set.found(world);
+        let mut found = set.found(assembly);
         let plugins = found.values_mut().map(|(plugin, _)| plugin);
-        set.problems.extend(plugin_set::configure(world, NAME, plugins));
-        let state = plugin_set::state(world);
+        set.problems.extend(plugin_set::configure(assembly, NAME, plugins));
+        let state = plugin_set::state(assembly);
         for (name, (mut plugin, declared)) in found {
             let is_off = declared.as_ref().is_some_and(|it| !it.is_on);
             if is_off {
                 set.sleeping.insert(name.clone());
             }
-            if is_off && !is_switched_on(world, &state, &name) {
+            if is_off && !is_switched_on(assembly, &state, &name) {
                 plugin.enabled = false;
             }
             match declared.filter(|_| plugin.is_active()) {
@@ -70,15 +71,15 @@ impl ClaudeSet {
                     set.loaded.push(claude::load(
                         plugin,
                         declared,
-                        &plugin_data(world),
-                        world.place(),
+                        &plugin_data(assembly),
+                        assembly.place(),
                     ));
                 }
                 None => set.idle.push(plugin),
             }
         }
-        let guards = set.stale_guards(world);
-        set.loaded.extend(of_project(world).or(guards));
+        let guards = set.stale_guards(assembly);
+        set.loaded.extend(of_project(assembly).or(guards));
         set.problems
             .extend(set.loaded.iter_mut().flat_map(|one| std::mem::take(&mut one.problems)));
         set
@@ -86,13 +87,13 @@ impl ClaudeSet {
 
     /// The plugins by name, with what those say of themselves that may be read. Of two with one
     /// name the later counts.
-    fn found(&mut self, world: &World) -> BTreeMap<String, (Plugin, Option<Declared>)> {
+    fn found(&mut self, assembly: &Assembly) -> BTreeMap<String, (Plugin, Option<Declared>)> {
         let mut found: BTreeMap<String, (Plugin, Option<Declared>)> = BTreeMap::new();
-        for (directory, place) in plugin_set::directories(world) {
-            let (candidates, problems) = claude::find(&directory, place, world.directories());
+        for (directory, place) in plugin_set::directories(assembly) {
+            let (candidates, problems) = claude::find(&directory, place, assembly.directories());
             self.problems.extend(problems);
             for mut plugin in candidates {
-                let declared = match plugin_set::trust(world, &plugin.root, place) {
+                let declared = match plugin_set::trust(assembly, &plugin.root, place) {
                     Trust::Given => match claude::read(&plugin.root) {
                         Ok(declared) => declared,
                         Err(problem) => {
@@ -115,7 +116,7 @@ impl ClaudeSet {
                     }
                 };
                 plugin.manifest = declared.manifest.clone();
-                if let Some(other) = world.plugins().get(plugin.name()) {
+                if let Some(other) = assembly.plugins().get(plugin.name()) {
                     let name = plugin.name();
                     let what = format!("the plugin in {} is called `{name}`", other.root.display());
                     let hint = "give one of them another name to have both";
@@ -130,12 +131,12 @@ impl ClaudeSet {
 
     /// Handlers of a project that changed since it was trusted. They refuse the calls that they
     /// guarded.
-    fn stale_guards(&self, world: &World) -> Option<Loaded> {
-        let root = world.root().ok().filter(|_| world.has_project())?;
+    fn stale_guards(&self, run: &RunContext) -> Option<Loaded> {
+        let root = run.root().ok().filter(|_| run.has_project())?;
         let is_off = |path: &Path| {
             self.idle.iter().any(|plugin| !plugin.enabled && path.starts_with(&plugin.root))
         };
-        let mut files = world.trust.stale()?.hook_files(".json");
+        let mut files = run.trust.stale()?.hook_files(".json");
         files.retain(|(path, _)| !is_off(path));
         let guards = claude::guards(&ProjectFiles { root, files });
         (guards.handler_count() > 0).then_some(guards)
@@ -189,11 +190,11 @@ impl ClaudeSet {
     }
 
     /// Gives a server of a plugin what the plugin has: its directory, its data, its grants.
-    pub(crate) fn equip(&self, world: &World, server: &mut Server) {
+    pub(crate) fn equip(&self, run: &RunContext, server: &mut Server) {
         let Scope::Plugin(name) = &server.scope else { return };
         let plugins = self.loaded.iter().filter_map(|one| one.plugin.as_ref());
         let Some(plugin) = plugins.into_iter().find(|plugin| plugin.name() == name) else { return };
-        let data = plugin_data(world).join(name);
+        let data = plugin_data(run).join(name);
         if let Err(error) = std::fs::create_dir_all(&data) {
             output::warning(&format!("cannot make {}: {error}", data.display()));
         }
@@ -227,12 +228,12 @@ fn full_name(plugin: &str, server: &str) -> String {
 }
 
 /// What becomes of the servers of a plugin, line by line.
-fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
+fn server_lines(run: &RunContext, one: &Loaded, plugin: &Plugin) -> Vec<String> {
     if one.servers.is_empty() {
         return Vec::new();
     }
     let source = source((one, plugin));
-    let found = ::mcp::config::read(&[source], &crate::assemble::mcp::variables(world));
+    let found = ::mcp::config::read(&[source], &crate::assemble::mcp::variables(run));
     let line = |(name, file): (&String, &String)| {
         let full = full_name(plugin.name(), name);
         if found.servers.iter().any(|server| server.name == full) {
@@ -248,15 +249,15 @@ fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
 }
 
 /// What a project brings, where the user trusts it.
-fn of_project(world: &World) -> Option<Loaded> {
-    let root = world.root().ok().filter(|_| world.has_project())?;
-    let files = world.trust.trusted()?.beneath(&root.join(".claude"));
+fn of_project(run: &RunContext) -> Option<Loaded> {
+    let root = run.root().ok().filter(|_| run.has_project())?;
+    let files = run.trust.trusted()?.beneath(&root.join(".claude"));
     (!files.is_empty()).then(|| claude::project(&ProjectFiles { root, files }))
 }
 
 /// Whether the user switches a plugin on that is off by itself.
-fn is_switched_on(world: &World, state: &State, name: &str) -> bool {
-    let plugins = &world.config().plugins;
+fn is_switched_on(run: &RunContext, state: &State, name: &str) -> bool {
+    let plugins = &run.config().plugins;
     let entry = plugins.each.get(name).and_then(|entry| entry.enabled);
     let is_configured = plugins.enabled.get(name) == Some(&true) || entry == Some(true);
     is_configured || state.is_on(NAME, name)
@@ -269,28 +270,28 @@ struct Claude {
 }
 
 /// Makes their hooks ready. None where there are none of them.
-pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
-    let set = world.claude();
+pub(super) fn open(assembly: &Assembly) -> Result<Option<Arc<dyn Dialect>>, Problem> {
+    let set = assembly.claude();
     if set.loaded.is_empty() && set.idle.is_empty() && set.rejected.is_empty() {
         return Ok(None);
     }
     let has_hooks = set.loaded.iter().any(|one| one.handler_count() > 0);
     let stage =
-        if has_hooks { Some(ClaudeHooks::new(&set.loaded, settings(world)?)) } else { None };
-    Ok(Some(Arc::new(Claude { stage, listing: listing(world, set) })))
+        if has_hooks { Some(ClaudeHooks::new(&set.loaded, settings(assembly)?)) } else { None };
+    Ok(Some(Arc::new(Claude { stage, listing: listing(assembly, set) })))
 }
 
 /// What each hook of an event says of something that did not happen; none where there is no such
 /// event.
 pub(crate) async fn rehearsed(
-    world: &World,
+    assembly: &Assembly,
     what: Pretended<'_>,
 ) -> Result<Option<Vec<Value>>, Problem> {
-    let stage = ClaudeHooks::new(&world.claude().loaded, settings(world)?);
+    let stage = ClaudeHooks::new(&assembly.claude().loaded, settings(assembly)?);
     Ok(stage.rehearse(what).await)
 }
 
-fn listing(world: &World, set: &ClaudeSet) -> Vec<Listed> {
+fn listing(run: &RunContext, set: &ClaudeSet) -> Vec<Listed> {
     let of = |plugin: &Plugin, report: Vec<String>| Listed {
         name: plugin.name().to_owned(),
         dialect: NAME,
@@ -305,7 +306,7 @@ fn listing(world: &World, set: &ClaudeSet) -> Vec<Listed> {
     let active = set.loaded.iter().filter_map(|one| {
         let plugin = one.plugin.as_ref()?;
         let mut report = one.report.clone();
-        report.extend(server_lines(world, one, plugin));
+        report.extend(server_lines(run, one, plugin));
         Some(of(plugin, report))
     });
     let idle = set.idle.iter().map(|plugin| {
@@ -324,20 +325,20 @@ fn listing(world: &World, set: &ClaudeSet) -> Vec<Listed> {
     listing
 }
 
-fn settings(world: &World) -> Result<Settings, Problem> {
-    let is_resumed = world.global.resume.is_some() || world.global.continue_last;
+fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
+    let is_resumed = assembly.global.resume.is_some() || assembly.global.continue_last;
     Ok(Settings {
         host: hooks::host(
-            world,
-            world.place(),
-            assemble::sandbox(world)?,
+            assembly,
+            assembly.place(),
+            assemble::sandbox(assembly)?,
             Arc::new(|text| output::warning(&text)),
         ),
-        transcripts: world.state_dir()?.join("transcripts"),
+        transcripts: assembly.state_dir()?.join("transcripts"),
         source: if is_resumed { "resume" } else { "startup" },
-        expansions: Arc::clone(world.expansions()),
-        mode: world.mode(),
-        requests: super::api::settings(world),
+        expansions: Arc::clone(assembly.expansions()),
+        mode: assembly.mode(),
+        requests: super::api::settings(assembly),
     })
 }
 

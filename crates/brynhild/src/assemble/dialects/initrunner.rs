@@ -20,8 +20,9 @@ use plugins::manifest;
 use plugins::plugin::PluginSettings;
 
 use super::{Listed, Named};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::plugin_set;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 
@@ -38,11 +39,11 @@ pub(crate) struct Loaded {
 }
 
 /// Whether the tools of an entry are Python.
-pub(crate) fn is_python(world: &World, role: &Role, entry: &ToolEntry) -> bool {
+pub(crate) fn is_python(assembly: &Assembly, role: &Role, entry: &ToolEntry) -> bool {
     match registry::maker(entry) {
         Maker::BuiltIn => false,
         Maker::Python => true,
-        Maker::PythonIfBrought => types(world, role).brings(&entry.kind),
+        Maker::PythonIfBrought => types(assembly, role).brings(&entry.kind),
     }
 }
 
@@ -73,26 +74,26 @@ impl Loaded {
 
 /// What is wrong with an entry that is Python, as far as that is told without running anything.
 pub(crate) fn check(
-    world: &World,
+    assembly: &Assembly,
     role: &Role,
     (place, entry): (&str, &ToolEntry),
 ) -> Vec<Finding> {
     let finding = |severity, message| Finding { severity, path: place.to_owned(), message };
-    if world.global.safe {
+    if assembly.global.safe {
         let what = "with `--safe` no Python runs, so it is left out".to_owned();
         return vec![finding(Severity::Warning, what)];
     }
     if entry.kind == "custom" {
         return custom::check(role, entry, place);
     }
-    let missing = types(world, role).missing(&entry.kind);
+    let missing = types(assembly, role).missing(&entry.kind);
     missing.map(|what| finding(Severity::Error, what)).into_iter().collect()
 }
 
 /// Whether those who only look may have the Python of a role run: it does not lie in the project,
 /// the user trusts its bytes, or all of it belongs to packages that the user has installed.
-pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> bool {
-    if is_trusted(world, role) {
+pub(crate) fn may_run(assembly: &Assembly, role: &Role, entries: &[&ToolEntry]) -> bool {
+    if is_trusted(assembly, role) {
         return true;
     }
     let files = Types { points: Vec::new(), files: Types::of_files(role.directory()) };
@@ -102,22 +103,22 @@ pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> boo
 
 /// Returns true if a role is the user's own, is in the directory of the role file that the command
 /// names, or belongs to a trusted project. Files in a repository came with it.
-pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
+pub(crate) fn is_trusted(assembly: &Assembly, role: &Role) -> bool {
     let directory = role.directory();
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let named = world.global.role_file.as_ref().map(|file| world.environment.cwd.join(file));
+    let named = assembly.global.role_file.as_ref().map(|file| assembly.environment.cwd.join(file));
     let named = named.and_then(|file| file.canonicalize().ok());
     let is_named = named.is_some_and(|named| {
         let parent = if named.is_dir() { Some(named.as_path()) } else { named.parent() };
         parent.is_some_and(|parent| directory.starts_with(parent))
     });
-    let is_own = own_directories(world).any(|own| directory.starts_with(own));
+    let is_own = own_directories(assembly).any(|own| directory.starts_with(own));
     if is_named || is_own {
         return true;
     }
-    let project = world.root().ok().filter(|root| directory.starts_with(root));
+    let project = assembly.root().ok().filter(|root| directory.starts_with(root));
     if project.is_some_and(|root| directory.starts_with(root.join(".brynhild"))) {
-        return world.trust.is_trusted_for(&[&directory], world.trusted_roots());
+        return assembly.trust.is_trusted_for(&[&directory], assembly.trusted_roots());
     }
     let is_cloned =
         directory.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
@@ -125,15 +126,15 @@ pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
 }
 
 /// The directories in which the user keeps roles.
-fn own_directories(world: &World) -> impl Iterator<Item = PathBuf> {
-    let home = world.environment.home.as_ref().map(|home| home.join(".initrunner/roles"));
-    let directories = world.loaded.config_dir.clone().into_iter().chain(home);
+fn own_directories(run: &RunContext) -> impl Iterator<Item = PathBuf> {
+    let home = run.environment.home.as_ref().map(|home| home.join(".initrunner/roles"));
+    let directories = run.loaded.config_dir.clone().into_iter().chain(home);
     directories.filter_map(|directory| directory.canonicalize().ok())
 }
 
 /// Says which variables the entries of a role name that it does not get before it is trusted.
-pub(crate) fn tell_withheld(world: &World, role: &Role, entries: &[&ToolEntry]) {
-    let variables = set_variables(world, entries);
+pub(crate) fn tell_withheld(run: &RunContext, role: &Role, entries: &[&ToolEntry]) {
+    let variables = set_variables(run, entries);
     if !variables.is_empty() {
         tell_untrusted(
             role,
@@ -143,9 +144,9 @@ pub(crate) fn tell_withheld(world: &World, role: &Role, entries: &[&ToolEntry]) 
 }
 
 /// The variables that entries name and that have a value.
-fn set_variables(world: &World, entries: &[&ToolEntry]) -> Vec<String> {
+fn set_variables(run: &RunContext, entries: &[&ToolEntry]) -> Vec<String> {
     let named = custom::variables(entries).into_iter();
-    named.filter(|name| world.environment.variable(name).is_some()).collect()
+    named.filter(|name| run.environment.variable(name).is_some()).collect()
 }
 
 fn tell_untrusted(role: &Role, what: &str) {
@@ -162,15 +163,15 @@ pub(crate) fn has_venv(role: &Role) -> bool {
 /// Loads the entries of a role that are Python: from what is kept, else by a confined worker, which
 /// goes as far as it is told.
 pub(crate) async fn load(
-    world: &World,
+    assembly: &Assembly,
     role: &Role,
     entries: &[&ToolEntry],
     depth: Depth,
 ) -> Result<Loaded, Problem> {
-    let is_python = |entry: &ToolEntry| is_python(world, role, entry);
+    let is_python = |entry: &ToolEntry| is_python(assembly, role, entry);
     let own: Vec<(usize, &ToolEntry)> =
         entries.iter().copied().enumerate().filter(|(_, entry)| is_python(entry)).collect();
-    if own.is_empty() || world.global.safe {
+    if own.is_empty() || assembly.global.safe {
         return Ok(Loaded::default());
     }
     let mut loaded = Loaded::default();
@@ -182,24 +183,24 @@ pub(crate) async fn load(
         depth,
     };
     if wanted.entries.iter().any(|entry| entry.kind != "custom") {
-        wanted.types = types(world, role);
+        wanted.types = types(assembly, role);
         wanted.sites = wanted.types.points.iter().map(|point| point.site.clone()).collect();
         wanted.sites.dedup();
     }
     let settings = match depth {
-        Depth::Run => settings(world, &wanted),
+        Depth::Run => settings(assembly, &wanted),
         Depth::Look => PluginSettings::default(),
     };
     let plugin = custom::plugin(&wanted, settings);
     let points = std::mem::take(&mut wanted.types.points);
-    let python = RolePython::open(&world.python()?.python, plugin).await;
+    let python = RolePython::open(&assembly.python()?.python, plugin).await;
     for (number, (index, entry)) in own.into_iter().enumerate() {
         let place = crate::assemble::role::place(index);
         loaded.findings.extend(python.findings(number, entry, &place));
         loaded.numbers.insert(index, number);
     }
     if depth == Depth::Run && !python.said().is_empty() {
-        said(world).learn(&points, python.said());
+        said(assembly).learn(&points, python.said());
     }
     loaded.python = Some(python);
     Ok(loaded)
@@ -207,23 +208,23 @@ pub(crate) async fn load(
 
 /// What the user's configuration says of a role. A file that came with a project has a name that
 /// somebody else chose: it gets nothing by it before the user trusts its directory.
-fn settings(world: &World, wanted: &Wanted<'_>) -> PluginSettings {
+fn settings(assembly: &Assembly, wanted: &Wanted<'_>) -> PluginSettings {
     let role = wanted.role;
     let mut plugin = custom::plugin(wanted, PluginSettings::default());
     plugin.settings = PluginSettings::default();
-    for problem in plugin_set::configure(world, NAME, std::iter::once(&mut plugin)) {
+    for problem in plugin_set::configure(assembly, NAME, std::iter::once(&mut plugin)) {
         output::warning(&format!("{problem} ({})", problem.hint));
     }
     let mut settings = plugin.settings;
-    if is_trusted(world, role) {
-        settings.grants.env.extend(set_variables(world, &wanted.entries));
+    if is_trusted(assembly, role) {
+        settings.grants.env.extend(set_variables(assembly, &wanted.entries));
         settings.grants.env.sort();
         settings.grants.env.dedup();
         return settings;
     }
     let name = &role.name;
     if settings.grants == PluginSettings::default().grants {
-        tell_withheld(world, role, &wanted.entries);
+        tell_withheld(assembly, role, &wanted.entries);
     } else {
         tell_untrusted(role, &format!("what `plugins.{name}.sandbox` grants does not count"));
     }
@@ -231,13 +232,13 @@ fn settings(world: &World, wanted: &Wanted<'_>) -> PluginSettings {
 }
 
 /// What the user granted a role of the network, for the programs of its built-in tools.
-pub(crate) fn network(world: &World, role: &Role) -> Granted {
+pub(crate) fn network(assembly: &Assembly, role: &Role) -> Granted {
     let name = &role.name;
-    let is_trusted = is_trusted(world, role);
-    let entry = world.config().plugins.each.get(name).filter(|_| is_trusted);
+    let is_trusted = is_trusted(assembly, role);
+    let entry = assembly.config().plugins.each.get(name).filter(|_| is_trusted);
     let grants = entry.map(|entry| manifest::wishes(&entry.sandbox).0).unwrap_or_default();
     let granted = grants.network.granted(name);
-    let host = world.python().ok().map(|python| Arc::clone(python.python.host()));
+    let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
     let is_open = move || host.as_ref().is_some_and(|host| host.mode() != Mode::ReadOnly);
     let remedy = if is_trusted {
         format!("`plugins.{name}.sandbox.network: true` in the user's configuration lets it out")
@@ -251,40 +252,40 @@ pub(crate) fn network(world: &World, role: &Role) -> Granted {
 }
 
 /// The tool types that a role can have beside the built-in ones.
-fn types(world: &World, role: &Role) -> Types {
+fn types(assembly: &Assembly, role: &Role) -> Types {
     let mut files = Types::of_files(role.directory());
-    files.extend(files_of_directories(world));
-    Types { points: points(world, role.directory()), files }
+    files.extend(files_of_directories(assembly));
+    Types { points: points(assembly, role.directory()), files }
 }
 
 /// The types that are installed where a role's Python looks, without those that are switched off.
-fn points(world: &World, directory: &Path) -> Vec<Point> {
-    let state = plugin_set::state(world);
-    let mut points = installed(world, &sites(world, directory));
-    points.retain(|point| !plugin_set::is_off(world, &state, NAME, &point.name));
+fn points(assembly: &Assembly, directory: &Path) -> Vec<Point> {
+    let state = plugin_set::state(assembly);
+    let mut points = installed(assembly, &sites(assembly, directory));
+    points.retain(|point| !plugin_set::is_off(assembly, &state, NAME, &point.name));
     points
 }
 
 /// The directories of packages for what lies in a directory: those of its own venv, or the usual ones.
-fn sites(world: &World, directory: &Path) -> Vec<PathBuf> {
+fn sites(assembly: &Assembly, directory: &Path) -> Vec<PathBuf> {
     let venvs = [".venv", "venv"].map(|name| directory.join(name).join("bin/python"));
     let Some(python) = venvs.into_iter().find(|python| python.symlink_metadata().is_ok()) else {
-        return plugin_set::sites(world).to_vec();
+        return plugin_set::sites(assembly).to_vec();
     };
     let surroundings = Surroundings {
-        path: world.environment.variable("PATH").unwrap_or_default(),
+        path: assembly.environment.variable("PATH").unwrap_or_default(),
         python_path: "",
-        home: world.environment.home.as_deref(),
+        home: assembly.environment.home.as_deref(),
     };
     entry_points::sites(&python, surroundings)
 }
 
-fn installed(world: &World, sites: &[PathBuf]) -> Vec<Point> {
-    let config_dir = world.loaded.config_dir.as_deref();
+fn installed(run: &RunContext, sites: &[PathBuf]) -> Vec<Point> {
+    let config_dir = run.loaded.config_dir.as_deref();
     let mut index = Index::load(config_dir.map(|dir| dir.join("cache/plugins.json")));
     let mut points = Types::of_packages(sites, &mut index);
     index.save();
-    let said = said(world);
+    let said = said(run);
     for point in &mut points {
         said.apply(point);
     }
@@ -292,18 +293,18 @@ fn installed(world: &World, sites: &[PathBuf]) -> Vec<Point> {
 }
 
 /// What tool types said of themselves.
-fn said(world: &World) -> Said {
-    let config_dir = world.loaded.config_dir.as_deref();
+fn said(run: &RunContext) -> Said {
+    let config_dir = run.loaded.config_dir.as_deref();
     Said::load(config_dir.map(|dir| dir.join("cache/tool-types.json")))
 }
 
 /// The files with types in the directories of plugins, as far as they are trusted.
-fn files_of_directories(world: &World) -> Vec<TypeFile> {
+fn files_of_directories(assembly: &Assembly) -> Vec<TypeFile> {
     let mut files = Vec::new();
-    for (directory, place) in plugin_set::directories(world) {
+    for (directory, place) in plugin_set::directories(assembly) {
         let Ok(directory) = directory.canonicalize() else { continue };
         let found = Types::of_files(&directory);
-        if !found.is_empty() && plugin_set::trust(world, &directory, place) == Trust::Given {
+        if !found.is_empty() && plugin_set::trust(assembly, &directory, place) == Trust::Given {
             files.extend(found);
         }
     }
@@ -311,11 +312,11 @@ fn files_of_directories(world: &World) -> Vec<TypeFile> {
 }
 
 /// All tool types that are installed, without running any.
-pub(super) fn named(world: &World) -> Vec<Named> {
-    let state = plugin_set::state(world);
-    let points = installed(world, plugin_set::sites(world)).into_iter();
+pub(super) fn named(assembly: &Assembly) -> Vec<Named> {
+    let state = plugin_set::state(assembly);
+    let points = installed(assembly, plugin_set::sites(assembly)).into_iter();
     let named = points.map(|point| Named {
-        state: if plugin_set::is_off(world, &state, NAME, &point.name) {
+        state: if plugin_set::is_off(assembly, &state, NAME, &point.name) {
             "disabled"
         } else {
             "enabled"
@@ -331,14 +332,14 @@ pub(super) fn named(world: &World) -> Vec<Named> {
 }
 
 /// The same for people, with the types of single files in the directories of plugins.
-pub(crate) fn listing(world: &World) -> Vec<Listed> {
-    if world.global.safe {
+pub(crate) fn listing(assembly: &Assembly) -> Vec<Listed> {
+    if assembly.global.safe {
         return Vec::new();
     }
-    let state = plugin_set::state(world);
-    let is_on = |name: &str| !plugin_set::is_off(world, &state, NAME, name);
+    let state = plugin_set::state(assembly);
+    let is_on = |name: &str| !plugin_set::is_off(assembly, &state, NAME, name);
     let mut listing = Vec::new();
-    for point in installed(world, plugin_set::sites(world)) {
+    for point in installed(assembly, plugin_set::sites(assembly)) {
         let (package, version) = (&point.package, &point.version);
         let about =
             if point.summary.is_empty() { String::new() } else { format!(": {}", point.summary) };
@@ -354,7 +355,7 @@ pub(crate) fn listing(world: &World) -> Vec<Listed> {
             ..Listed::default()
         });
     }
-    for file in files_of_directories(world) {
+    for file in files_of_directories(assembly) {
         for kind in &file.kinds {
             listing.push(Listed {
                 name: kind.clone(),

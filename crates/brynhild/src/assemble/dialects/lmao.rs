@@ -17,9 +17,10 @@ use python_host::Host;
 
 use super::{Dialect, Listed, Named};
 use crate::args::OutputFormat;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::plugin_set;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -34,11 +35,11 @@ struct Found {
 }
 
 /// Finds them. Runs those of which nothing is kept. None where there are none.
-pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
-    if world.global.safe {
+pub(super) async fn open(assembly: &Assembly) -> Result<Option<Arc<dyn Dialect>>, Problem> {
+    if assembly.global.safe {
         return Ok(None);
     }
-    let (mut directories, problems) = configured(world);
+    let (mut directories, problems) = configured(assembly);
     report(&problems);
     let all: Vec<Plugin> =
         directories.iter().flat_map(|directory| directory.members.clone()).collect();
@@ -48,25 +49,25 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     for directory in &mut directories {
         directory.members.retain(Plugin::is_active);
     }
-    let python = world.python()?;
-    let lmao = Lmao::open(python.python.clone(), directories, conditions(world)?).await;
+    let python = assembly.python()?;
+    let lmao = Lmao::open(python.python.clone(), directories, conditions(assembly)?).await;
     report(lmao.problems());
     Ok(Some(Arc::new(Found { lmao, host: python.host.clone(), all })))
 }
 
 /// All of them, without running any.
-pub(super) fn named(world: &World) -> Vec<Named> {
-    let (directories, _) = configured(world);
+pub(super) fn named(assembly: &Assembly) -> Vec<Named> {
+    let (directories, _) = configured(assembly);
     let members = directories.iter().flat_map(|directory| &directory.members);
     members.map(|it| Named { version: String::new(), ..Named::plugin(it, NAME) }).collect()
 }
 
 /// The plugin directories, with what the user says of each plugin.
-fn configured(world: &World) -> (Vec<Directory>, Vec<Fault>) {
+fn configured(assembly: &Assembly) -> (Vec<Directory>, Vec<Fault>) {
     let mut problems = Vec::new();
-    let mut directories = directories(world, &mut problems);
+    let mut directories = directories(assembly, &mut problems);
     let members = directories.iter_mut().flat_map(|directory| &mut directory.members);
-    problems.extend(plugin_set::configure(world, NAME, members));
+    problems.extend(plugin_set::configure(assembly, NAME, members));
     (directories, problems)
 }
 
@@ -77,16 +78,16 @@ fn report<'a>(problems: impl IntoIterator<Item = &'a Fault>) {
 }
 
 /// The plugin directories in the order in which they count, each file once.
-fn directories(world: &World, problems: &mut Vec<Fault>) -> Vec<Directory> {
+fn directories(assembly: &Assembly, problems: &mut Vec<Fault>) -> Vec<Directory> {
     let mut seen = BTreeSet::new();
     let mut directories = Vec::new();
-    for (directory, place) in plugin_set::directories(world) {
+    for (directory, place) in plugin_set::directories(assembly) {
         let Ok(path) = directory.canonicalize() else { continue };
         let mut members = Vec::new();
-        for candidate in find(&path, world.directories()) {
+        for candidate in find(&path, assembly.directories()) {
             if seen.insert(candidate.file.clone()) {
                 let mut plugin = member(&candidate, place);
-                plugin.trusted = is_trusted(world, (&path, &plugin.root), place, problems);
+                plugin.trusted = is_trusted(assembly, (&path, &plugin.root), place, problems);
                 members.push(plugin);
             }
         }
@@ -99,18 +100,18 @@ fn directories(world: &World, problems: &mut Vec<Fault>) -> Vec<Directory> {
 
 /// Whether a plugin's directory may be used: with the whole directory, or by itself.
 fn is_trusted(
-    world: &World,
+    assembly: &Assembly,
     (container, directory): (&Path, &Path),
     place: Place,
     problems: &mut Vec<Fault>,
 ) -> bool {
     if place != Place::Project
         && directory.starts_with(container)
-        && plugin_set::trust(world, container, place) == Trust::Given
+        && plugin_set::trust(assembly, container, place) == Trust::Given
     {
         return true;
     }
-    match plugin_set::trust(world, directory, place) {
+    match plugin_set::trust(assembly, directory, place) {
         Trust::Given => true,
         Trust::Missing => false,
         Trust::Refused { what, hint } => {
@@ -120,21 +121,21 @@ fn is_trusted(
     }
 }
 
-fn conditions(world: &World) -> Result<Conditions, Problem> {
-    let terminal = world.environment.terminal;
+fn conditions(run: &RunContext) -> Result<Conditions, Problem> {
+    let terminal = run.environment.terminal;
     Ok(Conditions {
-        workspace: workspace(world),
-        home: world.environment.home.clone(),
-        approves_all: world.global.yes,
+        workspace: workspace(run),
+        home: run.environment.home.clone(),
+        approves_all: run.global.yes,
         is_headless: !(terminal.stdin && terminal.stderr)
-            && world.format() != OutputFormat::StreamJson,
-        is_verbose: world.config().behavior.verbose,
-        state: workers::state(world)?,
+            && run.format() != OutputFormat::StreamJson,
+        is_verbose: run.config().behavior.verbose,
+        state: workers::state(run)?,
     })
 }
 
-fn workspace(world: &World) -> PathBuf {
-    let place = world.place();
+fn workspace(run: &RunContext) -> PathBuf {
+    let place = run.place();
     place.canonicalize().unwrap_or_else(|_| place.to_owned())
 }
 

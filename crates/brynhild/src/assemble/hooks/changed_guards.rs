@@ -9,17 +9,17 @@ use contract::action::Action;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
 use plugins::hooks::{ProjectFile, Settings, Sources};
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::trust::Stale;
-use crate::assemble::world::World;
 
 /// Loads the guards from the hook files as they were trusted. The check in `settings` refuses them.
 pub(super) fn load(
-    world: &World,
+    assembly: &Assembly,
     stale: &Stale,
     settings: impl Fn() -> Settings,
 ) -> Vec<Arc<dyn Hook>> {
     let is_off = |path: &Path| {
-        let mut plugins = world.plugins().plugins.iter();
+        let mut plugins = assembly.plugins().plugins.iter();
         plugins.any(|plugin| !plugin.enabled && path.starts_with(&plugin.root))
     };
     let mut guards: Vec<Arc<dyn Hook>> = Vec::new();

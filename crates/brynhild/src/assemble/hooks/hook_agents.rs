@@ -20,9 +20,9 @@ use contract::tool::{BUILTIN, Risk, Tool};
 use plugins::claude::{HookServices, McpCall, SERVICE_SESSION};
 
 use super::Models;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
 use crate::assemble::side_conversation::Aside;
-use crate::assemble::world::World;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
 
@@ -64,10 +64,10 @@ pub(crate) struct HookAgents {
 
 impl HookAgents {
     /// Makes them for a conversation.
-    pub(crate) fn new(world: &World, deps: HookAgentDeps<'_>) -> Result<Self, Problem> {
-        let root = world.place();
+    pub(crate) fn new(assembly: &Assembly, deps: HookAgentDeps<'_>) -> Result<Self, Problem> {
+        let root = assembly.place();
         let mut settings =
-            assemble::settings(world, root, deps.mind.map(AsRef::as_ref), TASK.to_owned());
+            assemble::settings(assembly, root, deps.mind.map(AsRef::as_ref), TASK.to_owned());
         settings.rounds.lower(Bound::new(ROUNDS, "the rounds of a hook's agent"));
         settings.budget = Budget::default();
         settings.questions = Questions::Refused;
@@ -84,10 +84,10 @@ impl HookAgents {
                 mind: deps.mind.cloned(),
                 policy: deps.policy,
                 hooks: deps.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
-                confinement: assemble::confinement(world, root)?,
+                confinement: assemble::confinement(assembly, root)?,
                 settings,
                 session: SessionId::parse(SERVICE_SESSION)?,
-                fallback: Some(fallback(world, None)?),
+                fallback: Some(fallback(assembly, None)?),
             },
         })
     }

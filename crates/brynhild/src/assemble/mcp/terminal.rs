@@ -5,7 +5,7 @@ use ::tui::host::ReplyKind;
 use async_trait::async_trait;
 
 use crate::args::OutputFormat;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 use crate::output::hush::{self, Hush};
 use crate::output::question;
@@ -16,9 +16,9 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn new(world: &World) -> Self {
-        let terminal = world.environment.terminal;
-        let is_text = world.format() == OutputFormat::Text;
+    pub(crate) fn new(run: &RunContext) -> Self {
+        let terminal = run.environment.terminal;
+        let is_text = run.format() == OutputFormat::Text;
         Self { has_terminal: terminal.stdin && terminal.stderr && is_text }
     }
 }

@@ -5,54 +5,57 @@ use std::sync::Arc;
 
 use policy::rules::Rule;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
 /// The rules that keep files from every process; none where no rule denies a file.
-pub(crate) fn file_rules(world: &World) -> Result<Option<Arc<dyn sandbox::FileRules>>, Problem> {
-    let rules = denying(world)?;
-    tell_of_denied_grants(world, &rules);
-    Ok(held(world, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
+pub(crate) fn file_rules(
+    assembly: &Assembly,
+) -> Result<Option<Arc<dyn sandbox::FileRules>>, Problem> {
+    let rules = denying(assembly)?;
+    tell_of_denied_grants(assembly, &rules);
+    Ok(held(assembly, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
 }
 
 /// The rules that keep hosts from every process; none where no rule denies a host.
-pub(crate) fn host_rules(world: &World) -> Result<Option<policy::HostRules>, Problem> {
-    Ok(policy::HostRules::of(&denying(world)?))
+pub(crate) fn host_rules(assembly: &Assembly) -> Result<Option<policy::HostRules>, Problem> {
+    Ok(policy::HostRules::of(&denying(assembly)?))
 }
 
-fn denying(world: &World) -> Result<Vec<Rule>, Problem> {
+fn denying(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     let mut rules = Vec::new();
-    for (index, entry) in world.config().permissions.deny.iter().enumerate() {
-        match super::rule(world, "deny", index, entry) {
+    for (index, entry) in assembly.config().permissions.deny.iter().enumerate() {
+        match super::rule(assembly, "deny", index, entry) {
             Ok(read) => rules.extend(read),
             // The policy tells of it.
-            Err(_) if world.global.safe => {}
+            Err(_) if assembly.global.safe => {}
             Err(problem) => return Err(problem),
         }
     }
     Ok(rules)
 }
 
-fn held(world: &World, rules: &[Rule]) -> Option<Held> {
-    let home = world.environment.home.as_deref();
-    policy::FileRules::of(rules, world.place(), home).map(Held)
+fn held(run: &RunContext, rules: &[Rule]) -> Option<Held> {
+    let home = run.environment.home.as_deref();
+    policy::FileRules::of(rules, run.place(), home).map(Held)
 }
 
 /// Says what is granted for nothing, since a rule denies it: the sandbox does not show it.
-fn tell_of_denied_grants(world: &World, rules: &[Rule]) {
-    let sandbox = &world.config().sandbox;
+fn tell_of_denied_grants(assembly: &Assembly, rules: &[Rule]) {
+    let sandbox = &assembly.config().sandbox;
     let keys = [
         ("sandbox.allowed_paths", &sandbox.allowed_paths),
         ("sandbox.read_paths", &sandbox.read_paths),
     ];
-    for rule in rules.iter().filter(|_| !world.is_unconfined()) {
-        let Some(held) = held(world, std::slice::from_ref(rule)) else { continue };
+    for rule in rules.iter().filter(|_| !assembly.is_unconfined()) {
+        let Some(held) = held(assembly, std::slice::from_ref(rule)) else { continue };
         for (key, paths) in keys {
             // Further names of the same, which are links, need no word of their own.
             let is_real = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
             let denied = |path: &&PathBuf| sandbox::is_hidden(&held, path);
             for path in paths.iter().filter(is_real).filter(denied) {
-                world.warn_once(&format!(
+                assembly.warn_once(&format!(
                     "`{key}` grants {}, but the rule `{}` denies reading it: it is not shown to commands; \
                      remove it from one of the two",
                     path.display(),

@@ -7,8 +7,8 @@ use contract::text::closest;
 use serde_json::Value;
 use tui::masks::unmasked;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
-use crate::assemble::world::World;
 use config::schema::TOOLS;
 
 /// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
@@ -16,11 +16,11 @@ const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "To
 
 /// What a rule of the list `allow`, `ask` or `deny` comes to: itself, and where it tightens also
 /// the one that was meant. Tells what is odd about its name; `place` is where it stands.
-pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Vec<Value> {
+pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str) -> Vec<Value> {
     let mut rules = vec![entry.clone()];
     let text = words(entry);
     let shown = unmasked(&text);
-    let tell = |told: &str| world.warn_once(&format!("{place}: rule `{shown}`: {told}"));
+    let tell = |told: &str| assembly.warn_once(&format!("{place}: rule `{shown}`: {told}"));
     if shown != text {
         tell("the characters shown as `\\u{…}` cannot be seen, or only look like others");
     }
@@ -47,7 +47,7 @@ pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Ve
         None => match closest(name, known()) {
             Some(close) => format!("there is no tool `{name}` (did you mean `{close}`?)"),
             // A role, a plugin or a server may have a tool of any name.
-            None if brings_tools(world) => return rules,
+            None if brings_tools(assembly) => return rules,
             None => format!("there is no tool `{name}`, and no plugin or server here brings one"),
         },
     };
@@ -56,8 +56,8 @@ pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Ve
 }
 
 /// Whether there are tools besides ours.
-fn brings_tools(world: &World) -> bool {
-    world.made.role.get().is_some() || !dialects::named(world).is_empty()
+fn brings_tools(assembly: &Assembly) -> bool {
+    assembly.role.is_some() || !dialects::named(assembly).is_empty()
 }
 
 /// The tool of a server of which a rule says more than can be known.

@@ -10,7 +10,7 @@ use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::assemble::audit::Audit;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
 /// One remembered rule.
@@ -58,7 +58,7 @@ fn is_local(source: &str, root: &Path) -> bool {
 
 /// Takes a rule back, for this session and wherever it is remembered. Says what was taken back.
 pub(crate) fn revoke(
-    world: &World,
+    run: &RunContext,
     policy: Option<&dyn Approvals>,
     rule: &str,
 ) -> Result<String, Problem> {
@@ -68,7 +68,7 @@ pub(crate) fn revoke(
         all.retain(|entry| entry.rule != rule);
         count - all.len()
     };
-    let count = match world.loaded.config_dir.as_deref().map(Memories::new) {
+    let count = match run.loaded.config_dir.as_deref().map(Memories::new) {
         Some(memories) => memories.change(gone).map_err(Problem::misuse)?,
         None => 0,
     };

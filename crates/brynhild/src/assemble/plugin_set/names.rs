@@ -8,7 +8,7 @@ use files::private;
 use plugins::manifest;
 use plugins::plugin::Package;
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 
 /// Names above which the file is begun anew.
 const MOST: usize = 1000;
@@ -21,8 +21,8 @@ pub(crate) struct Names {
 
 impl Names {
     /// Those of earlier runs; none where they cannot be read.
-    pub(crate) fn load(world: &World) -> Self {
-        let config_dir = world.loaded.config_dir.as_ref();
+    pub(crate) fn load(run: &RunContext) -> Self {
+        let config_dir = run.loaded.config_dir.as_ref();
         let file = config_dir.map(|dir| dir.join("cache/package-names.json"));
         let bytes = file.as_deref().and_then(|file| private::read(file).ok().flatten());
         let names = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());

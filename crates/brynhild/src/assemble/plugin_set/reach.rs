@@ -7,11 +7,12 @@ use plugins::discovery::Trust;
 use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 
 /// Returns how far the plugins in `root`, a path without symlinks, may be used.
-pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
-    let workspace = match world.root() {
+pub(super) fn trust(assembly: &Assembly, root: &Path, place: Place) -> Trust {
+    let workspace = match assembly.root() {
         Ok(workspace) if place != Place::Flag && root.starts_with(workspace) => workspace,
         // Naming a directory on the command line trusts it for that run.
         _ if place != Place::Project => return Trust::Given,
@@ -19,12 +20,12 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
         Err(_) => return Trust::Given,
     };
     if place == Place::Project || root.starts_with(workspace.join(".brynhild/plugins")) {
-        return of_project(world, workspace, root);
+        return of_project(assembly, workspace, root);
     }
-    let own = world.loaded.config_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
+    let own = assembly.loaded.config_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
     if place == Place::Global
         || own.is_some_and(|own| root.starts_with(own))
-        || is_named(world, root)
+        || is_named(assembly, root)
     {
         return Trust::Given;
     }
@@ -38,18 +39,18 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
 
 /// Returns true if the user's settings name a directory by an absolute path. A relative path is in
 /// whatever project the user is in.
-fn is_named(world: &World, root: &Path) -> bool {
-    let variable = world.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();
-    let named = world.config().plugins.search_paths.iter().cloned();
+fn is_named(run: &RunContext, root: &Path) -> bool {
+    let variable = run.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();
+    let named = run.config().plugins.search_paths.iter().cloned();
     let mut named = named.chain(std::env::split_paths(variable)).filter(|path| path.is_absolute());
     named.any(|path| path.canonicalize().is_ok_and(|path| root.starts_with(path)))
 }
 
 /// Plugins of the project are trusted with it, unless a symlink leads out of the trusted files.
-fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
+fn of_project(assembly: &Assembly, workspace: &Path, root: &Path) -> Trust {
     let directory = workspace.join(".brynhild/plugins");
     // Some dialects have one process for the whole directory.
-    if !world.trust.is_trusted_for(&[root, &directory], world.trusted_roots()) {
+    if !assembly.trust.is_trusted_for(&[root, &directory], assembly.trusted_roots()) {
         return Trust::Missing;
     }
     let leaks = |path: &Path| match path.canonicalize() {
@@ -64,7 +65,7 @@ fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
         let what = "this link leads out of what you trusted, so nothing of it is used";
         return refused(what.to_owned());
     }
-    let links = world.trust.links().map(|link| workspace.join(link));
+    let links = assembly.trust.links().map(|link| workspace.join(link));
     let mut own = links.filter(|link| link.starts_with(root));
     match own.find(|link| leaks(link)) {
         Some(link) => refused(format!(
@@ -77,9 +78,9 @@ fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
 
 /// Why an installed package may not be used, if it may not: it lies in the project, and the user
 /// has not named that interpreter.
-pub(super) fn fault_of_package(world: &World, plugin: &Plugin) -> Option<Problem> {
-    let workspace = world.root().ok()?;
-    let python = world.config().plugins.python.as_deref();
+pub(super) fn fault_of_package(run: &RunContext, plugin: &Plugin) -> Option<Problem> {
+    let workspace = run.root().ok()?;
+    let python = run.config().plugins.python.as_deref();
     let prefix = python.and_then(Path::parent).and_then(Path::parent);
     let is_named = prefix.is_some_and(|prefix| plugin.root.starts_with(prefix));
     if !plugin.root.starts_with(workspace) || is_named {

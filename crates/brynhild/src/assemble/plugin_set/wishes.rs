@@ -2,13 +2,14 @@
 
 use plugins::plugin::{NetworkWish, Plugin, Wishes};
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// Tells of every plugin that counts and asks for something that the configuration is silent on.
-pub(crate) fn tell(world: &World) {
-    for plugin in world.plugins().active() {
-        if let Some(open) = open(world, plugin) {
+pub(crate) fn tell(assembly: &Assembly) {
+    for plugin in assembly.plugins().active() {
+        if let Some(open) = open(assembly, plugin) {
             output::warning(&open.what);
             output::hint(&open.hint);
         }
@@ -23,12 +24,12 @@ pub(crate) struct Open {
 }
 
 /// What a plugin asks for, unless the configuration has a word on it.
-pub(crate) fn open(world: &World, plugin: &Plugin) -> Option<Open> {
+pub(crate) fn open(run: &RunContext, plugin: &Plugin) -> Option<Open> {
     if plugin.manifest.sandbox == Wishes::default() {
         return None;
     }
     let name = plugin.name();
-    let entry = world.config().plugins.each.get(name);
+    let entry = run.config().plugins.each.get(name);
     if entry.is_some_and(|entry| !entry.sandbox.is_null()) {
         return None;
     }
@@ -45,7 +46,7 @@ pub(crate) fn open(world: &World, plugin: &Plugin) -> Option<Open> {
         kinds.into_iter().filter(|(_, is_asked)| *is_asked).map(|(kind, _)| kind).collect();
     let what =
         format!("plugin {name} asks for more than it is granted (sandbox: {})", kinds.join(", "));
-    let file = world.loaded.config_dir.as_ref().map(|directory| directory.join("config.yaml"));
+    let file = run.loaded.config_dir.as_ref().map(|directory| directory.join("config.yaml"));
     let place = file.map_or_else(|| "your configuration".into(), |it| it.display().to_string());
     let hint =
         format!("`{setting}` in {place} grants it, `sandbox: {{}}` there refuses it for good");

@@ -18,7 +18,7 @@ use plugins::initrunner::role::{Finding, Role};
 use serde_json::Value;
 
 use super::reach;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
 
 /// The JSON in a model's words, which may stand between fences, where it fits a schema.
 pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
@@ -35,9 +35,13 @@ pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
 
 /// The schema of a role's answer, read from its file where it stands in one. What is no schema is
 /// among the findings.
-pub(super) fn schema(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Option<Value> {
+pub(super) fn schema(
+    assembly: &Assembly,
+    role: &Role,
+    findings: &mut Vec<Finding>,
+) -> Option<Value> {
     let (place, read) = match role.output.as_ref()? {
-        Value::String(file) => ("output.schema_file", read(world, role, file)),
+        Value::String(file) => ("output.schema_file", read(assembly, role, file)),
         schema => ("output.schema", Ok(schema.clone())),
     };
     let checked = read.and_then(|schema| {
@@ -50,9 +54,9 @@ pub(super) fn schema(world: &World, role: &Role, findings: &mut Vec<Finding>) ->
     checked.map_err(|what| findings.push(super::error(place, what))).ok()
 }
 
-fn read(world: &World, role: &Role, file: &str) -> Result<Value, String> {
+fn read(assembly: &Assembly, role: &Role, file: &str) -> Result<Value, String> {
     let path = role.directory().join(file);
-    reach::check(world, role, &path)?;
+    reach::check(assembly, role, &path)?;
     let bytes = private::read(&path).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or_else(|| format!("there is no file {}", path.display()))?;
     match serde_json::from_slice(&bytes).map_err(|error| error.to_string())? {

@@ -18,9 +18,9 @@ use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
 
 use super::tools::source;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::api;
 use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
-use crate::assemble::world::World;
 use crate::assemble::{Knowledge, Mind};
 
 /// The keys of an entry.
@@ -52,7 +52,7 @@ struct Far {
 
 /// Reads an entry. An error says what is wrong with it.
 pub(super) fn described(
-    world: &World,
+    assembly: &Assembly,
     role: &Role,
     entry: &ToolEntry,
 ) -> Result<Described, String> {
@@ -90,15 +90,15 @@ pub(super) fn described(
     let mut remote = Vec::new();
     match mode {
         "inline" => {
-            let list = AgentList::find(world);
+            let list = AgentList::find(assembly);
             for value in listed {
-                agents.push(agent(world, role, &list, value)?);
+                agents.push(agent(assembly, role, &list, value)?);
             }
         }
         // What is called `mcp` here is an agent that is served as a model.
         "a2a" | "mcp" => {
             for value in listed {
-                let mut far = far(world, role, value, &mut notes)?;
+                let mut far = far(assembly, role, value, &mut notes)?;
                 if mode == "mcp" {
                     far.speech = Speech::Completions(far.name.clone());
                 }
@@ -114,13 +114,18 @@ pub(super) fn described(
 }
 
 /// One agent at an address, with the headers whose values stand in variables.
-fn far(world: &World, role: &Role, value: &Value, notes: &mut Vec<String>) -> Result<Far, String> {
+fn far(
+    assembly: &Assembly,
+    role: &Role,
+    value: &Value,
+    notes: &mut Vec<String>,
+) -> Result<Far, String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let name = text("name").ok_or("an agent has no `name`")?;
     check_keys(name, value)?;
     let url = text("url").ok_or_else(|| format!("agent `{name}` has no `url`"))?;
     let wanted = value.get("headers_env").and_then(Value::as_object);
-    let came_along = wanted.is_some() && super::came_with_project(world, role);
+    let came_along = wanted.is_some() && super::came_with_project(assembly, role);
     if came_along {
         notes.push(format!(
             "agent `{name}`: what `headers_env` names is not sent: the role came with a project \
@@ -130,7 +135,7 @@ fn far(world: &World, role: &Role, value: &Value, notes: &mut Vec<String>) -> Re
     let mut headers = BTreeMap::new();
     for (header, variable) in wanted.into_iter().flatten().filter(|_| !came_along) {
         let variable = variable.as_str().unwrap_or_default();
-        match world.environment.variable(variable) {
+        match assembly.environment.variable(variable) {
             Some(found) => drop(headers.insert(header.clone(), Secret::new(found.to_owned()))),
             None => notes.push(format!("agent `{name}`: {variable} is not set")),
         }
@@ -149,7 +154,12 @@ fn check_keys(name: &str, value: &Value) -> Result<(), String> {
 }
 
 /// One agent of an entry: a role's file, or one that is known by its name.
-fn agent(world: &World, role: &Role, list: &AgentList, value: &Value) -> Result<Agent, String> {
+fn agent(
+    assembly: &Assembly,
+    role: &Role,
+    list: &AgentList,
+    value: &Value,
+) -> Result<Agent, String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let name = text("name").ok_or("an agent has no `name`")?;
     check_keys(name, value)?;
@@ -161,7 +171,7 @@ fn agent(world: &World, role: &Role, list: &AgentList, value: &Value) -> Result<
         return Ok(Agent { description, ..known });
     };
     let path = located(role, file).and_then(|path| {
-        super::reach::check(world, role, &path)?;
+        super::reach::check(assembly, role, &path)?;
         Ok(path)
     });
     let path = path.map_err(|what| format!("agent `{name}`: {what}"))?;
@@ -184,15 +194,15 @@ fn located(role: &Role, file: &str) -> Result<PathBuf, String> {
 
 /// Makes the tools of an entry.
 pub(super) fn open(
-    world: &World,
+    assembly: &Assembly,
     (role, mind): (&Role, Option<&Arc<Mind>>),
     entry: &ToolEntry,
 ) -> Vec<Arc<dyn Tool>> {
-    let Ok(described) = described(world, role, entry) else { return Vec::new() };
-    let Ok(root) = world.root() else { return Vec::new() };
+    let Ok(described) = described(assembly, role, entry) else { return Vec::new() };
+    let Ok(root) = assembly.root() else { return Vec::new() };
     let list = AgentList { agents: described.agents.clone(), problems: Vec::new() };
     let knowledge = Arc::new(Knowledge::default());
-    let mut workplace = Workplace::new(world, root, (mind, knowledge), &list);
+    let mut workplace = Workplace::new(assembly, root, (mind, knowledge), &list);
     workplace.max_depth = described.max_depth;
     workplace.time = Some(described.time);
     let workplace = Arc::new(workplace);
@@ -204,7 +214,7 @@ pub(super) fn open(
         };
         Arc::new(tool) as Arc<dyn Tool>
     };
-    let requests = api::settings(world);
+    let requests = api::settings(assembly);
     let reached = |far: Far| {
         // What is said leaves the machine.
         let spec = ToolSpec {

@@ -12,19 +12,20 @@ use files::private;
 use plugins::claude::{self, AgentFile};
 
 use super::{choose, named};
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::subagents::{AgentList, FAMILIAR, Kind, Persona, Workplace};
-use crate::assemble::world::World;
 use crate::assemble::{Knowledge, Mind};
 use crate::exit::Problem;
 use crate::output;
 
 /// Has this run be an agent: a role or a file that is named, or one of the agents that are known.
-pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
-    let path = match named(world, name) {
+pub(crate) fn be(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {
+    let path = match named(assembly, name) {
         Ok(path) => path,
-        Err(problem) => match AgentList::find(world).get(name).map(|agent| agent.kind.clone()) {
+        Err(problem) => match AgentList::find(assembly).get(name).map(|agent| agent.kind.clone()) {
             Some(Kind::File(file)) => {
-                wear(world, file);
+                wear(assembly, file);
                 return Ok(());
             }
             Some(Kind::Role(path)) => path,
@@ -33,10 +34,10 @@ pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
         },
     };
     if path.extension().is_none_or(|it| it != "md") {
-        world.global.role_file = Some(path.clone());
-        return choose(world, &path, &BTreeMap::new());
+        assembly.global.role_file = Some(path.clone());
+        return choose(assembly, &path, &BTreeMap::new());
     }
-    wear(world, Arc::new(read(&path)?));
+    wear(assembly, Arc::new(read(&path)?));
     Ok(())
 }
 
@@ -49,29 +50,29 @@ fn read(path: &Path) -> Result<AgentFile, Problem> {
 }
 
 /// Takes a file's agent, and its model where the user names none and has one of that name.
-fn wear(world: &mut World, file: Arc<AgentFile>) {
-    let is_known = |name: &&String| world.config().models.aliases.contains_key(*name);
+fn wear(run: &mut RunContext, file: Arc<AgentFile>) {
+    let is_known = |name: &&String| run.config().models.aliases.contains_key(*name);
     let is_usable = |name: &&String| is_known(name) || !FAMILIAR.contains(&name.as_str());
     let model = file.model.as_ref().filter(is_usable);
-    if let (None, Some(model)) = (&world.global.model, model) {
-        world.global.model = Some(model.clone());
-    } else if let Some(name) = file.model.as_ref().filter(|_| world.global.model.is_none()) {
+    if let (None, Some(model)) = (&run.global.model, model) {
+        run.global.model = Some(model.clone());
+    } else if let Some(name) = file.model.as_ref().filter(|_| run.global.model.is_none()) {
         output::warning(&format!("there is no model {name} here; the usual one answers"));
     }
-    // Nothing is chosen twice in one run.
-    let _ = world.made.agent.set(file);
+    run.agent = Some(file);
 }
 
 /// What a file's agent gets of these tools, and what it is told. Tells what it does not get.
 pub(crate) fn dressed(
-    world: &World,
+    assembly: &Assembly,
     mind: Option<&Arc<Mind>>,
     file: &AgentFile,
     tools: (Vec<Arc<dyn Tool>>, Option<IsHidden>),
     knowledge: &Arc<Knowledge>,
 ) -> Persona {
     let knowledge = Arc::clone(knowledge);
-    let place = Workplace::new(world, world.place(), (mind, knowledge), &AgentList::default());
+    let place =
+        Workplace::new(assembly, assembly.place(), (mind, knowledge), &AgentList::default());
     let persona = place.persona(file, tools, mind.map(AsRef::as_ref));
     for remark in persona.slips.iter().chain(&persona.remarks) {
         output::warning(&format!("{}: {remark}", file.path.display()));

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use plugins::initrunner::role::Role;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::initrunner;
-use crate::assemble::world::World;
 use crate::exit::{Exit, Problem};
 use crate::output;
 
 /// Whether a file that a role names may be read: it lies below the role's directory, or the role is the
 /// user's own or trusted. The error says why not.
-pub(super) fn check(world: &World, role: &Role, path: &Path) -> Result<(), String> {
+pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if real(path).starts_with(real(role.directory())) || initrunner::is_trusted(world, role) {
+    if real(path).starts_with(real(role.directory())) || initrunner::is_trusted(assembly, role) {
         return Ok(());
     }
     Err(format!(
@@ -24,9 +24,9 @@ pub(super) fn check(world: &World, role: &Role, path: &Path) -> Result<(), Strin
 }
 
 /// The address that a role names for its model, where it may name one.
-pub(super) fn address(world: &World, role: &Role) -> Option<String> {
+pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
     let address = role.model.base_url.clone()?;
-    if initrunner::is_trusted(world, role) {
+    if initrunner::is_trusted(assembly, role) {
         return Some(address);
     }
     output::warning(&format!(
@@ -37,13 +37,13 @@ pub(super) fn address(world: &World, role: &Role) -> Option<String> {
 }
 
 /// Whether a role came with a project, and the user has not trusted its bytes.
-pub(super) fn came_with_project(world: &World, role: &Role) -> bool {
-    !initrunner::is_trusted(world, role)
+pub(super) fn came_with_project(assembly: &Assembly, role: &Role) -> bool {
+    !initrunner::is_trusted(assembly, role)
 }
 
 /// Stops where trust is required and the role came without it.
-pub(super) fn required(world: &World, role: &Role) -> Result<(), Problem> {
-    if !world.global.require_trust || initrunner::is_trusted(world, role) {
+pub(super) fn required(assembly: &Assembly, role: &Role) -> Result<(), Problem> {
+    if !assembly.global.require_trust || initrunner::is_trusted(assembly, role) {
         return Ok(());
     }
     let text = format!("trust is required and missing: {}", role.file.display());

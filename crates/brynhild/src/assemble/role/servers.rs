@@ -12,9 +12,9 @@ use plugins::initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};
 
 use super::tools::{self, Brought};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::permissions;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -48,7 +48,7 @@ pub(super) struct Described {
 
 /// Reads an entry. An error says why there is no server.
 pub(super) fn described(
-    world: &World,
+    assembly: &Assembly,
     role: &Role,
     (place, entry): (&str, &ToolEntry),
 ) -> Result<Described, String> {
@@ -69,17 +69,17 @@ pub(super) fn described(
     }
     let document = document(fields)?;
     let name = server_name(role, place);
-    let came_along = super::came_with_project(world, role);
+    let came_along = super::came_with_project(assembly, role);
     let source = Source {
         origin: role.file.display().to_string(),
         scope: if came_along { Scope::Project } else { Scope::User },
         document: json!({"mcpServers": {name.as_str(): document}}),
     };
-    let mut sources = mcp::own_sources(world);
+    let mut sources = mcp::own_sources(assembly);
     sources.push(source);
     let nothing = std::collections::BTreeMap::new();
     // A file that came with a project does not decide where a key goes.
-    let variables = if came_along { &nothing } else { &world.environment.variables };
+    let variables = if came_along { &nothing } else { &assembly.environment.variables };
     let ParsedServers { servers, problems: found } = ::mcp::config::read(&sources, variables);
     let is_own = |problem: &&ConfigProblem| problem.server.as_deref() == Some(name.as_str());
     let said: Vec<String> = found.iter().filter(is_own).map(ConfigProblem::sentence).collect();
@@ -154,23 +154,23 @@ fn document(fields: &Map<String, Value>) -> Result<Value, String> {
 
 /// A server that may be asked what it offers. One at an address that a project chose which is not trusted
 /// is at no private address, and is asked about as every other host. The error says why there is none.
-async fn reached(world: &World, role: &Role, server: Server) -> Result<Servers, String> {
+async fn reached(assembly: &Assembly, role: &Role, server: Server) -> Result<Servers, String> {
     let said = |problem: Problem| problem.message();
     let address = match &server.transport {
         Transport::Http(address) => Some(address.clone()),
         Transport::Stdio(_) => None,
     };
     // In read-only mode none is reached, whoever chose it.
-    let is_asked = super::came_with_project(world, role) && world.mode() != Mode::ReadOnly;
+    let is_asked = super::came_with_project(assembly, role) && assembly.mode() != Mode::ReadOnly;
     let Some(address) = address.filter(|_| is_asked) else {
-        return mcp::with_servers(world, vec![server], None).map_err(said);
+        return mcp::with_servers(assembly, vec![server], None).map_err(said);
     };
-    let resolver = tools::requests(world, role).resolver(&address.url)?;
+    let resolver = tools::requests(assembly, role).resolver(&address.url)?;
     let (name, host) = (server.name.clone(), address.host());
-    let servers = mcp::with_servers(world, vec![server], resolver).map_err(said)?;
-    let policy = permissions::policy(world, world.root().map_err(said)?).map_err(said)?;
+    let servers = mcp::with_servers(assembly, vec![server], resolver).map_err(said)?;
+    let policy = permissions::policy(assembly, assembly.root().map_err(said)?).map_err(said)?;
     let action = Action::Connect { host: host.clone() };
-    let ruling = policy.judge(&caller(&name), &[action], world.mode());
+    let ruling = policy.judge(&caller(&name), &[action], assembly.mode());
     match ruling.decision {
         Decision::Allow => Ok(servers),
         Decision::Ask if servers.may_connect(&name, &host).await => Ok(servers),
@@ -204,12 +204,14 @@ fn caller(server: &str) -> ToolSpec {
 
 /// Makes the tools of an entry. The server is started where it is not known yet what it offers.
 pub(super) async fn open(
-    world: &World,
+    assembly: &Assembly,
     role: &Role,
     (place, entry): (&str, &ToolEntry),
 ) -> Brought {
-    let Ok(described) = described(world, role, (place, entry)) else { return Brought::default() };
-    let servers = match reached(world, role, described.server).await {
+    let Ok(described) = described(assembly, role, (place, entry)) else {
+        return Brought::default();
+    };
+    let servers = match reached(assembly, role, described.server).await {
         Ok(servers) => servers,
         Err(why) => {
             output::warning(&format!("{place}: the server is left out: {why}"));

@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use super::{delegate, servers};
 use crate::assemble::Mind;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{api, initrunner};
+use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::assemble::world::World;
 
 /// What an entry brings.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl From<Vec<Arc<dyn Tool>>> for Brought {
 
 /// What there is to say about an entry of the tools.
 pub(super) fn check(
-    world: &World,
+    assembly: &Assembly,
     role: &Role,
     (place, entry): (&str, &ToolEntry),
 ) -> Vec<Finding> {
@@ -47,8 +48,8 @@ pub(super) fn check(
         note(Severity::Error, what);
     }
     let kind = entry.kind.as_str();
-    if initrunner::is_python(world, role, entry) {
-        findings.extend(initrunner::check(world, role, (place, entry)));
+    if initrunner::is_python(assembly, role, entry) {
+        findings.extend(initrunner::check(assembly, role, (place, entry)));
         return findings;
     }
     if let Some(unknown) = builtin::unknown_keys(entry) {
@@ -56,12 +57,12 @@ pub(super) fn check(
         let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
         note(severity, unknown);
     }
-    if world.global.safe && ["mcp", "api", "delegate"].contains(&kind) {
+    if assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind) {
         note(Severity::Warning, "with `--safe` nothing is reached, so it is left out".to_owned());
         return findings;
     }
     if builtin::is_known(kind) {
-        let ground = ground(world, role);
+        let ground = ground(assembly, role);
         match builtin::build(entry, &ground) {
             Ok(built) => built.notes.into_iter().for_each(|text| note(Severity::Warning, text)),
             Err(what) => note(Severity::Error, what),
@@ -80,13 +81,13 @@ pub(super) fn check(
                 note(severity, format!("{} ({})", problem.what, problem.hint));
             }
         }
-        "mcp" => match servers::described(world, role, (place, entry)) {
+        "mcp" => match servers::described(assembly, role, (place, entry)) {
             Ok(described) => {
                 described.problems.into_iter().for_each(|text| note(Severity::Warning, text));
             }
             Err(what) => note(Severity::Error, what),
         },
-        "delegate" => match delegate::described(world, role, entry) {
+        "delegate" => match delegate::described(assembly, role, entry) {
             Ok(described) => {
                 described.notes.into_iter().for_each(|text| note(Severity::Warning, text));
             }
@@ -102,28 +103,28 @@ pub(super) fn check(
 
 /// The tools of an entry. What is wrong with it was told when the role was chosen.
 pub(super) async fn made(
-    world: &World,
+    assembly: &Assembly,
     (role, mind): (&Role, Option<&Arc<Mind>>),
     (place, entry): (&str, &ToolEntry),
 ) -> Brought {
     let kind = entry.kind.as_str();
-    let is_left = world.global.safe && ["mcp", "api", "delegate"].contains(&kind);
-    if is_left || initrunner::is_python(world, role, entry) {
+    let is_left = assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind);
+    if is_left || initrunner::is_python(assembly, role, entry) {
         return Brought::default();
     }
     if builtin::is_known(kind) {
-        let built = builtin::build(entry, &ground(world, role));
+        let built = builtin::build(entry, &ground(assembly, role));
         return built.map(|built| built.tools).unwrap_or_default().into();
     }
     match kind {
         "api" => {
             let value = Value::Object(entry.fields.clone());
             let (api, _) = Api::read(&value, &role.file);
-            let tools = api.map(|api| api.tools(&requests(world, role), &source(role)));
+            let tools = api.map(|api| api.tools(&requests(assembly, role), &source(role)));
             tools.unwrap_or_default().into()
         }
-        "mcp" => servers::open(world, role, (place, entry)).await,
-        "delegate" => delegate::open(world, (role, mind), entry).into(),
+        "mcp" => servers::open(assembly, role, (place, entry)).await,
+        "delegate" => delegate::open(assembly, (role, mind), entry).into(),
         _ => Brought::default(),
     }
 }
@@ -135,9 +136,9 @@ pub(super) fn source(role: &Role) -> String {
 
 /// What requests are made with. A role that came with a project does not decide where a variable's
 /// value goes before the user trusts its directory.
-pub(super) fn requests(world: &World, role: &Role) -> Settings {
-    let settings = api::settings(world);
-    if initrunner::is_trusted(world, role) {
+pub(super) fn requests(assembly: &Assembly, role: &Role) -> Settings {
+    let settings = api::settings(assembly);
+    if initrunner::is_trusted(assembly, role) {
         settings
     } else {
         settings.with_variables(BTreeMap::new())
@@ -186,20 +187,20 @@ fn plain(value: &Value) -> String {
 }
 
 /// What an entry says of calls of its tools, whose paths count from its directory.
-pub(super) fn guard(world: &World, entry: &ToolEntry) -> Guard {
+pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
     let keys = ["root_path", "repo_path", "working_dir", "cwd"];
     let named = keys.iter().find_map(|key| entry.fields.get(*key)?.as_str());
-    let directory = world.environment.cwd.join(named.unwrap_or_default());
+    let directory = run.environment.cwd.join(named.unwrap_or_default());
     Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(directory)
 }
 
 /// Where the built-in types work.
-fn ground(world: &World, role: &Role) -> Ground {
+fn ground(assembly: &Assembly, role: &Role) -> Ground {
     Ground {
         role_directory: role.directory().to_owned(),
-        surroundings: workers::surroundings(world),
-        requests: requests(world, role),
-        network: initrunner::network(world, role),
+        surroundings: workers::surroundings(assembly),
+        requests: requests(assembly, role),
+        network: initrunner::network(assembly, role),
         source: source(role),
     }
 }

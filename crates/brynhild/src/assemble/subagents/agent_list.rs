@@ -8,7 +8,7 @@ use plugins::claude::{self, AgentFile};
 use plugins::initrunner::role;
 use plugins::problem::Problem as Fault;
 
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
 
 /// The name of the agent without instructions of its own.
 pub(crate) const PLAIN: &str = "general-purpose";
@@ -60,7 +60,7 @@ pub(crate) struct AgentList {
 impl AgentList {
     /// Finds them. Of two with one name the first counts: the project's before the user's, those
     /// before roles.
-    pub(crate) fn find(world: &World) -> Self {
+    pub(crate) fn find(assembly: &Assembly) -> Self {
         let mut list = Self::default();
         list.add(Agent {
             name: PLAIN.to_owned(),
@@ -71,12 +71,12 @@ impl AgentList {
             source: "builtin".to_owned(),
             kind: Kind::Plain,
         });
-        if world.global.safe {
+        if assembly.global.safe {
             return list;
         }
-        list.of_project(world);
-        let home = world.environment.home.as_deref();
-        let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+        list.of_project(assembly);
+        let home = assembly.environment.home.as_deref();
+        let own = assembly.loaded.config_dir.iter().map(|dir| dir.join("agents"));
         let own: Vec<PathBuf> = own.chain(home.map(|home| home.join(".claude/agents"))).collect();
         for directory in &own {
             let (files, problems) = claude::agents_in(directory);
@@ -85,7 +85,7 @@ impl AgentList {
                 list.add_file(file, "user".to_owned());
             }
         }
-        for file in world.claude().agents() {
+        for file in assembly.claude().agents() {
             if let Some(plugin) = &file.plugin {
                 list.add_file(file.clone(), format!("plugin:{plugin}"));
             }
@@ -133,9 +133,9 @@ impl AgentList {
         });
     }
 
-    fn of_project(&mut self, world: &World) {
-        let Some(root) = world.root().ok().filter(|_| world.has_project()) else { return };
-        let Some(trusted) = world.trust.trusted() else { return };
+    fn of_project(&mut self, assembly: &Assembly) {
+        let Some(root) = assembly.root().ok().filter(|_| assembly.has_project()) else { return };
+        let Some(trusted) = assembly.trust.trusted() else { return };
         let own = root.join(".brynhild/agents");
         for (path, bytes) in trusted.beneath(&own) {
             if path.parent() != Some(&own) || path.extension().is_none_or(|it| it != "md") {
@@ -146,7 +146,7 @@ impl AgentList {
                 Err(problem) => self.problems.push(problem),
             }
         }
-        for file in world.claude().agents().filter(|file| file.plugin.is_none()) {
+        for file in assembly.claude().agents().filter(|file| file.plugin.is_none()) {
             self.add_file(file.clone(), "project".to_owned());
         }
     }

@@ -16,7 +16,6 @@ use contract::event::{EventKind, Level};
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::provider::Delivery;
-use contract::sandbox::Sandbox;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use plugins::claude::AgentFile;
 use python_host::Host;
@@ -27,10 +26,10 @@ use super::report::report;
 use super::task::NAME;
 use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::args::Global;
+use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::mcp;
 use crate::assemble::role::{self, Opened};
-use crate::assemble::trust::process_check::TrustedRoots;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::{self, Knowledge, Mind};
 use crate::environment::Environment;
 use crate::exit::Problem;
@@ -54,8 +53,7 @@ pub(crate) struct Workplace {
     /// Other models, by the names that agents have for them.
     models: BTreeMap<String, Arc<Model>>,
     host: Option<Host>,
-    sandbox: Option<Arc<dyn Sandbox>>,
-    trusted_roots: Arc<TrustedRoots>,
+    services: Arc<SharedServices>,
     /// The files whose slips were told.
     told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
@@ -114,28 +112,27 @@ pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
 impl Workplace {
     /// The place that agents of this list find.
     pub(crate) fn new(
-        world: &World,
+        assembly: &Assembly,
         root: &Path,
         (mind, knowledge): (Option<&Arc<Mind>>, Arc<Knowledge>),
         list: &AgentList,
     ) -> Self {
-        let mut global = world.global.clone();
-        if let Some(typed) = world.made.typed.get() {
+        let mut global = assembly.global.clone();
+        if let Some(typed) = &assembly.typed {
             // What the role that is played asks for is not for others.
             (global.provider, global.model) = typed.clone();
         }
         let mut place = Self {
-            max_depth: world.config().agents.max_depth,
+            max_depth: assembly.config().agents.max_depth,
             time: None,
             global,
-            environment: world.environment.clone(),
+            environment: assembly.environment.clone(),
             root: root.to_owned(),
             mind: mind.cloned(),
             knowledge,
             models: BTreeMap::new(),
-            host: world.known_workers().map(|workers| workers.host().clone()),
-            sandbox: world.made.sandbox.get().cloned(),
-            trusted_roots: Arc::clone(world.trusted_roots()),
+            host: assembly.known_workers().map(|workers| workers.host().clone()),
+            services: Arc::clone(&assembly.services),
             told: Arc::default(),
         };
         if let Some(mind) = mind {
@@ -144,7 +141,7 @@ impl Workplace {
                 Kind::Plain | Kind::Role(_) => None,
             });
             for name in wishes {
-                place.models.extend(other_model(world, root, mind, name));
+                place.models.extend(other_model(assembly, root, mind, name));
             }
         }
         place
@@ -261,27 +258,26 @@ impl Workplace {
         (name, path): (&str, &Path),
         prompt: String,
     ) -> Result<Player, Problem> {
-        let mut world = World::again(self.global.clone(), self.environment.clone())?;
-        world.made.trusted_roots.get_or_init(|| Arc::clone(&self.trusted_roots));
-        if let Some(sandbox) = &self.sandbox {
-            world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
-        }
+        let mut assembly = Assembly::with_services(
+            RunContext::again(self.global.clone(), self.environment.clone())?,
+            Arc::new(self.services.in_same_sandbox()),
+        );
         if let Some(host) = &self.host {
-            world.adopt(host.clone()).await?;
+            assembly.adopt(host.clone()).await?;
         }
-        role::choose(&mut world, path, &BTreeMap::new())?;
-        let mind = Arc::new(assemble::mind(&world).await?);
-        let opened = role::open(&world, Some(&mind)).await?;
+        role::choose(&mut assembly, path, &BTreeMap::new())?;
+        let mind = Arc::new(assemble::mind(&assembly).await?);
+        let opened = role::open(&assembly, Some(&mind)).await?;
         let opened = opened.ok_or_else(|| Problem::failed("the role cannot be played"))?;
         opened.set_mind(&mind);
         let mut settings = self.inherited(parent);
-        let own = assemble::settings(&world, &self.root, Some(&mind), opened.system.clone());
+        let own = assemble::settings(&assembly, &self.root, Some(&mind), opened.system.clone());
         take_over(&mut settings, &own);
         settings.system = own.system;
         opened.tighten(&mut settings);
         let (tools, is_hidden) = tool_search::behind_search(
             opened.tools.clone(),
-            mcp::deferral(&world),
+            mcp::deferral(&assembly),
             &FoundTools::default(),
         );
         let task = NestedTask {
@@ -387,19 +383,19 @@ fn take_over(settings: &mut Settings, other: &Settings) {
 /// The model of a name at the provider at hand, by that name; none where there is none, or it is
 /// the one at hand.
 fn other_model(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     mind: &Mind,
     name: String,
 ) -> Option<(String, Arc<Model>)> {
-    let mind = assemble::with_model(world, mind, &name)?;
+    let mind = assemble::with_model(assembly, mind, &name)?;
     let is_meant = || {
-        world.is_configured(&["models", "aliases", &name])
-            || assemble::registered(world, &mind.model, &mind.choice.candidate).is_some()
+        assembly.is_configured(&["models", "aliases", &name])
+            || assemble::registered(assembly, &mind.model, &mind.choice.candidate).is_some()
     };
     if FAMILIAR.contains(&name.as_str()) && !is_meant() {
         return None;
     }
-    let settings = assemble::settings(world, root, Some(&mind), String::new());
+    let settings = assemble::settings(assembly, root, Some(&mind), String::new());
     Some((name, Arc::new(Model { mind, settings })))
 }

@@ -11,14 +11,15 @@ use serde_json::Value;
 
 use super::token;
 use crate::args::McpLoginArgs;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp::{self, problem};
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 /// The address of a server.
-fn address(world: &World, name: &str) -> Result<Address, Problem> {
-    let server = mcp::discover(world).servers.into_iter().find(|server| server.name == name);
+fn address(assembly: &Assembly, name: &str) -> Result<Address, Problem> {
+    let server = mcp::discover(assembly).servers.into_iter().find(|server| server.name == name);
     match server.map(|server| server.transport) {
         Some(Transport::Http(address)) => Ok(address),
         Some(Transport::Stdio(_)) => {
@@ -29,12 +30,12 @@ fn address(world: &World, name: &str) -> Result<Address, Problem> {
 }
 
 /// Signs in, by a page or without one.
-pub(super) async fn login(world: &World, args: &McpLoginArgs) -> Outcome {
+pub(super) async fn login(assembly: &Assembly, args: &McpLoginArgs) -> Outcome {
     let name = &args.name;
-    let address = address(world, name)?;
-    let client = client(world, args)?;
-    let credentials = mcp::credentials(world)?;
-    let signed_in = match (&client, identity_provider(world, args)?) {
+    let address = address(assembly, name)?;
+    let client = client(assembly, args)?;
+    let credentials = mcp::credentials(assembly)?;
+    let signed_in = match (&client, identity_provider(assembly, args)?) {
         (Some(client), Some(provider)) => {
             oauth::sign_in_by_identity_provider(&address, &credentials, client, &provider).await
         }
@@ -42,7 +43,8 @@ pub(super) async fn login(world: &World, args: &McpLoginArgs) -> Outcome {
             oauth::sign_in_as_program(&address, &credentials, client).await
         }
         _ => {
-            let configured = world.config().mcp.get("client_metadata_url").and_then(Value::as_str);
+            let configured =
+                assembly.config().mcp.get("client_metadata_url").and_then(Value::as_str);
             let metadata_url = args.client_metadata_url.as_deref().or(configured);
             let identity =
                 oauth::Identity { client, metadata_url: metadata_url.map(str::to_owned) };
@@ -63,11 +65,11 @@ fn show(page: &str) {
 }
 
 /// The client that the server knows, with its secret or its key.
-fn client(world: &World, args: &McpLoginArgs) -> Result<Option<Client>, Problem> {
+fn client(run: &RunContext, args: &McpLoginArgs) -> Result<Option<Client>, Problem> {
     let Some(id) = args.client_id.clone() else { return Ok(None) };
     let authentication = match &args.private_key {
-        Some(file) => ClientAuthentication::Key(Arc::new(key(world, file)?)),
-        None => by_secret(token(world, args.client_secret_env.as_deref())?),
+        Some(file) => ClientAuthentication::Key(Arc::new(key(run, file)?)),
+        None => by_secret(token(run, args.client_secret_env.as_deref())?),
     };
     Ok(Some(Client { id, authentication }))
 }
@@ -76,8 +78,8 @@ fn by_secret(secret: Option<Secret<String>>) -> ClientAuthentication {
     secret.map_or(ClientAuthentication::None, ClientAuthentication::Secret)
 }
 
-fn key(world: &World, file: &Path) -> Result<SigningKey, Problem> {
-    let path = world.environment.cwd.join(file);
+fn key(run: &RunContext, file: &Path) -> Result<SigningKey, Problem> {
+    let path = run.environment.cwd.join(file);
     let wrong = |words: String| Problem::misuse(format!("{}: {words}", path.display()));
     let text = fs::read(&path).map_err(|error| wrong(error.to_string()))?;
     SigningKey::from_pem(&text).map_err(|failure| wrong(failure.with_hint()))
@@ -85,23 +87,23 @@ fn key(world: &World, file: &Path) -> Result<SigningKey, Problem> {
 
 /// The identity provider that the flags name.
 fn identity_provider(
-    world: &World,
+    run: &RunContext,
     args: &McpLoginArgs,
 ) -> Result<Option<IdentityProvider>, Problem> {
-    let id_token = token(world, args.idp_id_token_env.as_deref())?;
+    let id_token = token(run, args.idp_id_token_env.as_deref())?;
     let (Some(issuer), Some(id), Some(id_token)) =
         (args.idp_issuer.clone(), args.idp_client_id.clone(), id_token)
     else {
         return Ok(None);
     };
-    let authentication = by_secret(token(world, args.idp_client_secret_env.as_deref())?);
+    let authentication = by_secret(token(run, args.idp_client_secret_env.as_deref())?);
     Ok(Some(IdentityProvider { issuer, client: Client { id, authentication }, id_token }))
 }
 
 /// Forgets a key.
-pub(super) fn logout(world: &World, name: &str) -> Outcome {
-    let address = address(world, name)?;
-    let had = mcp::credentials(world)?.forget(&address.url)?;
+pub(super) fn logout(assembly: &Assembly, name: &str) -> Outcome {
+    let address = address(assembly, name)?;
+    let had = mcp::credentials(assembly)?.forget(&address.url)?;
     let text = if had { "Forgot the key of" } else { "There is no key of" };
     output::told(format_args!("{text} {name}"))?;
     Ok(Exit::Done)

@@ -23,11 +23,12 @@ use tokio::sync::mpsc;
 
 use crate::args::Global;
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
 use crate::assemble::mcp::terminal::Terminal;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, Backstage, Reload, Setup};
 use crate::assemble::side_conversation::Aside;
-use crate::assemble::world::World;
 use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::frontends::slash;
@@ -49,47 +50,48 @@ pub(crate) struct ServingHost {
 impl ServingHost {
     /// Makes all tools available, or those of the role if one was chosen.
     pub(crate) async fn backend(
-        world: &World,
+        assembly: &Assembly,
         root: &Path,
         clients: &Arc<ClientRegistry>,
     ) -> Result<(Backend, Backstage), Problem> {
-        let mut setup = Setup::for_others(world, root).await?;
-        let reload = setup.watch(world);
+        let mut setup = Setup::for_others(assembly, root).await?;
+        let reload = setup.watch(assembly);
         let setup::Offer { mind, policy, registry, hooks, backstage } = setup.into_offer();
         let host = Self {
             aside: Aside {
-                settings: assemble::settings(world, root, mind.as_deref(), String::new()),
+                settings: assemble::settings(assembly, root, mind.as_deref(), String::new()),
                 mind,
                 policy,
                 hooks: Vec::new(),
-                confinement: assemble::confinement(world, root)?,
+                confinement: assemble::confinement(assembly, root)?,
                 session: SessionId::parse("mcp-serve")?,
-                fallback: Some(fallback(world, None)?),
+                fallback: Some(fallback(assembly, None)?),
             },
-            global: world.global.clone(),
-            environment: world.environment.clone(),
+            global: assembly.global.clone(),
+            environment: assembly.environment.clone(),
             reload,
             backstage: backstage.clone(),
-            terminal: Terminal::new(world),
+            terminal: Terminal::new(assembly),
         };
         let offer = host.offer(&registry, hooks, host.texts()?);
         Ok((Backend::new(Arc::new(host), offer, Arc::clone(clients))?, backstage))
     }
 
     fn texts(&self) -> Result<Texts, Problem> {
-        let world = World::again(self.global.clone(), self.environment.clone())?;
+        let assembly =
+            Assembly::new(RunContext::again(self.global.clone(), self.environment.clone())?);
         let skills = match self.backstage.role() {
             Some(_) => Vec::new(),
-            None => assemble::skills(&world, world.root()?),
+            None => assemble::skills(&assembly, assembly.root()?),
         };
         let skills = skills.into_iter().map(|skill| {
             let references = plugins::skills::references(&skill);
             (skill, references)
         });
         let skills = skills.collect();
-        let commands = slash::Offer::new(&world);
+        let commands = slash::Offer::new(&assembly);
         commands.report();
-        Ok((Arc::new(CommandSet { world, commands }), skills))
+        Ok((Arc::new(CommandSet { assembly, commands }), skills))
     }
 
     fn offer(
@@ -205,7 +207,7 @@ impl CallConversation for OpenCall {
 
 /// The commands at one time.
 struct CommandSet {
-    world: World,
+    assembly: Assembly,
     commands: slash::Offer,
 }
 
@@ -229,6 +231,6 @@ impl Commands for CommandSet {
     }
 
     fn render(&self, name: &str, arguments: &str) -> Option<String> {
-        self.commands.rendered(&self.world, name, arguments)
+        self.commands.rendered(&self.assembly, name, arguments)
     }
 }

@@ -10,14 +10,14 @@ use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
 use plugins::{commands, hooks, profiles, rules, skills};
 use python_host::Missing;
 
+use crate::assemble::assembly::Assembly;
 use crate::assemble::plugin_set;
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 
 /// Adds what is wrong with the parts of the plugin in `root` to what is wrong with its manifest.
 pub(super) async fn check(
-    world: &World,
+    assembly: &Assembly,
     root: &Path,
     validation: &mut Validation,
 ) -> Result<(), Problem> {
@@ -32,13 +32,13 @@ pub(super) async fn check(
     faults.extend(rules::load(&nowhere, &contributions).problems);
     let file = root.join("hooks.yaml");
     if plugin.manifest.hooks && file.exists() {
-        match hooks::validate(&file, world.place(), world.environment.home.as_deref()) {
+        match hooks::validate(&file, assembly.place(), assembly.environment.home.as_deref()) {
             Ok((_, problems)) => faults.extend(problems),
             Err(problem) => faults.push(problem),
         }
     }
-    if plugin_set::trust(world, root, Place::Flag) == Trust::Given {
-        let python = workers::quiet_host(world)?;
+    if plugin_set::trust(assembly, root, Place::Flag) == Trust::Given {
+        let python = workers::quiet_host(assembly)?;
         for described in python.host.describe(&python.plugins([&plugin]), Missing::Report).await {
             let offer = described.offer;
             let offers_nothing = offer.tools.is_empty() && described.providers.is_empty();

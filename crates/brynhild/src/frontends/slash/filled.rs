@@ -13,9 +13,9 @@ use plugins::commands::Command;
 use plugins::commands::{Here, Piece, Recipe};
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions;
 use crate::assemble::skill_grants::grant_name;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -40,12 +40,12 @@ pub(super) struct Filled {
 
 /// The text that is sent in a session, whose name may not be known yet.
 pub(super) fn text(
-    world: &World,
+    assembly: &Assembly,
     (command, recipe): (&Command, &Recipe),
     words: &str,
     session: Option<&str>,
 ) -> Result<Filled, Problem> {
-    let here = Here { session, effort: Some(&world.config().behavior.reasoning_level) };
+    let here = Here { session, effort: Some(&assembly.config().behavior.reasoning_level) };
     let (mut text, mut lines, mut files) = (String::new(), Vec::new(), Vec::new());
     let has_root = !recipe.root.as_os_str().is_empty();
     for piece in recipe.pieces(&command.body, words, here) {
@@ -62,7 +62,7 @@ pub(super) fn text(
         }
     }
     if !files.is_empty() {
-        let reader = Reader::new(world, (command, recipe))?;
+        let reader = Reader::new(assembly, (command, recipe))?;
         for file in files.iter().filter_map(|path| reader.read(path)) {
             text.push_str("\n\n");
             text.push_str(&file);
@@ -86,7 +86,7 @@ pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
 
 /// Reads the files that one command names.
 struct Reader<'a> {
-    world: &'a World,
+    assembly: &'a Assembly,
     root: &'a Path,
     recipe: &'a Recipe,
     typed: String,
@@ -95,23 +95,26 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(world: &'a World, (command, recipe): (&Command, &'a Recipe)) -> Result<Self, Problem> {
-        let root = world.root()?;
-        let policy = permissions::policy(world, root)?;
+    fn new(
+        assembly: &'a Assembly,
+        (command, recipe): (&Command, &'a Recipe),
+    ) -> Result<Self, Problem> {
+        let root = assembly.root()?;
+        let policy = permissions::policy(assembly, root)?;
         let named: Vec<String> =
             recipe.allowed_tools.iter().filter(|tool| *tool != "*").cloned().collect();
         let typed = command.qualified();
         // What is no rule grants nothing.
         let _ = policy.grant(&named, &format!("command /{typed}"));
-        let tools = assemble::tools(world, root, Vec::new(), None);
+        let tools = assemble::tools(assembly, root, Vec::new(), None);
         let tools = tools.iter().map(|tool| tool.spec()).collect();
-        Ok(Self { world, root, recipe, typed, policy, tools })
+        Ok(Self { assembly, root, recipe, typed, policy, tools })
     }
 
     fn may_read(&self, path: &Path) -> bool {
         let Some(spec) = self.tools.iter().find(|spec| spec.name == "Read") else { return false };
         let action = Action::Read { path: path.to_owned() };
-        self.policy.judge(spec, &[action], self.world.mode()).decision == Decision::Allow
+        self.policy.judge(spec, &[action], self.assembly.mode()).decision == Decision::Allow
     }
 
     /// A file of the project or of the plugin with its name; none where there is no such file.

@@ -7,35 +7,39 @@ use plugins::claude::shell;
 use plugins::commands::{Command, Rank};
 
 use crate::assemble;
-use crate::assemble::world::World;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
 /// Runs the line of a command and gives back what it printed.
 pub(super) async fn run(
-    world: &World,
+    assembly: &Assembly,
     command: &Command,
     line: &str,
     words: &str,
 ) -> Result<String, Problem> {
-    let root = world.root()?;
-    let mut profile = assemble::command_profile(world, root);
+    let root = assembly.root()?;
+    let mut profile = assemble::command_profile(assembly, root);
     if command.source == "project" {
-        profile.fixed = vouched(world, command)?;
+        profile.fixed = vouched(assembly, command)?;
     }
     // What somebody else wrote only looks.
     let is_own = command.plugin.is_none();
-    profile.access =
-        if is_own && world.mode() != Mode::ReadOnly { Access::Workspace } else { Access::ReadOnly };
+    profile.access = if is_own && assembly.mode() != Mode::ReadOnly {
+        Access::Workspace
+    } else {
+        Access::ReadOnly
+    };
     let directory = command.path.as_deref().and_then(|path| path.parent());
     profile.read.extend(directory.map(ToOwned::to_owned));
     profile.env.insert("BRYNHILD_ARGS".to_owned(), words.to_owned());
-    let sandbox = assemble::sandbox(world)?;
+    let sandbox = assemble::sandbox(assembly)?;
     let printed = shell::output(&*sandbox, &profile, line, root).await;
     printed.map_err(|why| Problem::failed(format!("`/{}` did not run: {why}", command.name)))
 }
 
 /// A project's command runs only while the user trusts its bytes.
-fn vouched(world: &World, command: &Command) -> Result<Vec<Fixed>, Problem> {
+fn vouched(run: &RunContext, command: &Command) -> Result<Vec<Fixed>, Problem> {
     let refused = |why: String| {
         Problem::misuse(format!("`/{}` does not run: {why}", command.name))
             .hint("`brynhild trust` shows what it would run, and asks")
@@ -43,5 +47,5 @@ fn vouched(world: &World, command: &Command) -> Result<Vec<Fixed>, Problem> {
     if command.rank == Rank::Guest {
         return Err(refused("it came with a project that is not trusted".to_owned()));
     }
-    world.trust.vouch().ask().map_err(refused)
+    run.trust.vouch().ask().map_err(refused)
 }

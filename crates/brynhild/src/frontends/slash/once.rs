@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{Expansion, Facts, expand, parse};
 use crate::args::OutputFormat;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::setup::{self, Glance};
 use crate::assemble::workers;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::output;
 
@@ -34,29 +34,34 @@ pub(crate) enum Once {
 }
 
 /// Does what the words of a single prompt ask for.
-pub(crate) async fn once(world: &World, words: &str) -> Result<Once, Problem> {
+pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Problem> {
     let Some(slash) = parse(words) else {
         return Ok(Once::AsIs);
     };
-    if workers::has_packages(world) {
-        world.workers(Missing::Install).await?;
+    if workers::has_packages(assembly) {
+        assembly.workers(Missing::Install).await?;
     }
-    if let Some(text) = mcp::prompt(world, slash.name, slash.rest).await? {
+    if let Some(text) = mcp::prompt(assembly, slash.name, slash.rest).await? {
         return Ok(Once::Prompt { text, skill: None });
     }
     let (tools, usage): (Vec<Arc<ToolSpec>>, Usage) = match slash.name.to_lowercase().as_str() {
         "tools" => {
-            (setup::known_tools(world, Glance::List).await?.specs().to_vec(), Usage::default())
+            (setup::known_tools(assembly, Glance::List).await?.specs().to_vec(), Usage::default())
         }
         _ => (Vec::new(), Usage::default()),
     };
-    let facts =
-        || Facts { tools: &tools, usage: &usage, session: None, mode: world.mode(), policy: None };
-    match expand(world, slash, facts).await? {
+    let facts = || Facts {
+        tools: &tools,
+        usage: &usage,
+        session: None,
+        mode: assembly.mode(),
+        policy: None,
+    };
+    match expand(assembly, slash, facts).await? {
         Expansion::AsIs => Ok(Once::AsIs),
         Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),
         Expansion::Show(text) => {
-            if world.format() == OutputFormat::Text {
+            if assembly.format() == OutputFormat::Text {
                 output::line(text.trim_end())?;
             } else {
                 output::json(&json!({"command": slash.name, "text": text}))?;

@@ -11,10 +11,11 @@ use contract::text::head;
 use contract::tool::ToolSpec;
 
 use super::{BUILTIN, Facts, Offer};
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{self, Named};
 use crate::assemble::permissions::remembered::Memories;
 use crate::assemble::pricing;
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::frontends::usage_tables;
 use crate::output::table;
@@ -67,26 +68,26 @@ pub(super) fn skills(skills: &[Skill]) -> String {
 }
 
 /// The plugins of all systems.
-pub(super) fn plugins(world: &World) -> String {
+pub(super) fn plugins(assembly: &Assembly) -> String {
     let row = |it: Named| {
         let description = sentence(&it.description);
         vec![it.name, it.version, it.state.to_owned(), it.system.to_owned(), description]
     };
-    let rows: Vec<Vec<String>> = dialects::named(world).into_iter().map(row).collect();
+    let rows: Vec<Vec<String>> = dialects::named(assembly).into_iter().map(row).collect();
     if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }
 }
 
 /// What runs without a question.
-pub(super) fn permissions(world: &World, facts: &Facts<'_>) -> Result<String, Problem> {
+pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String, Problem> {
     let mut text = format!("The mode is {}.\n", facts.mode.as_str());
-    let rules = &world.config().permissions;
+    let rules = &run.config().permissions;
     for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         for rule in list {
             let rule = rule.as_str().map_or_else(|| rule.to_string(), str::to_owned);
             let _ = writeln!(text, "{word} {rule} (configured)");
         }
     }
-    if let Some(config_dir) = world.loaded.config_dir.as_deref() {
+    if let Some(config_dir) = run.loaded.config_dir.as_deref() {
         let remembered = Memories::new(config_dir).read().map_err(Problem::misuse)?;
         for entry in remembered {
             let place = match &entry.project {
@@ -103,9 +104,9 @@ pub(super) fn permissions(world: &World, facts: &Facts<'_>) -> Result<String, Pr
 }
 
 /// What a conversation took that is kept.
-pub(super) fn took(world: &World, id: &SessionId) -> Option<String> {
-    let mut figures = [world.store().ok()?.figures_of(id).ok()?];
-    pricing::complete(world, &mut figures);
+pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
+    let mut figures = [assembly.store().ok()?.figures_of(id).ok()?];
+    pricing::complete(assembly, &mut figures);
     Some(usage_tables::conversation(&figures[0]))
 }
 
@@ -125,8 +126,8 @@ pub(super) fn cost(usage: &Usage) -> String {
 }
 
 /// The newest sessions.
-pub(super) fn sessions(world: &World) -> Result<String, Problem> {
-    let rows: Vec<Vec<String>> = world
+pub(super) fn sessions(run: &RunContext) -> Result<String, Problem> {
+    let rows: Vec<Vec<String>> = run
         .store()?
         .list()?
         .into_iter()

@@ -1,12 +1,12 @@
 //! Clipboards that a terminal does not reach by itself: that of tmux, which keeps what programs send
 //! to its terminal to itself, and that of the desktop, which some terminals keep programs from.
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::environment::Environment;
 
 /// Puts a text there. Nobody is told where there is none: the terminal has been given it too.
-pub(super) fn put(world: &World, text: &str) {
-    let environment = &world.environment;
+pub(super) fn put(run: &RunContext, text: &str) {
+    let environment = &run.environment;
     let ways = ways(environment);
     let takes = |(program, args): &Way| {
         let fed = sandbox::feed(program, args, &environment.cwd, text.as_bytes());

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use files::private;
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
 /// Has the user edit a text with their editor.
-pub(super) async fn edit(world: &World, text: &str) -> Result<String, Problem> {
-    let environment = &world.environment;
+pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem> {
+    let environment = &run.environment;
     let editor = environment.variable("VISUAL").or_else(|| environment.variable("EDITOR"));
     let Some(editor) = editor else {
         return Err(Problem::misuse("no editor is set: the variable EDITOR names one"));

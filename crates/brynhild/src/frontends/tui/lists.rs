@@ -11,12 +11,13 @@ use sessions::store::Store;
 use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
+use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::model_list;
 use crate::assemble::permissions::remembered::Memories;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::themes;
-use crate::assemble::world::World;
 use crate::exit::Problem;
 use crate::frontends::plugin_switch;
 use crate::frontends::slash::{self, Offer};
@@ -58,21 +59,21 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
 }
 
 /// The commands that can be typed after `/`.
-pub(super) fn commands(world: &World) -> Vec<Item> {
+pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
     let builtin = slash::BUILTIN.iter().map(|builtin| Item {
         value: builtin.name.to_owned(),
         label: builtin.description.to_owned(),
         detail: builtin.args.to_owned(),
         note: String::new(),
     });
-    let offer = Offer::new(world);
+    let offer = Offer::new(assembly);
     let own = offer.table.commands().iter().map(|command| Item {
         value: offer.table.shortest(command),
         label: command.description.clone(),
         detail: command.args.clone(),
         note: command.source.clone(),
     });
-    let prompts = mcp::commands(world).into_iter().map(|prompt| Item {
+    let prompts = mcp::commands(assembly).into_iter().map(|prompt| Item {
         value: prompt.name,
         label: prompt.description,
         detail: prompt.usage,
@@ -83,45 +84,45 @@ pub(super) fn commands(world: &World) -> Vec<Item> {
 
 /// The arguments of a command, if they can be listed.
 pub(super) async fn arguments(
-    world: &World,
+    assembly: &Assembly,
     command: String,
     (id, model): (&SessionId, &str),
 ) -> Answer {
     let items = match command.as_str() {
-        "model" => models(world, model).await.unwrap_or_else(|_| favorites(world)),
-        "resume" => sessions(world, id).unwrap_or_default(),
+        "model" => models(assembly, model).await.unwrap_or_else(|_| favorites(assembly)),
+        "resume" => sessions(assembly, id).unwrap_or_default(),
         "export" => {
             let directory = |file: &String| file.ends_with('/');
             let usual =
                 Item { value: format!("{id}.md"), label: "here".to_owned(), ..Item::default() };
-            let directories = walk(world.place()).into_iter().filter(directory).map(named);
+            let directories = walk(assembly.place()).into_iter().filter(directory).map(named);
             [usual].into_iter().chain(directories).collect()
         }
         "theme" => {
             let mut names: Vec<String> =
                 ::tui::theme::Theme::built_in().into_iter().map(|it| it.name).collect();
-            let others = themes::themes(world).0.into_iter().map(|theme| theme.name);
+            let others = themes::themes(assembly).0.into_iter().map(|theme| theme.name);
             // One's own may have the name of a built-in one, and stands for it.
             let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
             names.extend(others);
             names.into_iter().map(named).collect()
         }
-        other => known_arguments(world, other),
+        other => known_arguments(assembly, other),
     };
     Answer::Arguments { command, items }
 }
 
 /// The arguments of a command that are known without a request.
-pub(super) fn known_arguments(world: &World, command: &str) -> Vec<Item> {
+pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
     match command {
-        "model" => favorites(world),
+        "model" => favorites(assembly),
         "skill" => {
             let item = |skill: contract::skill::Skill| Item {
                 label: slash::sentence(&skill.description),
                 note: skill.source,
                 ..named(skill.name)
             };
-            assemble::skills(world, world.place()).into_iter().map(item).collect()
+            assemble::skills(assembly, assembly.place()).into_iter().map(item).collect()
         }
         "undo" | "redo" => {
             let label = "overwrites what you changed since".to_owned();
@@ -136,15 +137,15 @@ fn named(value: String) -> Item {
 }
 
 /// The models that the user has named.
-fn favorites(world: &World) -> Vec<Item> {
+fn favorites(run: &RunContext) -> Vec<Item> {
     let item =
         |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..named(id.clone()) };
-    world.config().models.favorites.keys().map(item).collect()
+    run.config().models.favorites.keys().map(item).collect()
 }
 
 /// The models that the provider offers, the one in use first.
-pub(super) async fn models(world: &World, current: &str) -> Result<Vec<Item>, Problem> {
-    let offered = model_list::offered(world).await?;
+pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Item>, Problem> {
+    let offered = model_list::offered(assembly).await?;
     let item = |model: contract::provider::Model| Item {
         detail: model.name.clone().unwrap_or_default(),
         note: model.context.map_or_else(String::new, |tokens| format!("{} k", tokens / 1000)),
@@ -152,7 +153,7 @@ pub(super) async fn models(world: &World, current: &str) -> Result<Vec<Item>, Pr
         value: model.id,
     };
     let mut items: Vec<Item> =
-        favorites(world).into_iter().chain(offered.into_iter().map(item)).collect();
+        favorites(assembly).into_iter().chain(offered.into_iter().map(item)).collect();
     // The one in use stands first, whether the provider lists it or not.
     let at = items.iter().position(|item| item.value == current);
     let mut used = at.map_or_else(Item::default, |at| items.remove(at));
@@ -164,8 +165,8 @@ pub(super) async fn models(world: &World, current: &str) -> Result<Vec<Item>, Pr
 }
 
 /// The sessions, those of this project first.
-pub(super) fn sessions(world: &World, current: &SessionId) -> Result<Vec<Item>, Problem> {
-    listed_sessions(&world.store()?, &world.place().display().to_string(), Some(current))
+pub(super) fn sessions(run: &RunContext, current: &SessionId) -> Result<Vec<Item>, Problem> {
+    listed_sessions(&run.store()?, &run.place().display().to_string(), Some(current))
 }
 
 /// The sessions of a store, those of a directory first.
@@ -199,9 +200,9 @@ pub(super) fn listed_sessions(
 }
 
 /// The last words of a session.
-pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
+pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
     let session_id = SessionId::parse(id)?;
-    let contents = world.store()?.read(&session_id)?;
+    let contents = run.store()?.read(&session_id)?;
     let messages = messages::messages(&contents.events);
     let spoken = |message: &&Message| {
         matches!(message.role, Role::User | Role::Assistant) && !message.content.trim().is_empty()
@@ -220,8 +221,8 @@ pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
 }
 
 /// The plugins of all systems, with what is wrong with them.
-pub(super) fn plugins(world: &World) -> Answer {
-    let servers = mcp::listing(world).unwrap_or_default();
+pub(super) fn plugins(assembly: &Assembly) -> Answer {
+    let servers = mcp::listing(assembly).unwrap_or_default();
     let why = |named: &dialects::Named| {
         let server = servers.iter().find(|it| it.dialect == named.system && it.name == named.name);
         server.and_then(|server| server.failure.clone())
@@ -238,25 +239,25 @@ pub(super) fn plugins(world: &World) -> Answer {
             label: named.name,
         }
     };
-    let broken = world.plugins().failures().map(|problem| Item {
+    let broken = assembly.plugins().failures().map(|problem| Item {
         label: problem.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         detail: format!("{problem} ({})", problem.hint),
         note: "failed".to_owned(),
         ..Item::default()
     });
-    let all = dialects::named(world).into_iter().map(item).chain(broken).collect();
+    let all = dialects::named(assembly).into_iter().map(item).chain(broken).collect();
     Answer::Items(Picks::Plugins, all)
 }
 
 /// Switches a plugin on or off. What it says is told like anything that is printed.
-pub(super) fn switch(world: &World, plugin: &str, on: bool) -> Result<Answer, Problem> {
-    plugin_switch::switched(world, plugin, on)?;
+pub(super) fn switch(assembly: &Assembly, plugin: &str, on: bool) -> Result<Answer, Problem> {
+    plugin_switch::switched(assembly, plugin, on)?;
     Ok(Answer::Done)
 }
 
 /// The permission rules; those that were remembered can be revoked.
-pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, Problem> {
-    let rules = &world.config().permissions;
+pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer, Problem> {
+    let rules = &run.config().permissions;
     let mut items = Vec::new();
     for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         items.extend(list.iter().map(|rule| Item {
@@ -266,7 +267,7 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
             note: "configured".to_owned(),
         }));
     }
-    if let Some(config_dir) = world.loaded.config_dir.as_deref() {
+    if let Some(config_dir) = run.loaded.config_dir.as_deref() {
         let remembered = Memories::new(config_dir).read().map_err(Problem::misuse)?;
         items.extend(remembered.into_iter().map(|entry| Item {
             detail: format!("allow {}", entry.tool),

@@ -13,7 +13,7 @@ use files::private::{self, Durability};
 use rustix::process::{Pid, getpid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::assemble::world::World;
+use crate::assemble::run_context::RunContext;
 
 /// Prompts in the history.
 const MAX_PROMPTS: usize = 1000;
@@ -36,11 +36,11 @@ struct State {
 
 impl InterfaceStore {
     /// The state in the user's own directory, with the drafts of this project.
-    pub(crate) fn new(world: &World) -> Self {
-        let directory = world.keeping_dir().map(|dir| dir.join("interface"));
+    pub(crate) fn new(run: &RunContext) -> Self {
+        let directory = run.keeping_dir().map(|dir| dir.join("interface"));
         // A run that only looks leaves nothing behind.
-        let directory = directory.filter(|_| !world.global.safe);
-        let project = blake3::hash(world.place().as_os_str().as_encoded_bytes()).to_hex();
+        let directory = directory.filter(|_| !run.global.safe);
+        let project = blake3::hash(run.place().as_os_str().as_encoded_bytes()).to_hex();
         Self { directory, draft_prefix: format!("draft-{}-", &project[..16]) }
     }
 

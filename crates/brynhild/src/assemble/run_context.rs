@@ -1,69 +1,67 @@
-//! What a command works with: flags, environment, configuration, and the directories they lead to.
-
-mod made;
+//! Flags, environment, configuration and project of one run, and the directories that follow from
+//! them. Nothing here is created lazily; see [`crate::assemble::assembly`].
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use config::load::{LayerFile, Loaded, OnMistake, Sources};
 use config::origin::Layer;
 use config::settings::{self, Config};
 use contract::policy::Mode;
 use files::private;
-use plugins::claude::Expansions;
-use plugins::directories::Directories;
-use plugins::offer::Contributions;
-use python_host::{Host, Missing};
+use plugins::claude::AgentFile;
 use sessions::conversation_log;
 use sessions::store::Store;
-use tui::theme::{Depth, Theme};
+use tui::theme::Depth;
 
 use crate::args::{Global, ModeName, OutputFormat};
 use crate::assemble::configuration::{self, sources};
-use crate::assemble::dialects::claude::ClaudeSet;
-use crate::assemble::plugin_set::PluginSet;
-use crate::assemble::themes;
-use crate::assemble::trust::process_check::TrustedRoots;
+use crate::assemble::role::Chosen;
 use crate::assemble::trust::{self, Standing};
-use crate::assemble::workers::{self, HostedPython, Workers};
 use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
 use crate::output;
 use crate::output::style::Palette;
 use crate::project_root::{self, NoProject};
 
-pub(crate) use made::Made;
-
-/// Everything that was typed, set and configured.
-pub(crate) struct World {
+/// Flags, environment, configuration and project of one run.
+#[derive(Clone)]
+pub(crate) struct RunContext {
     pub(crate) global: Global,
     pub(crate) environment: Environment,
     pub(crate) loaded: Loaded,
-    /// How the user stands to what the project brings.
+    /// The user's trust in the project's files.
     pub(crate) trust: Standing,
+    /// The role that answers, if one was chosen.
+    pub(crate) role: Option<Chosen>,
+    /// The agent that answers, if a file describes it.
+    pub(crate) agent: Option<Arc<AgentFile>>,
+    /// Provider and model as typed, before a role replaced them in `global`.
+    pub(crate) typed: Option<(Option<String>, Option<String>)>,
+    /// The mode of a session that is going on; it outlives changes of the configuration.
+    pub(crate) session_mode: Option<Mode>,
     root: Result<PathBuf, NoProject>,
-    occasion: Notification,
-    /// What is made when something needs it first.
-    pub(crate) made: Made,
+    purpose: Purpose,
+    writable_dir: OnceLock<Option<PathBuf>>,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Notification {
-    /// A command that needs its files.
+enum Purpose {
+    /// A command, which fails if it cannot use its files.
     #[default]
     Command,
-    /// A conversation, which goes on where the home is broken.
-    Talk,
+    /// A conversation, which goes on if the home directory is broken.
+    Conversation,
 }
 
-impl World {
+impl RunContext {
     /// Reads the environment and the configuration. Prints the configuration's warnings.
     pub(crate) fn read(global: Global) -> Result<Self, Problem> {
-        let world = Self::of(global, surroundings()?)?;
-        world.begin();
-        Ok(world)
+        let assembly = Self::of(global, surroundings()?)?;
+        assembly.begin();
+        Ok(assembly)
     }
 
     /// The same for a conversation. It goes on where the user's own file is broken, and only looks
@@ -71,16 +69,16 @@ impl World {
     pub(crate) fn for_talk(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
         let read = Self::of(global.clone(), environment.clone());
-        let mut world = read.or_else(|problem| {
+        let mut assembly = read.or_else(|problem| {
             let global = Global { safe: true, ..global };
             let (mut sources, found) = sources(&global, &environment);
             sources.on_mistake = OnMistake::SkipUserFile;
             let retreated = Self::from(global, environment, &mut sources, found);
-            retreated.ok().filter(|world| world.loaded.skipped_layer).ok_or(problem)
+            retreated.ok().filter(|assembly| assembly.loaded.skipped_layer).ok_or(problem)
         })?;
-        world.occasion = Notification::Talk;
-        world.begin();
-        Ok(world)
+        assembly.purpose = Purpose::Conversation;
+        assembly.begin();
+        Ok(assembly)
     }
 
     /// The same for a command that needs nothing of the project: a broken file of it is told, and
@@ -91,16 +89,16 @@ impl World {
         if !global.safe {
             sources.on_mistake = OnMistake::SkipProjectFiles;
         }
-        let world = Self::from(global, environment, &mut sources, found)?;
-        world.begin();
-        Ok(world)
+        let assembly = Self::from(global, environment, &mut sources, found)?;
+        assembly.begin();
+        Ok(assembly)
     }
 
-    /// Reads all of it anew, for the same occasion.
+    /// Reads all of it anew, for the same purpose.
     pub(crate) fn anew(self) -> Result<Self, Problem> {
-        match self.occasion {
-            Notification::Command => Self::read(self.global),
-            Notification::Talk => Self::for_talk(self.global),
+        match self.purpose {
+            Purpose::Command => Self::read(self.global),
+            Purpose::Conversation => Self::for_talk(self.global),
         }
     }
 
@@ -134,14 +132,7 @@ impl World {
     /// Reads the same again in the middle of a conversation, without the configuration's warnings,
     /// after something has changed.
     pub(crate) fn again(global: Global, environment: Environment) -> Result<Self, Problem> {
-        Ok(Self { occasion: Notification::Talk, ..Self::of(global, environment)? })
-    }
-
-    /// Goes on with workers that are there already.
-    pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
-        let python = HostedPython::new(self, host)?;
-        self.made.python.get_or_init(|| python);
-        self.workers(Missing::Install).await.map(|_| ())
+        Ok(Self { purpose: Purpose::Conversation, ..Self::of(global, environment)? })
     }
 
     /// The same without warnings in the project `root`, none of which is trusted.
@@ -152,8 +143,7 @@ impl World {
         sources.read_project = true;
         let loaded = configuration::load(&sources)?;
         let (trust, root) = (Standing::default(), Ok(root.to_owned()));
-        let occasion = Notification::default();
-        Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
+        Ok(Self::new((global, environment), (loaded, trust), root))
     }
 
     /// The same without the project's own files, so that none of them can stop it.
@@ -182,6 +172,26 @@ impl World {
     pub(crate) fn layer_files(&self) -> impl Iterator<Item = PathBuf> {
         let (sources, _) = sources(&self.global, &self.environment);
         sources.files().into_iter().filter_map(|file| file.path)
+    }
+
+    fn new(
+        (global, environment): (Global, Environment),
+        (loaded, trust): (Loaded, Standing),
+        root: Result<PathBuf, NoProject>,
+    ) -> Self {
+        Self {
+            global,
+            environment,
+            loaded,
+            trust,
+            role: None,
+            agent: None,
+            typed: None,
+            session_mode: None,
+            root,
+            purpose: Purpose::default(),
+            writable_dir: OnceLock::new(),
+        }
     }
 
     fn of(global: Global, environment: Environment) -> Result<Self, Problem> {
@@ -216,90 +226,7 @@ impl World {
             NoProject::TooWide { root } if loaded.config.allow_home_directory => Ok(root),
             other => Err(other),
         });
-        let occasion = Notification::default();
-        Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
-    }
-
-    /// The directories that are used because the user trusts the project.
-    pub(crate) fn trusted_roots(&self) -> &Arc<TrustedRoots> {
-        self.made.trusted_roots.get_or_init(Arc::default)
-    }
-
-    /// What lies in directories of plugins, as it was when something asked first.
-    pub(crate) fn directories(&self) -> &Arc<Directories> {
-        self.made.directories.get_or_init(|| {
-            let file =
-                self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/directories.json"));
-            let project = self.root.as_ref().ok().cloned();
-            Arc::new(Directories::load(file.filter(|_| !self.global.safe), project))
-        })
-    }
-
-    /// The plugins of this run. They are looked for when something asks first, and what is wrong
-    /// with them is told then.
-    pub(crate) fn plugins(&self) -> &PluginSet {
-        self.made.plugins.get_or_init(|| {
-            let set = PluginSet::discover(self);
-            for problem in &set.problems {
-                output::warning(&format!("{problem} ({})", problem.hint));
-            }
-            set
-        })
-    }
-
-    /// The host of all plugins in Python, of whatever dialect.
-    pub(crate) fn python(&self) -> Result<&HostedPython, Problem> {
-        if let Some(python) = self.made.python.get() {
-            return Ok(python);
-        }
-        let python = workers::host(self)?;
-        Ok(self.made.python.get_or_init(|| python))
-    }
-
-    /// Prints a warning, the first time that it is given.
-    pub(crate) fn warn_once(&self, text: &str) {
-        let mut warned = self.made.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if warned.insert(text.to_owned()) {
-            output::warning(text);
-        }
-    }
-
-    /// The plugins in the manner of Claude Code, on the same terms.
-    pub(crate) fn claude(&self) -> &ClaudeSet {
-        self.made.claude.get_or_init(|| {
-            let set = ClaudeSet::discover(self);
-            for problem in &set.problems {
-                output::warning(&format!("{problem} ({})", problem.hint));
-            }
-            set
-        })
-    }
-
-    /// The commands that were typed, for hooks.
-    pub(crate) fn expansions(&self) -> &Arc<Expansions> {
-        self.made.expansions.get_or_init(Arc::default)
-    }
-
-    /// The background commands of the session.
-    pub(crate) fn jobs(&self) -> &Arc<tools::jobs::Jobs> {
-        self.made.jobs.get_or_init(Arc::default)
-    }
-
-    /// What plugins contribute beside tools and hooks.
-    pub(crate) fn contributions(&self) -> Contributions<'_> {
-        let mut contributions = self.plugins().contributions();
-        self.claude().contribute(&mut contributions);
-        contributions
-    }
-
-    /// What Python plugins offer; `missing` counts where nothing has asked before.
-    pub(crate) async fn workers(&self, missing: Missing) -> Result<&Workers, Problem> {
-        self.made.workers.get_or_try_init(|| Workers::ask(self, missing)).await
-    }
-
-    /// The same, where something has asked before.
-    pub(crate) fn known_workers(&self) -> Option<&Workers> {
-        self.made.workers.get()
+        Ok(Self::new((global, environment), (loaded, trust), root))
     }
 
     /// The settings.
@@ -338,10 +265,10 @@ impl World {
     pub(crate) fn keeping_dir(&self) -> Option<&Path> {
         let found = || {
             let dir = self.loaded.config_dir.clone();
-            let must_work = self.occasion == Notification::Talk || self.global.safe;
+            let must_work = self.purpose == Purpose::Conversation || self.global.safe;
             dir.filter(|dir| !must_work || private::is_writable(dir))
         };
-        self.made.keeping.get_or_init(found).as_deref()
+        self.writable_dir.get_or_init(found).as_deref()
     }
 
     /// Where things are kept between calls: in the user's own directory, and where that takes nothing
@@ -408,8 +335,8 @@ impl World {
         if self.global.safe {
             return Mode::ReadOnly;
         }
-        if let Some(mode) = self.made.mode.get() {
-            return *mode;
+        if let Some(mode) = self.session_mode {
+            return mode;
         }
         if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
             // The site's mode is a bound on this too.
@@ -463,16 +390,6 @@ impl World {
         } else {
             Palette::plain()
         }
-    }
-
-    /// The theme for standard output, with no more colors than it has.
-    pub(crate) fn theme(&self) -> Theme {
-        if !self.is_colored() || self.config().ui.theme.0 == "none" {
-            return Theme::unstyled();
-        }
-        let wanted = themes::theme(self, &self.config().ui.theme.0);
-        let found = wanted.or_else(|| themes::theme(self, "16-color"));
-        found.unwrap_or_else(Theme::unstyled).limited(self.depth())
     }
 
     /// How many colors standard output has.

@@ -1,0 +1,214 @@
+//! The parts of a run that are created on first use: plugins, the Python host, the sandbox.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use contract::sandbox::Sandbox;
+use files::changes::ChangeTracker;
+use mcp::ClientRegistry;
+use plugins::claude::Expansions;
+use plugins::directories::Directories;
+use plugins::offer::Contributions;
+use python_host::{Host, Missing};
+use tokio::sync::OnceCell;
+use tui::theme::Theme;
+
+use crate::assemble::dialects::claude::ClaudeSet;
+use crate::assemble::plugin_set::PluginSet;
+use crate::assemble::run_context::RunContext;
+use crate::assemble::secrets::Secrets;
+use crate::assemble::themes;
+use crate::assemble::trust::process_check::TrustedRoots;
+use crate::assemble::workers::{self, HostedPython, Workers};
+use crate::exit::Problem;
+use crate::output;
+
+/// A run with its lazily created parts. Clones share the parts.
+#[derive(Clone)]
+pub(crate) struct Assembly {
+    run: RunContext,
+    /// Services that outlive a reload.
+    pub(crate) services: Arc<SharedServices>,
+    parts: Arc<PluginParts>,
+}
+
+impl Deref for Assembly {
+    type Target = RunContext;
+
+    fn deref(&self) -> &RunContext {
+        &self.run
+    }
+}
+
+impl DerefMut for Assembly {
+    fn deref_mut(&mut self) -> &mut RunContext {
+        &mut self.run
+    }
+}
+
+/// Services that a conversation keeps when its plugins and its configuration are reloaded.
+#[derive(Default)]
+pub(crate) struct SharedServices {
+    pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
+    trusted_roots: OnceLock<Arc<TrustedRoots>>,
+    directories: OnceLock<Arc<Directories>>,
+    expansions: OnceLock<Arc<Expansions>>,
+    jobs: OnceLock<Arc<tools::jobs::Jobs>>,
+    /// The clients of `mcp serve`.
+    pub(crate) clients: OnceLock<Arc<ClientRegistry>>,
+    trackers: Mutex<BTreeMap<PathBuf, Arc<ChangeTracker>>>,
+    warned: Mutex<BTreeSet<String>>,
+}
+
+impl SharedServices {
+    /// New services that start processes in the same sandbox.
+    pub(crate) fn in_same_sandbox(&self) -> Self {
+        let (sandbox, trusted_roots) = (self.sandbox.clone(), self.trusted_roots.clone());
+        Self { sandbox, trusted_roots, ..Self::default() }
+    }
+
+    /// The change tracker of a workspace: undo and the sandbox share it.
+    pub(crate) fn tracker(&self, root: &Path) -> Arc<ChangeTracker> {
+        let mut trackers = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || Arc::new(ChangeTracker::new(root.to_owned()));
+        Arc::clone(trackers.entry(root.to_owned()).or_insert_with(make))
+    }
+}
+
+/// The plugins of one state of the configuration.
+#[derive(Default)]
+struct PluginParts {
+    plugins: OnceLock<PluginSet>,
+    claude: OnceLock<ClaudeSet>,
+    python: OnceLock<HostedPython>,
+    workers: OnceCell<Workers>,
+    sites: OnceLock<Vec<PathBuf>>,
+    secrets: OnceLock<Secrets>,
+}
+
+impl Assembly {
+    /// Nothing is created yet.
+    pub(crate) fn new(run: RunContext) -> Self {
+        Self::with_services(run, Arc::default())
+    }
+
+    /// Uses services that exist already; plugins are found anew.
+    pub(crate) fn with_services(run: RunContext, services: Arc<SharedServices>) -> Self {
+        Self { run, services, parts: Arc::default() }
+    }
+
+    /// The run without its parts.
+    pub(crate) fn into_run(self) -> RunContext {
+        self.run
+    }
+
+    /// The site-packages directories of the interpreter for plugins.
+    pub(crate) fn sites(&self, find: impl FnOnce() -> Vec<PathBuf>) -> &[PathBuf] {
+        self.parts.sites.get_or_init(find)
+    }
+
+    /// The keys that no process may see.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        self.parts.secrets.get_or_init(|| Secrets::of(self))
+    }
+
+    /// Uses a Python host that is already running.
+    pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
+        let python = HostedPython::new(self, host)?;
+        self.parts.python.get_or_init(|| python);
+        self.workers(Missing::Install).await.map(|_| ())
+    }
+
+    /// The directories whose use depends on the user's trust in the project.
+    pub(crate) fn trusted_roots(&self) -> &Arc<TrustedRoots> {
+        self.services.trusted_roots.get_or_init(Arc::default)
+    }
+
+    /// The listings of plugin directories, as they were when first read.
+    pub(crate) fn directories(&self) -> &Arc<Directories> {
+        self.services.directories.get_or_init(|| {
+            let file =
+                self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/directories.json"));
+            let project = self.root().ok().map(Path::to_owned);
+            Arc::new(Directories::load(file.filter(|_| !self.global.safe), project))
+        })
+    }
+
+    /// The plugins of this run. The first call finds them and warns about broken ones.
+    pub(crate) fn plugins(&self) -> &PluginSet {
+        self.parts.plugins.get_or_init(|| {
+            let set = PluginSet::discover(self);
+            for problem in &set.problems {
+                output::warning(&format!("{problem} ({})", problem.hint));
+            }
+            set
+        })
+    }
+
+    /// The host of all Python plugins.
+    pub(crate) fn python(&self) -> Result<&HostedPython, Problem> {
+        if let Some(python) = self.parts.python.get() {
+            return Ok(python);
+        }
+        let python = workers::host(self)?;
+        Ok(self.parts.python.get_or_init(|| python))
+    }
+
+    /// Prints a warning once.
+    pub(crate) fn warn_once(&self, text: &str) {
+        let mut warned = self.services.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(text.to_owned()) {
+            output::warning(text);
+        }
+    }
+
+    /// The Claude-style plugins. The first call finds them and warns about broken ones.
+    pub(crate) fn claude(&self) -> &ClaudeSet {
+        self.parts.claude.get_or_init(|| {
+            let set = ClaudeSet::discover(self);
+            for problem in &set.problems {
+                output::warning(&format!("{problem} ({})", problem.hint));
+            }
+            set
+        })
+    }
+
+    /// The slash commands that were expanded, for hooks.
+    pub(crate) fn expansions(&self) -> &Arc<Expansions> {
+        self.services.expansions.get_or_init(Arc::default)
+    }
+
+    /// The background commands of the session.
+    pub(crate) fn jobs(&self) -> &Arc<tools::jobs::Jobs> {
+        self.services.jobs.get_or_init(Arc::default)
+    }
+
+    /// Skills, commands, rules and other files of plugins.
+    pub(crate) fn contributions(&self) -> Contributions<'_> {
+        let mut contributions = self.plugins().contributions();
+        self.claude().contribute(&mut contributions);
+        contributions
+    }
+
+    /// The descriptions of Python plugins. The first call decides about missing dependencies.
+    pub(crate) async fn workers(&self, missing: Missing) -> Result<&Workers, Problem> {
+        self.parts.workers.get_or_try_init(|| Workers::ask(self, missing)).await
+    }
+
+    /// The descriptions of Python plugins, if they were asked for before.
+    pub(crate) fn known_workers(&self) -> Option<&Workers> {
+        self.parts.workers.get()
+    }
+
+    /// The theme for standard output, with no more colors than it has.
+    pub(crate) fn theme(&self) -> Theme {
+        if !self.is_colored() || self.config().ui.theme.0 == "none" {
+            return Theme::unstyled();
+        }
+        let wanted = themes::theme(self, &self.config().ui.theme.0);
+        let found = wanted.or_else(|| themes::theme(self, "16-color"));
+        found.unwrap_or_else(Theme::unstyled).limited(self.depth())
+    }
+}
