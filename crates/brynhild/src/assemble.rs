@@ -20,7 +20,7 @@ pub(crate) mod pricing;
 pub(crate) mod prompt_facts;
 pub(crate) mod prompt_source;
 pub(crate) mod provider_choice;
-pub(crate) mod raw_witness;
+pub(crate) mod raw_request_log;
 pub(crate) mod role;
 pub(crate) mod run_context;
 pub(crate) mod secrets;
@@ -66,7 +66,7 @@ use crate::exit::Problem;
 use crate::output;
 
 /// The model that answers, with everything that is known of it.
-pub(crate) struct Mind {
+pub(crate) struct AnsweringModel {
     pub(crate) choice: Choice,
     pub(crate) provider: Arc<dyn Provider>,
     /// The model, in the provider's own spelling.
@@ -75,7 +75,7 @@ pub(crate) struct Mind {
     pub(crate) known: Known,
 }
 
-impl Mind {
+impl AnsweringModel {
     /// The keys that the provider is sent.
     pub(crate) fn keys(&self) -> Vec<Secret<String>> {
         self.choice.candidate.keys()
@@ -83,7 +83,7 @@ impl Mind {
 }
 
 /// Chooses provider and model.
-pub(crate) async fn mind(assembly: &Assembly) -> Result<Mind, Problem> {
+pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Problem> {
     let choice = provider_choice::choose(assembly).await?;
     let mut model = model(assembly, &choice)?;
     let candidate = &choice.candidate;
@@ -98,12 +98,16 @@ pub(crate) async fn mind(assembly: &Assembly) -> Result<Mind, Problem> {
     }
     let known = known(assembly, &model, &choice, Arc::default());
     let provider = learning(assembly, &choice, provider, &known);
-    Ok(Mind { choice, provider, model, profile: fitting, known })
+    Ok(AnsweringModel { choice, provider, model, profile: fitting, known })
 }
 
 /// The same provider with another model; none where each of its models is another program.
-pub(crate) fn with_model(assembly: &Assembly, mind: &Mind, named: &str) -> Option<Mind> {
-    let Choice { candidate, reason } = &mind.choice;
+pub(crate) fn with_model(
+    assembly: &Assembly,
+    answering: &AnsweringModel,
+    named: &str,
+) -> Option<AnsweringModel> {
+    let Choice { candidate, reason } = &answering.choice;
     if candidate.is_script() {
         return None;
     }
@@ -111,9 +115,9 @@ pub(crate) fn with_model(assembly: &Assembly, mind: &Mind, named: &str) -> Optio
     let model = model_names::spelled(assembly, named, &choice);
     // A profile that was named by a flag was found when the first model was chosen.
     let profile = profile(assembly, &model, &candidate.vendor().name).ok()?;
-    let known = known(assembly, &model, &choice, Arc::clone(&mind.known.offered));
-    let provider = Arc::clone(&mind.provider);
-    Some(Mind { choice, provider, model, profile, known })
+    let known = known(assembly, &model, &choice, Arc::clone(&answering.known.offered));
+    let provider = Arc::clone(&answering.provider);
+    Some(AnsweringModel { choice, provider, model, profile, known })
 }
 
 /// Whether the user says which model answers.
@@ -205,7 +209,7 @@ fn learning(
     provider: Arc<dyn Provider>,
     known: &Known,
 ) -> Arc<dyn Provider> {
-    let of_role = run.role.as_ref().and_then(crate::assemble::role::Chosen::cost_limit);
+    let of_role = run.role.as_ref().and_then(crate::assemble::role::ChosenRole::cost_limit);
     let is_limited = cost_limit(run, choice).or(of_role).is_some();
     let when = match (is_limited, run.global.show_cost) {
         _ if known.is_free || known.prices.is_some() => When::GoingOn,
@@ -488,13 +492,13 @@ const ROUNDS_KEY: &str = "behavior.max_tool_rounds";
 pub(crate) fn settings(
     run: &RunContext,
     root: &Path,
-    mind: Option<&Mind>,
+    answering: Option<&AnsweringModel>,
     system: String,
 ) -> Settings {
     let behavior = &run.config().behavior;
-    let profile = mind.map(|mind| mind.profile.clone()).unwrap_or_default();
+    let profile = answering.map(|answering| answering.profile.clone()).unwrap_or_default();
     let smallest = profile.min_max_tokens.unwrap_or(1);
-    let params = mind.map_or_else(BTreeMap::new, params);
+    let params = answering.map_or_else(BTreeMap::new, params);
     let is_own_limit = run.is_configured(&["behavior", "max_tokens"]) || profile.name == "default";
     let longest = if is_own_limit { behavior.max_tokens } else { profile.default_max_tokens };
     // A model that does not reason is not asked to.
@@ -506,14 +510,14 @@ pub(crate) fn settings(
     let recovers = profile.enable_tool_recovery || profile.calls_by_text();
     Settings {
         request: RequestSettings {
-            model: mind.map(|mind| mind.model.clone()).unwrap_or_default(),
+            model: answering.map(|answering| answering.model.clone()).unwrap_or_default(),
             max_tokens: longest.max(smallest),
             temperature: (profile.name != "default").then_some(profile.default_temperature),
             reasoning_level: level,
             reasoning_format: behavior.reasoning_format.clone(),
             params,
             delivery: if profile.supports_streaming { Delivery::Streamed } else { Delivery::Whole },
-            known: mind.map(|mind| mind.known.clone()).unwrap_or_default(),
+            known: answering.map(|answering| answering.known.clone()).unwrap_or_default(),
             sends_tools: !profile.calls_by_text(),
         },
         mode: run.mode(),
@@ -537,8 +541,8 @@ pub(crate) fn settings(
             .then(|| u32::try_from(profile.max_similar_tool_calls).unwrap_or(u32::MAX)),
         max_calls: profile.max_tools_per_turn.and_then(|limit| usize::try_from(limit).ok()),
         budget: Budget {
-            cost_usd: mind
-                .and_then(|mind| cost_limit(run, &mind.choice))
+            cost_usd: answering
+                .and_then(|answering| cost_limit(run, &answering.choice))
                 .map(|most| Bound::new(most, "--max-cost")),
             tokens: run.global.max_tokens.map(|most| Bound::new(most, "--max-tokens")),
             time: run
@@ -553,10 +557,10 @@ pub(crate) fn settings(
     }
 }
 
-fn params(mind: &Mind) -> BTreeMap<String, serde_json::Value> {
-    let mut params = mind.profile.api_params.clone();
-    let vendor = &mind.choice.candidate.vendor().name;
-    if let Some(serde_json::Value::Object(own)) = mind.profile.provider_specific.get(vendor) {
+fn params(answering: &AnsweringModel) -> BTreeMap<String, serde_json::Value> {
+    let mut params = answering.profile.api_params.clone();
+    let vendor = &answering.choice.candidate.vendor().name;
+    if let Some(serde_json::Value::Object(own)) = answering.profile.provider_specific.get(vendor) {
         params.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
     params
@@ -565,7 +569,7 @@ fn params(mind: &Mind) -> BTreeMap<String, serde_json::Value> {
 /// The system prompt.
 pub(crate) fn system(
     (run, root): (&RunContext, &Path),
-    mind: &Mind,
+    answering: &AnsweringModel,
     registry: &Registry,
     knowledge: &Knowledge,
 ) -> String {
@@ -575,14 +579,14 @@ pub(crate) fn system(
     let skills = if offers_skills { plugins::skills::prompt_block(skills) } else { String::new() };
     let inner = run.environment.cwd.strip_prefix(root).ok().unwrap_or(Path::new(""));
     system_prompt(&Ingredients {
-        model: &mind.model,
+        model: &answering.model,
         cwd: &root.display().to_string(),
         inner: &inner.display().to_string(),
         tools: &specs,
         facts: &knowledge.facts.told(&specs),
         rules,
         skills: &skills,
-        style: prompt_style(&mind.profile),
+        style: prompt_style(&answering.profile),
     })
 }
 

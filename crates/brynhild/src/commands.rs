@@ -56,7 +56,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
         None if cli.global.print => Err(repl::nothing_said()),
         None => {
-            let run = RunContext::for_talk(cli.global)?;
+            let run = RunContext::for_conversation(cli.global)?;
             if interactive::is_wanted(&run) {
                 asynchronously(interactive::run(Assembly::new(run), None))
             } else {
@@ -100,9 +100,10 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
     let run = match command {
         Command::Trust(_) | Command::Untrust { .. } => RunContext::without_project(global)?,
         Command::Chat(args) => {
-            let mut assembly = Assembly::new(trust::settled(RunContext::for_talk(global)?)?);
+            let mut assembly =
+                Assembly::new(trust::settled(RunContext::for_conversation(global)?)?);
             if let Some(name) = &args.agent {
-                crate::assemble::role::persona::be(&mut assembly, name)?;
+                crate::assemble::role::persona::choose_agent(&mut assembly, name)?;
             }
             return Ok(assembly);
         }
@@ -139,7 +140,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
         | Command::Permissions { .. }
         | Command::Audit { .. }
         | Command::Sandbox { command: SandboxCommand::Doctor } => {
-            trust::required(RunContext::beside_project(global)?)?
+            trust::required(RunContext::without_broken_project_files(global)?)?
         }
         _ => trust::required(RunContext::read(global)?)?,
     };
@@ -151,7 +152,7 @@ fn playing(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
     let (path, _) = role::words(args, &global);
     global.role_file = Some(path.clone());
-    let mut assembly = Assembly::new(trust::settled(RunContext::for_talk(global)?)?);
+    let mut assembly = Assembly::new(trust::settled(RunContext::for_conversation(global)?)?);
     crate::assemble::role::choose(&mut assembly, &path, &role::given(args)?)?;
     Ok(assembly)
 }

@@ -1,7 +1,7 @@
 //! What commands print: data on standard output, words about it on standard error.
 
-pub(crate) mod hush;
 pub(crate) mod question;
+pub(crate) mod status_line;
 pub(crate) mod style;
 
 use std::borrow::Cow;
@@ -70,9 +70,9 @@ pub(crate) fn answer(text: &str) -> Cow<'_, str> {
 }
 
 /// A place for prose, where what is written is made [`visible`].
-pub(crate) struct Tame<W>(pub(crate) W);
+pub(crate) struct VisibleText<W>(pub(crate) W);
 
-impl<W: io::Write> io::Write for Tame<W> {
+impl<W: io::Write> io::Write for VisibleText<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         // Prose is written in pieces that are text by themselves.
         let text = std::str::from_utf8(piece).map_err(io::Error::other)?;

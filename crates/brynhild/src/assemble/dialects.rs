@@ -17,7 +17,7 @@ use plugins::plugin::Plugin;
 use serde::Serialize;
 use tools::tool_search;
 
-use crate::assemble::Mind;
+use crate::assemble::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::HookAgents;
 use crate::assemble::plugin_set;
@@ -39,7 +39,7 @@ pub(crate) trait Dialect: Send + Sync {
     /// Has what runs for them do no more than the mode lets it.
     fn set_mode(&self, _mode: Mode) {}
     /// Names the model that answers what their hooks ask.
-    fn set_mind(&self, _mind: &Mind) {}
+    fn set_model(&self, _mind: &AnsweringModel) {}
     /// Loads the agents that their hooks need, if any hook needs one.
     fn load_hook_agents(
         &self,

@@ -19,9 +19,9 @@ use crate::assemble::model_names;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
 use crate::assemble::workers;
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::output;
-pub(crate) use hook_agents::{HookAgentDeps, HookAgents};
+pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;
 
 /// What the hooks of a conversation are made from.
@@ -31,7 +31,7 @@ pub(crate) struct Needs<'a> {
     /// Starts their processes.
     pub(crate) sandbox: Arc<dyn Sandbox>,
     /// Answers the questions of prompt hooks, where there is a model.
-    pub(crate) mind: Option<&'a Mind>,
+    pub(crate) answering: Option<&'a AnsweringModel>,
     /// Remembers; the same one for a later load.
     pub(crate) ledger: Arc<Ledger>,
     /// Hears what people should know.
@@ -40,7 +40,7 @@ pub(crate) struct Needs<'a> {
 
 /// Finds all hooks. Starts nothing.
 pub(crate) fn load(assembly: &Assembly, needs: &Needs<'_>) -> Loaded {
-    let models = needs.mind.map(|mind| Arc::new(Models::new(mind)));
+    let models = needs.answering.map(|answering| Arc::new(Models::new(answering)));
     let settings = || Settings {
         host: HookHost {
             reported: needs.ledger.reported.clone(),
@@ -58,9 +58,9 @@ pub(crate) fn load(assembly: &Assembly, needs: &Needs<'_>) -> Loaded {
     if let Some(stale) = assembly.trust.stale().filter(|_| !assembly.global.safe) {
         loaded.hooks.extend(changed_guards::load(assembly, stale, settings));
     }
-    if let (Some(models), Some(mind)) = (models, needs.mind) {
+    if let (Some(models), Some(answering)) = (models, needs.answering) {
         let named = loaded.listing.iter().filter_map(|hook| hook.model.as_deref());
-        models.learn(named.map(|name| (name.to_owned(), spelled(assembly, name, mind))));
+        models.learn(named.map(|name| (name.to_owned(), spelled(assembly, name, answering))));
     }
     loaded
 }
@@ -98,8 +98,8 @@ pub(crate) fn report(problems: &[Fault]) {
     }
 }
 
-fn spelled(assembly: &Assembly, name: &str, mind: &Mind) -> String {
-    model_names::spelled(assembly, name, &mind.choice)
+fn spelled(assembly: &Assembly, name: &str, answering: &AnsweringModel) -> String {
+    model_names::spelled(assembly, name, &answering.choice)
 }
 
 /// Where hooks are defined, and what keeps a file of the project from counting.

@@ -30,7 +30,7 @@ use crate::assemble::permissions;
 use crate::assemble::plugin_set;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::SERVERS as PROJECT_FILE;
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Problem};
 use crate::output;
 use crate::signals::Signals;
@@ -80,8 +80,8 @@ fn clients(assembly: &Assembly) -> Option<&Arc<ClientRegistry>> {
 }
 
 /// Sets the model that writes for servers.
-pub(crate) fn set_model(servers: &Servers, mind: &Mind) {
-    servers.set_model(Arc::clone(&mind.provider), mind.model.clone());
+pub(crate) fn set_model(servers: &Servers, answering: &AnsweringModel) {
+    servers.set_model(Arc::clone(&answering.provider), answering.model.clone());
 }
 
 /// Starts servers of which nothing is known: all, or for one call of a tool those that may have it

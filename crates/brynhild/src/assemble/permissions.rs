@@ -23,11 +23,11 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 pub(crate) use file_rules::{file_rules, host_rules};
-use remembered::Memories;
+use remembered::RememberedRules;
 
 /// Makes the policy of a session in the project `root`.
 pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
-    let memories = assembly.loaded.config_dir.as_deref().map(Memories::new);
+    let memories = assembly.loaded.config_dir.as_deref().map(RememberedRules::new);
     let mut rules = rules(assembly)?;
     if let Some(memories) = &memories {
         let (remembered, problems) = memories.rules(root);
@@ -51,19 +51,19 @@ pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approva
         output::warning(&warning);
     }
     let bound = assembly.loaded.max_mode;
-    Ok(Arc::new(Keeper { judge, memories, root: root.to_owned(), bound }))
+    Ok(Arc::new(RuleStore { judge, memories, root: root.to_owned(), bound }))
 }
 
 /// Judges, and writes approvals down that outlive the session.
-struct Keeper {
+struct RuleStore {
     judge: Judge,
-    memories: Option<Memories>,
+    memories: Option<RememberedRules>,
     root: PathBuf,
     /// The loosest mode that the site or the deployment admits.
     bound: Option<Mode>,
 }
 
-impl Policy for Keeper {
+impl Policy for RuleStore {
     fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
         let mode = self.bound.map_or(mode, |bound| mode.min(bound));
         self.judge.judge(tool, actions, mode)
@@ -74,7 +74,7 @@ impl Policy for Keeper {
     }
 }
 
-impl Approvals for Keeper {
+impl Approvals for RuleStore {
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         self.judge.remember(tool, actions)
     }

@@ -3,8 +3,8 @@
 
 pub(crate) mod names;
 mod reach;
+pub(crate) mod requested_access;
 mod settings;
-pub(crate) mod wishes;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

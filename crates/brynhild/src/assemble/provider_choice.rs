@@ -12,7 +12,7 @@ use providers::catalog::{Quirks, Vendor, Wire};
 use python_host::{Described, Missing, ProviderDescription};
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::raw_witness;
+use crate::assemble::raw_request_log;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers::{self, Workers};
 use crate::exit::Problem;
@@ -320,7 +320,7 @@ impl Candidate {
                 settings.key_env.clone_from(&instance.api_key_env);
             }
         }
-        settings.witness = raw_witness::witness(assembly, (&vendor.name, model), &self.keys());
+        settings.witness = raw_request_log::witness(assembly, (&vendor.name, model), &self.keys());
         providers::connect(settings)
             .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::misuse(error.message) })
     }

@@ -30,10 +30,10 @@ use crate::assemble::dialects::initrunner::{self, Loaded};
 use crate::assemble::provider_choice::{self, Key};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::Problem;
 use crate::output;
-use answer::Referee;
+use answer::AnswerCheck;
 use reach::came_with_project;
 use tools::Brought;
 
@@ -42,7 +42,7 @@ const OWN_PROVIDER: &str = "role";
 
 /// A role that was read and whose variables have values.
 #[derive(Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenRole {
     role: Role,
     prompt: String,
     skills: Vec<RoleSkill>,
@@ -54,7 +54,7 @@ pub(crate) struct Chosen {
 }
 
 /// A role that is ready to be played.
-pub(crate) struct Opened {
+pub(crate) struct OpenRole {
     /// Its tools, and no others.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// What the model is told.
@@ -67,7 +67,7 @@ pub(crate) struct Opened {
     pub(crate) files: Vec<PathBuf>,
     given: BTreeMap<String, String>,
     added: Vec<String>,
-    referee: Arc<Referee>,
+    answer_check: Arc<AnswerCheck>,
     guards: Arc<RoleGuards>,
     servers: Vec<Arc<Servers>>,
     temperature: Option<f64>,
@@ -149,7 +149,7 @@ pub(crate) fn choose(
         initrunner::tell_withheld(assembly, &role, &sending);
     }
     let (given, added) = (given.clone(), Vec::new());
-    assembly.role = Some(Chosen { role, prompt, skills, output, given, added });
+    assembly.role = Some(ChosenRole { role, prompt, skills, output, given, added });
     Ok(())
 }
 
@@ -176,9 +176,9 @@ pub(crate) async fn renew(assembly: &mut Assembly, module: Option<String>) -> Re
 /// A role that is being played, made anew from its files; it goes on with what it may still do.
 pub(crate) async fn again(
     assembly: &mut Assembly,
-    mind: Option<&Arc<Mind>>,
-    before: &Opened,
-) -> Result<Arc<Opened>, Problem> {
+    answering: Option<&Arc<AnsweringModel>>,
+    before: &OpenRole,
+) -> Result<Arc<OpenRole>, Problem> {
     if let Some(file) = before.files.first() {
         choose(assembly, file, &before.given)?;
     }
@@ -187,14 +187,15 @@ pub(crate) async fn again(
     }
     let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("the role is gone"))?;
     let python = python(assembly, chosen, Depth::Run).await?;
-    let opened = opened(assembly, (mind, Depth::Run), (chosen, &before.allowance), &python).await;
-    if let Some(mind) = mind {
-        opened.set_mind(mind);
+    let opened =
+        opened(assembly, (answering, Depth::Run), (chosen, &before.allowance), &python).await;
+    if let Some(answering) = answering {
+        opened.set_model(answering);
     }
     Ok(opened)
 }
 
-impl Chosen {
+impl ChosenRole {
     /// Adds modules of tools.
     fn add(&mut self, modules: Vec<String>) {
         let entry = |module: &String| ToolEntry {
@@ -318,7 +319,7 @@ fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
 }
 
 /// The Python behind the tools of the role that was chosen. What is wrong with it stops the role.
-async fn python(assembly: &Assembly, chosen: &Chosen, depth: Depth) -> Result<Loaded, Problem> {
+async fn python(assembly: &Assembly, chosen: &ChosenRole, depth: Depth) -> Result<Loaded, Problem> {
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
     let loaded = initrunner::load(assembly, role, &entries, depth).await?;
@@ -344,20 +345,20 @@ pub(crate) async fn rehearse(assembly: &Assembly) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The role that was chosen, ready to be played; none where none was. `mind` answers in it.
+/// Opens the chosen role, if there is one. `answering` is the model that answers.
 pub(crate) async fn open(
     assembly: &Assembly,
-    mind: Option<&Arc<Mind>>,
-) -> Result<Option<Arc<Opened>>, Problem> {
+    answering: Option<&Arc<AnsweringModel>>,
+) -> Result<Option<Arc<OpenRole>>, Problem> {
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let python = python(assembly, chosen, Depth::Run).await?;
     let allowance = chosen.allowance();
-    Ok(Some(opened(assembly, (mind, Depth::Run), (chosen, &allowance), &python).await))
+    Ok(Some(opened(assembly, (answering, Depth::Run), (chosen, &allowance), &python).await))
 }
 
 /// The same for those who only look: the Python and the servers of a project that is not trusted do
 /// not run; tools are known by what their text says, which is told.
-pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<Opened>>, Problem> {
+pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, Problem> {
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
@@ -391,10 +392,10 @@ fn not_loaded(role: &Role) -> String {
 
 async fn opened(
     assembly: &Assembly,
-    (mind, depth): (Option<&Arc<Mind>>, Depth),
-    (chosen, allowance): (&Chosen, &Arc<Allowance>),
+    (answering, depth): (Option<&Arc<AnsweringModel>>, Depth),
+    (chosen, allowance): (&ChosenRole, &Arc<Allowance>),
     python: &Loaded,
-) -> Arc<Opened> {
+) -> Arc<OpenRole> {
     let role = &chosen.role;
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let (mut servers, mut guards) = (Vec::new(), RoleGuards::default());
@@ -403,7 +404,7 @@ async fn opened(
         let guard = if assemble::asks_nothing(assembly) { guard.approved() } else { guard };
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
-            _ => tools::made(assembly, (role, mind), (&place(index), entry)).await,
+            _ => tools::made(assembly, (role, answering), (&place(index), entry)).await,
         };
         for tool in brought.tools.into_iter().chain(python.tools(index)) {
             guards.add(&tool.spec(), &guard);
@@ -420,11 +421,15 @@ async fn opened(
         ));
     }
     parts.retain(|part| !part.is_empty());
-    Arc::new(Opened {
+    Arc::new(OpenRole {
         tools,
         system: parts.join("\n\n"),
         output: chosen.output.clone(),
-        referee: Arc::new(Referee::new(chosen.output.clone(), role.answer_retries, allowance)),
+        answer_check: Arc::new(AnswerCheck::new(
+            chosen.output.clone(),
+            role.answer_retries,
+            allowance,
+        )),
         guards: Arc::new(guards),
         allowance: Arc::clone(allowance),
         files: chosen.files(python),
@@ -437,15 +442,15 @@ async fn opened(
     })
 }
 
-impl Opened {
+impl OpenRole {
     /// Names the model that writes for the role's servers, where a user agrees to it.
-    pub(crate) fn set_mind(&self, mind: &Mind) {
-        self.servers.iter().for_each(|servers| crate::assemble::mcp::set_model(servers, mind));
+    pub(crate) fn set_model(&self, answering: &AnsweringModel) {
+        self.servers.iter().for_each(|servers| crate::assemble::mcp::set_model(servers, answering));
     }
 
     /// What is asked at moments of its conversation.
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        vec![Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.referee) as _]
+        vec![Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _]
     }
 
     /// The role's servers.

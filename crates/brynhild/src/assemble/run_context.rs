@@ -17,8 +17,8 @@ use tui::theme::Depth;
 
 use crate::args::{Global, ModeName, OutputFormat};
 use crate::assemble::configuration::{self, sources};
-use crate::assemble::role::Chosen;
-use crate::assemble::trust::{self, Standing};
+use crate::assemble::role::ChosenRole;
+use crate::assemble::trust::{self, ProjectTrust};
 use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
 use crate::output;
@@ -32,9 +32,9 @@ pub(crate) struct RunContext {
     pub(crate) environment: Environment,
     pub(crate) loaded: Loaded,
     /// The user's trust in the project's files.
-    pub(crate) trust: Standing,
+    pub(crate) trust: ProjectTrust,
     /// The role that answers, if one was chosen.
-    pub(crate) role: Option<Chosen>,
+    pub(crate) role: Option<ChosenRole>,
     /// The agent that answers, if a file describes it.
     pub(crate) agent: Option<Arc<AgentFile>>,
     /// Provider and model as typed, before a role replaced them in `global`.
@@ -43,7 +43,7 @@ pub(crate) struct RunContext {
     pub(crate) session_mode: Option<Mode>,
     root: Result<PathBuf, NoProject>,
     purpose: Purpose,
-    writable_dir: OnceLock<Option<PathBuf>>,
+    cached_writable_dir: OnceLock<Option<PathBuf>>,
 }
 
 /// The purpose of a run.
@@ -66,7 +66,7 @@ impl RunContext {
 
     /// The same for a conversation. It goes on where the user's own file is broken, and only looks
     /// then, as with `--safe`: what the file forbids is not known.
-    pub(crate) fn for_talk(global: Global) -> Result<Self, Problem> {
+    pub(crate) fn for_conversation(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
         let read = Self::of(global.clone(), environment.clone());
         let mut assembly = read.or_else(|problem| {
@@ -83,7 +83,7 @@ impl RunContext {
 
     /// The same for a command that needs nothing of the project: a broken file of it is told, and
     /// left out.
-    pub(crate) fn beside_project(global: Global) -> Result<Self, Problem> {
+    pub(crate) fn without_broken_project_files(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
         let (mut sources, found) = sources(&global, &environment);
         if !global.safe {
@@ -98,7 +98,7 @@ impl RunContext {
     pub(crate) fn anew(self) -> Result<Self, Problem> {
         match self.purpose {
             Purpose::Command => Self::read(self.global),
-            Purpose::Conversation => Self::for_talk(self.global),
+            Purpose::Conversation => Self::for_conversation(self.global),
         }
     }
 
@@ -142,7 +142,7 @@ impl RunContext {
         root.clone_into(&mut sources.project_root);
         sources.read_project = true;
         let loaded = configuration::load(&sources)?;
-        let (trust, root) = (Standing::default(), Ok(root.to_owned()));
+        let (trust, root) = (ProjectTrust::default(), Ok(root.to_owned()));
         Ok(Self::new((global, environment), (loaded, trust), root))
     }
 
@@ -176,7 +176,7 @@ impl RunContext {
 
     fn new(
         (global, environment): (Global, Environment),
-        (loaded, trust): (Loaded, Standing),
+        (loaded, trust): (Loaded, ProjectTrust),
         root: Result<PathBuf, NoProject>,
     ) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl RunContext {
             session_mode: None,
             root,
             purpose: Purpose::default(),
-            writable_dir: OnceLock::new(),
+            cached_writable_dir: OnceLock::new(),
         }
     }
 
@@ -212,7 +212,7 @@ impl RunContext {
         let trust = if sources.read_project {
             trust::standing(&sources.project_root, sources.config_dir().as_deref())
         } else {
-            Standing::default()
+            ProjectTrust::default()
         };
         if let Some(trusted) = trust.trusted() {
             configuration::trust(sources, trusted);
@@ -262,24 +262,24 @@ impl RunContext {
 
     /// The user's own directory, where something can be kept in it. Only a conversation, and a run
     /// that only looks, try that: they do without.
-    pub(crate) fn keeping_dir(&self) -> Option<&Path> {
+    pub(crate) fn writable_config_dir(&self) -> Option<&Path> {
         let found = || {
             let dir = self.loaded.config_dir.clone();
             let must_work = self.purpose == Purpose::Conversation || self.global.safe;
             dir.filter(|dir| !must_work || private::is_writable(dir))
         };
-        self.writable_dir.get_or_init(found).as_deref()
+        self.cached_writable_dir.get_or_init(found).as_deref()
     }
 
     /// Where things are kept between calls: in the user's own directory, and where that takes nothing
     /// in a directory for temporary files that nobody else could have prepared.
     pub(crate) fn cache_dir(&self) -> Result<PathBuf, Problem> {
-        self.keeping_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
+        self.writable_config_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
     }
 
     /// Where the sandbox keeps what it needs between calls, on the same terms.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
-        let directory = self.keeping_dir().map(|dir| dir.join("sandbox"));
+        let directory = self.writable_config_dir().map(|dir| dir.join("sandbox"));
         let directory = directory.filter(|directory| private::could_be_writable(directory));
         directory.map_or_else(|| self.temporary_dir(), Ok)
     }

@@ -31,22 +31,22 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
 use crate::assemble::dialects::{self, Dialect};
 use crate::assemble::fallback::fallback;
-use crate::assemble::hooks::{self, HookAgentDeps, HookAgents, Needs};
+use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, Needs};
 use crate::assemble::mcp;
 use crate::assemble::permissions;
-use crate::assemble::plugin_set::wishes;
+use crate::assemble::plugin_set::requested_access;
 use crate::assemble::prompt_facts::PromptFacts;
-use crate::assemble::role::{self, Opened, persona};
+use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::Chosen;
 use crate::assemble::skill_grants::Grants;
 use crate::assemble::subagents;
 use crate::assemble::undo;
-use crate::assemble::{self, Knowledge, Mind};
+use crate::assemble::{self, AnsweringModel, Knowledge};
 use crate::exit::Problem;
 use crate::output;
 pub(crate) use reload::Reload;
-use reload::{Present, Seen};
+use reload::{CurrentState, WatchedFiles};
 use renewable::Renewable;
 
 /// The parts of a conversation before it is opened.
@@ -56,21 +56,21 @@ pub(crate) struct Setup {
     /// What active skills let run.
     pub(crate) grants: Grants,
     /// The role that is played.
-    pub(crate) role: Option<Arc<Opened>>,
+    pub(crate) role: Option<Arc<OpenRole>>,
     /// What must be ended after the conversation.
-    pub(crate) backstage: Backstage,
+    pub(crate) background: BackgroundServices,
     settings: Settings,
     hooks: Vec<Arc<dyn Hook>>,
-    needed: Needed,
+    inputs: SetupInputs,
     /// What everything was made from, where that was looked at before it was made.
-    seen: Option<Seen>,
+    seen: Option<WatchedFiles>,
     renewal: Option<Arc<Reload>>,
 }
 
 /// What calls of other agents go through.
 pub(crate) struct Offer {
     /// Who answers where work is handed to an agent.
-    pub(crate) mind: Option<Arc<Mind>>,
+    pub(crate) answering: Option<Arc<AnsweringModel>>,
     /// Judges calls, whatever rules it goes by at the moment.
     pub(crate) policy: Arc<dyn Approvals>,
     /// The tools, until something changes.
@@ -78,21 +78,21 @@ pub(crate) struct Offer {
     /// The hooks, until something changes.
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
     /// What must be ended afterwards.
-    pub(crate) backstage: Backstage,
+    pub(crate) background: BackgroundServices,
 }
 
-/// What runs behind a conversation.
+/// Processes and servers that a conversation uses.
 #[derive(Clone)]
-pub(crate) struct Backstage {
+pub(crate) struct BackgroundServices {
     lifecycle: Lifecycle,
     host: Option<Host>,
-    mcp: Slot<Servers>,
-    guests: Guests,
-    role: Slot<Opened>,
+    mcp: Swappable<Servers>,
+    foreign: ForeignPlugins,
+    role: Swappable<OpenRole>,
     ledger: Arc<Ledger>,
 }
 
-impl Backstage {
+impl BackgroundServices {
     /// Ends it. Takes seconds at most, whatever a plugin does.
     pub(crate) async fn close(&self) {
         self.lifecycle.shutdown().await;
@@ -105,12 +105,12 @@ impl Backstage {
         if let Some(role) = self.role.present() {
             role.shutdown().await;
         }
-        let guests = self.guests.all();
-        futures::future::join_all(guests.iter().map(|dialect| dialect.shutdown())).await;
+        let foreign = self.foreign.all();
+        futures::future::join_all(foreign.iter().map(|dialect| dialect.shutdown())).await;
     }
 
     /// The role that is played.
-    pub(crate) fn role(&self) -> Option<Arc<Opened>> {
+    pub(crate) fn role(&self) -> Option<Arc<OpenRole>> {
         self.role.present()
     }
 
@@ -132,14 +132,14 @@ impl Backstage {
         if let Some(host) = &self.host {
             host.set_mode(mode);
         }
-        for dialect in self.guests.all() {
+        for dialect in self.foreign.all() {
             dialect.set_mode(mode);
         }
     }
 }
 
-/// Tools and hooks of one moment; they are made anew when a file behind them changes.
-struct Outfit {
+/// The tools and hooks in use. Rebuilt when a file they were loaded from changes.
+struct ToolsAndHooks {
     registry: Registry,
     grants: Grants,
     hooks: Vec<Arc<dyn Hook>>,
@@ -158,18 +158,18 @@ enum Audience {
     Others,
 }
 
-/// What an outfit is made from.
+/// What an tools_and_hooks is made from.
 #[derive(Clone)]
-struct Needed {
+struct SetupInputs {
     root: PathBuf,
-    mind: Option<Arc<Mind>>,
+    answering: Option<Arc<AnsweringModel>>,
     policy: Arc<Renewable>,
     offers_tools: bool,
     audience: Audience,
     ledger: Arc<Ledger>,
-    mcp: Slot<Servers>,
-    guests: Guests,
-    role: Slot<Opened>,
+    mcp: Swappable<Servers>,
+    foreign: ForeignPlugins,
+    role: Swappable<OpenRole>,
     /// The agent that answers, where a file describes it.
     agent: Option<Arc<AgentFile>>,
     /// What the model has searched for and found.
@@ -178,7 +178,7 @@ struct Needed {
     facts: PromptFacts,
 }
 
-impl Needed {
+impl SetupInputs {
     /// The policy, whatever rules it goes by at the moment.
     fn judge(&self) -> Arc<dyn Approvals> {
         Arc::clone(&self.policy) as Arc<dyn Approvals>
@@ -198,11 +198,10 @@ impl Needed {
     }
 }
 
-/// The servers or the role of a conversation, where there are any; others may take their place
-/// between turns.
-struct Slot<T>(Arc<Mutex<Option<Arc<T>>>>);
+/// A part of a conversation that a reload may replace between turns.
+struct Swappable<T>(Arc<Mutex<Option<Arc<T>>>>);
 
-impl<T> Slot<T> {
+impl<T> Swappable<T> {
     fn new(first: Option<Arc<T>>) -> Self {
         Self(Arc::new(Mutex::new(first)))
     }
@@ -216,30 +215,34 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T> Clone for Slot<T> {
+impl<T> Clone for Swappable<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-/// The plugins of other systems, as they were found: at the start, and after each change.
+/// The plugins of other systems: those found at the start and after each reload.
 #[derive(Clone, Default)]
-struct Guests(Arc<Mutex<Vec<Company>>>);
+struct ForeignPlugins(Arc<Mutex<Vec<DialectList>>>);
 
 /// The plugins of other systems at one time.
-type Company = Vec<Arc<dyn Dialect>>;
+type DialectList = Vec<Arc<dyn Dialect>>;
 
-impl Guests {
+impl ForeignPlugins {
     /// Finds them.
-    async fn find(&self, assembly: &Assembly, mind: Option<&Mind>) -> Result<(), Problem> {
+    async fn find(
+        &self,
+        assembly: &Assembly,
+        answering: Option<&AnsweringModel>,
+    ) -> Result<(), Problem> {
         let found = dialects::open(assembly).await?;
         let guards: Vec<_> = found.iter().flat_map(|it| it.project_guards()).collect();
         if let Err(problem) = assembly.trust.note_guards(&guards) {
             output::warning(&problem);
         }
-        if let Some(mind) = mind {
+        if let Some(answering) = answering {
             for dialect in &found {
-                dialect.set_mind(mind);
+                dialect.set_model(answering);
             }
         }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(found);
@@ -247,13 +250,13 @@ impl Guests {
     }
 
     /// Those that count.
-    fn present(&self) -> Company {
+    fn present(&self) -> DialectList {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         found.last().cloned().unwrap_or_default()
     }
 
     /// All that were ever found; something of them may still run.
-    fn all(&self) -> Company {
+    fn all(&self) -> DialectList {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).concat()
     }
 }
@@ -266,16 +269,17 @@ fn in_mode(mode: contract::policy::Mode) -> Arc<Ledger> {
 }
 
 impl Setup {
-    /// Makes the parts for a mind, and has plugins that want to know it hear that they are loaded.
+    /// Creates the parts for a model, and calls the load hooks of plugins.
     pub(crate) async fn new(
         assembly: &Assembly,
         args: &ChatArgs,
         root: &Path,
-        mind: &Arc<Mind>,
+        answering: &Arc<AnsweringModel>,
     ) -> Result<Self, Problem> {
-        let offers_tools = !args.no_tools && mind.profile.supports_tools;
+        let offers_tools = !args.no_tools && answering.profile.supports_tools;
         let mut setup =
-            Self::made(assembly, root, Some(mind), (Audience::Model, offers_tools), None).await?;
+            Self::made(assembly, root, Some(answering), (Audience::Model, offers_tools), None)
+                .await?;
         if args.no_stream {
             setup.settings.request.delivery = Delivery::Whole;
         }
@@ -311,97 +315,102 @@ impl Setup {
     /// agent does, which no role does.
     pub(crate) async fn for_others(assembly: &Assembly, root: &Path) -> Result<Self, Problem> {
         let has_role = assembly.role.is_some();
-        let mind = if has_role { None } else { assemble::mind(assembly).await.ok().map(Arc::new) };
-        Self::made(assembly, root, mind.as_ref(), (Audience::Others, true), None).await
+        let answering =
+            if has_role { None } else { assemble::answering(assembly).await.ok().map(Arc::new) };
+        Self::made(assembly, root, answering.as_ref(), (Audience::Others, true), None).await
     }
 
     async fn made(
         assembly: &Assembly,
         root: &Path,
-        mind: Option<&Arc<Mind>>,
+        answering: Option<&Arc<AnsweringModel>>,
         (audience, offers_tools): (Audience, bool),
         tool: Option<&str>,
     ) -> Result<Self, Problem> {
-        let needed = Needed {
+        let inputs = SetupInputs {
             root: root.to_owned(),
-            mind: mind.cloned(),
+            answering: answering.cloned(),
             policy: Arc::new(Renewable::new(permissions::policy(assembly, root)?)),
             offers_tools,
             audience,
             ledger: in_mode(assembly.mode()),
-            mcp: Slot::new(None),
-            guests: Guests::default(),
-            role: Slot::new(role::open(assembly, mind).await?),
+            mcp: Swappable::new(None),
+            foreign: ForeignPlugins::default(),
+            role: Swappable::new(role::open(assembly, answering).await?),
             agent: assembly.agent.clone(),
             found: FoundTools::default(),
             facts: PromptFacts::of(assembly, root),
         };
-        let role = needed.role.present();
-        if let (Some(role), Some(mind)) = (&role, mind) {
-            role.set_mind(mind);
+        let role = inputs.role.present();
+        if let (Some(role), Some(answering)) = (&role, answering) {
+            role.set_model(answering);
         }
         // What is added while servers are waited for is a change.
-        let seen = mcp::is_used(assembly).then(|| Seen::of(assembly, &needed));
+        let seen = mcp::is_used(assembly).then(|| WatchedFiles::of(assembly, &inputs));
         // A role brings all that other agents are offered.
         let has_servers = offers_tools && !(audience == Audience::Others && role.is_some());
-        needed.mcp.put(servers(assembly, mind, (audience, has_servers), tool).await?);
-        needed.guests.find(assembly, mind.map(AsRef::as_ref)).await?;
-        let outfit = Outfit::new(assembly, &needed).await?;
-        wishes::tell(assembly);
-        let mut settings =
-            assemble::settings(assembly, root, mind.map(AsRef::as_ref), outfit.system.clone());
+        inputs.mcp.put(servers(assembly, answering, (audience, has_servers), tool).await?);
+        inputs.foreign.find(assembly, answering.map(AsRef::as_ref)).await?;
+        let tools_and_hooks = ToolsAndHooks::new(assembly, &inputs).await?;
+        requested_access::tell(assembly);
+        let mut settings = assemble::settings(
+            assembly,
+            root,
+            answering.map(AsRef::as_ref),
+            tools_and_hooks.system.clone(),
+        );
         if let Some(role) = &role {
             role.tighten(&mut settings);
         }
-        if let Some(file) = &needed.agent {
+        if let Some(file) = &inputs.agent {
             subagents::tighten(&mut settings, file);
         }
-        let backstage = Backstage {
-            lifecycle: outfit.lifecycle.clone(),
+        let background = BackgroundServices {
+            lifecycle: tools_and_hooks.lifecycle.clone(),
             host: assembly.known_workers().map(|workers| workers.host().clone()),
-            mcp: needed.mcp.clone(),
-            guests: needed.guests.clone(),
-            role: needed.role.clone(),
-            ledger: Arc::clone(&needed.ledger),
+            mcp: inputs.mcp.clone(),
+            foreign: inputs.foreign.clone(),
+            role: inputs.role.clone(),
+            ledger: Arc::clone(&inputs.ledger),
         };
-        backstage.lifecycle.start().await;
+        background.lifecycle.start().await;
         Ok(Self {
-            registry: outfit.registry,
-            grants: outfit.grants,
+            registry: tools_and_hooks.registry,
+            grants: tools_and_hooks.grants,
             role,
-            hooks: outfit.hooks,
+            hooks: tools_and_hooks.hooks,
             settings,
-            needed,
+            inputs,
             seen,
             renewal: None,
-            backstage,
+            background,
         })
     }
 
     /// Has the conversation notice changes between its turns. What this returns tells how things
     /// stand meanwhile.
     pub(crate) fn watch(&mut self, assembly: &Assembly) -> Arc<Reload> {
-        let present = Present {
+        let present = CurrentState {
             assembly: None,
             tools: self.registry.specs().to_vec(),
             grants: self.grants.clone(),
-            policy: self.needed.judge(),
+            policy: self.inputs.judge(),
         };
-        let seen = self.seen.take().unwrap_or_else(|| Seen::of(assembly, &self.needed));
-        let reload = Arc::new(Reload::new(assembly, self.needed.clone(), seen, present));
+        let seen = self.seen.take().unwrap_or_else(|| WatchedFiles::of(assembly, &self.inputs));
+        let reload = Arc::new(Reload::new(assembly, self.inputs.clone(), seen, present));
         self.renewal = Some(Arc::clone(&reload));
         reload
     }
 
     /// What calls of other agents go through, at the beginning.
     pub(crate) fn into_offer(self) -> Offer {
-        let Needed { mind, .. } = &self.needed;
+        let SetupInputs { answering, .. } = &self.inputs;
         Offer {
-            mind: mind.clone(),
-            policy: self.needed.judge(),
+            answering: answering.clone(),
+            policy: self.inputs.judge(),
             registry: self.registry,
             hooks: self.hooks,
-            backstage: self.backstage,
+            background: self.background,
         }
     }
 
@@ -410,17 +419,17 @@ impl Setup {
         self,
         assembly: &Assembly,
         root: &Path,
-        mind: Option<&Mind>,
+        answering: Option<&AnsweringModel>,
         Opening { log, beginning, snapshots }: Opening,
     ) -> Result<Conversation, Problem> {
         let parts = Parts {
-            provider: mind.map(|mind| Arc::clone(&mind.provider)),
+            provider: answering.map(|answering| Arc::clone(&answering.provider)),
             registry: Arc::new(self.registry),
             hooks: self.hooks,
-            policy: self.needed.judge(),
+            policy: self.inputs.judge(),
             confinement: assemble::confinement(assembly, root)?,
             log: audit::watched(assembly, root, log),
-            keys: mind.map(Mind::keys).unwrap_or_default(),
+            keys: answering.map(AnsweringModel::keys).unwrap_or_default(),
             fallback: Some(fallback(assembly, snapshots.clone())?),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
             renewal: self.renewal.map(|reload| reload as Arc<dyn Renewal>),
@@ -446,42 +455,47 @@ pub(crate) fn beginning(assembly: &Assembly, root: &Path, chosen: Chosen) -> Ope
     Opening { log, beginning, snapshots }
 }
 
-impl Outfit {
-    async fn new(assembly: &Assembly, needed: &Needed) -> Result<Self, Problem> {
-        let root = &needed.root;
+impl ToolsAndHooks {
+    async fn new(assembly: &Assembly, inputs: &SetupInputs) -> Result<Self, Problem> {
+        let root = &inputs.root;
         let workers = assembly.workers(Missing::Install).await?;
         let sandbox = assemble::sandbox(assembly)?;
-        let knowledge = Arc::new(needed.knowledge(assembly));
+        let knowledge = Arc::new(inputs.knowledge(assembly));
         let skills = &knowledge.skills;
-        let grants = Grants::new(assembly, skills, needed.judge());
+        let grants = Grants::new(assembly, skills, inputs.judge());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        let role = needed.role.present();
+        let role = inputs.role.present();
         if let Some(role) = &role {
             tools.clone_from(&role.tools);
-        } else if needed.offers_tools {
-            let activation = (needed.audience != Audience::Others).then(|| grants.activation());
+        } else if inputs.offers_tools {
+            let activation = (inputs.audience != Audience::Others).then(|| grants.activation());
             tools = assemble::tools(assembly, root, skills.clone(), activation);
-            if needed.mind.is_some() || needed.audience == Audience::Person {
-                tools.extend(subagents::tool(assembly, root, needed.mind.as_ref(), &knowledge));
+            if inputs.answering.is_some() || inputs.audience == Audience::Person {
+                tools.extend(subagents::tool(
+                    assembly,
+                    root,
+                    inputs.answering.as_ref(),
+                    &knowledge,
+                ));
             }
             tools.extend(workers.tools(assembly));
-            tools.extend(needed.guests.present().iter().flat_map(|dialect| dialect.tools()));
-            let of_servers = |servers: &Arc<Servers>| match needed.audience {
+            tools.extend(inputs.foreign.present().iter().flat_map(|dialect| dialect.tools()));
+            let of_servers = |servers: &Arc<Servers>| match inputs.audience {
                 Audience::Model => servers.tools(),
                 Audience::Person | Audience::Others => servers.tools_with_content(),
             };
-            tools.extend(needed.mcp.present().iter().flat_map(of_servers));
+            tools.extend(inputs.mcp.present().iter().flat_map(of_servers));
         }
         let (mut is_hidden, mut guard) = (None, None);
-        if needed.audience == Audience::Model {
+        if inputs.audience == Audience::Model {
             let limits = mcp::deferral(assembly);
-            (tools, is_hidden) = tool_search::behind_search(tools, limits, &needed.found);
+            (tools, is_hidden) = tool_search::behind_search(tools, limits, &inputs.found);
         }
         let mut own_words = role.as_ref().map(|role| role.system.clone());
-        if let Some(file) = &needed.agent {
-            let dressed = persona::dressed(
+        if let Some(file) = &inputs.agent {
+            let dressed = persona::with_agent(
                 assembly,
-                needed.mind.as_ref(),
+                inputs.answering.as_ref(),
                 file,
                 (tools, is_hidden),
                 &knowledge,
@@ -495,24 +509,26 @@ impl Outfit {
             &Needs {
                 root,
                 sandbox,
-                mind: needed.mind.as_deref(),
-                ledger: Arc::clone(&needed.ledger),
+                answering: inputs.answering.as_deref(),
+                ledger: Arc::clone(&inputs.ledger),
                 notice: Arc::new(|text| output::warning(&text)),
             },
         );
         hooks::report(&hooks.problems);
         let mut asked: Vec<_> = guard.into_iter().chain(hooks.hooks).collect();
-        asked.extend(needed.guests.present().iter().flat_map(|dialect| dialect.hooks()));
-        if needed.audience != Audience::Others {
+        asked.extend(inputs.foreign.present().iter().flat_map(|dialect| dialect.hooks()));
+        if inputs.audience != Audience::Others {
             asked.extend(role.iter().flat_map(|role| role.hooks()));
         }
-        load_hook_agents(assembly, needed, &registry, &asked)?;
+        load_hook_agents(assembly, inputs, &registry, &asked)?;
         let system =
-            needed.mind.as_deref().filter(|_| needed.audience == Audience::Model).map(|mind| {
-                own_words.unwrap_or_else(|| {
-                    assemble::system((assembly, root), mind, &registry, &knowledge)
-                })
-            });
+            inputs.answering.as_deref().filter(|_| inputs.audience == Audience::Model).map(
+                |answering| {
+                    own_words.unwrap_or_else(|| {
+                        assemble::system((assembly, root), answering, &registry, &knowledge)
+                    })
+                },
+            );
         Ok(Self {
             registry,
             grants,
@@ -526,27 +542,27 @@ impl Outfit {
 /// Loads the agents that hooks need.
 fn load_hook_agents(
     assembly: &Assembly,
-    needed: &Needed,
+    inputs: &SetupInputs,
     registry: &Registry,
     hooks: &[Arc<dyn Hook>],
 ) -> Result<(), Problem> {
     let make = || {
-        let links = needed.mcp.clone();
-        let deps = HookAgentDeps {
-            mind: needed.mind.as_ref(),
+        let links = inputs.mcp.clone();
+        let deps = HookAgentInputs {
+            answering: inputs.answering.as_ref(),
             tools: registry.tools().cloned().collect(),
             servers: Arc::new(move || links.present()),
-            policy: needed.judge(),
+            policy: inputs.judge(),
             hooks,
         };
         HookAgents::new(assembly, deps)
     };
-    needed.guests.present().iter().try_for_each(|dialect| dialect.load_hook_agents(&make))
+    inputs.foreign.present().iter().try_for_each(|dialect| dialect.load_hook_agents(&make))
 }
 
 /// What a look at tools is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Glance {
+pub(crate) enum ToolListing {
     /// All of them: nothing runs that the project brings and the user has not trusted.
     List,
     /// One that the user names, of a role that they name.
@@ -555,10 +571,13 @@ pub(crate) enum Glance {
 
 /// All tools as far as they are known, for commands that look at them. Starts a plugin's worker
 /// only where nothing is known of it, and no server.
-pub(crate) async fn known_tools(assembly: &Assembly, glance: Glance) -> Result<Registry, Problem> {
+pub(crate) async fn known_tools(
+    assembly: &Assembly,
+    glance: ToolListing,
+) -> Result<Registry, Problem> {
     let role = match glance {
-        Glance::List => role::look(assembly).await?,
-        Glance::One => role::open(assembly, None).await?,
+        ToolListing::List => role::look(assembly).await?,
+        ToolListing::One => role::open(assembly, None).await?,
     };
     if let Some(role) = role {
         role.shutdown().await;
@@ -582,7 +601,7 @@ pub(crate) async fn known_tools(assembly: &Assembly, glance: Glance) -> Result<R
 /// The MCP servers, where any are described. Of `tool` it is known that nothing else is called.
 async fn servers(
     assembly: &Assembly,
-    mind: Option<&Arc<Mind>>,
+    answering: Option<&Arc<AnsweringModel>>,
     (audience, is_wanted): (Audience, bool),
     tool: Option<&str>,
 ) -> Result<Option<Arc<Servers>>, Problem> {
@@ -590,8 +609,8 @@ async fn servers(
         return Ok(None);
     }
     let servers = mcp::open(assembly)?;
-    if let Some(mind) = mind {
-        mcp::set_model(&servers, mind);
+    if let Some(answering) = answering {
+        mcp::set_model(&servers, answering);
     }
     match audience {
         Audience::Model => {

@@ -14,14 +14,14 @@ use contract::sandbox::Confinement;
 use contract::tool::Tool;
 use sessions::unsaved::Unsaved;
 
-use crate::assemble::Mind;
+use crate::assemble::AnsweringModel;
 use crate::assemble::fallback::Fallback;
 
 /// What such conversations share.
 #[derive(Clone)]
-pub(crate) struct Aside {
+pub(crate) struct SideConversation {
     /// Who answers in them, where there is a model.
-    pub(crate) mind: Option<Arc<Mind>>,
+    pub(crate) answering: Option<Arc<AnsweringModel>>,
     /// Judges calls.
     pub(crate) policy: Arc<dyn Approvals>,
     /// What is asked about calls.
@@ -36,17 +36,17 @@ pub(crate) struct Aside {
     pub(crate) session: SessionId,
 }
 
-impl Aside {
+impl SideConversation {
     /// Begins one with these tools, whose clashes were told elsewhere.
     pub(crate) fn open(&self, tools: Vec<Arc<dyn Tool>>, settings: Settings) -> Conversation {
         let (registry, _) = Registry::new(tools, None);
         let parts = Parts {
-            provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
+            provider: self.answering.as_ref().map(|answering| Arc::clone(&answering.provider)),
             registry: Arc::new(registry),
             policy: Arc::clone(&self.policy),
             confinement: self.confinement.clone(),
             log: Arc::new(Unsaved),
-            keys: self.mind.as_ref().map(|mind| mind.keys()).unwrap_or_default(),
+            keys: self.answering.as_ref().map(|answering| answering.keys()).unwrap_or_default(),
             hooks: self.hooks.clone(),
             snapshots: None,
             renewal: None,

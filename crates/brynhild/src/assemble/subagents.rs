@@ -15,7 +15,7 @@ use std::sync::Arc;
 use contract::tool::Tool;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::{Knowledge, Mind};
+use crate::assemble::{AnsweringModel, Knowledge};
 use crate::output;
 pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
 pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};
@@ -25,7 +25,7 @@ use task::Task;
 pub(crate) fn tool(
     assembly: &Assembly,
     root: &Path,
-    mind: Option<&Arc<Mind>>,
+    answering: Option<&Arc<AnsweringModel>>,
     knowledge: &Arc<Knowledge>,
 ) -> Option<Arc<dyn Tool>> {
     let disabled = &assembly.config().tools.disabled;
@@ -37,6 +37,6 @@ pub(crate) fn tool(
     for problem in &list.problems {
         output::warning(&format!("{problem} ({})", problem.hint));
     }
-    let workplace = Workplace::new(assembly, root, (mind, Arc::clone(knowledge)), &list);
+    let workplace = Workplace::new(assembly, root, (answering, Arc::clone(knowledge)), &list);
     Some(Arc::new(Task::new(list, workplace)))
 }

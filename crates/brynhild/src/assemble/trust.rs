@@ -122,7 +122,7 @@ impl Stale {
 
 /// The user's decision about a workspace, compared with its files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct ProjectTrust {
     parts: Vec<Part>,
     state: State,
     /// Says why the decisions or the files cannot be read.
@@ -143,8 +143,8 @@ enum State {
 }
 
 /// Compares the workspace `root`, a real path, with the user's decision about it.
-pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> Standing {
-    let mut standing = Standing::default();
+pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> ProjectTrust {
+    let mut standing = ProjectTrust::default();
     match snapshot::parts(root) {
         Ok(parts) => standing.parts = parts,
         Err(problem) => {
@@ -204,7 +204,7 @@ fn listed(names: &[impl AsRef<str>]) -> String {
     }
 }
 
-impl Standing {
+impl ProjectTrust {
     /// Checks, each time something of the project is about to run, that it is trusted.
     pub(crate) fn vouch(&self) -> TrustCheck {
         match &self.state {

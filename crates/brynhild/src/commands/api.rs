@@ -125,18 +125,18 @@ async fn test(assembly: &Assembly, live: bool) -> Outcome {
         }))?;
         return Ok(Exit::Misuse);
     }
-    let mind = assemble::mind(assembly).await?;
-    let name = mind.choice.candidate.name.clone();
+    let answering = assemble::answering(assembly).await?;
+    let name = answering.choice.candidate.name.clone();
     let mut report = json!({
         "provider": name,
-        "model": mind.model,
-        "api_key_configured": matches!(mind.choice.candidate.key, Key::Found { .. }),
+        "model": answering.model,
+        "api_key_configured": matches!(answering.choice.candidate.key, Key::Found { .. }),
         "status": "configured",
     });
     let mut failure = None;
     if live {
         let started = Instant::now();
-        match ask(&mind).await {
+        match ask(&answering).await {
             Ok(response) => {
                 report["status"] = json!("ok");
                 report["response"] = json!(response);
@@ -158,7 +158,7 @@ async fn test(assembly: &Assembly, live: bool) -> Outcome {
         return Err(problem);
     }
     let status = report["status"].as_str().unwrap_or_default();
-    output::line(visible(&format!("{name} ({}): {status}", mind.model)))?;
+    output::line(visible(&format!("{name} ({}): {status}", answering.model)))?;
     if live {
         output::line(format_args!("answered in {} ms", report["latency_ms"]))?;
     } else {
@@ -178,14 +178,14 @@ fn usual(assembly: &Assembly) -> Option<Choice> {
     Some(Choice { candidate, reason: String::new() })
 }
 
-async fn ask(mind: &assemble::Mind) -> Result<String, Problem> {
+async fn ask(answering: &assemble::AnsweringModel) -> Result<String, Problem> {
     let text = "Answer with the single word: ready".to_owned();
     let request = Request {
-        model: mind.model.clone(),
+        model: answering.model.clone(),
         system: Arc::from(""),
         history: Arc::new(vec![Arc::new(Entry::new(Message::User { text }))]),
         tools: Arc::from([]),
-        max_tokens: mind.profile.min_max_tokens.unwrap_or(64).max(64),
+        max_tokens: answering.profile.min_max_tokens.unwrap_or(64).max(64),
         temperature: None,
         reasoning_level: "auto".to_owned(),
         reasoning_format: "auto".to_owned(),
@@ -196,7 +196,7 @@ async fn ask(mind: &assemble::Mind) -> Result<String, Problem> {
         hint: error.hint.clone(),
         ..Problem::failed(error.message)
     };
-    let mut stream = mind.provider.stream(request).await.map_err(failed)?;
+    let mut stream = answering.provider.stream(request).await.map_err(failed)?;
     let mut answer = String::new();
     while let Some(delta) = stream.next().await {
         if let Delta::Text(text) = delta.map_err(failed)? {

@@ -40,8 +40,8 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
         return Ok(Exit::Done);
     };
     let root = assembly.root()?.to_owned();
-    let mind = Arc::new(assemble::mind(assembly).await?);
-    let setup = Setup::new(assembly, args, &root, &mind).await?;
+    let answering = Arc::new(assemble::answering(assembly).await?);
+    let setup = Setup::new(assembly, args, &root, &answering).await?;
     let chosen = session_choice::choose(assembly, &root, args.no_save)?;
     if is_command {
         prompt.content = prompt.content.replace(SESSION, chosen.id.as_str());
@@ -54,18 +54,20 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     if let Some(skill) = skill {
         setup.grants.activate(&skill.name);
     }
-    let backstage = setup.backstage.clone();
+    let background = setup.background.clone();
     let opening = setup::beginning(assembly, &root, chosen);
-    let conversation = setup.open(assembly, &root, Some(&mind), opening)?;
+    let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
     let mut view = view(assembly, assembly.global.verbose, keeping, prompt.as_json());
     let mut tee = Tee::new(view.as_mut(), log, before);
     let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
-    backstage.close().await;
+    background.close().await;
     let verdict =
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
         let place = (path.as_path(), args.markdown_title.as_deref());
-        if let Err(problem) = frontends::export::export_talk(assembly, &id, tee.kept(), place) {
+        if let Err(problem) =
+            frontends::export::export_conversation(assembly, &id, tee.kept(), place)
+        {
             // The answer is out; nothing may follow it on standard output.
             output::error(&problem.message());
             return Ok(Exit::Failed);

@@ -46,21 +46,21 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
         directory.display()
     ));
     let args = ChatArgs { no_save: true, no_log: true, ..ChatArgs::default() };
-    let mind = Arc::new(assemble::mind(&assembly).await?);
-    let setup = Setup::new(&assembly, &args, directory, &mind).await?;
+    let answering = Arc::new(assemble::answering(&assembly).await?);
+    let setup = Setup::new(&assembly, &args, directory, &answering).await?;
     let chosen = session_choice::choose(&assembly, directory, args.no_save)?;
     let keeping = chosen.keeping;
-    let backstage = setup.backstage.clone();
+    let background = setup.background.clone();
     let conversation = setup.open(
         &assembly,
         directory,
-        Some(&mind),
+        Some(&answering),
         setup::beginning(&assembly, directory, chosen),
     )?;
     let mut view = chat::view(&assembly, true, keeping, Value::Null);
     let input = Input::Prompt(prompt.to_owned());
     let shown = frontends::run(conversation, input, view.as_mut()).await;
-    backstage.close().await;
+    background.close().await;
     Ok(shown?.exit())
 }
 

@@ -15,7 +15,7 @@ use crate::assemble::dialects;
 use crate::assemble::hooks::{self, Needs};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -50,11 +50,11 @@ fn unknown(run: &RunContext, event: &str) -> Outcome {
     Err(Problem::failed(text).hint(format!("the events are {}", names.join(", "))))
 }
 
-fn load(assembly: &Assembly, mind: Option<&Mind>) -> Result<Loaded, Problem> {
+fn load(assembly: &Assembly, answering: Option<&AnsweringModel>) -> Result<Loaded, Problem> {
     let needs = Needs {
         root: assembly.place(),
         sandbox: assemble::sandbox(assembly)?,
-        mind,
+        answering,
         ledger: Arc::new(Ledger::default()),
         notice: Arc::new(|text| output::warning(&text)),
     };
@@ -155,8 +155,8 @@ async fn test(assembly: &Assembly, event: Event, what: Pretended<'_>) -> Outcome
     let mut loaded = load(assembly, None)?;
     let asks = |hook: &Listed| hook.event == event && hook.kind == "prompt" && hook.enabled;
     if loaded.listing.iter().any(asks) {
-        let mind = assemble::mind(assembly).await?;
-        loaded = load(assembly, Some(&mind))?;
+        let answering = assemble::answering(assembly).await?;
+        loaded = load(assembly, Some(&answering))?;
     }
     hooks::report(&loaded.problems);
     let tried = loaded.rehearse(event, what).await;

@@ -21,18 +21,18 @@ use crate::args::{ChatArgs, Global, OutputFormat};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
-use crate::assemble::setup::{self, Backstage, Reload, Setup};
+use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::assemble::themes;
 use crate::assemble::trust::Decision;
 use crate::assemble::trust::dialog::{self, Brief, Detail};
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
     ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
 };
 use crate::output;
-use crate::output::hush;
+use crate::output::status_line;
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(run: &RunContext) -> bool {
@@ -48,7 +48,7 @@ pub(crate) async fn run(assembly: Assembly, words: Option<String>) -> Outcome {
     let mut app = App::new(settings, Instant::now());
     let mut screen = Screen::take(screen_options)?;
     let asked =
-        hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
+        status_line::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
     let assembly = settled(assembly, (&mut app, &mut screen)).await?;
@@ -135,7 +135,7 @@ async fn talk(
             }
             (Err(problem), None) => return Err(problem),
         };
-        let Left { leave, session } =
+        let Departure { leave, session } =
             show(&assembly, opened, (app, screen), (inquiries, &order)).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
@@ -173,11 +173,11 @@ fn exit_of(leave: &Leave) -> Option<Exit> {
 }
 
 /// A conversation with all that stands behind it.
-struct Opened {
-    mind: Arc<Mind>,
+struct OpenConversation {
+    answering: Arc<AnsweringModel>,
     conversation: Conversation,
     watch: Arc<Reload>,
-    backstage: Backstage,
+    background: BackgroundServices,
     snapshots: Option<Arc<SessionSnapshots>>,
     id: SessionId,
     keeping: Keeping,
@@ -185,25 +185,34 @@ struct Opened {
 }
 
 /// Opens a conversation.
-async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
-    let mind = Arc::new(assemble::mind(assembly).await?);
+async fn open(assembly: &Assembly) -> Result<OpenConversation, Problem> {
+    let answering = Arc::new(assemble::answering(assembly).await?);
     let root = assembly.root()?.to_owned();
     let args = ChatArgs::default();
-    let mut setup = Setup::new(assembly, &args, &root, &mind).await?;
+    let mut setup = Setup::new(assembly, &args, &root, &answering).await?;
     setup.lift_round_limit(assembly);
     let chosen = session_choice::choose(assembly, &root, args.no_save)?;
     let watch = setup.watch(assembly);
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
     let before = chosen.history.clone();
-    let backstage = setup.backstage.clone();
+    let background = setup.background.clone();
     let opening = setup::beginning(assembly, &root, chosen);
     let snapshots = opening.snapshots.clone();
-    let conversation = setup.open(assembly, &root, Some(&mind), opening)?;
-    Ok(Opened { mind, conversation, watch, backstage, snapshots, id, keeping, before })
+    let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
+    Ok(OpenConversation {
+        answering,
+        conversation,
+        watch,
+        background,
+        snapshots,
+        id,
+        keeping,
+        before,
+    })
 }
 
 /// How a conversation was left.
-struct Left {
+struct Departure {
     leave: Leave,
     /// The session, where there is one to go on with.
     session: Option<String>,
@@ -212,14 +221,22 @@ struct Left {
 /// Shows a conversation until it is left, and closes it.
 async fn show(
     assembly: &Arc<Assembly>,
-    opened: Opened,
+    opened: OpenConversation,
     (app, screen): (&mut App, &mut Screen),
     (inquiries, order): (&Inquiries, &RequestOrder),
-) -> Result<Left, Problem> {
-    let Opened { mind, mut conversation, watch, backstage, snapshots, id, keeping, before } =
-        opened;
+) -> Result<Departure, Problem> {
+    let OpenConversation {
+        answering,
+        mut conversation,
+        watch,
+        background,
+        snapshots,
+        id,
+        keeping,
+        before,
+    } = opened;
     app.replay(&before);
-    let mut first = app.connect(&mind.model, assembly.mode());
+    let mut first = app.connect(&answering.model, assembly.mode());
     first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
     let log = chat::log(assembly, &ChatArgs::default())?.map(BackgroundLog::start);
@@ -228,9 +245,9 @@ async fn show(
     let unsaved = RefCell::new((keeping == Keeping::Unsaved).then_some(before));
     let requests = Arc::new(Requests {
         assembly: Arc::clone(assembly),
-        mind,
+        answering,
         watch,
-        backstage,
+        background,
         snapshots,
         id,
         keeping,
@@ -255,9 +272,9 @@ async fn show(
     if let Some(log) = host.log {
         log.close().await;
     }
-    requests.backstage.close().await;
+    requests.background.close().await;
     let is_kept = keeping == Keeping::Kept && requests.state().has_begun;
-    Ok(Left { leave: leave?, session: is_kept.then(|| requests.id.to_string()) })
+    Ok(Departure { leave: leave?, session: is_kept.then(|| requests.id.to_string()) })
 }
 
 /// The options of the screen.

@@ -466,7 +466,7 @@ async fn offer(assembly: &Assembly, offered: Offered) -> Outcome {
     let root = assembly.root()?.to_owned();
     // Servers read at the handshake that they may ask, so this comes before they start.
     let clients = assembly.services.clients.get_or_init(Arc::default);
-    let (backend, backstage) = Box::pin(ServingHost::backend(assembly, &root, clients)).await?;
+    let (backend, background) = Box::pin(ServingHost::backend(assembly, &root, clients)).await?;
     let backend = Arc::new(backend);
     let served = Arc::clone(&backend);
     let cancel = CancellationToken::new();
@@ -504,7 +504,7 @@ async fn offer(assembly: &Assembly, offered: Offered) -> Outcome {
         }
     };
     backend.close().await;
-    backstage.close().await;
+    background.close().await;
     served
 }
 

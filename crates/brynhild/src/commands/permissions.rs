@@ -4,7 +4,7 @@ use contract::text::visible;
 use serde_json::{Value, json};
 
 use crate::args::PermissionsCommand;
-use crate::assemble::permissions::remembered::{Memories, Remembered};
+use crate::assemble::permissions::remembered::{Remembered, RememberedRules};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -12,7 +12,7 @@ use crate::output::question;
 
 /// Runs a `permissions` command.
 pub(crate) async fn run(run: &RunContext, command: Option<PermissionsCommand>) -> Outcome {
-    let memories = Memories::new(run.config_dir()?);
+    let memories = RememberedRules::new(run.config_dir()?);
     match command.unwrap_or(PermissionsCommand::List) {
         PermissionsCommand::List => list(run, &memories.read().map_err(broken)?),
         PermissionsCommand::Revoke { rule } => revoke(run, &memories, &rule),
@@ -66,7 +66,7 @@ fn place(entry: &Remembered) -> String {
     }
 }
 
-fn revoke(run: &RunContext, memories: &Memories, rule: &str) -> Outcome {
+fn revoke(run: &RunContext, memories: &RememberedRules, rule: &str) -> Outcome {
     let gone = memories.change(|all| take(all, rule)).map_err(broken)?;
     if gone.is_empty() {
         return Err(Problem::misuse(format!("no remembered permission is `{rule}`"))
@@ -85,7 +85,7 @@ fn take(all: &mut Vec<Remembered>, rule: &str) -> Vec<Remembered> {
     }
 }
 
-async fn clear(run: &RunContext, memories: &Memories) -> Outcome {
+async fn clear(run: &RunContext, memories: &RememberedRules) -> Outcome {
     let count = memories.read().map_err(broken)?.len();
     if count > 0 && !run.global.yes && !is_confirmed(run, count).await? {
         output::line("Nothing was forgotten.")?;

@@ -16,7 +16,7 @@ use crate::args::PluginCommand;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;
-use crate::assemble::plugin_set::{self, wishes};
+use crate::assemble::plugin_set::{self, requested_access};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
@@ -162,7 +162,7 @@ fn show_own(assembly: &Assembly, plugin: &Plugin) -> Outcome {
     if let Some(tokens) = weight {
         output::line(weight_line(tokens))?;
     }
-    if let Some(open) = wishes::open(assembly, plugin) {
+    if let Some(open) = requested_access::open(assembly, plugin) {
         output::hint(&open.hint);
     }
     if !plugin.trusted {

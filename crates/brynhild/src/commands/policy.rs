@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::PolicyCommand;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions;
-use crate::assemble::setup::{self, Glance};
+use crate::assemble::setup::{self, ToolListing};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -30,7 +30,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &PolicyCommand) -> Outcome
 
 async fn judge(assembly: &Assembly, name: &str, args: &Value) -> Outcome {
     let root = assembly.root()?;
-    let registry = setup::known_tools(assembly, Glance::List).await?;
+    let registry = setup::known_tools(assembly, ToolListing::List).await?;
     registry.check(name, args).map_err(Problem::misuse)?;
     let tool =
         registry.get(name).ok_or_else(|| Problem::misuse(format!("Unknown tool: {name}")))?;

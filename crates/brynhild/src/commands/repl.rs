@@ -21,12 +21,12 @@ use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
-use crate::assemble::role::{self, Opened};
+use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
-use crate::assemble::setup::{self, Backstage, Reload, Setup};
+use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
 use crate::frontends::slash::{self, Control, Expansion, Facts};
@@ -61,8 +61,8 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
     // What was named before `/model`, until that is known to work.
     let mut former = None;
     loop {
-        let mind = match (assemble::mind(&assembly).await, former.take()) {
-            (Ok(mind), _) => Arc::new(mind),
+        let answering = match (assemble::answering(&assembly).await, former.take()) {
+            (Ok(answering), _) => Arc::new(answering),
             (Err(problem), None) => return Err(problem),
             (Err(problem), Some(model)) => {
                 told(&problem, &mut exit);
@@ -72,7 +72,8 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
         };
         let attachments = Attachments::default();
         let (lines, signals) = (&mut lines, &mut signals);
-        let mut talk = Talk { assembly: &assembly, mind: &mind, lines, signals, attachments };
+        let mut talk =
+            Talk { assembly: &assembly, answering: &answering, lines, signals, attachments };
         match talk.session(first.take(), &mut exit).await? {
             Next::End => return Ok(exit),
             Next::Model { name, session } => {
@@ -142,7 +143,7 @@ enum Step {
 
 struct Talk<'a> {
     assembly: &'a Assembly,
-    mind: &'a Arc<Mind>,
+    answering: &'a Arc<AnsweringModel>,
     lines: &'a mut Lines,
     signals: &'a mut Signals,
     attachments: Attachments,
@@ -167,7 +168,7 @@ impl Typing {
 struct Session<'a> {
     conversation: Conversation,
     watch: Arc<Reload>,
-    backstage: Backstage,
+    background: BackgroundServices,
     snapshots: Option<Arc<SessionSnapshots>>,
     view: Tee<'a>,
     id: String,
@@ -179,7 +180,7 @@ struct Session<'a> {
     /// Whether the user insisted on an end.
     is_given_up: bool,
     /// The role whose answers are printed in its own form.
-    role: Option<Arc<Opened>>,
+    role: Option<Arc<OpenRole>>,
     /// Whether the last turn could not go on.
     has_failed: bool,
     /// What becomes of lines that are typed while the model works.
@@ -196,7 +197,7 @@ impl Talk<'_> {
         let assembly = self.assembly;
         let root = assembly.root()?.to_owned();
         let args = ChatArgs::default();
-        let mut setup = Setup::new(assembly, &args, &root, self.mind).await?;
+        let mut setup = Setup::new(assembly, &args, &root, self.answering).await?;
         if assembly.environment.terminal.stdin {
             setup.lift_round_limit(assembly);
         }
@@ -205,11 +206,11 @@ impl Talk<'_> {
         let (id, keeping) = (chosen.id.to_string(), chosen.keeping);
         let has_begun = !chosen.history.is_empty();
         let before = (keeping == Keeping::Unsaved).then(|| chosen.history.clone());
-        let backstage = setup.backstage.clone();
+        let background = setup.background.clone();
         let setup_role = setup.role.clone();
         let opening = setup::beginning(assembly, &root, chosen);
         let snapshots = opening.snapshots.clone();
-        let conversation = setup.open(assembly, &root, Some(self.mind), opening)?;
+        let conversation = setup.open(assembly, &root, Some(self.answering), opening)?;
         let role = setup_role.filter(|_| assembly.wants_json());
         let mut view: Box<dyn View> = if role.is_some() {
             Box::new(Quiet::new(assembly))
@@ -220,7 +221,7 @@ impl Talk<'_> {
         let mut session = Session {
             conversation,
             watch,
-            backstage: backstage.clone(),
+            background: background.clone(),
             snapshots,
             view: Tee::new(view.as_mut(), log, before),
             id,
@@ -239,7 +240,7 @@ impl Talk<'_> {
         let next = self.lines(&mut session, first, exit).await;
         let Session { conversation, mut view, id, keeping, has_begun, has_failed, .. } = session;
         frontends::part(conversation, &mut view, has_failed).await;
-        backstage.close().await;
+        background.close().await;
         let is_kept = keeping == Keeping::Kept && has_begun;
         if matches!(next, Ok(Next::End)) && is_kept && assembly.environment.terminal.stdin {
             output::hint(&format!("Session saved: {id}"));
@@ -250,7 +251,7 @@ impl Talk<'_> {
     fn greet(&self) {
         if self.assembly.environment.terminal.stdin && self.assembly.format() == OutputFormat::Text
         {
-            let model = &self.mind.model;
+            let model = &self.answering.model;
             output::hint(&format!("{model} answers; `/help` lists commands, Ctrl+D ends"));
         }
     }
@@ -413,11 +414,13 @@ impl Talk<'_> {
             }
             Control::Mode(mode) => {
                 session.mode = mode;
-                session.backstage.set_mode(mode);
+                session.background.set_mode(mode);
                 let _ = session.conversation.inputs.send(Input::Mode(mode)).await;
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
-            Control::Model(None) => self.show(&format!("The model is {}.", self.mind.model))?,
+            Control::Model(None) => {
+                self.show(&format!("The model is {}.", self.answering.model))?
+            }
             Control::Model(Some(name)) => {
                 let session = session.continued("/model")?;
                 return Ok(Step::Leave(Next::Model { name, session }));
@@ -446,7 +449,7 @@ impl Talk<'_> {
                 let path = self.assembly.environment.cwd.join(path);
                 let id = SessionId::parse(&session.id)?;
                 let unsaved = session.view.kept();
-                frontends::export::export_talk(self.assembly, &id, unsaved, (&path, None))?;
+                frontends::export::export_conversation(self.assembly, &id, unsaved, (&path, None))?;
                 self.show(&format!("Written: {}", path.display()))?;
             }
             Control::Quit => return Ok(Step::Leave(Next::End)),

@@ -14,7 +14,7 @@ use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::prompt_source;
-use crate::assemble::role::{self, Opened, answer};
+use crate::assemble::role::{self, OpenRole, answer};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice;
 use crate::assemble::setup::{self, Setup};
@@ -71,16 +71,16 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     }
     let started = Instant::now();
     let root = assembly.root()?.to_owned();
-    let mind = Arc::new(assemble::mind(assembly).await?);
+    let answering = Arc::new(assemble::answering(assembly).await?);
     let chat = ChatArgs::default();
-    let setup = Setup::new(assembly, &chat, &root, &mind).await?;
+    let setup = Setup::new(assembly, &chat, &root, &answering).await?;
     let opened = setup.role.clone();
     let chosen = session_choice::choose(assembly, &root, false)?;
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
     let log = super::chat::log(assembly, &chat)?;
-    let backstage = setup.backstage.clone();
+    let background = setup.background.clone();
     let opening = setup::beginning(assembly, &root, chosen);
-    let conversation = setup.open(assembly, &root, Some(&mind), opening)?;
+    let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
     let has_schema = opened.as_ref().is_some_and(|role| role.output.is_some());
     let mut view: Box<dyn View> = if wants_json || has_schema {
         Box::new(Quiet::new(assembly))
@@ -89,7 +89,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     };
     let mut tee = Tee::new(view.as_mut(), log, None);
     let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;
-    backstage.close().await;
+    background.close().await;
     let verdict = shown?;
     let result = Played::of(&verdict, opened.as_deref());
     if wants_json {
@@ -106,7 +106,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
 /// Prints what a role answered as one object.
 pub(super) fn print(
     verdict: &Verdict,
-    role: &Opened,
+    role: &OpenRole,
     id: &str,
     started: Instant,
 ) -> Result<(), Problem> {
@@ -147,7 +147,7 @@ struct Played {
 }
 
 impl Played {
-    fn of(verdict: &Verdict, role: Option<&Opened>) -> Self {
+    fn of(verdict: &Verdict, role: Option<&OpenRole>) -> Self {
         let mut played = Self {
             output: verdict.response.clone(),
             error: (!verdict.errors.is_empty()).then(|| verdict.errors.join("; ")),

@@ -12,7 +12,7 @@ use tools::tool_search;
 use crate::args::{StatsArgs, StatsOrder};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::pricing;
-use crate::assemble::setup::{self, Glance};
+use crate::assemble::setup::{self, ToolListing};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::usage_tables::{
     Kind, Row, spent_cells, spent_data, spent_row, spent_rows, used_rows,
@@ -110,7 +110,7 @@ async fn read_of(
     by: impl Fn(&ToolSpec) -> &String,
 ) -> Result<BTreeMap<String, usize>, Problem> {
     let mut read = BTreeMap::new();
-    for spec in setup::known_tools(assembly, Glance::List).await?.specs().iter() {
+    for spec in setup::known_tools(assembly, ToolListing::List).await?.specs().iter() {
         *read.entry(by(spec).clone()).or_default() += tool_search::tokens(spec);
     }
     Ok(read)

@@ -17,7 +17,7 @@ use crate::args::{OutputFormat, ToolsCommand};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, Glance, Opening, Setup};
+use crate::assemble::setup::{self, Opening, Setup, ToolListing};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends;
 use crate::frontends::quiet::Quiet;
@@ -39,7 +39,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &ToolsCommand) -> Outcome 
 }
 
 async fn list(assembly: &Assembly, whole: bool) -> Outcome {
-    let registry = setup::known_tools(assembly, Glance::List).await?;
+    let registry = setup::known_tools(assembly, ToolListing::List).await?;
     let specs = registry.specs();
     if assembly.wants_json() {
         let rows: Vec<Value> = specs
@@ -89,7 +89,7 @@ fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Prob
 }
 
 async fn schema(assembly: &Assembly, name: &str) -> Outcome {
-    let specs = setup::known_tools(assembly, Glance::One).await?.specs();
+    let specs = setup::known_tools(assembly, ToolListing::One).await?.specs();
     let spec = match find(&specs, name) {
         Ok(spec) => spec,
         // A schema is JSON whether that was asked for or not, and so is the lack of one.
@@ -115,7 +115,7 @@ async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
     if setup.registry.get(name).is_none()
         && let Err(problem) = find(&setup.registry.specs(), name)
     {
-        setup.backstage.close().await;
+        setup.background.close().await;
         return Err(problem);
     }
     let beginning = Beginning {
@@ -125,17 +125,17 @@ async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
         share: Share::Whole,
     };
     let opening = Opening { log: Arc::new(Unsaved), beginning, snapshots: None };
-    let backstage = setup.backstage.clone();
+    let background = setup.background.clone();
     let conversation = setup.open(assembly, &root, None, opening)?;
     let id = CallId("exec-1".to_owned());
     let call = Input::Call(ToolCall { id, name: name.to_owned(), args, opaque: None });
     if assembly.format() == OutputFormat::StreamJson {
         let shown = frontends::run(conversation, call, &mut StreamJson::new()).await;
-        backstage.close().await;
+        background.close().await;
         return Ok(exit(&shown?));
     }
     let shown = frontends::run(conversation, call, &mut Quiet::new(assembly)).await;
-    backstage.close().await;
+    background.close().await;
     show(assembly, &shown?)
 }
 

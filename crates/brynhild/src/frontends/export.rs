@@ -16,7 +16,7 @@ use crate::output;
 
 /// Writes a conversation that is going on, or just ended, as Markdown: from its log, or from
 /// `unsaved` where it is not kept.
-pub(crate) fn export_talk(
+pub(crate) fn export_conversation(
     run: &RunContext,
     id: &SessionId,
     unsaved: Option<&[Event]>,
@@ -58,7 +58,7 @@ pub(crate) fn write_with(
     if target == Path::new("-") {
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match format {
-            ExportFormat::Markdown => write(&mut output::Tame(&mut out)),
+            ExportFormat::Markdown => write(&mut output::VisibleText(&mut out)),
             ExportFormat::Json => write(&mut output::Quiet(&mut out)),
         };
         written.map_err(anyhow::Error::from)?;

@@ -26,8 +26,8 @@ use super::nested::{self, Nesting};
 use super::verdict::Verdict;
 use crate::assemble::session_choice::Keeping;
 use crate::output;
-use crate::output::hush;
 use crate::output::question;
+use crate::output::status_line;
 use crate::output::style::{Palette, paint};
 
 /// Lines of a tool's output that are shown.
@@ -150,7 +150,7 @@ impl Plain {
             && waiting.is_drawn
         {
             waiting.is_drawn = false;
-            hush::drawn(false);
+            status_line::drawn(false);
             let mut err = io::stderr().lock();
             err.write_all(b"\r\x1b[K")?;
             err.flush()?;
@@ -466,12 +466,12 @@ impl View for Plain {
             && let Some(waiting) = &mut self.waiting
         {
             let seconds = waiting.since.elapsed().as_secs_f64();
-            if hush::is_wanted() {
+            if status_line::is_wanted() {
                 waiting.is_drawn = false;
             } else if seconds >= 0.3 && !self.is_thinking {
                 waiting.frame += 1;
                 waiting.is_drawn = true;
-                hush::drawn(true);
+                status_line::drawn(true);
                 let frame = SPINNER[waiting.frame % SPINNER.len()];
                 let what = question::one_line(&waiting.what);
                 let time = format!("({seconds:.0} s)");

@@ -25,13 +25,13 @@ use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tokio::sync::OwnedMutexGuard;
 
 use super::tee::BackgroundLog;
-use crate::assemble::Mind;
+use crate::assemble::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
 use crate::assemble::session_choice::Keeping;
-use crate::assemble::setup::{Backstage, Reload};
+use crate::assemble::setup::{BackgroundServices, Reload};
 use crate::assemble::themes;
 use crate::assemble::undo::{self, Detail};
 use crate::exit::Problem;
@@ -55,9 +55,9 @@ pub(crate) struct ConversationHost<'a> {
 /// Answers the requests of the interface about a conversation. Blocks.
 pub(crate) struct Requests {
     pub(crate) assembly: Arc<Assembly>,
-    pub(crate) mind: Arc<Mind>,
+    pub(crate) answering: Arc<AnsweringModel>,
     pub(crate) watch: Arc<Reload>,
-    pub(crate) backstage: Backstage,
+    pub(crate) background: BackgroundServices,
     pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
     pub(crate) id: SessionId,
     pub(crate) keeping: Keeping,
@@ -269,7 +269,7 @@ impl Requests {
         Ok(match request {
             Request::Command(line) => self.command(&line, unsaved).await?,
             Request::Models => {
-                let models = lists::models(&self.assembly, &self.mind.model).await?;
+                let models = lists::models(&self.assembly, &self.answering.model).await?;
                 Answer::Items(Picks::Models, models)
             }
             Request::Sessions => {
@@ -277,7 +277,7 @@ impl Requests {
             }
             Request::Arguments(command) => {
                 let assembly = self.present_assembly().await;
-                lists::arguments(&assembly, command, (&self.id, &self.mind.model)).await
+                lists::arguments(&assembly, command, (&self.id, &self.answering.model)).await
             }
             Request::Preview(id) => lists::preview(&self.assembly, &id)?,
             Request::Plugins => lists::plugins(self.present_assembly().await.as_ref()),
@@ -335,7 +335,7 @@ impl Requests {
             Control::Compact { instructions } => Answer::send(Input::Compact { instructions }),
             Control::Mode(mode) => {
                 self.state().mode = mode;
-                self.backstage.set_mode(mode);
+                self.background.set_mode(mode);
                 let text = format!("Mode {}: {}", mode.as_str(), mode.summary());
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
                 Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
@@ -382,7 +382,12 @@ impl Requests {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
                 let path = self.assembly.environment.cwd.join(path);
                 let place = (path.as_path(), None);
-                crate::frontends::export::export_talk(&self.assembly, &self.id, unsaved, place)?;
+                crate::frontends::export::export_conversation(
+                    &self.assembly,
+                    &self.id,
+                    unsaved,
+                    place,
+                )?;
                 Answer::Show(format!("Written: {}", path.display()))
             }
             Control::Quit => Answer::Leave(Leave::Quit),
@@ -425,7 +430,7 @@ impl Requests {
             } else {
                 Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
             },
-            context_window: self.mind.known.context_window_of(&self.mind.model),
+            context_window: self.answering.known.context_window_of(&self.answering.model),
             parts: self.health(present.assembly.as_deref().unwrap_or(&self.assembly)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),
@@ -439,7 +444,7 @@ impl Requests {
         Health {
             plugins: dialects::active(assembly),
             servers: listed.iter().filter(|listed| listed.enabled).count(),
-            starting: self.backstage.starting(),
+            starting: self.background.starting(),
             failed: set.failures().count() + listed.iter().filter(|listed| failed(listed)).count(),
         }
     }

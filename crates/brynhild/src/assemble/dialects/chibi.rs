@@ -34,7 +34,7 @@ use crate::assemble::subagents::{AgentList, Kind, PLAIN};
 use crate::assemble::workers;
 use crate::exit::Problem;
 use crate::output;
-use crate::output::hush::{self, Hush};
+use crate::output::status_line::{self, StatusLinePause};
 
 const NAME: &str = "chibi";
 
@@ -193,7 +193,7 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
 fn has_person(run: &RunContext) -> bool {
     let terminal = run.environment.terminal;
     let is_text = run.format() == OutputFormat::Text;
-    terminal.stdin && terminal.stderr && is_text && !hush::is_screen_taken()
+    terminal.stdin && terminal.stderr && is_text && !status_line::is_full_screen()
 }
 
 /// The terminal of this program, opened so that nobody waits in vain for what is typed there.
@@ -201,14 +201,14 @@ fn terminal() -> io::Result<ChannelEnds> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
     let reader = Receiver::from_file_unchecked(file.try_clone()?)?;
-    let writer = Asking { writer: Sender::from_file_unchecked(file)?, hush: None };
+    let writer = Asking { writer: Sender::from_file_unchecked(file)?, status_line: None };
     Ok(ChannelEnds { reader: Box::new(reader), writer: Box::new(writer) })
 }
 
 /// The terminal as a plugin writes to it. From its first word on nothing else moves there.
 struct Asking {
     writer: Sender,
-    hush: Option<Hush>,
+    status_line: Option<StatusLinePause>,
 }
 
 impl AsyncWrite for Asking {
@@ -217,7 +217,7 @@ impl AsyncWrite for Asking {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.hush.get_or_insert_with(Hush::new);
+        self.status_line.get_or_insert_with(StatusLinePause::new);
         Pin::new(&mut self.writer).poll_write(context, bytes)
     }
 

@@ -26,7 +26,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::{self, HookAgents, Models, plugin_data};
 use crate::assemble::plugin_set;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::Problem;
 use crate::output;
 
@@ -356,9 +356,9 @@ impl Dialect for Claude {
         self.listing.clone()
     }
 
-    fn set_mind(&self, mind: &Mind) {
+    fn set_model(&self, answering: &AnsweringModel) {
         if let Some(stage) = &self.stage {
-            stage.set_ask(Arc::new(Models::new(mind)));
+            stage.set_ask(Arc::new(Models::new(answering)));
         }
     }
 

@@ -22,8 +22,8 @@ use plugins::claude::{HookServices, McpCall, SERVICE_SESSION};
 use super::Models;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
-use crate::assemble::side_conversation::Aside;
-use crate::assemble::{self, Mind};
+use crate::assemble::side_conversation::SideConversation;
+use crate::assemble::{self, AnsweringModel};
 use crate::exit::Problem;
 
 /// Rounds of calls that an agent may take.
@@ -42,9 +42,9 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
 
 /// The dependencies of [`HookAgents`].
-pub(crate) struct HookAgentDeps<'a> {
+pub(crate) struct HookAgentInputs<'a> {
     /// Answers agents, where there is a model.
-    pub(crate) mind: Option<&'a Arc<Mind>>,
+    pub(crate) answering: Option<&'a Arc<AnsweringModel>>,
     /// The tools of the conversation.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The servers.
@@ -59,15 +59,15 @@ pub(crate) struct HookAgentDeps<'a> {
 pub(crate) struct HookAgents {
     tools: Vec<Arc<dyn Tool>>,
     servers: Present,
-    aside: Aside,
+    aside: SideConversation,
 }
 
 impl HookAgents {
     /// Makes them for a conversation.
-    pub(crate) fn new(assembly: &Assembly, deps: HookAgentDeps<'_>) -> Result<Self, Problem> {
+    pub(crate) fn new(assembly: &Assembly, deps: HookAgentInputs<'_>) -> Result<Self, Problem> {
         let root = assembly.place();
         let mut settings =
-            assemble::settings(assembly, root, deps.mind.map(AsRef::as_ref), TASK.to_owned());
+            assemble::settings(assembly, root, deps.answering.map(AsRef::as_ref), TASK.to_owned());
         settings.rounds.lower(Bound::new(ROUNDS, "the rounds of a hook's agent"));
         settings.budget = Budget::default();
         settings.questions = Questions::Refused;
@@ -80,8 +80,8 @@ impl HookAgents {
         Ok(Self {
             tools: deps.tools.into_iter().filter(looks).collect(),
             servers: deps.servers,
-            aside: Aside {
-                mind: deps.mind.cloned(),
+            aside: SideConversation {
+                answering: deps.answering.cloned(),
                 policy: deps.policy,
                 hooks: deps.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
                 confinement: assemble::confinement(assembly, root)?,
@@ -150,9 +150,10 @@ impl HookServices for HookAgents {
         prompt: &str,
         mode: Mode,
     ) -> Result<String, String> {
-        let mind = self.aside.mind.as_ref().ok_or("there is no model that could be asked")?;
+        let answering =
+            self.aside.answering.as_ref().ok_or("there is no model that could be asked")?;
         let mut settings = Settings { mode, ..self.aside.settings.clone() };
-        settings.request.model = Models::new(mind).model(model);
+        settings.request.model = Models::new(answering).model(model);
         let conversation = self.aside.open(self.tools.clone(), settings);
         let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
         let words = events.iter().rev().find_map(|event| match &event.kind {

@@ -10,7 +10,7 @@ use contract::provider::{Delivery, Delta, Provider, Request};
 use futures::StreamExt;
 use plugins::hooks::{Ask, REPLY_TOKENS};
 
-use crate::assemble::Mind;
+use crate::assemble::AnsweringModel;
 use crate::assemble::subagents::FAMILIAR;
 
 /// The models of a provider.
@@ -23,10 +23,10 @@ pub(crate) struct Models {
 
 impl Models {
     /// The models of the provider that answers.
-    pub(crate) fn new(mind: &Mind) -> Self {
+    pub(crate) fn new(answering: &AnsweringModel) -> Self {
         Self {
-            provider: Arc::clone(&mind.provider),
-            usual: mind.model.clone(),
+            provider: Arc::clone(&answering.provider),
+            usual: answering.model.clone(),
             spelled: Mutex::default(),
         }
     }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use crate::args::OutputFormat;
 use crate::assemble::run_context::RunContext;
 use crate::output;
-use crate::output::hush::{self, Hush};
 use crate::output::question;
+use crate::output::status_line::{self, StatusLinePause};
 
 /// Shows messages, and asks by lines or on the whole screen.
 pub(crate) struct Terminal {
@@ -34,7 +34,7 @@ impl Frontend for Terminal {
     }
 
     fn is_full_screen(&self) -> bool {
-        hush::is_screen_taken()
+        status_line::is_full_screen()
     }
 
     fn has_terminal(&self) -> bool {
@@ -42,7 +42,7 @@ impl Frontend for Terminal {
     }
 
     fn pause_animation(&self) -> Box<dyn Send> {
-        Box::new(Hush::new())
+        Box::new(StatusLinePause::new())
     }
 
     async fn dialog(&self, title: &str, body: &str, input: DialogInput) -> Option<String> {
@@ -51,7 +51,7 @@ impl Frontend for Terminal {
             DialogInput::Choice { choices, default } => ReplyKind::One { choices, usual: default },
             DialogInput::Text(label) => ReplyKind::Text(label),
         };
-        hush::ask_on_screen(title, body, wanted).await
+        status_line::ask_on_screen(title, body, wanted).await
     }
 
     async fn line(&self, text: &str, prompt: &str) -> Option<String> {

@@ -68,7 +68,7 @@ pub(crate) fn revoke(
         all.retain(|entry| entry.rule != rule);
         count - all.len()
     };
-    let count = match run.loaded.config_dir.as_deref().map(Memories::new) {
+    let count = match run.loaded.config_dir.as_deref().map(RememberedRules::new) {
         Some(memories) => memories.change(gone).map_err(Problem::misuse)?,
         None => 0,
     };
@@ -85,11 +85,11 @@ pub(crate) fn revoke(
 
 /// The file of remembered rules.
 #[derive(Clone, Debug)]
-pub(crate) struct Memories {
+pub(crate) struct RememberedRules {
     path: PathBuf,
 }
 
-impl Memories {
+impl RememberedRules {
     /// The file in the user's own directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
         Self { path: config_dir.join("permissions.jsonl") }

@@ -67,7 +67,7 @@ fn read(assembly: &Assembly, role: &Role, file: &str) -> Result<Value, String> {
 
 /// Keeps a turn from ending with a wrong answer. Counts the calls that reach no tool along with the
 /// others, and begins anew with each turn.
-pub(super) struct Referee {
+pub(super) struct AnswerCheck {
     schema: Option<Value>,
     retries: u32,
     asked: AtomicU32,
@@ -75,7 +75,7 @@ pub(super) struct Referee {
     halt: Mutex<Option<String>>,
 }
 
-impl Referee {
+impl AnswerCheck {
     /// Asks again so often for an answer of this schema, where there is one.
     pub(super) fn new(schema: Option<Value>, retries: u32, allowance: &Arc<Allowance>) -> Self {
         let (asked, halt) = (AtomicU32::new(0), Mutex::default());
@@ -84,7 +84,7 @@ impl Referee {
 }
 
 #[async_trait]
-impl Hook for Referee {
+impl Hook for AnswerCheck {
     fn name(&self) -> &'static str {
         "the role's answer"
     }

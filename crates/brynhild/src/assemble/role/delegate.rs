@@ -21,7 +21,7 @@ use super::tools::source;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::api;
 use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
-use crate::assemble::{Knowledge, Mind};
+use crate::assemble::{AnsweringModel, Knowledge};
 
 /// The keys of an entry.
 const KEYS: [&str; 6] =
@@ -195,14 +195,14 @@ fn located(role: &Role, file: &str) -> Result<PathBuf, String> {
 /// Makes the tools of an entry.
 pub(super) fn open(
     assembly: &Assembly,
-    (role, mind): (&Role, Option<&Arc<Mind>>),
+    (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
     entry: &ToolEntry,
 ) -> Vec<Arc<dyn Tool>> {
     let Ok(described) = described(assembly, role, entry) else { return Vec::new() };
     let Ok(root) = assembly.root() else { return Vec::new() };
     let list = AgentList { agents: described.agents.clone(), problems: Vec::new() };
     let knowledge = Arc::new(Knowledge::default());
-    let mut workplace = Workplace::new(assembly, root, (mind, knowledge), &list);
+    let mut workplace = Workplace::new(assembly, root, (answering, knowledge), &list);
     workplace.max_depth = described.max_depth;
     workplace.time = Some(described.time);
     let workplace = Arc::new(workplace);

@@ -15,17 +15,17 @@ use super::{choose, named};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::subagents::{AgentList, FAMILIAR, Kind, Persona, Workplace};
-use crate::assemble::{Knowledge, Mind};
+use crate::assemble::{AnsweringModel, Knowledge};
 use crate::exit::Problem;
 use crate::output;
 
-/// Has this run be an agent: a role or a file that is named, or one of the agents that are known.
-pub(crate) fn be(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {
+/// Makes an agent answer in this run: a role, a file, or one of the known agents.
+pub(crate) fn choose_agent(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {
     let path = match named(assembly, name) {
         Ok(path) => path,
         Err(problem) => match AgentList::find(assembly).get(name).map(|agent| agent.kind.clone()) {
             Some(Kind::File(file)) => {
-                wear(assembly, file);
+                use_agent(assembly, file);
                 return Ok(());
             }
             Some(Kind::Role(path)) => path,
@@ -37,7 +37,7 @@ pub(crate) fn be(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {
         assembly.global.role_file = Some(path.clone());
         return choose(assembly, &path, &BTreeMap::new());
     }
-    wear(assembly, Arc::new(read(&path)?));
+    use_agent(assembly, Arc::new(read(&path)?));
     Ok(())
 }
 
@@ -50,7 +50,7 @@ fn read(path: &Path) -> Result<AgentFile, Problem> {
 }
 
 /// Takes a file's agent, and its model where the user names none and has one of that name.
-fn wear(run: &mut RunContext, file: Arc<AgentFile>) {
+fn use_agent(run: &mut RunContext, file: Arc<AgentFile>) {
     let is_known = |name: &&String| run.config().models.aliases.contains_key(*name);
     let is_usable = |name: &&String| is_known(name) || !FAMILIAR.contains(&name.as_str());
     let model = file.model.as_ref().filter(is_usable);
@@ -63,17 +63,17 @@ fn wear(run: &mut RunContext, file: Arc<AgentFile>) {
 }
 
 /// What a file's agent gets of these tools, and what it is told. Tells what it does not get.
-pub(crate) fn dressed(
+pub(crate) fn with_agent(
     assembly: &Assembly,
-    mind: Option<&Arc<Mind>>,
+    answering: Option<&Arc<AnsweringModel>>,
     file: &AgentFile,
     tools: (Vec<Arc<dyn Tool>>, Option<IsHidden>),
     knowledge: &Arc<Knowledge>,
 ) -> Persona {
     let knowledge = Arc::clone(knowledge);
     let place =
-        Workplace::new(assembly, assembly.place(), (mind, knowledge), &AgentList::default());
-    let persona = place.persona(file, tools, mind.map(AsRef::as_ref));
+        Workplace::new(assembly, assembly.place(), (answering, knowledge), &AgentList::default());
+    let persona = place.persona(file, tools, answering.map(AsRef::as_ref));
     for remark in persona.slips.iter().chain(&persona.remarks) {
         output::warning(&format!("{}: {remark}", file.path.display()));
     }

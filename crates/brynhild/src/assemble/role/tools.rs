@@ -12,7 +12,7 @@ use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::{delegate, servers};
-use crate::assemble::Mind;
+use crate::assemble::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{api, initrunner};
 use crate::assemble::run_context::RunContext;
@@ -104,7 +104,7 @@ pub(super) fn check(
 /// The tools of an entry. What is wrong with it was told when the role was chosen.
 pub(super) async fn made(
     assembly: &Assembly,
-    (role, mind): (&Role, Option<&Arc<Mind>>),
+    (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
     (place, entry): (&str, &ToolEntry),
 ) -> Brought {
     let kind = entry.kind.as_str();
@@ -124,7 +124,7 @@ pub(super) async fn made(
             tools.unwrap_or_default().into()
         }
         "mcp" => servers::open(assembly, role, (place, entry)).await,
-        "delegate" => delegate::open(assembly, (role, mind), entry).into(),
+        "delegate" => delegate::open(assembly, (role, answering), entry).into(),
         _ => Brought::default(),
     }
 }

@@ -12,7 +12,7 @@ use contract::tool::ToolSpec;
 use python_host::Host;
 
 use super::fingerprint::{Fingerprint, Places};
-use super::{Audience, Needed, Outfit};
+use super::{Audience, SetupInputs, ToolsAndHooks};
 use crate::args::Global;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::assembly::SharedServices;
@@ -20,7 +20,7 @@ use crate::assemble::dialects::chibi;
 use crate::assemble::mcp;
 use crate::assemble::permissions;
 use crate::assemble::plugin_set;
-use crate::assemble::role::{self, Opened};
+use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::skill_grants::Grants;
 use crate::environment::Environment;
@@ -49,7 +49,7 @@ const PROJECT: &[&str] = &[".brynhild", ".agents/skills", ".claude", ".mcp.json"
 pub(crate) struct Reload {
     global: Global,
     environment: Environment,
-    needed: Needed,
+    inputs: SetupInputs,
     host: Option<Host>,
     services: Arc<SharedServices>,
     state: tokio::sync::Mutex<State>,
@@ -57,8 +57,8 @@ pub(crate) struct Reload {
 
 /// What was seen last, and what was made of it.
 struct State {
-    seen: Seen,
-    present: Present,
+    seen: WatchedFiles,
+    present: CurrentState,
     /// What the next turn is to be told.
     change: Option<Change>,
     /// What was said of the project's trust, and what is to be said at the next turn.
@@ -68,7 +68,7 @@ struct State {
 
 /// What holds at this moment, for whoever reads lines beside a conversation.
 #[derive(Clone)]
-pub(crate) struct Present {
+pub(crate) struct CurrentState {
     /// What everything was made from; none where nothing has changed since the start.
     pub(crate) assembly: Option<Arc<Assembly>>,
     /// The tools.
@@ -81,25 +81,30 @@ pub(crate) struct Present {
 
 /// What was seen last.
 #[derive(Clone)]
-pub(super) struct Seen {
+pub(super) struct WatchedFiles {
     places: Places,
     print: Fingerprint,
 }
 
 impl Reload {
     /// Watches what `assembly` was made from, as it was seen then.
-    pub(super) fn new(assembly: &Assembly, needed: Needed, seen: Seen, present: Present) -> Self {
+    pub(super) fn new(
+        assembly: &Assembly,
+        inputs: SetupInputs,
+        seen: WatchedFiles,
+        present: CurrentState,
+    ) -> Self {
         let host = assembly.known_workers().map(|workers| workers.host().clone());
         let told = assembly.trust.warning(&assembly.loaded);
         let state = State { seen, present, change: None, told, untold: Vec::new() };
         let state = tokio::sync::Mutex::new(state);
         let (global, environment) = (assembly.global.clone(), assembly.environment.clone());
         let services = Arc::clone(&assembly.services);
-        Self { global, environment, needed, host, services, state }
+        Self { global, environment, inputs, host, services, state }
     }
 
     /// What holds at this moment. What has changed and cannot be used is told.
-    pub(crate) async fn present(&self) -> Present {
+    pub(crate) async fn present(&self) -> CurrentState {
         let mut state = self.state.lock().await;
         if let Err(problem) = self.look(&mut state).await {
             output::warning(&unused(&problem));
@@ -115,12 +120,12 @@ impl Reload {
             let host = self.host.as_ref();
             host.is_some_and(Host::take_changed_tool)
         };
-        let has_other_servers = match self.needed.mcp.present() {
+        let has_other_servers = match self.inputs.mcp.present() {
             Some(mcp) => mcp.refresh().await,
             None => false,
         };
         if has_changed || has_refreshed() || has_other_servers {
-            let role = self.needed.role.present();
+            let role = self.inputs.role.present();
             let role = role.filter(|role| print.differs_at(&state.seen.print, &role.files));
             self.remake(state, role).await?;
         }
@@ -128,12 +133,12 @@ impl Reload {
     }
 
     /// Makes everything anew, and the role where its files have changed.
-    async fn remake(&self, state: &mut State, role: Option<Arc<Opened>>) -> Result<(), Problem> {
+    async fn remake(&self, state: &mut State, role: Option<Arc<OpenRole>>) -> Result<(), Problem> {
         let mut assembly = RunContext::again(self.global.clone(), self.environment.clone())?;
-        assembly.session_mode = self.needed.ledger.mode();
+        assembly.session_mode = self.inputs.ledger.mode();
         let mut assembly = Assembly::with_services(assembly, Arc::clone(&self.services));
         assembly.directories().again();
-        let seen = Seen::of(&assembly, &self.needed);
+        let seen = WatchedFiles::of(&assembly, &self.inputs);
         if let Some(host) = &self.host {
             assembly.adopt(host.clone()).await?;
         }
@@ -144,36 +149,36 @@ impl Reload {
             state.told = told;
         }
         if let Some(before) = role {
-            let role = role::again(&mut assembly, self.needed.mind.as_ref(), &before).await?;
-            self.needed.role.put(Some(role));
+            let role = role::again(&mut assembly, self.inputs.answering.as_ref(), &before).await?;
+            self.inputs.role.put(Some(role));
             before.shutdown().await;
-            state.seen = Seen::of(&assembly, &self.needed);
+            state.seen = WatchedFiles::of(&assembly, &self.inputs);
         }
         // Rules hold from here on, however long the rest may take.
-        let granted = self.needed.policy.renew(permissions::policy(&assembly, &self.needed.root)?);
+        let granted = self.inputs.policy.renew(permissions::policy(&assembly, &self.inputs.root)?);
         let is_role_all =
-            self.needed.audience == Audience::Others && self.needed.role.present().is_some();
-        if self.needed.offers_tools && !is_role_all {
-            let mcp = mcp::renewed(&assembly, self.needed.mcp.present()).await?;
-            self.needed.mcp.put(mcp);
+            self.inputs.audience == Audience::Others && self.inputs.role.present().is_some();
+        if self.inputs.offers_tools && !is_role_all {
+            let mcp = mcp::renewed(&assembly, self.inputs.mcp.present()).await?;
+            self.inputs.mcp.put(mcp);
         }
-        self.needed.guests.find(&assembly, self.needed.mind.as_deref()).await?;
-        let outfit = Outfit::new(&assembly, &self.needed).await?;
+        self.inputs.foreign.find(&assembly, self.inputs.answering.as_deref()).await?;
+        let tools_and_hooks = ToolsAndHooks::new(&assembly, &self.inputs).await?;
         for origin in granted {
-            outfit.grants.renew(&origin);
+            tools_and_hooks.grants.renew(&origin);
         }
         // What is no longer trusted must not run, not even to say goodbye.
         let may_end =
             |name: &str| assembly.plugins().get(name).is_some_and(|plugin| plugin.trusted);
-        outfit.lifecycle.part(may_end).await;
-        outfit.lifecycle.start().await;
-        state.present = Present {
+        tools_and_hooks.lifecycle.part(may_end).await;
+        tools_and_hooks.lifecycle.start().await;
+        state.present = CurrentState {
             assembly: Some(Arc::new(assembly)),
-            tools: outfit.registry.specs().to_vec(),
-            grants: outfit.grants.clone(),
-            policy: self.needed.judge(),
+            tools: tools_and_hooks.registry.specs().to_vec(),
+            grants: tools_and_hooks.grants.clone(),
+            policy: self.inputs.judge(),
         };
-        let Outfit { registry, hooks, system, .. } = outfit;
+        let ToolsAndHooks { registry, hooks, system, .. } = tools_and_hooks;
         state.change = Some(Change { registry, hooks, system });
         Ok(())
     }
@@ -197,22 +202,22 @@ impl Renewal for Reload {
     }
 }
 
-impl Seen {
+impl WatchedFiles {
     /// Looks at all that `assembly` was made from.
-    pub(super) fn of(assembly: &Assembly, needed: &Needed) -> Self {
-        let places = places(assembly, needed);
+    pub(super) fn of(assembly: &Assembly, inputs: &SetupInputs) -> Self {
+        let places = places(assembly, inputs);
         let print = Fingerprint::of(&places);
         Self { places, print }
     }
 }
 
-fn places(assembly: &Assembly, needed: &Needed) -> Places {
+fn places(assembly: &Assembly, inputs: &SetupInputs) -> Places {
     let config_dir = assembly.loaded.config_dir.iter();
     let mut whole: Vec<PathBuf> =
         config_dir.flat_map(|dir| OWN.iter().map(|name| dir.join(name))).collect();
     whole.extend(assembly.layer_files());
     if assembly.has_project() {
-        let root = &needed.root;
+        let root = &inputs.root;
         whole.extend(PROJECT.iter().map(|name| root.join(name)));
         whole.extend(plugins::rules::project_files(root, &assembly.environment.cwd));
     }
@@ -223,7 +228,7 @@ fn places(assembly: &Assembly, needed: &Needed) -> Places {
     whole.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
     whole.extend(plugin_set::directories(assembly).into_iter().map(|(directory, _)| directory));
     whole.extend(chibi::own_directory(assembly));
-    whole.extend(needed.role.present().iter().flat_map(|role| role.files.clone()));
+    whole.extend(inputs.role.present().iter().flat_map(|role| role.files.clone()));
     // A package among others is what its metadata says, and may have its code elsewhere.
     let with_code = assembly.plugins().plugins.iter().filter(|it| !plugin_set::is_among_others(it));
     whole.extend(with_code.map(|plugin| plugin.root.clone()));

@@ -28,9 +28,9 @@ use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::args::Global;
 use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::mcp;
-use crate::assemble::role::{self, Opened};
+use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, Knowledge, Mind};
+use crate::assemble::{self, AnsweringModel, Knowledge};
 use crate::environment::Environment;
 use crate::exit::Problem;
 
@@ -48,7 +48,7 @@ pub(crate) struct Workplace {
     global: Global,
     environment: Environment,
     root: PathBuf,
-    mind: Option<Arc<Mind>>,
+    answering: Option<Arc<AnsweringModel>>,
     knowledge: Arc<Knowledge>,
     /// Other models, by the names that agents have for them.
     models: BTreeMap<String, Arc<Model>>,
@@ -60,7 +60,7 @@ pub(crate) struct Workplace {
 
 /// Another model of the provider at hand.
 struct Model {
-    mind: Mind,
+    answering: AnsweringModel,
     settings: Settings,
 }
 
@@ -68,7 +68,7 @@ struct Model {
 pub(crate) struct Player {
     /// The work.
     pub(crate) task: NestedTask,
-    opened: Arc<Opened>,
+    opened: Arc<OpenRole>,
 }
 
 impl Player {
@@ -114,7 +114,7 @@ impl Workplace {
     pub(crate) fn new(
         assembly: &Assembly,
         root: &Path,
-        (mind, knowledge): (Option<&Arc<Mind>>, Arc<Knowledge>),
+        (answering, knowledge): (Option<&Arc<AnsweringModel>>, Arc<Knowledge>),
         list: &AgentList,
     ) -> Self {
         let mut global = assembly.global.clone();
@@ -128,20 +128,20 @@ impl Workplace {
             global,
             environment: assembly.environment.clone(),
             root: root.to_owned(),
-            mind: mind.cloned(),
+            answering: answering.cloned(),
             knowledge,
             models: BTreeMap::new(),
             host: assembly.known_workers().map(|workers| workers.host().clone()),
             services: Arc::clone(&assembly.services),
             told: Arc::default(),
         };
-        if let Some(mind) = mind {
-            let wishes = list.agents.iter().filter_map(|agent| match &agent.kind {
+        if let Some(answering) = answering {
+            let requested_access = list.agents.iter().filter_map(|agent| match &agent.kind {
                 Kind::File(file) => file.model.clone(),
                 Kind::Plain | Kind::Role(_) => None,
             });
-            for name in wishes {
-                place.models.extend(other_model(assembly, root, mind, name));
+            for name in requested_access {
+                place.models.extend(other_model(assembly, root, answering, name));
             }
         }
         place
@@ -197,17 +197,17 @@ impl Workplace {
         let tools = self.at_hand(parent);
         let mut settings = self.inherited(parent);
         let (is_hidden, hooks) = (parent.registry().hidden(), Vec::new());
-        settings.system = self.system((&tools, is_hidden.as_ref()), "", self.mind.as_deref());
+        settings.system = self.system((&tools, is_hidden.as_ref()), "", self.answering.as_deref());
         let (agent, provider, notices) = (name.to_owned(), None, Vec::new());
         NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
 
     fn of_file(&self, parent: &Parent, file: &AgentFile, prompt: String) -> NestedTask {
         let model = file.model.as_ref().and_then(|name| self.models.get(name));
-        let mind = model.map(|model| &model.mind).or(self.mind.as_deref());
+        let answering = model.map(|model| &model.answering).or(self.answering.as_deref());
         let at_hand = (self.at_hand(parent), parent.registry().hidden());
         let Persona { tools, is_hidden, guard, system, mut remarks, slips } =
-            self.persona(file, at_hand, mind);
+            self.persona(file, at_hand, answering);
         let hooks = guard.into_iter().collect();
         if let (Some(name), None) = (&file.model, model) {
             remarks.push(format!("there is no model {name} here; the usual one answers"));
@@ -231,7 +231,7 @@ impl Workplace {
         &self,
         file: &AgentFile,
         (at_hand, is_hidden): (Vec<Arc<dyn Tool>>, Option<IsHidden>),
-        mind: Option<&Mind>,
+        answering: Option<&AnsweringModel>,
     ) -> Persona {
         let Narrowed { tools, guard, named, missing } = narrowed(&at_hand, file, &self.root);
         let is_hidden = is_hidden.map(|is_hidden| -> IsHidden {
@@ -247,7 +247,7 @@ impl Workplace {
             let names = unknown.join(", ");
             remarks.push(format!("its file names skills that are not here: {names}"));
         }
-        let system = self.system((&tools, is_hidden.as_ref()), &instructions, mind);
+        let system = self.system((&tools, is_hidden.as_ref()), &instructions, answering);
         Persona { tools, is_hidden, guard, system, remarks, slips: slips(&at_hand, file) }
     }
 
@@ -266,12 +266,13 @@ impl Workplace {
             assembly.adopt(host.clone()).await?;
         }
         role::choose(&mut assembly, path, &BTreeMap::new())?;
-        let mind = Arc::new(assemble::mind(&assembly).await?);
-        let opened = role::open(&assembly, Some(&mind)).await?;
+        let answering = Arc::new(assemble::answering(&assembly).await?);
+        let opened = role::open(&assembly, Some(&answering)).await?;
         let opened = opened.ok_or_else(|| Problem::failed("the role cannot be played"))?;
-        opened.set_mind(&mind);
+        opened.set_model(&answering);
         let mut settings = self.inherited(parent);
-        let own = assemble::settings(&assembly, &self.root, Some(&mind), opened.system.clone());
+        let own =
+            assemble::settings(&assembly, &self.root, Some(&answering), opened.system.clone());
         take_over(&mut settings, &own);
         settings.system = own.system;
         opened.tighten(&mut settings);
@@ -283,7 +284,7 @@ impl Workplace {
         let task = NestedTask {
             agent: name.to_owned(),
             prompt,
-            provider: Some(Arc::clone(&mind.provider)),
+            provider: Some(Arc::clone(&answering.provider)),
             tools,
             is_hidden,
             hooks: opened.hooks(),
@@ -333,7 +334,7 @@ impl Workplace {
         &self,
         (tools, is_hidden): (&[Arc<dyn Tool>], Option<&IsHidden>),
         instructions: &str,
-        mind: Option<&Mind>,
+        answering: Option<&AnsweringModel>,
     ) -> String {
         let is_hidden = |name: &str| is_hidden.is_some_and(|is_hidden| is_hidden(name));
         let specs = tools.iter().map(|tool| tool.spec());
@@ -346,14 +347,16 @@ impl Workplace {
             String::new()
         };
         let ingredients = Ingredients {
-            model: mind.map_or("", |mind| &mind.model),
+            model: answering.map_or("", |answering| &answering.model),
             cwd: &self.root.display().to_string(),
             inner: "",
             tools: &specs,
             facts: &self.knowledge.facts.told(&specs),
             rules: &self.knowledge.rules,
             skills: &skills,
-            style: mind.map(|mind| assemble::prompt_style(&mind.profile)).unwrap_or_default(),
+            style: answering
+                .map(|answering| assemble::prompt_style(&answering.profile))
+                .unwrap_or_default(),
         };
         prompt::agent_prompt(&ingredients, instructions)
     }
@@ -385,17 +388,18 @@ fn take_over(settings: &mut Settings, other: &Settings) {
 fn other_model(
     assembly: &Assembly,
     root: &Path,
-    mind: &Mind,
+    answering: &AnsweringModel,
     name: String,
 ) -> Option<(String, Arc<Model>)> {
-    let mind = assemble::with_model(assembly, mind, &name)?;
+    let answering = assemble::with_model(assembly, answering, &name)?;
     let is_meant = || {
         assembly.is_configured(&["models", "aliases", &name])
-            || assemble::registered(assembly, &mind.model, &mind.choice.candidate).is_some()
+            || assemble::registered(assembly, &answering.model, &answering.choice.candidate)
+                .is_some()
     };
     if FAMILIAR.contains(&name.as_str()) && !is_meant() {
         return None;
     }
-    let settings = assemble::settings(assembly, root, Some(&mind), String::new());
-    Some((name, Arc::new(Model { mind, settings })))
+    let settings = assemble::settings(assembly, root, Some(&answering), String::new());
+    Some((name, Arc::new(Model { answering, settings })))
 }

@@ -27,8 +27,8 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
 use crate::assemble::mcp::terminal::Terminal;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, Backstage, Reload, Setup};
-use crate::assemble::side_conversation::Aside;
+use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
+use crate::assemble::side_conversation::SideConversation;
 use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::frontends::slash;
@@ -39,11 +39,11 @@ use crate::output::style::Palette;
 /// Opens the conversations of calls.
 pub(crate) struct ServingHost {
     /// The conversation of a call, but for its hooks and its session.
-    aside: Aside,
+    aside: SideConversation,
     global: Global,
     environment: Environment,
     reload: Arc<Reload>,
-    backstage: Backstage,
+    background: BackgroundServices,
     terminal: Terminal,
 }
 
@@ -53,14 +53,14 @@ impl ServingHost {
         assembly: &Assembly,
         root: &Path,
         clients: &Arc<ClientRegistry>,
-    ) -> Result<(Backend, Backstage), Problem> {
+    ) -> Result<(Backend, BackgroundServices), Problem> {
         let mut setup = Setup::for_others(assembly, root).await?;
         let reload = setup.watch(assembly);
-        let setup::Offer { mind, policy, registry, hooks, backstage } = setup.into_offer();
+        let setup::Offer { answering, policy, registry, hooks, background } = setup.into_offer();
         let host = Self {
-            aside: Aside {
-                settings: assemble::settings(assembly, root, mind.as_deref(), String::new()),
-                mind,
+            aside: SideConversation {
+                settings: assemble::settings(assembly, root, answering.as_deref(), String::new()),
+                answering,
                 policy,
                 hooks: Vec::new(),
                 confinement: assemble::confinement(assembly, root)?,
@@ -70,17 +70,17 @@ impl ServingHost {
             global: assembly.global.clone(),
             environment: assembly.environment.clone(),
             reload,
-            backstage: backstage.clone(),
+            background: background.clone(),
             terminal: Terminal::new(assembly),
         };
         let offer = host.offer(&registry, hooks, host.texts()?);
-        Ok((Backend::new(Arc::new(host), offer, Arc::clone(clients))?, backstage))
+        Ok((Backend::new(Arc::new(host), offer, Arc::clone(clients))?, background))
     }
 
     fn texts(&self) -> Result<Texts, Problem> {
         let assembly =
             Assembly::new(RunContext::again(self.global.clone(), self.environment.clone())?);
-        let skills = match self.backstage.role() {
+        let skills = match self.background.role() {
             Some(_) => Vec::new(),
             None => assemble::skills(&assembly, assembly.root()?),
         };
@@ -100,14 +100,14 @@ impl ServingHost {
         hooks: Vec<Arc<dyn Hook>>,
         (commands, skills): Texts,
     ) -> Offer {
-        let has_role = self.backstage.role().is_some();
+        let has_role = self.background.role().is_some();
         Offer {
             specs: registry.specs(),
             tools: registry.tools().cloned().collect(),
             hooks,
             commands,
             skills,
-            servers: self.backstage.servers(),
+            servers: self.background.servers(),
             prompt_names: if has_role { PromptNames::Own } else { PromptNames::Command },
         }
     }
@@ -161,12 +161,12 @@ impl Host for ServingHost {
         session: &SessionId,
         tools: Vec<Arc<dyn Tool>>,
     ) -> Box<dyn CallConversation> {
-        if let Some(role) = self.backstage.role() {
+        if let Some(role) = self.background.role() {
             // Its limit is for a run, and each call is one.
             role.allowance.renew();
         }
         let (hooks, session) = (offer.hooks.clone(), session.clone());
-        let aside = Aside { hooks, session, ..self.aside.clone() };
+        let aside = SideConversation { hooks, session, ..self.aside.clone() };
         Box::new(OpenCall(aside.open(tools, aside.settings.clone())))
     }
 

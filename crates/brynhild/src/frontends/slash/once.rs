@@ -13,7 +13,7 @@ use super::{Expansion, Facts, expand, parse};
 use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
-use crate::assemble::setup::{self, Glance};
+use crate::assemble::setup::{self, ToolListing};
 use crate::assemble::workers;
 use crate::exit::Problem;
 use crate::output;
@@ -45,9 +45,10 @@ pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Probl
         return Ok(Once::Prompt { text, skill: None });
     }
     let (tools, usage): (Vec<Arc<ToolSpec>>, Usage) = match slash.name.to_lowercase().as_str() {
-        "tools" => {
-            (setup::known_tools(assembly, Glance::List).await?.specs().to_vec(), Usage::default())
-        }
+        "tools" => (
+            setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec(),
+            Usage::default(),
+        ),
         _ => (Vec::new(), Usage::default()),
     };
     let facts = || Facts {

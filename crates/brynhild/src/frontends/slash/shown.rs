@@ -13,7 +13,7 @@ use contract::tool::ToolSpec;
 use super::{BUILTIN, Facts, Offer};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{self, Named};
-use crate::assemble::permissions::remembered::Memories;
+use crate::assemble::permissions::remembered::RememberedRules;
 use crate::assemble::pricing;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
@@ -88,7 +88,7 @@ pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String,
         }
     }
     if let Some(config_dir) = run.loaded.config_dir.as_deref() {
-        let remembered = Memories::new(config_dir).read().map_err(Problem::misuse)?;
+        let remembered = RememberedRules::new(config_dir).read().map_err(Problem::misuse)?;
         for entry in remembered {
             let place = match &entry.project {
                 Some(project) => project.display().to_string(),

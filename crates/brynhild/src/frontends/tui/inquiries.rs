@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use ::tui::host::Inquiry;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use crate::output::hush::Asked;
+use crate::output::status_line::Asked;
 
 /// Questions on their way to the user.
 pub(crate) struct Inquiries {

@@ -15,7 +15,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::model_list;
-use crate::assemble::permissions::remembered::Memories;
+use crate::assemble::permissions::remembered::RememberedRules;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::themes;
 use crate::exit::Problem;
@@ -268,7 +268,7 @@ pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer
         }));
     }
     if let Some(config_dir) = run.loaded.config_dir.as_deref() {
-        let remembered = Memories::new(config_dir).read().map_err(Problem::misuse)?;
+        let remembered = RememberedRules::new(config_dir).read().map_err(Problem::misuse)?;
         items.extend(remembered.into_iter().map(|entry| Item {
             detail: format!("allow {}", entry.tool),
             note:

@@ -37,7 +37,7 @@ struct State {
 impl InterfaceStore {
     /// The state in the user's own directory, with the drafts of this project.
     pub(crate) fn new(run: &RunContext) -> Self {
-        let directory = run.keeping_dir().map(|dir| dir.join("interface"));
+        let directory = run.writable_config_dir().map(|dir| dir.join("interface"));
         // A run that only looks leaves nothing behind.
         let directory = directory.filter(|_| !run.global.safe);
         let project = blake3::hash(run.place().as_os_str().as_encoded_bytes()).to_hex();

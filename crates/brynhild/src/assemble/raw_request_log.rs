@@ -12,7 +12,7 @@ use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// A witness with a file, which is made when there is something to write.
-struct RawWitness {
+struct RawRequestLog {
     settings: conversation_log::Settings,
     provider: String,
     model: String,
@@ -28,7 +28,7 @@ pub(crate) fn witness(
     keys: &[Secret<String>],
 ) -> Option<Arc<dyn Witness>> {
     run.config().logging.raw_payloads.then(|| {
-        Arc::new(RawWitness {
+        Arc::new(RawRequestLog {
             settings: run.log_settings(),
             provider: provider.to_owned(),
             model: model.to_owned(),
@@ -38,7 +38,7 @@ pub(crate) fn witness(
     })
 }
 
-impl Witness for RawWitness {
+impl Witness for RawRequestLog {
     fn saw(&self, exchange: &Exchange<'_>) {
         let log = self.log.get_or_init(|| match RawLog::create(&self.settings, Timestamp::now()) {
             Ok(log) => Some(log),

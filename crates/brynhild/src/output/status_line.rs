@@ -22,10 +22,10 @@ pub(crate) struct Asked {
     pub(crate) reply: oneshot::Sender<Option<String>>,
 }
 
-/// Nothing moves on the terminal until this is dropped.
-pub(crate) struct Hush(());
+/// Pauses the status line until dropped.
+pub(crate) struct StatusLinePause(());
 
-impl Hush {
+impl StatusLinePause {
     /// Takes the moving line away.
     pub(crate) fn new() -> Self {
         ASKING.fetch_add(1, Ordering::SeqCst);
@@ -38,7 +38,7 @@ impl Hush {
     }
 }
 
-impl Drop for Hush {
+impl Drop for StatusLinePause {
     fn drop(&mut self) {
         ASKING.fetch_sub(1, Ordering::SeqCst);
     }
@@ -62,7 +62,7 @@ pub(crate) fn take_screen() -> Option<mpsc::Receiver<Asked>> {
 }
 
 /// Returns true if the whole screen is taken.
-pub(crate) fn is_screen_taken() -> bool {
+pub(crate) fn is_full_screen() -> bool {
     SCREEN.get().is_some()
 }
 
