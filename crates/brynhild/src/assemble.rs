@@ -1,9 +1,11 @@
 //! Makes the parts of a conversation from what was configured.
 
+pub(crate) mod answering_model;
 pub(crate) mod assembly;
 pub(crate) mod audit;
 pub(crate) mod child_environment;
 pub(crate) mod configuration;
+pub(crate) mod confinement;
 pub(crate) mod dialects;
 pub(crate) mod fallback;
 pub(crate) mod gaps;
@@ -36,238 +38,26 @@ pub(crate) mod workers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::prompt::{Ingredients, PromptStyle, system_prompt};
 use agent::registry::{IsHidden, Registry};
 use agent::retry::Retry;
 use agent::settings::{
-    Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
+    Bound, Budget, Execution, Questions, RecoverySettings, RequestSettings, Settings,
 };
-use config::settings::{Binding, RegisteredModel};
 use contract::policy::Mode;
-use contract::provider::{Delivery, Model, Provider};
-use contract::sandbox::{Access, Confinement, Limits, Network, Profile, Sandbox};
-use contract::secret::Secret;
+use contract::provider::Delivery;
 use contract::skill::Skill;
 use contract::tool::Tool;
 use plugins::profiles::ModelProfile;
 
+use crate::assemble::answering_model::{AnsweringModel, cost_limit};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit::Audit;
-use crate::assemble::child_environment::{child_environment, host_environment};
-use crate::assemble::learning::{Learning, When};
 use crate::assemble::prompt_facts::PromptFacts;
-use crate::assemble::provider_choice::{Candidate, Choice};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::trust::process_check::CheckedSandbox;
-use crate::exit::Problem;
 use crate::output;
-
-/// The model that answers, with everything that is known of it.
-pub(crate) struct AnsweringModel {
-    pub(crate) choice: Choice,
-    pub(crate) provider: Arc<dyn Provider>,
-    /// The model, in the provider's own spelling.
-    pub(crate) model: String,
-    pub(crate) profile: ModelProfile,
-    pub(crate) known: Known,
-}
-
-impl AnsweringModel {
-    /// The keys that the provider is sent.
-    pub(crate) fn keys(&self) -> Vec<Secret<String>> {
-        self.choice.candidate.keys()
-    }
-}
-
-/// Chooses provider and model.
-pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Problem> {
-    let choice = provider_choice::choose(assembly).await?;
-    let mut model = model(assembly, &choice)?;
-    let candidate = &choice.candidate;
-    let mut fitting = profile(assembly, &model, &candidate.vendor().name)?;
-    let mut provider = candidate.connect(assembly, &model, Some(&fitting))?;
-    if !is_named(assembly, &choice)
-        && let Some(loaded) = loaded_instead(&choice, provider.as_ref(), &model).await
-    {
-        fitting = profile(assembly, &loaded, &candidate.vendor().name)?;
-        provider = candidate.connect(assembly, &loaded, Some(&fitting))?;
-        model = loaded;
-    }
-    let known = known(assembly, &model, &choice, Arc::default());
-    let provider = learning(assembly, &choice, provider, &known);
-    Ok(AnsweringModel { choice, provider, model, profile: fitting, known })
-}
-
-/// The same provider with another model; none where each of its models is another program.
-pub(crate) fn with_model(
-    assembly: &Assembly,
-    answering: &AnsweringModel,
-    named: &str,
-) -> Option<AnsweringModel> {
-    let Choice { candidate, reason } = &answering.choice;
-    if candidate.is_script() {
-        return None;
-    }
-    let choice = Choice { candidate: candidate.clone(), reason: reason.clone() };
-    let model = model_names::spelled(assembly, named, &choice);
-    // A profile that was named by a flag was found when the first model was chosen.
-    let profile = profile(assembly, &model, &candidate.vendor().name).ok()?;
-    let known = known(assembly, &model, &choice, Arc::clone(&answering.known.offered));
-    let provider = Arc::clone(&answering.provider);
-    Some(AnsweringModel { choice, provider, model, profile, known })
-}
-
-/// Whether the user says which model answers.
-fn is_named(run: &RunContext, choice: &Choice) -> bool {
-    let instance = choice.candidate.instance.as_ref();
-    run.global.model.is_some()
-        || instance.is_some_and(|instance| instance.default_model.is_some())
-        || run.is_configured(&["models", "default"])
-}
-
-/// The first model that a server on this machine has, where it does not have `model`. Where it
-/// cannot be asked, the request itself tells why.
-async fn loaded_instead(choice: &Choice, provider: &dyn Provider, model: &str) -> Option<String> {
-    let candidate = &choice.candidate;
-    if !candidate.vendor().local || candidate.is_script() {
-        return None;
-    }
-    let models = provider.models().await.ok()?;
-    let is_usual = |id: &str| id == model || id.strip_suffix(":latest") == Some(model);
-    if models.iter().any(|it| is_usual(&it.id)) {
-        return None;
-    }
-    let can_talk = |id: &str| !id.to_lowercase().contains("embed");
-    models.into_iter().map(|it| it.id).find(|id| can_talk(id))
-}
-
-/// The model's name as the provider spells it.
-pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Problem> {
-    let models = &assembly.config().models;
-    let candidate = &choice.candidate;
-    let instance = candidate.instance.as_ref();
-    let configured = assembly.is_configured(&["models", "default"]).then(|| models.default.clone());
-    let named = assembly
-        .global
-        .model
-        .clone()
-        .or_else(|| instance.and_then(|instance| instance.default_model.clone()))
-        .or(configured)
-        .or_else(|| candidate.vendor().default_model.clone())
-        .or_else(|| Some(models.default.clone()).filter(|model| !model.is_empty()))
-        .ok_or_else(|| {
-            Problem::misuse(format!("no model is named for {}", candidate.name))
-                .hint("pass `--model`, or set `default_model` of the instance")
-        })?;
-    if candidate.is_script() {
-        return Ok(named);
-    }
-    Ok(model_names::spelled(assembly, &named, choice))
-}
-
-/// What is known of a model: what the registry says, else what the provider said when it was last
-/// asked, which stands in `offered` too once it is asked again.
-fn known(
-    run: &RunContext,
-    model: &str,
-    choice: &Choice,
-    offered: Arc<OnceLock<Vec<Model>>>,
-) -> Known {
-    if offered.get().is_none()
-        && let Some(models) = model_cache::last(run, &choice.candidate)
-    {
-        let _ = offered.set(models);
-    }
-    let registered = registered(run, model, &choice.candidate);
-    let context_window = registered.and_then(|(registered, binding)| {
-        let described = || registered.descriptor.as_ref()?.context_size;
-        binding.max_context.or_else(described)
-    });
-    let prices = registered.and_then(|(_, binding)| prices(binding));
-    Known { context_window, prices, offered, is_free: is_free(&choice.candidate) }
-}
-
-/// What the registry says that tokens cost.
-pub(crate) fn prices(binding: &Binding) -> Option<Prices> {
-    let (input, output) = binding.prices()?;
-    let [cache_read, cache_write] = ["cache_read", "cache_write"].map(|it| binding.price(it));
-    Some(Prices { input, output, cache_read, cache_write })
-}
-
-/// Whether nobody charges for what answers.
-fn is_free(candidate: &Candidate) -> bool {
-    candidate.vendor().local || candidate.is_script()
-}
-
-/// The provider, asked for its models in passing where something about the model is not known.
-fn learning(
-    run: &RunContext,
-    choice: &Choice,
-    provider: Arc<dyn Provider>,
-    known: &Known,
-) -> Arc<dyn Provider> {
-    let of_role = run.role.as_ref().and_then(crate::assemble::role::ChosenRole::cost_limit);
-    let is_limited = cost_limit(run, choice).or(of_role).is_some();
-    let when = match (is_limited, run.global.show_cost) {
-        _ if known.is_free || known.prices.is_some() => When::GoingOn,
-        (true, _) => When::First,
-        (false, true) => When::Beside,
-        (false, false) => When::GoingOn,
-    };
-    let is_known = known.context_window.is_some() && when == When::GoingOn;
-    if choice.candidate.is_script() || known.offered.get().is_some() || is_known {
-        return provider;
-    }
-    let keep = model_cache::keeper(run, &choice.candidate);
-    Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
-}
-
-/// What the run may cost; no limit where nothing is charged.
-fn cost_limit(run: &RunContext, choice: &Choice) -> Option<f64> {
-    run.global.max_cost.filter(|_| !is_free(&choice.candidate))
-}
-
-/// What the registry says of a model that the provider calls `model`.
-pub(crate) fn registered<'a>(
-    run: &'a RunContext,
-    model: &str,
-    candidate: &Candidate,
-) -> Option<(&'a RegisteredModel, &'a Binding)> {
-    run.config().models.registry.values().find_map(|registered| {
-        let binding = registered.binding([&candidate.name, &candidate.vendor().name])?;
-        binding.is_called(model, &registered.canonical_id).then_some((registered, binding))
-    })
-}
-
-/// The profile that was named, or the one that fits the model.
-pub(crate) fn profile(
-    assembly: &Assembly,
-    model: &str,
-    provider: &str,
-) -> Result<ModelProfile, Problem> {
-    let profiles = profiles(assembly);
-    let Some(name) = &assembly.global.profile else {
-        return Ok(plugins::profiles::resolve(&profiles, model, provider).clone());
-    };
-    plugins::profiles::find(&profiles, name).cloned().ok_or_else(|| {
-        let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        Problem::misuse(format!("Profile not found: {name}"))
-            .hint(format!("there are {}", names.join(", ")))
-    })
-}
-
-/// All profiles.
-pub(crate) fn profiles(assembly: &Assembly) -> Vec<ModelProfile> {
-    let directories: Vec<PathBuf> =
-        assembly.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();
-    let contributions = assembly.plugins().contributions();
-    let (profiles, problems) = plugins::profiles::load(&directories, &contributions);
-    report(&problems);
-    profiles
-}
 
 /// All skills.
 pub(crate) fn skills(assembly: &Assembly, root: &Path) -> Vec<Skill> {
@@ -345,7 +135,7 @@ pub(crate) fn tools(
         readable_paths: permissions::readable(assembly),
         skills,
         activate_skill,
-        single_hosts: sandbox(assembly).is_ok_and(|it| it.enforces().single_hosts),
+        single_hosts: confinement::sandbox(assembly).is_ok_and(|it| it.enforces().single_hosts),
         jobs: Arc::clone(assembly.jobs()),
     });
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
@@ -363,49 +153,6 @@ pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -
         output::warning(&clash);
     }
     registry
-}
-
-/// The sandbox, or none of it where the user's own words say so.
-pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> {
-    if let Some(made) = assembly.services.sandbox.get() {
-        return Ok(Arc::clone(made));
-    }
-    let settings = sandbox_settings(assembly)?;
-    let made = if assembly.is_unconfined() {
-        output::warning("tools run without a sandbox");
-        if let Some(config_dir) = &assembly.loaded.config_dir {
-            let project = assembly.root().ok();
-            Audit::new(config_dir).note_or_tell(
-                "unconfined",
-                "tools ran without a sandbox",
-                project,
-            );
-        }
-        sandbox::unconfined(settings)
-    } else {
-        sandbox::ladder(settings)
-    };
-    let checked = CheckedSandbox::new(made, Arc::clone(assembly.trusted_roots()));
-    Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
-}
-
-/// What the sandbox is told.
-pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Problem> {
-    Ok(sandbox::Settings {
-        helper: assembly.environment.executable.clone(),
-        state: assembly.state_dir()?,
-        home: assembly.environment.home.clone(),
-        rung: None,
-        notice: Some(Arc::new(|text| output::warning(&text))),
-        on_proxy_request: audit::proxy_observer(assembly),
-        rules: permissions::file_rules(assembly)?,
-        hosts: permissions::host_rules(assembly)?.map(|rules| -> sandbox::HostRules {
-            Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
-        }),
-        host_env: host_environment(assembly),
-        tracker: Some(assembly.services.tracker(assembly.place())),
-        signs_commits: git_settings(assembly, assembly.place()).is_some_and(|it| it.signs_commits),
-    })
 }
 
 /// The directories with skills outside of the project, which the model may read and run scripts of.
@@ -432,57 +179,6 @@ fn own_skills(run: &RunContext) -> Vec<PathBuf> {
 fn custom_skills(run: &RunContext) -> Vec<PathBuf> {
     let path = run.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty()).collect()
-}
-
-/// The sandbox with the profile that commands get.
-pub(crate) fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {
-    Ok(Confinement::new(sandbox(assembly)?, command_profile(assembly, root)))
-}
-
-/// What commands may see and do.
-pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
-    let config = assembly.config();
-    let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;
-    let network = if has_network { Network::Host } else { Network::None };
-    let mut read = [config.sandbox.read_paths.clone(), skill_directories(assembly)].concat();
-    let mut env = child_environment(assembly);
-    if let Some(git) = git_settings(assembly, root) {
-        read.push(git.directory);
-        env.extend(git.env);
-    } else if let Some(file) = assembly.environment.variables.get("GIT_CONFIG_GLOBAL") {
-        env.insert("GIT_CONFIG_GLOBAL".to_owned(), file.clone());
-    }
-    // A single file with a protected name that the user grants is mounted by itself.
-    let is_file = |path: &PathBuf| {
-        let inside = path.strip_prefix(root).ok();
-        inside.and_then(contract::protected::protected).is_some() && path.is_file()
-    };
-    let (mut own, write): (Vec<_>, Vec<_>) =
-        config.sandbox.allowed_paths.iter().cloned().partition(is_file);
-    if assembly.mode() == Mode::ReadOnly {
-        own.clear();
-    }
-    Profile {
-        workspace: root.to_owned(),
-        access: Access::ReadOnly,
-        read,
-        write,
-        own,
-        fixed: Vec::new(),
-        network,
-        env,
-        limits: Limits::default(),
-    }
-}
-
-/// The generated git settings of confined commands.
-fn git_settings(run: &RunContext, root: &Path) -> Option<sandbox::GitGlobal> {
-    if run.is_unconfined() {
-        return None;
-    }
-    let writable = [&[root.to_owned()], run.config().sandbox.allowed_paths.as_slice()].concat();
-    let (home, variables) = (run.environment.home.as_deref(), &run.environment.variables);
-    sandbox::git_global(home, variables, &run.state_dir().ok()?, &writable)
 }
 
 /// The key that limits the rounds of a turn.

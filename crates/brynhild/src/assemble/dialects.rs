@@ -17,7 +17,7 @@ use plugins::plugin::Plugin;
 use serde::Serialize;
 use tools::tool_search;
 
-use crate::assemble::AnsweringModel;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::HookAgents;
 use crate::assemble::plugin_set;

@@ -17,7 +17,7 @@ pub(crate) fn fallback(
     assembly: &Assembly,
     undo: Option<Arc<SessionSnapshots>>,
 ) -> Result<Fallback, Problem> {
-    let sandbox = assemble::sandbox(assembly)?;
+    let sandbox = assemble::confinement::sandbox(assembly)?;
     let has_file_rules = permissions::file_rules(assembly)?.is_some();
     let is_undo_off = !assembly.config().undo.enabled;
     Ok(Arc::new(move || {

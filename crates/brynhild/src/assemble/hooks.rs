@@ -14,12 +14,13 @@ use plugins::hooks::{
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::model_names;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
 use crate::assemble::workers;
-use crate::assemble::{self, AnsweringModel};
 use crate::output;
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;
@@ -76,7 +77,7 @@ pub(crate) fn host(
         sandbox,
         is_confined: !assembly.is_unconfined(),
         surroundings: workers::surroundings(assembly),
-        profile: assemble::command_profile(assembly, root),
+        profile: assemble::confinement::command_profile(assembly, root),
         data: plugin_data(assembly),
         notice,
         reported: Reported::default(),

@@ -24,13 +24,14 @@ use serde_json::Value;
 use tools::tool_search::Deferral;
 
 use crate::args::McpScope;
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{Listed, Named};
 use crate::assemble::permissions;
 use crate::assemble::plugin_set;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::SERVERS as PROJECT_FILE;
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Problem};
 use crate::output;
 use crate::signals::Signals;
@@ -64,7 +65,7 @@ pub(crate) fn with_servers(
         cache: assembly.cache_dir()?.join("cache/mcp"),
         pins: assembly.cache_dir()?.join("mcp-pins"),
         credentials: credentials(assembly)?,
-        sandbox: assemble::sandbox(assembly)?,
+        sandbox: assemble::confinement::sandbox(assembly)?,
         launch: launch_settings(assembly)?,
         frontend,
         user: Arc::new(user),

@@ -26,7 +26,7 @@ pub(crate) async fn offered(assembly: &Assembly) -> Result<Vec<Model>, Problem> 
     };
     let mut models = listed(assembly, &choice).await?;
     for model in &mut models {
-        let found = assemble::registered(assembly, &model.id, &choice.candidate);
+        let found = assemble::answering_model::registered(assembly, &model.id, &choice.candidate);
         let Some((registered, binding)) = found else { continue };
         let size = registered.descriptor.as_ref().and_then(|it| it.context_size);
         model.context = model.context.or(binding.max_context).or(size);
@@ -42,7 +42,7 @@ pub(crate) async fn listed(assembly: &Assembly, choice: &Choice) -> Result<Vec<M
     if let Some(models) = model_cache::kept(assembly, candidate) {
         return Ok(models);
     }
-    let model = assemble::model(assembly, choice)?;
+    let model = assemble::answering_model::model(assembly, choice)?;
     let provider = candidate.connect(assembly, &model, None)?;
     let models = provider
         .models()

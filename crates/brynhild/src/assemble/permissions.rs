@@ -112,7 +112,7 @@ impl Approvals for RuleStore {
 
 /// Returns true if the sandbox keeps processes from the files that rules deny.
 fn file_rules_enforced(assembly: &Assembly) -> bool {
-    assemble::sandbox(assembly).is_ok_and(|sandbox| sandbox.enforces().file_rules)
+    assemble::confinement::sandbox(assembly).is_ok_and(|sandbox| sandbox.enforces().file_rules)
 }
 
 /// What may be read outside the workspace: what the user opened, long output, skills.

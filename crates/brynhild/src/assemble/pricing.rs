@@ -64,8 +64,10 @@ impl PriceList<'_> {
 }
 
 fn prices_at(run: &RunContext, candidate: &Candidate, model: &str) -> Option<Prices> {
-    let registered = assemble::registered(run, model, candidate);
-    if let Some(prices) = registered.and_then(|(_, binding)| assemble::prices(binding)) {
+    let registered = assemble::answering_model::registered(run, model, candidate);
+    if let Some(prices) =
+        registered.and_then(|(_, binding)| assemble::answering_model::prices(binding))
+    {
         return Some(prices);
     }
     let known = Known::default();

@@ -48,7 +48,7 @@ fn limits(assembly: &Assembly, root: &Path) -> String {
     if assembly.is_unconfined() {
         return "\n- Commands run without a sandbox, with all rights of the user.".to_owned();
     }
-    let profile = assemble::command_profile(assembly, root);
+    let profile = assemble::confinement::command_profile(assembly, root);
     let further = profile.write.iter().map(|path| format!(", {}", path.display()));
     let further: String = further.collect();
     let writable = match assembly.mode() {

@@ -25,12 +25,13 @@ use plugins::initrunner::skill::{self, RoleSkill};
 use plugins::initrunner::variables;
 use serde_json::Value;
 
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::initrunner::{self, Loaded};
 use crate::assemble::provider_choice::{self, Key};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::Problem;
 use crate::output;
 use answer::AnswerCheck;
@@ -47,23 +48,16 @@ pub(crate) struct ChosenRole {
     prompt: String,
     skills: Vec<RoleSkill>,
     output: Option<Value>,
-    /// The values that were given for its variables.
     given: BTreeMap<String, String>,
-    /// Modules of tools that the user added.
     added: Vec<String>,
 }
 
 /// A role that is ready to be played.
 pub(crate) struct OpenRole {
-    /// Its tools, and no others.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// What the model is told.
     pub(crate) system: String,
-    /// The schema of its answer.
     pub(crate) output: Option<Value>,
-    /// How many calls it may make.
     pub(crate) allowance: Arc<Allowance>,
-    /// The files that it was made from.
     pub(crate) files: Vec<PathBuf>,
     given: BTreeMap<String, String>,
     added: Vec<String>,
@@ -153,8 +147,7 @@ pub(crate) fn choose(
     Ok(())
 }
 
-/// Reads the role that was chosen again, with another module of tools where one is named. Where that
-/// fails, everything stays as it was.
+/// Reads the chosen role again, with another tool module if one is named. A failure changes nothing.
 pub(crate) async fn renew(assembly: &mut Assembly, module: Option<String>) -> Result<(), Problem> {
     let Some(before) = assembly.role.take() else { return Ok(()) };
     let (path, given) = (before.role.file.clone(), before.given.clone());
@@ -196,7 +189,6 @@ pub(crate) async fn again(
 }
 
 impl ChosenRole {
-    /// Adds modules of tools.
     fn add(&mut self, modules: Vec<String>) {
         let entry = |module: &String| ToolEntry {
             kind: String::from("custom"),
@@ -356,8 +348,7 @@ pub(crate) async fn open(
     Ok(Some(opened(assembly, (answering, Depth::Run), (chosen, &allowance), &python).await))
 }
 
-/// The same for those who only look: the Python and the servers of a project that is not trusted do
-/// not run; tools are known by what their text says, which is told.
+/// Opens the chosen role for listings: Python and servers of an untrusted project do not run.
 pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, Problem> {
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let role = &chosen.role;

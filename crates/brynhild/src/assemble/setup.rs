@@ -4,9 +4,10 @@
 mod fingerprint;
 mod reload;
 mod renewable;
+mod swappable;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ::mcp::Servers;
 use agent::conversation::{Beginning, Conversation, Share};
@@ -27,9 +28,10 @@ use sessions::snapshots::SessionSnapshots;
 use tools::tool_search::{self, FoundTools};
 
 use crate::args::ChatArgs;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
-use crate::assemble::dialects::{self, Dialect};
+use crate::assemble::dialects;
 use crate::assemble::fallback::fallback;
 use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, Needs};
 use crate::assemble::mcp;
@@ -42,12 +44,13 @@ use crate::assemble::session_choice::Chosen;
 use crate::assemble::skill_grants::Grants;
 use crate::assemble::subagents;
 use crate::assemble::undo;
-use crate::assemble::{self, AnsweringModel, Knowledge};
+use crate::assemble::{self, Knowledge};
 use crate::exit::Problem;
 use crate::output;
 pub(crate) use reload::Reload;
 use reload::{CurrentState, WatchedFiles};
 use renewable::Renewable;
+use swappable::{ForeignPlugins, Swappable};
 
 /// The parts of a conversation before it is opened.
 pub(crate) struct Setup {
@@ -198,69 +201,6 @@ impl SetupInputs {
     }
 }
 
-/// A part of a conversation that a reload may replace between turns.
-struct Swappable<T>(Arc<Mutex<Option<Arc<T>>>>);
-
-impl<T> Swappable<T> {
-    fn new(first: Option<Arc<T>>) -> Self {
-        Self(Arc::new(Mutex::new(first)))
-    }
-
-    fn present(&self) -> Option<Arc<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn put(&self, next: Option<Arc<T>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
-    }
-}
-
-impl<T> Clone for Swappable<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-/// The plugins of other systems: those found at the start and after each reload.
-#[derive(Clone, Default)]
-struct ForeignPlugins(Arc<Mutex<Vec<DialectList>>>);
-
-/// The plugins of other systems at one time.
-type DialectList = Vec<Arc<dyn Dialect>>;
-
-impl ForeignPlugins {
-    /// Finds them.
-    async fn find(
-        &self,
-        assembly: &Assembly,
-        answering: Option<&AnsweringModel>,
-    ) -> Result<(), Problem> {
-        let found = dialects::open(assembly).await?;
-        let guards: Vec<_> = found.iter().flat_map(|it| it.project_guards()).collect();
-        if let Err(problem) = assembly.trust.note_guards(&guards) {
-            output::warning(&problem);
-        }
-        if let Some(answering) = answering {
-            for dialect in &found {
-                dialect.set_model(answering);
-            }
-        }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(found);
-        Ok(())
-    }
-
-    /// Those that count.
-    fn present(&self) -> DialectList {
-        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        found.last().cloned().unwrap_or_default()
-    }
-
-    /// All that were ever found; something of them may still run.
-    fn all(&self) -> DialectList {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).concat()
-    }
-}
-
 /// What hooks remember of a conversation that begins in a mode.
 fn in_mode(mode: contract::policy::Mode) -> Arc<Ledger> {
     let ledger = Arc::<Ledger>::default();
@@ -315,8 +255,11 @@ impl Setup {
     /// agent does, which no role does.
     pub(crate) async fn for_others(assembly: &Assembly, root: &Path) -> Result<Self, Problem> {
         let has_role = assembly.role.is_some();
-        let answering =
-            if has_role { None } else { assemble::answering(assembly).await.ok().map(Arc::new) };
+        let answering = if has_role {
+            None
+        } else {
+            assemble::answering_model::answering(assembly).await.ok().map(Arc::new)
+        };
         Self::made(assembly, root, answering.as_ref(), (Audience::Others, true), None).await
     }
 
@@ -427,7 +370,7 @@ impl Setup {
             registry: Arc::new(self.registry),
             hooks: self.hooks,
             policy: self.inputs.judge(),
-            confinement: assemble::confinement(assembly, root)?,
+            confinement: assemble::confinement::confinement(assembly, root)?,
             log: audit::watched(assembly, root, log),
             keys: answering.map(AnsweringModel::keys).unwrap_or_default(),
             fallback: Some(fallback(assembly, snapshots.clone())?),
@@ -459,7 +402,7 @@ impl ToolsAndHooks {
     async fn new(assembly: &Assembly, inputs: &SetupInputs) -> Result<Self, Problem> {
         let root = &inputs.root;
         let workers = assembly.workers(Missing::Install).await?;
-        let sandbox = assemble::sandbox(assembly)?;
+        let sandbox = assemble::confinement::sandbox(assembly)?;
         let knowledge = Arc::new(inputs.knowledge(assembly));
         let skills = &knowledge.skills;
         let grants = Grants::new(assembly, skills, inputs.judge());

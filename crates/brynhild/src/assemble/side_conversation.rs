@@ -14,7 +14,7 @@ use contract::sandbox::Confinement;
 use contract::tool::Tool;
 use sessions::unsaved::Unsaved;
 
-use crate::assemble::AnsweringModel;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::fallback::Fallback;
 
 /// What such conversations share.

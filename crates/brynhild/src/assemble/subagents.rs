@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use contract::tool::Tool;
 
+use crate::assemble::Knowledge;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::{AnsweringModel, Knowledge};
 use crate::output;
 pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
 pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};

@@ -209,7 +209,7 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
     let surroundings = surroundings(assembly);
     Ok(Settings {
         state: state(assembly)?,
-        sandbox: assemble::sandbox(assembly)?,
+        sandbox: assemble::confinement::sandbox(assembly)?,
         environment: python::environment_hash(&surroundings),
         surroundings,
         mode: assembly.mode(),

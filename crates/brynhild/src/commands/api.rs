@@ -118,14 +118,14 @@ async fn test(assembly: &Assembly, live: bool) -> Outcome {
     if let (Key::Missing { variable }, true) = (&choice.candidate.key, assembly.wants_json()) {
         output::json(&json!({
             "provider": choice.candidate.name,
-            "model": assemble::model(assembly, &choice)?,
+            "model": assemble::answering_model::model(assembly, &choice)?,
             "api_key_configured": false,
             "status": "missing_api_key",
             "error": format!("{variable} is not set"),
         }))?;
         return Ok(Exit::Misuse);
     }
-    let answering = assemble::answering(assembly).await?;
+    let answering = assemble::answering_model::answering(assembly).await?;
     let name = answering.choice.candidate.name.clone();
     let mut report = json!({
         "provider": name,
@@ -178,7 +178,7 @@ fn usual(assembly: &Assembly) -> Option<Choice> {
     Some(Choice { candidate, reason: String::new() })
 }
 
-async fn ask(answering: &assemble::AnsweringModel) -> Result<String, Problem> {
+async fn ask(answering: &assemble::answering_model::AnsweringModel) -> Result<String, Problem> {
     let text = "Answer with the single word: ready".to_owned();
     let request = Request {
         model: answering.model.clone(),

@@ -40,7 +40,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
         return Ok(Exit::Done);
     };
     let root = assembly.root()?.to_owned();
-    let answering = Arc::new(assemble::answering(assembly).await?);
+    let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     let setup = Setup::new(assembly, args, &root, &answering).await?;
     let chosen = session_choice::choose(assembly, &root, args.no_save)?;
     if is_command {

@@ -115,8 +115,9 @@ fn overview(assembly: &Assembly) -> Outcome {
 fn model(assembly: &Assembly) -> String {
     let config = assembly.config();
     let chosen = |candidate| Choice { candidate, reason: String::new() };
-    let model =
-        named(assembly).map(chosen).and_then(|choice| assemble::model(assembly, &choice).ok());
+    let model = named(assembly)
+        .map(chosen)
+        .and_then(|choice| assemble::answering_model::model(assembly, &choice).ok());
     model.unwrap_or_else(|| config.models.default.clone())
 }
 

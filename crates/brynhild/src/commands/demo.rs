@@ -46,7 +46,7 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
         directory.display()
     ));
     let args = ChatArgs { no_save: true, no_log: true, ..ChatArgs::default() };
-    let answering = Arc::new(assemble::answering(&assembly).await?);
+    let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
     let setup = Setup::new(&assembly, &args, directory, &answering).await?;
     let chosen = session_choice::choose(&assembly, directory, args.no_save)?;
     let keeping = chosen.keeping;

@@ -10,12 +10,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::HooksCommand;
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::hooks::{self, Needs};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -53,7 +54,7 @@ fn unknown(run: &RunContext, event: &str) -> Outcome {
 fn load(assembly: &Assembly, answering: Option<&AnsweringModel>) -> Result<Loaded, Problem> {
     let needs = Needs {
         root: assembly.place(),
-        sandbox: assemble::sandbox(assembly)?,
+        sandbox: assemble::confinement::sandbox(assembly)?,
         answering,
         ledger: Arc::new(Ledger::default()),
         notice: Arc::new(|text| output::warning(&text)),
@@ -155,7 +156,7 @@ async fn test(assembly: &Assembly, event: Event, what: Pretended<'_>) -> Outcome
     let mut loaded = load(assembly, None)?;
     let asks = |hook: &Listed| hook.event == event && hook.kind == "prompt" && hook.enabled;
     if loaded.listing.iter().any(asks) {
-        let answering = assemble::answering(assembly).await?;
+        let answering = assemble::answering_model::answering(assembly).await?;
         loaded = load(assembly, Some(&answering))?;
     }
     hooks::report(&loaded.problems);

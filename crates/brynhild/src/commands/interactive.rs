@@ -18,6 +18,8 @@ use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::{chat, repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
@@ -25,7 +27,6 @@ use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::assemble::themes;
 use crate::assemble::trust::Decision;
 use crate::assemble::trust::dialog::{self, Brief, Detail};
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
@@ -186,7 +187,7 @@ struct OpenConversation {
 
 /// Opens a conversation.
 async fn open(assembly: &Assembly) -> Result<OpenConversation, Problem> {
-    let answering = Arc::new(assemble::answering(assembly).await?);
+    let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     let root = assembly.root()?.to_owned();
     let args = ChatArgs::default();
     let mut setup = Setup::new(assembly, &args, &root, &answering).await?;

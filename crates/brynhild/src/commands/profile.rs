@@ -12,7 +12,7 @@ use crate::output;
 
 /// Runs a `profile` command.
 pub(crate) fn run(assembly: &Assembly, command: &ProfileCommand) -> Outcome {
-    let profiles = assemble::profiles(assembly);
+    let profiles = assemble::answering_model::profiles(assembly);
     match command {
         ProfileCommand::List => list(assembly, &profiles),
         ProfileCommand::Show { name } => {

@@ -19,6 +19,8 @@ use tui::line::{Line, Lines};
 
 use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
@@ -26,7 +28,6 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, Keeping};
 use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
 use crate::frontends::slash::{self, Control, Expansion, Facts};
@@ -61,7 +62,8 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
     // What was named before `/model`, until that is known to work.
     let mut former = None;
     loop {
-        let answering = match (assemble::answering(&assembly).await, former.take()) {
+        let answering = match (assemble::answering_model::answering(&assembly).await, former.take())
+        {
             (Ok(answering), _) => Arc::new(answering),
             (Err(problem), None) => return Err(problem),
             (Err(problem), Some(model)) => {

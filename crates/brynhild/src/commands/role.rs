@@ -71,7 +71,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     }
     let started = Instant::now();
     let root = assembly.root()?.to_owned();
-    let answering = Arc::new(assemble::answering(assembly).await?);
+    let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     let chat = ChatArgs::default();
     let setup = Setup::new(assembly, &chat, &root, &answering).await?;
     let opened = setup.role.clone();

@@ -64,7 +64,7 @@ async fn confined(assembly: &Assembly, access: Access, command: Vec<OsString>) -
     };
     // Nothing is written in read-only mode, whatever the profile is.
     let access = if assembly.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };
-    let mut confinement = assemble::confinement(assembly, root)?.with_access(access);
+    let mut confinement = assemble::confinement::confinement(assembly, root)?.with_access(access);
     if access == Access::ReadOnly {
         // What may change nothing tells nobody anything either.
         confinement.profile.network = Network::None;
@@ -184,7 +184,7 @@ async fn copy(
 }
 
 fn doctor(assembly: &Assembly) -> Outcome {
-    let reports = sandbox::doctor(&assemble::sandbox_settings(assembly)?);
+    let reports = sandbox::doctor(&assemble::confinement::sandbox_settings(assembly)?);
     let exit = if reports.iter().any(|report| report.chosen) { Exit::Done } else { Exit::Unsafe };
     if assembly.wants_json() {
         output::json(&reports.iter().map(describe).collect::<Vec<_>>())?;

@@ -25,7 +25,7 @@ use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tokio::sync::OwnedMutexGuard;
 
 use super::tee::BackgroundLog;
-use crate::assemble::AnsweringModel;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use crate::assemble::mcp;

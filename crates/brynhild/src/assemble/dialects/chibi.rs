@@ -179,7 +179,7 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
     Ok(Settings {
         kept: directory.join("cache/chibi.json"),
         data: directory.join("plugin-data"),
-        sandbox: assemble::sandbox(assembly)?,
+        sandbox: assemble::confinement::sandbox(assembly)?,
         surroundings: workers::surroundings(assembly),
         home: home(assembly),
         is_verbose: assembly.config().behavior.verbose,

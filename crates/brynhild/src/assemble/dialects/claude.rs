@@ -22,11 +22,12 @@ use plugins::state::State;
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, Listed, Named};
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::{self, HookAgents, Models, plugin_data};
 use crate::assemble::plugin_set;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::Problem;
 use crate::output;
 
@@ -331,7 +332,7 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
         host: hooks::host(
             assembly,
             assembly.place(),
-            assemble::sandbox(assembly)?,
+            assemble::confinement::sandbox(assembly)?,
             Arc::new(|text| output::warning(&text)),
         ),
         transcripts: assembly.state_dir()?.join("transcripts"),

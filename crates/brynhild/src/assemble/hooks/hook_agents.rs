@@ -20,10 +20,11 @@ use contract::tool::{BUILTIN, Risk, Tool};
 use plugins::claude::{HookServices, McpCall, SERVICE_SESSION};
 
 use super::Models;
+use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
 use crate::assemble::side_conversation::SideConversation;
-use crate::assemble::{self, AnsweringModel};
 use crate::exit::Problem;
 
 /// Rounds of calls that an agent may take.
@@ -84,7 +85,7 @@ impl HookAgents {
                 answering: deps.answering.cloned(),
                 policy: deps.policy,
                 hooks: deps.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
-                confinement: assemble::confinement(assembly, root)?,
+                confinement: assemble::confinement::confinement(assembly, root)?,
                 settings,
                 session: SessionId::parse(SERVICE_SESSION)?,
                 fallback: Some(fallback(assembly, None)?),

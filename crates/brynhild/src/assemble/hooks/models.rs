@@ -10,7 +10,7 @@ use contract::provider::{Delivery, Delta, Provider, Request};
 use futures::StreamExt;
 use plugins::hooks::{Ask, REPLY_TOKENS};
 
-use crate::assemble::AnsweringModel;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::subagents::FAMILIAR;
 
 /// The models of a provider.

@@ -18,10 +18,11 @@ use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
 
 use super::tools::source;
+use crate::assemble::Knowledge;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::api;
 use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
-use crate::assemble::{AnsweringModel, Knowledge};
 
 /// The keys of an entry.
 const KEYS: [&str; 6] =

@@ -12,10 +12,11 @@ use files::private;
 use plugins::claude::{self, AgentFile};
 
 use super::{choose, named};
+use crate::assemble::Knowledge;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::subagents::{AgentList, FAMILIAR, Kind, Persona, Workplace};
-use crate::assemble::{AnsweringModel, Knowledge};
 use crate::exit::Problem;
 use crate::output;
 

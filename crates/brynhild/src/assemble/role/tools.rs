@@ -12,7 +12,7 @@ use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::{delegate, servers};
-use crate::assemble::AnsweringModel;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects::{api, initrunner};
 use crate::assemble::run_context::RunContext;

@@ -26,11 +26,12 @@ use super::report::report;
 use super::task::NAME;
 use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::args::Global;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, AnsweringModel, Knowledge};
+use crate::assemble::{self, Knowledge};
 use crate::environment::Environment;
 use crate::exit::Problem;
 
@@ -266,7 +267,7 @@ impl Workplace {
             assembly.adopt(host.clone()).await?;
         }
         role::choose(&mut assembly, path, &BTreeMap::new())?;
-        let answering = Arc::new(assemble::answering(&assembly).await?);
+        let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
         let opened = role::open(&assembly, Some(&answering)).await?;
         let opened = opened.ok_or_else(|| Problem::failed("the role cannot be played"))?;
         opened.set_model(&answering);
@@ -391,11 +392,15 @@ fn other_model(
     answering: &AnsweringModel,
     name: String,
 ) -> Option<(String, Arc<Model>)> {
-    let answering = assemble::with_model(assembly, answering, &name)?;
+    let answering = assemble::answering_model::with_model(assembly, answering, &name)?;
     let is_meant = || {
         assembly.is_configured(&["models", "aliases", &name])
-            || assemble::registered(assembly, &answering.model, &answering.choice.candidate)
-                .is_some()
+            || assemble::answering_model::registered(
+                assembly,
+                &answering.model,
+                &answering.choice.candidate,
+            )
+            .is_some()
     };
     if FAMILIAR.contains(&name.as_str()) && !is_meant() {
         return None;

@@ -63,7 +63,7 @@ impl ServingHost {
                 answering,
                 policy,
                 hooks: Vec::new(),
-                confinement: assemble::confinement(assembly, root)?,
+                confinement: assemble::confinement::confinement(assembly, root)?,
                 session: SessionId::parse("mcp-serve")?,
                 fallback: Some(fallback(assembly, None)?),
             },

@@ -19,7 +19,7 @@ pub(super) async fn run(
     words: &str,
 ) -> Result<String, Problem> {
     let root = assembly.root()?;
-    let mut profile = assemble::command_profile(assembly, root);
+    let mut profile = assemble::confinement::command_profile(assembly, root);
     if command.source == "project" {
         profile.fixed = vouched(assembly, command)?;
     }
@@ -33,7 +33,7 @@ pub(super) async fn run(
     let directory = command.path.as_deref().and_then(|path| path.parent());
     profile.read.extend(directory.map(ToOwned::to_owned));
     profile.env.insert("BRYNHILD_ARGS".to_owned(), words.to_owned());
-    let sandbox = assemble::sandbox(assembly)?;
+    let sandbox = assemble::confinement::sandbox(assembly)?;
     let printed = shell::output(&*sandbox, &profile, line, root).await;
     printed.map_err(|why| Problem::failed(format!("`/{}` did not run: {why}", command.name)))
 }

@@ -1,0 +1,110 @@
+//! The sandbox of a run, and the access that its processes get.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::policy::Mode;
+use contract::sandbox::{Access, Confinement, Limits, Network, Profile, Sandbox};
+
+use crate::assemble::assembly::Assembly;
+use crate::assemble::audit::Audit;
+use crate::assemble::child_environment::{child_environment, host_environment};
+use crate::assemble::run_context::RunContext;
+use crate::assemble::trust::process_check::CheckedSandbox;
+use crate::assemble::{audit, permissions, skill_directories};
+use crate::exit::Problem;
+use crate::output;
+
+/// The sandbox, or none of it where the user's own words say so.
+pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> {
+    if let Some(made) = assembly.services.sandbox.get() {
+        return Ok(Arc::clone(made));
+    }
+    let settings = sandbox_settings(assembly)?;
+    let made = if assembly.is_unconfined() {
+        output::warning("tools run without a sandbox");
+        if let Some(config_dir) = &assembly.loaded.config_dir {
+            let project = assembly.root().ok();
+            Audit::new(config_dir).note_or_tell(
+                "unconfined",
+                "tools ran without a sandbox",
+                project,
+            );
+        }
+        sandbox::unconfined(settings)
+    } else {
+        sandbox::ladder(settings)
+    };
+    let checked = CheckedSandbox::new(made, Arc::clone(assembly.trusted_roots()));
+    Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
+}
+
+/// What the sandbox is told.
+pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Problem> {
+    Ok(sandbox::Settings {
+        helper: assembly.environment.executable.clone(),
+        state: assembly.state_dir()?,
+        home: assembly.environment.home.clone(),
+        rung: None,
+        notice: Some(Arc::new(|text| output::warning(&text))),
+        on_proxy_request: audit::proxy_observer(assembly),
+        rules: permissions::file_rules(assembly)?,
+        hosts: permissions::host_rules(assembly)?.map(|rules| -> sandbox::HostRules {
+            Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
+        }),
+        host_env: host_environment(assembly),
+        tracker: Some(assembly.services.tracker(assembly.place())),
+        signs_commits: git_settings(assembly, assembly.place()).is_some_and(|it| it.signs_commits),
+    })
+}
+
+/// The sandbox with the profile that commands get.
+pub(crate) fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {
+    Ok(Confinement::new(sandbox(assembly)?, command_profile(assembly, root)))
+}
+
+/// What commands may see and do.
+pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
+    let config = assembly.config();
+    let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;
+    let network = if has_network { Network::Host } else { Network::None };
+    let mut read = [config.sandbox.read_paths.clone(), skill_directories(assembly)].concat();
+    let mut env = child_environment(assembly);
+    if let Some(git) = git_settings(assembly, root) {
+        read.push(git.directory);
+        env.extend(git.env);
+    } else if let Some(file) = assembly.environment.variables.get("GIT_CONFIG_GLOBAL") {
+        env.insert("GIT_CONFIG_GLOBAL".to_owned(), file.clone());
+    }
+    // A single file with a protected name that the user grants is mounted by itself.
+    let is_file = |path: &PathBuf| {
+        let inside = path.strip_prefix(root).ok();
+        inside.and_then(contract::protected::protected).is_some() && path.is_file()
+    };
+    let (mut own, write): (Vec<_>, Vec<_>) =
+        config.sandbox.allowed_paths.iter().cloned().partition(is_file);
+    if assembly.mode() == Mode::ReadOnly {
+        own.clear();
+    }
+    Profile {
+        workspace: root.to_owned(),
+        access: Access::ReadOnly,
+        read,
+        write,
+        own,
+        fixed: Vec::new(),
+        network,
+        env,
+        limits: Limits::default(),
+    }
+}
+
+/// The generated git settings of confined commands.
+fn git_settings(run: &RunContext, root: &Path) -> Option<sandbox::GitGlobal> {
+    if run.is_unconfined() {
+        return None;
+    }
+    let writable = [&[root.to_owned()], run.config().sandbox.allowed_paths.as_slice()].concat();
+    let (home, variables) = (run.environment.home.as_deref(), &run.environment.variables);
+    sandbox::git_global(home, variables, &run.state_dir().ok()?, &writable)
+}

@@ -1,0 +1,72 @@
+//! Parts of a conversation that a reload replaces.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::assemble::answering_model::AnsweringModel;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::dialects::{self, Dialect};
+use crate::exit::Problem;
+use crate::output;
+
+/// A part of a conversation that a reload may replace between turns.
+pub(super) struct Swappable<T>(Arc<Mutex<Option<Arc<T>>>>);
+
+impl<T> Swappable<T> {
+    pub(super) fn new(first: Option<Arc<T>>) -> Self {
+        Self(Arc::new(Mutex::new(first)))
+    }
+
+    pub(super) fn present(&self) -> Option<Arc<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn put(&self, next: Option<Arc<T>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+}
+
+impl<T> Clone for Swappable<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// The plugins of other systems: those found at the start and after each reload.
+#[derive(Clone, Default)]
+pub(super) struct ForeignPlugins(Arc<Mutex<Vec<DialectList>>>);
+
+/// The plugins of other systems at one time.
+pub(super) type DialectList = Vec<Arc<dyn Dialect>>;
+
+impl ForeignPlugins {
+    /// Finds them.
+    pub(super) async fn find(
+        &self,
+        assembly: &Assembly,
+        answering: Option<&AnsweringModel>,
+    ) -> Result<(), Problem> {
+        let found = dialects::open(assembly).await?;
+        let guards: Vec<_> = found.iter().flat_map(|it| it.project_guards()).collect();
+        if let Err(problem) = assembly.trust.note_guards(&guards) {
+            output::warning(&problem);
+        }
+        if let Some(answering) = answering {
+            for dialect in &found {
+                dialect.set_model(answering);
+            }
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+        Ok(())
+    }
+
+    /// Those that count.
+    pub(super) fn present(&self) -> DialectList {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.last().cloned().unwrap_or_default()
+    }
+
+    /// All that were ever found; something of them may still run.
+    pub(super) fn all(&self) -> DialectList {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).concat()
+    }
+}
