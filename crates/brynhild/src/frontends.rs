@@ -32,30 +32,25 @@ const BATCH: usize = 256;
 /// How often a running line is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows events.
 #[async_trait(?Send)]
 pub(crate) trait View {
-    /// Shows one.
     fn event(&mut self, event: &Event) -> io::Result<()>;
-    /// Answers the questions about the calls of one reply, in order. Waits for a user where there
+    /// Answers the questions about the calls of one reply, in order. Waits for the user, if there
     /// is one.
     async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>>;
-    /// Shows a line that was typed meanwhile, and what becomes of it.
+    /// Shows a line that was typed during the turn, and its effect.
     fn heard(&mut self, _line: &str, hint: &str) -> io::Result<()> {
         output::hint(hint);
         Ok(())
     }
-    /// Redraws what moves while nothing happens. `false` where nothing ever moves.
+    /// Redraws the animation. Returns false if there is none.
     fn tick(&mut self) -> io::Result<bool> {
         Ok(false)
     }
-    /// Brings what was shown before the user's eyes.
     fn flush(&mut self) -> io::Result<()>;
-    /// Shows the end.
     fn close(&mut self, verdict: &Verdict) -> io::Result<()>;
-    /// Takes note of what happened after the end: the session was closed.
+    /// Records an event after the end: the session was closed.
     fn after(&mut self, _event: &Event) {}
-    /// Returns true if the end is shown with all calls and results.
     fn shows_calls_at_end(&self) -> bool {
         false
     }
@@ -76,8 +71,7 @@ pub(crate) async fn run(
     shown
 }
 
-/// Closes a conversation: what runs is stopped and written down, also where nobody can see it any
-/// more. A mark of the end that could not be written is told, unless the log has failed before.
+/// Closes a conversation. Warns if the end could not be logged, unless the log has failed before.
 pub(crate) async fn part(conversation: Conversation, view: &mut dyn View, has_failed: bool) {
     for event in conversation.finish().await {
         view.after(&event);
@@ -89,8 +83,8 @@ pub(crate) async fn part(conversation: Conversation, view: &mut dyn View, has_fa
     }
 }
 
-/// Sends `input` into a conversation and shows what happens until that work is done; without one,
-/// until the turn is done that began by itself. Passes on what is typed meanwhile.
+/// Sends `input`, or waits for a turn that began by itself, and shows the events until the work is
+/// done. Sends lines that are typed during the turn.
 pub(crate) async fn show(
     conversation: &mut Conversation,
     input: Option<Input>,
@@ -99,19 +93,19 @@ pub(crate) async fn show(
 ) -> io::Result<Verdict> {
     let mut shown = Shown {
         verdict: Verdict::new(view.shows_calls_at_end()),
-        // A turn that was broken off in an earlier run is closed before ours begins.
+        // A turn that an earlier run left open is closed before ours begins.
         has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
         signals: Signals::new()?,
         is_stopped: false,
         asked: Vec::new(),
     };
-    // What is typed is shown when it is a line, not where the answer happens to stand.
+    // A typed line is shown when it is complete, not in the middle of the answer.
     let _echo = steering.is_some().then(::tui::line::Echo::off);
     let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
     let mut events = steering.as_deref_mut().map(Steering::rest).unwrap_or_default();
     let mut is_moving = view.tick()?;
     if let Some(input) = input {
-        // The conversation ends by itself where this fails, and the loop below sees that.
+        // If this fails, the conversation has ended, and the loop below returns.
         let _ = conversation.inputs.send(input).await;
     }
     loop {
@@ -121,7 +115,6 @@ pub(crate) async fn show(
             }
             let is_end = shown.event(&event, view)?;
             events.extend(std::iter::from_fn(|| conversation.events.try_recv().ok()));
-            // The questions of one reply come together, each after its judgment.
             let is_judged = |next: &Arc<Event>| {
                 matches!(next.kind, EventKind::ToolJudged { .. } | EventKind::Asked { .. })
             };
@@ -174,14 +167,14 @@ pub(crate) async fn show(
     }
 }
 
-/// Returns true if messages that wait are sent after an event: the model goes on, or the turn ended.
+/// Returns true if waiting messages are sent after an event: the model continues, or the turn
+/// ended.
 fn is_step(event: &Event) -> bool {
     let is_step =
         matches!(event.kind, EventKind::ToolFinished { .. } | EventKind::TurnFinished { .. });
     is_step && event.within.is_none()
 }
 
-/// Sends the lines that wait.
 async fn hand_over(steering: &mut Steering, conversation: &Conversation) {
     let lines = steering.hand_over();
     if lines.is_empty() {
@@ -193,26 +186,23 @@ async fn hand_over(steering: &mut Steering, conversation: &Conversation) {
     let _ = conversation.inputs.send(Input::Ready(false)).await;
 }
 
-/// Tells a warning, with the agent that it concerns.
+/// Prints a warning, with the agent that it concerns.
 fn warn(event: &Event, text: &str) {
     let agent = event.within.as_ref();
     let agent = agent.map_or_else(String::new, |it| format!("{}: ", it.agent));
     output::warning(&format!("{agent}{text}"));
 }
 
-/// Work that is being shown.
 struct Shown {
     verdict: Verdict,
     has_begun: bool,
     signals: Signals,
-    /// True if the user stopped the turn.
     is_stopped: bool,
-    /// Questions that nobody was asked yet.
     asked: Vec<Arc<Event>>,
 }
 
 impl Shown {
-    /// Shows one event. Returns whether it ends the work.
+    /// Shows one event. Returns true if it ends the work.
     fn event(&mut self, event: &Arc<Event>, view: &mut dyn View) -> io::Result<bool> {
         self.verdict.take(event);
         view.event(event)?;
@@ -227,7 +217,6 @@ impl Shown {
         Ok(false)
     }
 
-    /// Puts the questions that wait, and sends the answers.
     async fn ask(&mut self, conversation: &Conversation, view: &mut dyn View) -> io::Result<()> {
         let asked = std::mem::take(&mut self.asked);
         let stop = || vec![Answer::Cancel; asked.len()];
@@ -252,7 +241,6 @@ impl Shown {
     }
 }
 
-/// Returns true if an end may come before the turn has begun.
 fn is_early(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed { .. } | Outcome::Blocked { .. } => true,

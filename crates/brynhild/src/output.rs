@@ -1,4 +1,4 @@
-//! What commands print: data on standard output, words about it on standard error.
+//! Output of commands: data on standard output, messages on standard error.
 
 pub(crate) mod question;
 pub(crate) mod status_line;
@@ -11,23 +11,21 @@ use std::io::{self, Write};
 use contract::text::{escaped, is_hidden, visible};
 use serde::Serialize;
 
-/// Prints a line of data.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
-/// Prints a line for people in which names from elsewhere stand, made [`visible`].
+/// Prints a line with names from elsewhere, made [`visible`].
 pub(crate) fn told(text: impl Display) -> io::Result<()> {
     line(visible(&text.to_string()))
 }
 
-/// Prints a value as JSON for people and programs.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     line(quiet(&serde_json::to_string_pretty(value)?))
 }
 
-/// JSON that says the same, with every character escaped that could steer a terminal or deceive a
-/// reader; in JSON's own way, so that programs read what was meant.
+/// Escapes characters in JSON that could control a terminal or deceive a reader; the value stays
+/// the same.
 pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
     let is_loud = |c: char| is_hidden(c) && !c.is_ascii_whitespace();
     if !json.contains(is_loud) {
@@ -36,7 +34,7 @@ pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
     let mut quiet = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if is_loud(c) {
-            // Such characters stand within strings only, where this is how JSON writes them.
+            // Such characters are in strings only, where JSON allows this escape.
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(quiet, "\\u{unit:04x}");
             }
@@ -47,12 +45,12 @@ pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
     Cow::Owned(quiet)
 }
 
-/// A place for JSON, where what is written is made [`quiet`].
+/// A writer that makes JSON [`quiet`].
 pub(crate) struct Quiet<W>(pub(crate) W);
 
 impl<W: io::Write> io::Write for Quiet<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // JSON is written in pieces that are text by themselves.
+        // JSON is written in pieces that are valid UTF-8.
         let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
         self.0.write_all(quiet(text).as_bytes())?;
         Ok(piece.len())
@@ -63,18 +61,17 @@ impl<W: io::Write> io::Write for Quiet<W> {
     }
 }
 
-/// An answer for whoever reads the output, with what could steer a terminal made visible. Unlike a name or
-/// a command it is prose, where what joins letters and emoji does.
+/// An answer with control characters made visible. As prose it keeps joiners of letters and emoji.
 pub(crate) fn answer(text: &str) -> Cow<'_, str> {
     escaped(text, plugins::hidden::places(text))
 }
 
-/// A place for prose, where what is written is made [`visible`].
+/// A writer that makes prose [`visible`].
 pub(crate) struct VisibleText<W>(pub(crate) W);
 
 impl<W: io::Write> io::Write for VisibleText<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // Prose is written in pieces that are text by themselves.
+        // Prose is written in pieces that are valid UTF-8.
         let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
         self.0.write_all(visible(text).as_bytes())?;
         Ok(piece.len())
@@ -85,31 +82,26 @@ impl<W: io::Write> io::Write for VisibleText<W> {
     }
 }
 
-/// Prints a warning.
 pub(crate) fn warning(text: &str) {
     about("warning", text);
 }
 
-/// Prints what can be done.
 pub(crate) fn hint(text: &str) {
     about("hint", text);
 }
 
-/// Prints what went wrong.
 pub(crate) fn error(text: &str) {
     about("error", text);
 }
 
-/// Prints what a plugin says.
 pub(crate) fn plugin(name: &str, text: &str) {
     about(&format!("plugin {name}"), text);
 }
 
-/// Prints what is wrong with a command line, or the help that it asks for.
+/// Prints an error in the command line, or the help.
 pub(crate) fn usage(error: &clap::Error) {
     let plain = error.render().to_string();
-    // What was typed may come from elsewhere; where it is harmless there are colors. Where the
-    // output is gone there is nobody left to tell.
+    // Colors are kept if the text has no hidden characters. A closed output is ignored.
     let _ = if error.use_stderr() && plain.contains(is_hidden) {
         write!(io::stderr().lock(), "{}", visible(&plain))
     } else {
@@ -118,11 +110,11 @@ pub(crate) fn usage(error: &clap::Error) {
 }
 
 fn about(kind: &str, text: &str) {
-    // Where standard error is gone there is nobody left to tell.
+    // A closed standard error is ignored.
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", visible(text));
 }
 
-/// Columns of text, aligned.
+/// Aligned columns.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -27,10 +27,8 @@ const TOO_WIDE: &[&str] = &[
     "/private/var/tmp",
 ];
 
-/// The reason why a directory is no project.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
-    /// It holds more than a project.
     #[error(
         "the project root {} is too wide: everything below it would be open to the model; start in a \
          project's directory, name one with BRYNHILD_PROJECT_ROOT, or set \
@@ -38,7 +36,6 @@ pub(crate) enum NoProject {
         shown(root)
     )]
     TooWide { root: PathBuf },
-    /// It holds secrets.
     #[error(
         "the project root {place} lies in {around}, where secrets are kept; start in a project's directory, or, \
          if the model is to work there, set BRYNHILD_PROJECT_ROOT={place}",
@@ -46,7 +43,6 @@ pub(crate) enum NoProject {
         around = shown(secrets)
     )]
     Secrets { root: PathBuf, secrets: PathBuf },
-    /// The path to it has a symlink that a command may have made.
     #[error(
         "{pwd} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
          where it leads (`cd {place}`), or set BRYNHILD_PROJECT_ROOT={place}",
@@ -55,7 +51,6 @@ pub(crate) enum NoProject {
         link = shown(&astray.link)
     )]
     Symlink { named: PathBuf, astray: EscapingSymlink },
-    /// The path to it had a symlink that is gone.
     #[error(
         "PWD is {pwd}, but this is {place}: a command that may write {around} could have led here by a link that is \
          gone; if you want to work here, enter it by its own path (`cd {place}`), or set \
@@ -68,7 +63,6 @@ pub(crate) enum NoProject {
 }
 
 impl NoProject {
-    /// The directory that is no project.
     pub(crate) fn root(&self) -> &Path {
         match self {
             Self::TooWide { root }
@@ -80,7 +74,8 @@ impl NoProject {
 }
 
 /// The root of the project that contains `start`. No symlink is followed: a confined process could
-/// put one there at any time. The user's own `allow_home_directory` is for the caller, who reads the
+/// put one there at any time. The user's own `allow_home_directory` is for the caller, who reads
+/// the
 /// configuration: the error holds the root.
 pub(crate) fn project_root(
     start: &Path,
@@ -93,7 +88,7 @@ pub(crate) fn project_root(
         .is_some_and(|value| switch(&value.into()) == Some(true));
     let is_too_wide = too_wide(home);
     let named = expansion.variable("BRYNHILD_PROJECT_ROOT");
-    // Who writes a path from where one stands has not said which place that is.
+    // A relative path does not say which directory is meant.
     let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
     let root = if let Some(named) = named {
         let named = shell_path(start, &expansion).join(expansion.expand(named));
@@ -115,7 +110,6 @@ pub(crate) fn project_root(
     Ok(root)
 }
 
-/// The directory of the sandbox's records.
 fn sandbox_state(expansion: &Expansion) -> PathBuf {
     expansion.config_dir().unwrap_or_default().join("sandbox")
 }
@@ -127,7 +121,8 @@ fn resolve(path: &Path, expansion: &Expansion) -> Result<Option<PathBuf>, NoProj
 }
 
 /// Checks the path by which the shell entered `start`. `PWD` may be unset or stale; it matters only
-/// if it is below a directory that commands may write, since one of them may have put a symlink there.
+/// if it is below a directory that commands may write, since one of them may have put a symlink
+/// there.
 fn check_shell_path(start: &Path, expansion: &Expansion) -> Result<(), NoProject> {
     let pwd = expansion.variable("PWD").map(Path::new).filter(|pwd| pwd.is_absolute());
     let Some(pwd) = pwd else { return Ok(()) };
@@ -192,7 +187,8 @@ fn marked<'a>(
     with(&[REPOSITORY]).or_else(|| with(MARKERS))
 }
 
-/// Returns true if a name marks a project; a directory is no `package.json`. While a command runs, the
+/// Returns true if a name marks a project; a directory is no `package.json`. While a command runs,
+/// the
 /// sandbox puts empty directories in place of a missing `.git` or `.brynhild`; they mark nothing.
 fn is_mark(directory: &Path, marker: &str) -> bool {
     let is_empty = |name: &str| {
@@ -207,7 +203,8 @@ fn is_mark(directory: &Path, marker: &str) -> bool {
 }
 
 /// Returns true if only the user and the system decide that a directory is a project: they own it
-/// and the marks in it, and not everybody may write it. The nearest one for which this is false ends the
+/// and the marks in it, and not everybody may write it. The nearest one for which this is false
+/// ends the
 /// search, since what is above is no longer the user's choice.
 fn is_own(directory: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();

@@ -16,24 +16,20 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::{model_cache, model_names, provider_choice, report};
 use crate::exit::Problem;
 
-/// The model that answers, with everything that is known of it.
 pub(crate) struct AnsweringModel {
     pub(crate) choice: Choice,
     pub(crate) provider: Arc<dyn Provider>,
-    /// The model, in the provider's own spelling.
     pub(crate) model: String,
     pub(crate) profile: ModelProfile,
     pub(crate) known: Known,
 }
 
 impl AnsweringModel {
-    /// The keys that the provider is sent.
     pub(crate) fn keys(&self) -> Vec<Secret<String>> {
         self.choice.candidate.keys()
     }
 }
 
-/// Chooses provider and model.
 pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Problem> {
     let choice = provider_choice::choose(assembly).await?;
     let mut model = model(assembly, &choice)?;
@@ -52,7 +48,7 @@ pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Pro
     Ok(AnsweringModel { choice, provider, model, profile: fitting, known })
 }
 
-/// The same provider with another model; none where each of its models is another program.
+/// The provider with another model; none if each of its models is another program.
 pub(crate) fn with_model(
     assembly: &Assembly,
     answering: &AnsweringModel,
@@ -71,7 +67,7 @@ pub(crate) fn with_model(
     Some(AnsweringModel { choice, provider, model, profile, known })
 }
 
-/// Whether the user says which model answers.
+/// Returns true if the user chose the model.
 fn is_named(run: &RunContext, choice: &Choice) -> bool {
     let instance = choice.candidate.instance.as_ref();
     run.global.model.is_some()
@@ -79,8 +75,8 @@ fn is_named(run: &RunContext, choice: &Choice) -> bool {
         || run.is_configured(&["models", "default"])
 }
 
-/// The first model that a server on this machine has, where it does not have `model`. Where it
-/// cannot be asked, the request itself tells why.
+/// The first model that a local server has, if it lacks `model`. If it cannot be asked, the request
+/// fails later.
 async fn loaded_instead(choice: &Choice, provider: &dyn Provider, model: &str) -> Option<String> {
     let candidate = &choice.candidate;
     if !candidate.vendor().local || candidate.is_script() {
@@ -95,7 +91,6 @@ async fn loaded_instead(choice: &Choice, provider: &dyn Provider, model: &str) -
     models.into_iter().map(|it| it.id).find(|id| can_talk(id))
 }
 
-/// The model's name as the provider spells it.
 pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Problem> {
     let models = &assembly.config().models;
     let candidate = &choice.candidate;
@@ -119,8 +114,8 @@ pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Prob
     Ok(model_names::spelled(assembly, &named, choice))
 }
 
-/// What is known of a model: what the registry says, else what the provider said when it was last
-/// asked, which stands in `offered` too once it is asked again.
+/// A model's data: from the registry, else from the provider's list, which also goes into
+/// `offered`.
 fn known(
     run: &RunContext,
     model: &str,
@@ -141,19 +136,17 @@ fn known(
     Known { context_window, prices, offered, is_free: is_free(&choice.candidate) }
 }
 
-/// What the registry says that tokens cost.
 pub(crate) fn prices(binding: &Binding) -> Option<Prices> {
     let (input, output) = binding.prices()?;
     let [cache_read, cache_write] = ["cache_read", "cache_write"].map(|it| binding.price(it));
     Some(Prices { input, output, cache_read, cache_write })
 }
 
-/// Whether nobody charges for what answers.
 fn is_free(candidate: &Candidate) -> bool {
     candidate.vendor().local || candidate.is_script()
 }
 
-/// The provider, asked for its models in passing where something about the model is not known.
+/// The provider; it is also asked for its models if the model's size or price is unknown.
 fn learning(
     run: &RunContext,
     choice: &Choice,
@@ -176,12 +169,12 @@ fn learning(
     Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
 }
 
-/// What the run may cost; no limit where nothing is charged.
+/// The cost limit of the run; none if the provider is free.
 pub(crate) fn cost_limit(run: &RunContext, choice: &Choice) -> Option<f64> {
     run.global.max_cost.filter(|_| !is_free(&choice.candidate))
 }
 
-/// What the registry says of a model that the provider calls `model`.
+/// The registry's entry for a model by the provider's name for it.
 pub(crate) fn registered<'a>(
     run: &'a RunContext,
     model: &str,
@@ -193,7 +186,7 @@ pub(crate) fn registered<'a>(
     })
 }
 
-/// The profile that was named, or the one that fits the model.
+/// The profile that was named, or the one that matches the model.
 pub(crate) fn profile(
     assembly: &Assembly,
     model: &str,
@@ -210,7 +203,6 @@ pub(crate) fn profile(
     })
 }
 
-/// All profiles.
 pub(crate) fn profiles(assembly: &Assembly) -> Vec<ModelProfile> {
     let directories: Vec<PathBuf> =
         assembly.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();

@@ -56,14 +56,12 @@ pub(crate) struct SharedServices {
     directories: OnceLock<Arc<Directories>>,
     expansions: OnceLock<Arc<Expansions>>,
     jobs: OnceLock<Arc<tools::jobs::Jobs>>,
-    /// The clients of `mcp serve`.
     pub(crate) clients: OnceLock<Arc<ClientRegistry>>,
     trackers: Mutex<BTreeMap<PathBuf, Arc<ChangeTracker>>>,
     warned: Mutex<BTreeSet<String>>,
 }
 
 impl SharedServices {
-    /// New services that start processes in the same sandbox.
     pub(crate) fn in_same_sandbox(&self) -> Self {
         let (sandbox, trusted_roots) = (self.sandbox.clone(), self.trusted_roots.clone());
         Self { sandbox, trusted_roots, ..Self::default() }
@@ -89,39 +87,32 @@ struct PluginParts {
 }
 
 impl Assembly {
-    /// Nothing is created yet.
     pub(crate) fn new(run: RunContext) -> Self {
         Self::with_services(run, Arc::default())
     }
 
-    /// Uses services that exist already; plugins are found anew.
     pub(crate) fn with_services(run: RunContext, services: Arc<SharedServices>) -> Self {
         Self { run, services, parts: Arc::default() }
     }
 
-    /// The run without its parts.
     pub(crate) fn into_run(self) -> RunContext {
         self.run
     }
 
-    /// The site-packages directories of the interpreter for plugins.
     pub(crate) fn sites(&self, find: impl FnOnce() -> Vec<PathBuf>) -> &[PathBuf] {
         self.parts.sites.get_or_init(find)
     }
 
-    /// The keys that no process may see.
     pub(crate) fn secrets(&self) -> &Secrets {
         self.parts.secrets.get_or_init(|| Secrets::of(self))
     }
 
-    /// Uses a Python host that is already running.
     pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
         let python = HostedPython::new(self, host)?;
         self.parts.python.get_or_init(|| python);
         self.workers(Missing::Install).await.map(|_| ())
     }
 
-    /// The directories whose use depends on the user's trust in the project.
     pub(crate) fn trusted_roots(&self) -> &Arc<TrustedRoots> {
         self.services.trusted_roots.get_or_init(Arc::default)
     }
@@ -147,7 +138,6 @@ impl Assembly {
         })
     }
 
-    /// The host of all Python plugins.
     pub(crate) fn python(&self) -> Result<&HostedPython, Problem> {
         if let Some(python) = self.parts.python.get() {
             return Ok(python);
@@ -156,7 +146,6 @@ impl Assembly {
         Ok(self.parts.python.get_or_init(|| python))
     }
 
-    /// Prints a warning once.
     pub(crate) fn warn_once(&self, text: &str) {
         let mut warned = self.services.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.insert(text.to_owned()) {
@@ -175,12 +164,10 @@ impl Assembly {
         })
     }
 
-    /// The slash commands that were expanded, for hooks.
     pub(crate) fn expansions(&self) -> &Arc<Expansions> {
         self.services.expansions.get_or_init(Arc::default)
     }
 
-    /// The background commands of the session.
     pub(crate) fn jobs(&self) -> &Arc<tools::jobs::Jobs> {
         self.services.jobs.get_or_init(Arc::default)
     }
@@ -192,17 +179,15 @@ impl Assembly {
         contributions
     }
 
-    /// The descriptions of Python plugins. The first call decides about missing dependencies.
     pub(crate) async fn workers(&self, missing: Missing) -> Result<&Workers, Problem> {
         self.parts.workers.get_or_try_init(|| Workers::ask(self, missing)).await
     }
 
-    /// The descriptions of Python plugins, if they were asked for before.
     pub(crate) fn known_workers(&self) -> Option<&Workers> {
         self.parts.workers.get()
     }
 
-    /// The theme for standard output, with no more colors than it has.
+    /// The theme, limited to the color depth of standard output.
     pub(crate) fn theme(&self) -> Theme {
         if !self.is_colored() || self.config().ui.theme.0 == "none" {
             return Theme::unstyled();

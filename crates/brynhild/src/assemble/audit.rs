@@ -1,7 +1,5 @@
-//! What was decided that gives or refuses power, one line each, beside the user's configuration:
-//! trust, remembered permissions, answers, denials, runs without a sandbox, added servers, plugins that
-//! were switched, hosts that confined processes asked for. Each line holds the hash of the one before
-//! it, so that a change in the middle shows; lines that are cut off at the end do not.
+//! The audit log: decisions that grant or refuse access. Each line has the hash of the line before
+//! it, so that a change in the middle is detected; truncation at the end is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,28 +16,22 @@ use serde::{Deserialize, Serialize};
 use crate::assemble::run_context::RunContext;
 use crate::output;
 
-/// A file of this size is put aside, under a number.
+/// A file of this size is renamed to a numbered one.
 const FULL: u64 = 8 << 20;
-/// Of what was decided about, so much is kept.
+/// Details are cut to this many bytes.
 const LONGEST: usize = 500;
-/// The last line is looked for in so many bytes at the end, since no entry is as long; then in all.
+/// The last line is searched for in this many bytes first, then in the whole file.
 const TAIL: u64 = 64 << 10;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// When it was.
     pub(crate) at: Timestamp,
-    /// What happened, in a word.
     pub(crate) what: String,
-    /// To whom or what.
     pub(crate) detail: String,
-    /// In which project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) project: Option<PathBuf>,
-    /// The hash of the line before; nothing for the first.
+    /// The hash of the line before; empty for the first.
     before: String,
-    /// Over all of the above.
     hash: String,
 }
 
@@ -51,19 +43,18 @@ impl Entry {
     }
 }
 
-/// The file, with those that were put aside.
+/// The log file and the numbered older ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
     directory: PathBuf,
 }
 
 impl Audit {
-    /// The one in the user's own directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
         Self { directory: config_dir.to_owned() }
     }
 
-    /// Writes down what happened. Fails with a message for people.
+    /// Appends an entry. Errors are messages for the user.
     pub(crate) fn note(
         &self,
         what: &str,
@@ -92,7 +83,7 @@ impl Audit {
         private::append_line(&path, &line).map_err(cannot)
     }
 
-    /// The same, for those who cannot fail for it: it is told once where it cannot be written.
+    /// Appends an entry, or warns once if that fails.
     pub(crate) fn note_or_tell(&self, what: &str, detail: &str, project: Option<&Path>) {
         static TOLD: OnceLock<()> = OnceLock::new();
         if let Err(problem) = self.note(what, detail, project)
@@ -102,7 +93,7 @@ impl Audit {
         }
     }
 
-    /// All lines, oldest first, and what is wrong with them.
+    /// All entries, oldest first, and problems with them.
     pub(crate) fn read(&self) -> Result<(Vec<Entry>, Vec<String>), String> {
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
         let mut before = String::new();
@@ -135,13 +126,12 @@ impl Audit {
         self.directory.join("audit.jsonl")
     }
 
-    /// The files that were put aside, oldest first.
+    /// The numbered files, oldest first.
     fn aside(&self) -> Vec<PathBuf> {
         let each = (1..).map(|number| self.directory.join(format!("audit-{number}.jsonl")));
         each.take_while(|path| path.is_file()).collect()
     }
 
-    /// The hash of the last line.
     fn last(&self) -> Result<String, String> {
         let aside = std::iter::once_with(|| self.aside().pop()).flatten();
         for path in [self.file()].into_iter().chain(aside) {
@@ -156,12 +146,11 @@ impl Audit {
     }
 }
 
-/// The last line of a file that has something in it.
 fn last_line(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     for most in [TAIL, private::SIZE_LIMIT] {
         let bytes = private::read_end(path, most)?;
         let is_all = (bytes.len() as u64) < most;
-        // Where there is more, the first of them may have begun before.
+        // If the file is longer, the first line is incomplete.
         let whole = bytes.split(|byte| *byte == b'\n').skip(usize::from(!is_all));
         let line = whole.filter(|line| !line.trim_ascii().is_empty()).last();
         if line.is_some() || is_all {
@@ -175,7 +164,7 @@ fn hash_of(line: &[u8]) -> String {
     blake3::hash(line).to_hex().to_string()
 }
 
-/// Writes down which hosts a process asked for that was granted single ones.
+/// Logs the hosts that a process with host grants asked for.
 pub(crate) fn proxy_observer(run: &RunContext) -> Option<sandbox::ProxyObserver> {
     let audit = Audit::new(run.loaded.config_dir.as_ref()?);
     let project = run.root().ok().map(Path::to_owned);
@@ -190,18 +179,16 @@ pub(crate) fn proxy_observer(run: &RunContext) -> Option<sandbox::ProxyObserver>
     }))
 }
 
-/// A log that also writes down what was answered and denied.
+/// A session log that also audits answers and denials.
 pub(crate) struct Audited {
     inner: Arc<dyn Log>,
     audit: Audit,
     project: PathBuf,
-    /// The calls that are asked about.
     asked: Mutex<BTreeMap<CallId, String>>,
-    /// The calls of tools that are not our own, whose words say nothing of what we refuse.
     foreign: Mutex<BTreeSet<CallId>>,
 }
 
-/// The log of a conversation in `root`, with what it decides written down.
+/// Wraps the session log of a conversation in `root`.
 pub(crate) fn watched(run: &RunContext, root: &Path, inner: Arc<dyn Log>) -> Arc<dyn Log> {
     let Some(config_dir) = &run.loaded.config_dir else { return inner };
     Arc::new(Audited {
@@ -240,7 +227,7 @@ impl Audited {
                 foreign.insert(call.clone());
             }
             EventKind::ToolFinished { call, name, outcome, output, .. } => {
-                // What no rule denies can still lie where files are out of reach.
+                // A call that no rule denies may still be refused because of its path.
                 let is_ours = !foreign.remove(call);
                 let is_closed =
                     is_ours && output.error.as_deref().is_some_and(tools::is_out_of_reach);

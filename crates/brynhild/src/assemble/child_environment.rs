@@ -7,7 +7,7 @@ use config::redact;
 
 use crate::assemble::assembly::Assembly;
 
-/// The environment of commands that run outside of the sandbox: the user's own without secrets.
+/// The environment outside of the sandbox: the user's own without secrets.
 pub(crate) fn host_environment(assembly: &Assembly) -> BTreeMap<String, String> {
     let secrets = assembly.secrets();
     let variables = assembly.environment.variables.iter();
@@ -17,7 +17,7 @@ pub(crate) fn host_environment(assembly: &Assembly) -> BTreeMap<String, String> 
         .collect()
 }
 
-/// The variables that commands see. Everything else stays with us: keys above all.
+/// The environment of sandboxed commands: an allowlist, and never a key.
 pub(crate) fn child_environment(assembly: &Assembly) -> BTreeMap<String, String> {
     const NAMES: &[&str] = &[
         "PATH",
@@ -54,7 +54,7 @@ pub(crate) fn child_environment(assembly: &Assembly) -> BTreeMap<String, String>
         "XDG_CACHE_HOME",
     ];
     let is_wanted = |name: &str| NAMES.contains(&name) || name.starts_with("LC_");
-    // A key stays here whatever variable it stands in.
+    // A value that has a key is dropped, whatever the variable's name.
     let secrets = assembly.secrets();
     let variables = assembly.environment.variables.iter();
     variables

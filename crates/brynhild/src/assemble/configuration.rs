@@ -13,7 +13,7 @@ use crate::assemble::trust::Trusted;
 use crate::environment::Environment;
 use crate::project_root::{self, NoProject};
 
-/// The sources of the configuration, and the project's root. No file of the project is trusted yet.
+/// The configuration sources and the project's root. No project file is trusted yet.
 pub(crate) fn sources(
     global: &Global,
     environment: &Environment,
@@ -32,14 +32,14 @@ pub(crate) fn sources(
     (sources, root)
 }
 
-/// Lets the files of the project that the user trusts be read with the bytes that are trusted.
+/// Lets trusted project files be read, with the bytes that are trusted.
 pub(crate) fn trust(sources: &mut Sources, trusted: &Trusted) {
     let paths = sources.files().into_iter().filter_map(|file| file.path);
     let files = paths.filter_map(|path| Some((path.clone(), trusted.bytes(&path)?.to_vec())));
     sources.trusted = files.collect();
 }
 
-/// Reads all layers, and resolves the paths that the sandbox may open.
+/// Reads all layers, and resolves the sandbox paths.
 pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut loaded = load::load(sources)?;
     let Loaded { config, warnings, config_dir, .. } = &mut loaded;
@@ -54,13 +54,13 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
     names.extend(project_root::entered_by(root, &sources.env));
-    // Programs look for them by the names that the user knows them by.
+    // Programs look these paths up under the symlink names.
     sandbox.read_paths.extend(names);
     Ok(loaded)
 }
 
-/// Replaces paths by their real ones, and drops those on which a command may have put a symlink.
-/// Returns the others that are symlinks, as they were written.
+/// Replaces paths by their real ones and drops those that a command may have redirected. Returns
+/// the symlinks.
 fn resolve(
     (key, paths): (&str, &mut Vec<PathBuf>),
     root: &Path,
@@ -75,7 +75,6 @@ fn resolve(
     symlinks.map(|(written, _)| written).collect()
 }
 
-/// The flags that are settings.
 fn flags(global: &Global) -> Vec<(String, Value)> {
     let mut flags = Vec::new();
     let mut set = |key: &str, value: Value| flags.push((key.to_owned(), value));

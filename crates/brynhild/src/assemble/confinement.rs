@@ -15,7 +15,7 @@ use crate::assemble::{audit, permissions, skill_directories};
 use crate::exit::Problem;
 use crate::output;
 
-/// The sandbox, or none of it where the user's own words say so.
+/// The sandbox, or the unconfined one if the user's own settings ask for it.
 pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> {
     if let Some(made) = assembly.services.sandbox.get() {
         return Ok(Arc::clone(made));
@@ -39,7 +39,6 @@ pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> 
     Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
 }
 
-/// What the sandbox is told.
 pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Problem> {
     Ok(sandbox::Settings {
         helper: assembly.environment.executable.clone(),
@@ -58,12 +57,11 @@ pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings,
     })
 }
 
-/// The sandbox with the profile that commands get.
 pub(crate) fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {
     Ok(Confinement::new(sandbox(assembly)?, command_profile(assembly, root)))
 }
 
-/// What commands may see and do.
+/// The access of commands.
 pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
     let config = assembly.config();
     let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;
@@ -99,7 +97,6 @@ pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
     }
 }
 
-/// The generated git settings of confined commands.
 fn git_settings(run: &RunContext, root: &Path) -> Option<sandbox::GitGlobal> {
     if run.is_unconfined() {
         return None;

@@ -12,7 +12,6 @@ use crate::exit::Problem;
 /// Says why `normal` works like `ask`; none if it does not.
 pub(crate) type Fallback = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// The check for a session, whose files `undo` covers if it is given.
 pub(crate) fn fallback(
     assembly: &Assembly,
     undo: Option<Arc<SessionSnapshots>>,

@@ -1,7 +1,6 @@
 //! Patterns with stars, matched against whole texts.
 
-/// Returns true if a text consists of the parts of a pattern, in order, with anything or nothing
-/// between them.
+/// Returns true if `text` is the parts in order, with anything between them.
 pub(crate) fn meets<'a>(mut parts: impl Iterator<Item = &'a str>, text: &str) -> bool {
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
         return false;

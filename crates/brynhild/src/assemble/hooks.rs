@@ -25,17 +25,11 @@ use crate::output;
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;
 
-/// What the hooks of a conversation are made from.
 pub(crate) struct Needs<'a> {
-    /// The project's root.
     pub(crate) root: &'a Path,
-    /// Starts their processes.
     pub(crate) sandbox: Arc<dyn Sandbox>,
-    /// Answers the questions of prompt hooks, where there is a model.
     pub(crate) answering: Option<&'a AnsweringModel>,
-    /// Remembers; the same one for a later load.
     pub(crate) ledger: Arc<Ledger>,
-    /// Hears what people should know.
     pub(crate) notice: Notice,
 }
 
@@ -66,7 +60,6 @@ pub(crate) fn load(assembly: &Assembly, needs: &Needs<'_>) -> Loaded {
     loaded
 }
 
-/// What hooks of all dialects run with.
 pub(crate) fn host(
     assembly: &Assembly,
     root: &Path,
@@ -85,13 +78,11 @@ pub(crate) fn host(
     }
 }
 
-/// The directory that holds one for each plugin's data.
 pub(crate) fn plugin_data(run: &RunContext) -> PathBuf {
     let own = run.loaded.config_dir.as_ref();
     own.unwrap_or(&run.environment.temp).join("plugin-data")
 }
 
-/// Prints what is wrong with hooks.
 pub(crate) fn report(problems: &[Fault]) {
     for problem in problems {
         output::warning(&problem.to_string());
@@ -103,7 +94,7 @@ fn spelled(assembly: &Assembly, name: &str, answering: &AnsweringModel) -> Strin
     model_names::spelled(assembly, name, &answering.choice)
 }
 
-/// Where hooks are defined, and what keeps a file of the project from counting.
+/// The hook definitions, and the project files that are not used because they are untrusted.
 fn sources<'a>(assembly: &'a Assembly, root: &Path) -> (Sources<'a>, Option<Fault>) {
     if assembly.global.safe {
         let sources = Sources { global: None, project: None, plugins: &[], offers: Vec::new() };
@@ -142,7 +133,7 @@ fn project(run: &RunContext, root: &Path) -> (Option<ProjectFile>, Option<Fault>
     }
 }
 
-/// The files of hooks that count, whether they exist or not.
+/// The hook files in use, existing or not.
 pub(crate) fn files(assembly: &Assembly, root: &Path) -> Vec<PathBuf> {
     let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
     let project = assembly.has_project().then(|| root.join(trust::HOOKS));

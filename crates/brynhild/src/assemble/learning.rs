@@ -1,5 +1,5 @@
-//! A provider whose models are not known yet: it is asked for them when a conversation goes on, so
-//! that the context's size and the prices are the real ones. A single reply asks nothing.
+//! A provider whose models are unknown: it is asked for them during the conversation, to know
+//! context size and prices.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,25 +8,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
 
-/// When to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Before the first reply: a limit depends on the answer.
+    /// Before the first reply, because a limit depends on it.
     First,
-    /// Beside the first request, and for a moment the reply waits for it: the user wants to see
-    /// the cost.
+    /// With the first request; the reply waits a moment for it, to show the cost.
     Beside,
-    /// Beside the second request.
+    /// With the second request.
     GoingOn,
 }
 
-/// How long a reply waits for prices that are only shown.
+/// The longest wait for prices that are only shown.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// What takes the list, to keep it.
 pub(crate) type Keep = Arc<dyn Fn(&[Model]) + Send + Sync>;
 
-/// A provider that is asked for its models in passing.
 pub(crate) struct Learning {
     provider: Arc<dyn Provider>,
     offered: Arc<OnceLock<Vec<Model>>>,
@@ -36,7 +32,6 @@ pub(crate) struct Learning {
 }
 
 impl Learning {
-    /// Has `provider` asked for what it offers.
     pub(crate) fn new(
         provider: Arc<dyn Provider>,
         offered: Arc<OnceLock<Vec<Model>>>,
@@ -61,7 +56,7 @@ impl Provider for Learning {
         let (provider, offered) = (Arc::clone(&self.provider), Arc::clone(&self.offered));
         let keep = Arc::clone(&self.keep);
         let learn = async move {
-            // A server without such a list answers nevertheless.
+            // A server without such a list can still answer.
             if let Ok(models) = provider.models().await {
                 keep(&models);
                 let _ = offered.set(models);
@@ -71,7 +66,7 @@ impl Provider for Learning {
             (When::First, 0) => learn.await,
             (When::Beside, 0) => {
                 let learned = tokio::time::timeout(MOMENT, tokio::spawn(learn));
-                // What comes later counts when the turn ends.
+                // A list that comes later is used at the end of the turn.
                 let (reply, _) = tokio::join!(self.provider.stream(request), learned);
                 return reply;
             }

@@ -1,5 +1,5 @@
-//! Connects MCP servers to this program: its configuration, rules, trust and terminal. Nothing is
-//! started before something needs it.
+//! Connects MCP servers to the configuration, rules, trust and terminal. Starts nothing before it
+//! is needed.
 
 pub(crate) mod terminal;
 
@@ -37,10 +37,9 @@ use crate::output;
 use crate::signals::Signals;
 use terminal::Terminal;
 
-/// The name of the system among those of plugins.
 const NAME: &str = "mcp";
 
-/// The environment variable by which a server knows that it was started as one.
+/// Set for servers, so that they know they were started as one.
 const SERVED: &str = "BRYNHILD_MCP_SERVED";
 
 /// The configured servers. Prints warnings about their configuration.
@@ -52,7 +51,7 @@ pub(crate) fn open(assembly: &Assembly) -> Result<Servers, Problem> {
     with_servers(assembly, found.servers, None)
 }
 
-/// These servers, whose hosts are looked up by `resolver` if there is one.
+/// These servers, with `resolver` for their hosts if there is one.
 pub(crate) fn with_servers(
     assembly: &Assembly,
     servers: Vec<Server>,
@@ -75,18 +74,16 @@ pub(crate) fn with_servers(
     Ok(Servers::new(settings, servers))
 }
 
-/// The clients that this process serves.
 fn clients(assembly: &Assembly) -> Option<&Arc<ClientRegistry>> {
     assembly.services.clients.get()
 }
 
-/// Sets the model that writes for servers.
 pub(crate) fn set_model(servers: &Servers, answering: &AnsweringModel) {
     servers.set_model(Arc::clone(&answering.provider), answering.model.clone());
 }
 
-/// Starts servers of which nothing is known: all, or for one call of a tool those that may have it
-/// and those that hooks call.
+/// Starts servers that are not cached: all, or for one tool call those that may have it or that
+/// hooks call.
 pub(crate) async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&str>) {
     let Some(tool) = tool else { return servers.fetch_catalogs().await };
     let hooks = assembly.claude().loaded.iter().flat_map(plugins::claude::Loaded::servers_asked);
@@ -98,7 +95,7 @@ pub(crate) async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&
     servers.fetch_catalogs_for(tool, is_called).await;
 }
 
-/// Starts servers of which nothing is known, for a conversation, which does not wait for slow ones.
+/// Starts servers that are not cached; slow ones continue in the background.
 pub(crate) async fn start(run: &RunContext, servers: &Servers) -> Result<(), Exit> {
     let wait = run.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
     let interrupt = || {
@@ -108,7 +105,7 @@ pub(crate) async fn start(run: &RunContext, servers: &Servers) -> Result<(), Exi
     servers.start_unknown(Duration::from_secs(wait.unwrap_or_default()), interrupt).await
 }
 
-/// The servers after a change of their configuration. Servers that are configured as before go on.
+/// The servers after a configuration change. Unchanged ones keep running.
 pub(crate) async fn renewed(
     assembly: &Assembly,
     before: Option<Arc<Servers>>,
@@ -133,7 +130,7 @@ pub(crate) async fn renewed(
     Ok(Some(Arc::new(servers)))
 }
 
-/// The text of a server's prompt that the user typed as a command. None if no server has it.
+/// The text of a server's prompt typed as a command; none if no server has it.
 pub(crate) async fn prompt(
     assembly: &Assembly,
     name: &str,
@@ -148,7 +145,7 @@ pub(crate) async fn prompt(
     text.map_err(problem)
 }
 
-/// The prompts of servers as commands, as far as they are known. Starts nothing.
+/// The known prompts of servers as commands. Starts nothing.
 pub(crate) fn commands(assembly: &Assembly) -> Vec<PromptCommand> {
     if !is_used(assembly) {
         return Vec::new();
@@ -157,7 +154,6 @@ pub(crate) fn commands(assembly: &Assembly) -> Vec<PromptCommand> {
     servers.map(|servers| servers.commands()).unwrap_or_default()
 }
 
-/// A failure as a problem of a command.
 pub(crate) fn problem(failure: Failure) -> Problem {
     let hint = failure.hint().map(str::to_owned);
     let is_unsafe = matches!(failure, Failure::Sandbox(SandboxError::Unavailable { .. }));
@@ -165,12 +161,10 @@ pub(crate) fn problem(failure: Failure) -> Problem {
     Problem { exit, error: failure.into(), hint }
 }
 
-/// The keys of servers that the user signed in to.
 pub(crate) fn credentials(run: &RunContext) -> Result<Credentials, Problem> {
     Ok(Credentials::new(run.cache_dir()?.join("mcp-credentials")))
 }
 
-/// The file for the servers of a scope.
 pub(crate) fn file(run: &RunContext, scope: McpScope) -> Result<PathBuf, Problem> {
     match scope {
         McpScope::User => Ok(run.config_dir()?.join("mcp.json")),
@@ -198,7 +192,6 @@ fn with_places<T>(assembly: &Assembly, work: impl FnOnce(ConfigPlaces<'_>) -> T)
     })
 }
 
-/// All configured servers. Only reads.
 pub(crate) fn discover(assembly: &Assembly) -> DiscoveredServers {
     if assembly.global.safe {
         return DiscoveredServers::default();
@@ -226,7 +219,6 @@ pub(crate) fn discover(assembly: &Assembly) -> DiscoveredServers {
     with_places(assembly, |places| places.discover(&variables(assembly), &policy))
 }
 
-/// The variables that configurations of servers can name: the environment, and the workspace.
 pub(crate) fn variables(run: &RunContext) -> BTreeMap<String, String> {
     let mut variables = run.environment.variables.clone();
     if let Ok(root) = run.root() {
@@ -236,7 +228,7 @@ pub(crate) fn variables(run: &RunContext) -> BTreeMap<String, String> {
     variables
 }
 
-/// All servers, for the commands that switch plugins on and off.
+/// All servers, for `plugin enable` and `plugin disable`.
 pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
     if !is_used(assembly) {
         return Vec::new();
@@ -258,7 +250,6 @@ pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
     named.collect()
 }
 
-/// All servers as lists of plugins show them. Starts none.
 pub(crate) fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
     if !is_used(assembly) {
         return Ok(Vec::new());
@@ -277,12 +268,11 @@ pub(crate) fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
     Ok(listed.collect())
 }
 
-/// The documents of the user's own that configure servers. Only reads.
 pub(crate) fn own_sources(assembly: &Assembly) -> Vec<Source> {
     with_places(assembly, |places| places.own_sources())
 }
 
-/// Returns true if anything configures a server. Cheap, so that a run without servers pays nothing.
+/// Returns true if a server is configured. Cheap, for runs without servers.
 pub(crate) fn is_used(assembly: &Assembly) -> bool {
     // Two processes that serve each other would start each other without end.
     let is_served = assembly.environment.variable(SERVED).is_some();
@@ -298,7 +288,7 @@ pub(crate) fn is_used(assembly: &Assembly) -> bool {
 
 fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {
     let mut env = crate::assemble::child_environment::child_environment(assembly);
-    // Code of the workspace must not get in by way of a search path.
+    // Code of the workspace must not be loaded through a search path.
     env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
     env.insert(SERVED.to_owned(), "1".to_owned());
     Ok(LaunchSettings {
@@ -308,7 +298,7 @@ fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {
         home: assembly.environment.home.clone(),
         data: assembly.cache_dir()?.join("mcp-data"),
         mode: assembly.mode(),
-        // A server may well be a program with a large heap.
+        // A server may need a large heap.
         limits: Limits { memory: 8 << 30, ..Limits::default() },
         trust_check: assembly.trust.vouch(),
     })

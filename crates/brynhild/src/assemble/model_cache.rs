@@ -12,10 +12,9 @@ use crate::assemble::learning::Keep;
 use crate::assemble::provider_choice::Candidate;
 use crate::assemble::run_context::RunContext;
 
-/// The usual time a list is kept, in seconds.
 const USUAL: u64 = 3600;
 
-/// A list that was kept and is not too old.
+/// A cached list that is not too old.
 pub(crate) fn kept(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
     let path = file(run, candidate)?;
     let age = SystemTime::now().duration_since(fs::metadata(&path).ok()?.modified().ok()?).ok()?;
@@ -26,7 +25,7 @@ pub(crate) fn kept(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>
     read(path)
 }
 
-/// The list that was kept last, however old it is: a model's size and price change rarely.
+/// The cached list of any age: a model's size and price change rarely.
 pub(crate) fn last(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
     read(file(run, candidate)?)
 }
@@ -35,12 +34,10 @@ fn read(path: PathBuf) -> Option<Vec<Model>> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
-/// Keeps a list.
 pub(crate) fn keep(run: &RunContext, candidate: &Candidate, models: &[Model]) {
     keeper(run, candidate)(models);
 }
 
-/// What keeps a list that comes later.
 pub(crate) fn keeper(run: &RunContext, candidate: &Candidate) -> Keep {
     let path = file(run, candidate);
     Arc::new(move |models| {
@@ -50,14 +47,14 @@ pub(crate) fn keeper(run: &RunContext, candidate: &Candidate) -> Keep {
     })
 }
 
-/// Writes a list. If that fails, the next run only takes longer.
+/// Writes a list. On failure the next run only takes longer.
 fn write(path: &Path, models: &[Model]) {
     if let (Ok(text), Ok(_lock)) = (serde_json::to_vec(models), private::lock(path)) {
         let _ = private::replace(path, &text, private::Durability::Synced);
     }
 }
 
-/// Where a list is kept; none for local servers, whose models come and go.
+/// The cache file; none for local servers, whose models change.
 fn file(run: &RunContext, candidate: &Candidate) -> Option<PathBuf> {
     if candidate.vendor().local || candidate.is_script() {
         return None;

@@ -10,8 +10,7 @@ use crate::assemble::provider_choice::{self, Choice};
 use crate::exit::Problem;
 use crate::output;
 
-/// What the provider offers; what it does not tell comes from the registry. Without any provider,
-/// what the registry knows.
+/// The provider's models, completed from the registry; without a provider, the registry's.
 pub(crate) async fn offered(assembly: &Assembly) -> Result<Vec<Model>, Problem> {
     let is_chosen =
         assembly.global.provider.is_some() || assembly.is_configured(&["providers", "default"]);
@@ -52,7 +51,6 @@ pub(crate) async fn listed(assembly: &Assembly, choice: &Choice) -> Result<Vec<M
     Ok(models)
 }
 
-/// A registered model as a provider would offer it.
 pub(crate) fn known(registered: &RegisteredModel) -> Model {
     let descriptor = registered.descriptor.as_ref();
     let prices = registered.bindings.values().find_map(Binding::prices);

@@ -1,5 +1,5 @@
-//! How a provider spells the name of a model: aliases, the registry, `model-aliases.yaml`. What a
-//! project says that is not trusted is told, and counts for nothing against what was typed.
+//! A provider's names for models: aliases, the registry, `model-aliases.yaml`. An untrusted
+//! project's aliases are reported and not used.
 
 use config::origin::Layer;
 
@@ -24,7 +24,7 @@ pub(crate) fn spelled(assembly: &Assembly, named: &str, choice: &Choice) -> Stri
     binding.and_then(|binding| binding.model_id.clone()).unwrap_or_else(|| canonical.to_owned())
 }
 
-/// What an alias stands for; any other name itself.
+/// Resolves an alias.
 fn canonical<'a>(assembly: &'a Assembly, named: &'a str) -> &'a str {
     let models = &assembly.config().models;
     let Some(meant) = models.aliases.get(named) else { return named };
@@ -39,8 +39,7 @@ fn canonical<'a>(assembly: &'a Assembly, named: &'a str) -> &'a str {
     if counts(assembly, (named, meant), is_taken) { meant } else { named }
 }
 
-/// The name that `model-aliases.yaml` gives a model at a provider: the project's file beats the
-/// user's own.
+/// The name in `model-aliases.yaml`; the project's file comes before the user's.
 fn local_name(
     assembly: &Assembly,
     (named, canonical): (&str, &str),
@@ -62,8 +61,7 @@ fn local_name(
     })
 }
 
-/// Whether a project's word counts that `named` means the model `meant`; tells what becomes of it
-/// where the project is not trusted.
+/// Returns true if the project may say that `named` means `meant`; warns if it is not trusted.
 fn counts(assembly: &Assembly, (named, meant): (&str, &str), is_taken: bool) -> bool {
     if assembly.trust.trusted().is_some() {
         return true;

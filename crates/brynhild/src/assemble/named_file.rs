@@ -1,5 +1,5 @@
-//! Files that the user names for Brynhild to write or to read. A link on the way that a command could have made,
-//! or that came with the project, does not decide which file that is.
+//! Files that the user names for Brynhild to read or write. A symlink that a command could have
+//! created, or that came with the project, is not followed.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
-/// Opens a file to be written anew; one that is made is the user's alone.
+/// Creates or truncates a file; a new one is private to the user.
 pub(crate) fn create(run: &RunContext, named: &Path) -> Result<File, Problem> {
     let place = place(run, named)?;
     let mut options = OpenOptions::new();
@@ -22,12 +22,12 @@ pub(crate) fn create(run: &RunContext, named: &Path) -> Result<File, Problem> {
     file.map_err(|error| Problem::failed(format!("cannot write {}: {error}", named.display())))
 }
 
-/// Whether a path is one of the system's own, as `/dev/stdout`, where nobody else makes links.
+/// Returns true for a path like `/dev/stdout`, where only the system creates symlinks.
 fn is_device(path: &Path) -> bool {
     path.starts_with("/dev") || path.starts_with("/proc")
 }
 
-/// Where a named file really lies. One that is not there yet lies in a directory that is.
+/// The real path of a named file, which need not exist.
 pub(crate) fn place(run: &RunContext, named: &Path) -> Result<PathBuf, Problem> {
     let path = run.environment.cwd.join(named);
     if is_device(&path) {

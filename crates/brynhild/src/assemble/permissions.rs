@@ -1,4 +1,4 @@
-//! The policy that judges calls, from what was configured and what was remembered.
+//! The policy that judges calls, from configured and remembered rules.
 
 mod file_rules;
 mod names;
@@ -25,7 +25,6 @@ use crate::output;
 pub(crate) use file_rules::{file_rules, host_rules};
 use remembered::RememberedRules;
 
-/// Makes the policy of a session in the project `root`.
 pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
     let memories = assembly.loaded.config_dir.as_deref().map(RememberedRules::new);
     let mut rules = rules(assembly)?;
@@ -54,12 +53,12 @@ pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approva
     Ok(Arc::new(RuleStore { judge, memories, root: root.to_owned(), bound }))
 }
 
-/// Judges, and writes approvals down that outlive the session.
+/// Judges, and stores approvals that outlive the session.
 struct RuleStore {
     judge: Judge,
     memories: Option<RememberedRules>,
     root: PathBuf,
-    /// The loosest mode that the site or the deployment admits.
+    /// The loosest mode that the site allows.
     bound: Option<Mode>,
 }
 
@@ -110,12 +109,11 @@ impl Approvals for RuleStore {
     }
 }
 
-/// Returns true if the sandbox keeps processes from the files that rules deny.
 fn file_rules_enforced(assembly: &Assembly) -> bool {
     assemble::confinement::sandbox(assembly).is_ok_and(|sandbox| sandbox.enforces().file_rules)
 }
 
-/// What may be read outside the workspace: what the user opened, long output, skills.
+/// Paths outside the workspace that may be read: opened by the user, long output, skills.
 pub(crate) fn readable(assembly: &Assembly) -> Vec<PathBuf> {
     let mut paths = assembly.config().sandbox.read_paths.clone();
     paths.push(assembly.spill_dir());
@@ -123,7 +121,7 @@ pub(crate) fn readable(assembly: &Assembly) -> Vec<PathBuf> {
     paths
 }
 
-/// The rules, each in the scope of the place where it stands.
+/// The rules, each with the scope of its source.
 fn rules(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     let permissions = &assembly.config().permissions;
     let lists =
@@ -156,7 +154,7 @@ fn rule(
     let origin = assembly.loaded.origin(&["permissions", list, &position]);
     let scope = match origin.map(|origin| origin.layer) {
         Some(Layer::Site | Layer::Deployment) => Scope::Managed,
-        // A project's allow rules get here only if the user trusts them.
+        // A project's allow rules are only loaded if the user trusts them.
         Some(Layer::Project) if list == "allow" && assembly.trust.trusted().is_some() => {
             Scope::User
         }

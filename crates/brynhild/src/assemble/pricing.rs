@@ -1,5 +1,5 @@
-//! What replies cost that came before their price was known: by the configuration, else by the list
-//! that the provider gave last. Asks nobody.
+//! The cost of replies that came before their price was known, from the configuration or the cached
+//! model list.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use crate::assemble::model_cache;
 use crate::assemble::provider_choice::{self, Candidate};
 use crate::assemble::run_context::RunContext;
 
-/// Gives a price to the replies of sessions that had none, where it is known by this time.
 pub(crate) fn complete(assembly: &Assembly, sessions: &mut [SessionFigures]) {
     let mut list = PriceList { assembly, candidates: None, known: BTreeMap::new() };
     for session in sessions {
@@ -29,7 +28,7 @@ pub(crate) fn complete(assembly: &Assembly, sessions: &mut [SessionFigures]) {
     }
 }
 
-/// Prices by `provider/model`, each looked for once.
+/// Prices by `provider/model`, each looked up once.
 struct PriceList<'a> {
     assembly: &'a Assembly,
     candidates: Option<Vec<Candidate>>,

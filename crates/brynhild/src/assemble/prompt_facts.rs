@@ -1,5 +1,5 @@
-//! Facts about sandbox and machine that the system prompt states. They are gathered once in a
-//! session, so that a provider's cache of the prompt stays valid.
+//! Facts about sandbox and machine in the system prompt, gathered once per session to keep the
+//! provider's prompt cache valid.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,22 +11,17 @@ use contract::tool::ToolSpec;
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 
-/// The longest name of a branch that is told.
 const MAX_BRANCH: usize = 200;
-/// The longest file that names a branch or a directory of git.
 const MAX_GIT_FILE: u64 = 4096;
 
-/// Facts for the system prompt.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PromptFacts {
-    /// The limits of commands, one in a line.
+    /// The limits of commands, one per line.
     limits: String,
-    /// Date, system and branch, in one line.
     machine: String,
 }
 
 impl PromptFacts {
-    /// Gathers them.
     pub(crate) fn of(assembly: &Assembly, root: &Path) -> Self {
         let date = jiff::Zoned::now().date();
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
@@ -43,7 +38,6 @@ impl PromptFacts {
     }
 }
 
-/// The four lines on what commands can do.
 fn limits(assembly: &Assembly, root: &Path) -> String {
     if assembly.is_unconfined() {
         return "\n- Commands run without a sandbox, with all rights of the user.".to_owned();
@@ -69,7 +63,7 @@ fn limits(assembly: &Assembly, root: &Path) -> String {
     )
 }
 
-/// The branch that is checked out, read without starting git.
+/// The current branch, read without starting git.
 fn branch(root: &Path) -> Option<String> {
     let git = root.join(".git");
     let directory = match read(&git) {
@@ -86,7 +80,6 @@ fn branch(root: &Path) -> Option<String> {
     (is_name && name.len() <= MAX_BRANCH).then_some(name)
 }
 
-/// A small regular file.
 fn read(path: &Path) -> Option<String> {
     let is_small = path.metadata().is_ok_and(|it| it.is_file() && it.len() <= MAX_GIT_FILE);
     is_small.then(|| std::fs::read_to_string(path).ok())?

@@ -9,17 +9,15 @@ use crate::assemble::named_file;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
-/// A prompt and what it was made of.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PromptSource {
-    /// What the model reads.
     pub(crate) content: String,
-    /// Where it comes from: `file:PATH`, `stdin`, `args`.
+    /// `file:PATH`, `stdin`, `args`.
     pub(crate) sources: Vec<String>,
 }
 
 impl PromptSource {
-    /// Joins the parts that are there, in their order. None where there is none.
+    /// Joins the sources in order; none if there is none.
     pub(crate) fn new(
         files: &[(PathBuf, String)],
         stdin: Option<&str>,
@@ -45,13 +43,11 @@ impl PromptSource {
         (!parts.is_empty()).then(|| Self { content: parts.join("\n\n"), sources })
     }
 
-    /// As the JSON answer repeats it.
     pub(crate) fn as_json(&self) -> Value {
         json!({"sources": self.sources, "content": self.content})
     }
 }
 
-/// Reads prompt files, all of which must exist.
 pub(crate) fn read_files(
     run: &RunContext,
     paths: &[PathBuf],
@@ -69,7 +65,6 @@ pub(crate) fn read_files(
     paths.iter().map(read).collect()
 }
 
-/// Reads all of standard input.
 pub(crate) fn read_stdin() -> Result<String, Problem> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;

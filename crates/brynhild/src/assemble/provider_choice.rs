@@ -1,4 +1,5 @@
-//! Which provider answers: a flag, the configuration, else the first key or local server found.
+//! The provider that answers: from a flag, the configuration, else the first key or local server
+//! found.
 
 use std::sync::Arc;
 
@@ -18,35 +19,26 @@ use crate::assemble::workers::{self, Workers};
 use crate::exit::Problem;
 use crate::output;
 
-/// Something that could answer.
+/// A provider that could answer.
 #[derive(Clone)]
 pub(crate) struct Candidate {
-    /// The name to ask for.
     pub(crate) name: String,
-    /// What answers in its name.
     backing: Backing,
-    /// Its address.
     pub(crate) base_url: Option<String>,
-    /// The key.
     pub(crate) key: Key,
-    /// What the configuration says of it; none for one that is only built in.
+    /// Its configuration; none for a built-in one.
     pub(crate) instance: Option<Instance>,
 }
 
-/// What answers in the name of a candidate.
 #[derive(Clone)]
 enum Backing {
-    /// A server.
     Server(&'static Vendor),
-    /// A provider of a plugin.
     Plugin(Arc<Offered>),
 }
 
-/// A provider of a plugin.
 struct Offered {
     plugin: String,
     description: ProviderDescription,
-    /// What can be said of it as of a server.
     vendor: Vendor,
 }
 
@@ -68,37 +60,20 @@ impl Offered {
     }
 }
 
-/// What is known of a key.
 #[derive(Clone, Debug)]
 pub(crate) enum Key {
-    /// None is needed.
     NotNeeded,
-    /// It was found.
-    Found {
-        /// Where.
-        place: String,
-        /// The key.
-        value: Secret<String>,
-    },
-    /// It is needed and was not found.
-    Missing {
-        /// The variable that should hold it.
-        variable: String,
-    },
-    /// It is kept in a file that cannot be used.
-    Broken {
-        /// Why.
-        problem: String,
-    },
+    Found { place: String, value: Secret<String> },
+    Missing { variable: String },
+    Broken { problem: String },
 }
 
-/// The provider that was chosen, and why.
 pub(crate) struct Choice {
     pub(crate) candidate: Candidate,
     pub(crate) reason: String,
 }
 
-/// Everything that could answer: what is configured first, then what is built in.
+/// All providers: configured ones first, then built-in ones.
 pub(crate) fn candidates(assembly: &Assembly) -> Vec<Candidate> {
     let instances = &assembly.config().providers.instances;
     let mut candidates: Vec<Candidate> = instances
@@ -134,7 +109,7 @@ pub(crate) fn candidates(assembly: &Assembly) -> Vec<Candidate> {
     candidates
 }
 
-/// What a type means: a vendor that is built in, or a provider of a plugin.
+/// A provider type: a built-in vendor, or a plugin's provider.
 fn backing(assembly: &Assembly, name: &str) -> Option<Backing> {
     if let Some(vendor) = providers::catalog::vendor(name) {
         return Some(Backing::Server(vendor));
@@ -143,7 +118,7 @@ fn backing(assembly: &Assembly, name: &str) -> Option<Backing> {
     Some(Backing::Plugin(Arc::new(offered)))
 }
 
-/// The providers of plugins, as far as they were asked.
+/// The providers of plugins that were asked.
 fn offered(assembly: &Assembly) -> impl Iterator<Item = Offered> {
     let each = assembly.known_workers().into_iter().flat_map(Workers::providers);
     each.map(|(plugin, description)| Offered::new(plugin, description))
@@ -155,8 +130,8 @@ fn has_providers(plugin: &Plugin) -> bool {
         || package.any(|point| point.group == "brynhild.providers")
 }
 
-/// Whether a plugin that was not asked yet may bring the provider `name`, or the type of an instance
-/// of that name. Runs nothing: it does where nothing is known of the plugin from before.
+/// Returns true if a plugin that was not asked yet may have the provider `name`, or the type of
+/// that instance. Runs nothing.
 pub(crate) fn may_come(assembly: &Assembly, name: &str) -> bool {
     let plugins: Vec<&Plugin> =
         assembly.plugins().active().filter(|plugin| has_providers(plugin)).collect();
@@ -174,7 +149,7 @@ pub(crate) fn may_come(assembly: &Assembly, name: &str) -> bool {
     })
 }
 
-/// Asks plugins for their providers, where any plugin has some.
+/// Asks plugins for their providers, if any plugin has some.
 pub(crate) async fn ask_plugins(assembly: &Assembly) -> Result<(), Problem> {
     if assembly.plugins().active().any(has_providers) {
         assembly.workers(Missing::Install).await?;
@@ -182,7 +157,7 @@ pub(crate) async fn ask_plugins(assembly: &Assembly) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Chooses. Asks local servers only where nothing else was found.
+/// Chooses. Asks local servers only if nothing else was found.
 pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     ask_plugins(assembly).await?;
     if let Some(name) = &assembly.global.provider {
@@ -219,13 +194,11 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     }
 }
 
-/// Whether a server answers at a candidate's address.
 pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
     providers::is_answering(candidate.vendor(), &candidate.address()).await
 }
 
 impl Candidate {
-    /// The keys that it is sent.
     pub(crate) fn keys(&self) -> Vec<Secret<String>> {
         let key = match &self.key {
             Key::Found { value, .. } => Some(value.clone()),
@@ -233,14 +206,13 @@ impl Candidate {
         };
         let headers = self.instance.iter().flat_map(|instance| &instance.headers);
         let headers = headers.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| {
-            // Of `Bearer key` the last word is the key.
+            // In `Bearer key` the last word is the key.
             let key = value.rsplit_once(' ').map_or(value.as_str(), |(_, key)| key);
             Secret::new(key.to_owned())
         });
         key.into_iter().chain(headers).collect()
     }
 
-    /// What kind of server it is.
     pub(crate) fn vendor(&self) -> &Vendor {
         match &self.backing {
             Backing::Server(vendor) => vendor,
@@ -248,28 +220,26 @@ impl Candidate {
         }
     }
 
-    /// Whether a plugin speaks for it.
     pub(crate) fn is_plugin(&self) -> bool {
         matches!(self.backing, Backing::Plugin(_))
     }
 
-    /// Its address.
     pub(crate) fn address(&self) -> String {
         self.base_url.clone().or_else(|| self.vendor().base_url.clone()).unwrap_or_default()
     }
 
-    /// Its address as people may see it: without the login that may be in it.
+    /// Its address without a login.
     pub(crate) fn shown_address(&self) -> String {
         let address = self.address();
         redact::without_login(&address).unwrap_or(address)
     }
 
-    /// Whether it speaks for itself, without a server.
+    /// Returns true if it answers without a server.
     pub(crate) fn is_script(&self) -> bool {
         self.vendor().wire == Wire::Script
     }
 
-    /// Connects. Sends nothing yet. A plugin's provider can look the model's profile up.
+    /// Connects without sending anything. A plugin's provider can look the model's profile up.
     pub(crate) fn connect(
         &self,
         assembly: &Assembly,
@@ -351,7 +321,7 @@ fn known_types(assembly: &Assembly) -> String {
     format!("the types are {}", types.chain(plugins).collect::<Vec<_>>().join(", "))
 }
 
-/// Says which configured instances are left out.
+/// Warns about configured instances of an unknown type.
 fn warn_of_unknown_types(assembly: &Assembly) {
     for (name, instance) in &assembly.config().providers.instances {
         if instance.enabled && backing(assembly, &instance.kind).is_none() {
@@ -386,7 +356,7 @@ fn candidate(
     Candidate { name: name.to_owned(), backing, base_url, key, instance: instance.cloned() }
 }
 
-/// The key of a provider of a plugin, which reads its credentials file itself.
+/// The key of a plugin's provider, which reads its credentials file itself.
 fn plugin_key(run: &RunContext, instance: Option<&Instance>) -> Key {
     let Some(variable) = instance.and_then(|it| it.api_key_env.as_deref()) else {
         return Key::NotNeeded;
@@ -417,14 +387,13 @@ fn key(run: &RunContext, vendor: &Vendor, instance: Option<&Instance>) -> Key {
     let found = set.map(|value| (variable, value));
     match found.or_else(|| configured.map(|it| ("`openrouter_api_key` of the configuration", it))) {
         Some((place, value)) => Key::Found { place: place.to_owned(), value },
-        // A server of one's own at another address may well need no key.
+        // A self-hosted server may need no key.
         None if own.is_none() && instance.is_some_and(|it| it.base_url.is_some()) => Key::NotNeeded,
         None if own.is_none() && vendor.local => Key::NotNeeded,
         None => Key::Missing { variable: variable.to_owned() },
     }
 }
 
-/// The key in a file of credentials.
 pub(crate) fn credentials(path: &str) -> Result<String, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read the credentials file {path}: {error}"))?;
@@ -435,7 +404,7 @@ pub(crate) fn credentials(path: &str) -> Result<String, String> {
         .ok_or_else(|| format!("the credentials file {path} has no text under `api_key`"))
 }
 
-/// Why a candidate can be used without asking further, if it can.
+/// The reason for choosing a candidate without asking further; none if it is not ready.
 fn ready(candidate: &Candidate) -> Option<String> {
     let is_configured = candidate.instance.is_some();
     match &candidate.key {

@@ -1,4 +1,4 @@
-//! Writes down what goes over the wire, where that is wanted.
+//! The raw request log, if it is turned on.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,17 +11,17 @@ use sessions::conversation_log::{self, RawExchange, RawLog};
 use crate::assemble::run_context::RunContext;
 use crate::output;
 
-/// A witness with a file, which is made when there is something to write.
+/// A witness whose file is created on the first write.
 struct RawRequestLog {
     settings: conversation_log::Settings,
     provider: String,
     model: String,
-    /// What a server may repeat in any form, and nobody should read.
+    /// Redacted, because a server may repeat them.
     keys: Keys,
     log: OnceLock<Option<RawLog>>,
 }
 
-/// The witness for a provider that is sent these keys, if exchanges are to be written down.
+/// The witness for a provider with these keys, if raw requests are logged.
 pub(crate) fn witness(
     run: &RunContext,
     (provider, model): (&str, &str),

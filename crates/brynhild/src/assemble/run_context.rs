@@ -46,7 +46,6 @@ pub(crate) struct RunContext {
     cached_writable_dir: OnceLock<Option<PathBuf>>,
 }
 
-/// The purpose of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Purpose {
     /// A command, which fails if it cannot use its files.
@@ -57,15 +56,15 @@ enum Purpose {
 }
 
 impl RunContext {
-    /// Reads the environment and the configuration. Prints the configuration's warnings.
+    /// Reads environment and configuration. Prints the configuration's warnings.
     pub(crate) fn read(global: Global) -> Result<Self, Problem> {
         let assembly = Self::of(global, surroundings()?)?;
         assembly.begin();
         Ok(assembly)
     }
 
-    /// The same for a conversation. It goes on where the user's own file is broken, and only looks
-    /// then, as with `--safe`: what the file forbids is not known.
+    /// Reads them for a conversation. If the user's own file is broken, it continues as with
+    /// `--safe`, because its restrictions are unknown.
     pub(crate) fn for_conversation(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
         let read = Self::of(global.clone(), environment.clone());
@@ -81,8 +80,8 @@ impl RunContext {
         Ok(assembly)
     }
 
-    /// The same for a command that needs nothing of the project: a broken file of it is told, and
-    /// left out.
+    /// Reads them for a command that needs nothing of the project: broken project files are
+    /// reported and ignored.
     pub(crate) fn without_broken_project_files(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
         let (mut sources, found) = sources(&global, &environment);
@@ -94,7 +93,7 @@ impl RunContext {
         Ok(assembly)
     }
 
-    /// Reads all of it anew, for the same purpose.
+    /// Reads everything again.
     pub(crate) fn anew(self) -> Result<Self, Problem> {
         match self.purpose {
             Purpose::Command => Self::read(self.global),
@@ -102,7 +101,7 @@ impl RunContext {
         }
     }
 
-    /// Says what is wrong with the configuration, and what the terminal can do.
+    /// Prints warnings about the configuration and the terminal.
     fn begin(&self) {
         if !self.can_redraw() {
             ::tui::line::set_simple();
@@ -113,7 +112,8 @@ impl RunContext {
         self.tell_passed_over();
     }
 
-    /// Says where a directory above is not taken for the project, as another user may have made it one.
+    /// Reports a parent directory that is not used as the project because another user may have
+    /// made it one.
     fn tell_passed_over(&self) {
         let (Ok(root), None) = (self.root(), self.environment.variable("BRYNHILD_PROJECT_ROOT"))
         else {
@@ -129,13 +129,12 @@ impl RunContext {
         }
     }
 
-    /// Reads the same again in the middle of a conversation, without the configuration's warnings,
-    /// after something has changed.
+    /// Reads them again during a conversation, without warnings.
     pub(crate) fn again(global: Global, environment: Environment) -> Result<Self, Problem> {
         Ok(Self { purpose: Purpose::Conversation, ..Self::of(global, environment)? })
     }
 
-    /// The same without warnings in the project `root`, none of which is trusted.
+    /// Reads them without warnings in the project `root`, nothing of which is trusted.
     pub(crate) fn untrusted_at(global: Global, root: &Path) -> Result<Self, Problem> {
         let environment = Environment::read()?;
         let (mut sources, _) = sources(&global, &environment);
@@ -146,7 +145,7 @@ impl RunContext {
         Ok(Self::new((global, environment), (loaded, trust), root))
     }
 
-    /// The same without the project's own files, so that none of them can stop it.
+    /// Reads them without the project's files, so that none of them can fail.
     pub(crate) fn without_project(global: Global) -> Result<Self, Problem> {
         let environment = Environment::read()?;
         let (mut sources, found) = sources(&global, &environment);
@@ -154,7 +153,7 @@ impl RunContext {
         Self::from(global, environment, &mut sources, found)
     }
 
-    /// The same without warnings, as if the program had been started in another directory, which is a project.
+    /// Reads them without warnings, as if started in the project `directory`.
     pub(crate) fn read_at(global: Global, directory: &Path) -> Result<Self, Problem> {
         let mut environment = Environment::read()?;
         directory.clone_into(&mut environment.cwd);
@@ -163,12 +162,11 @@ impl RunContext {
         Self::of(global, environment)
     }
 
-    /// The files that configuration is read from, whether they can be read or not.
+    /// The configuration files, readable or not.
     pub(crate) fn files(global: &Global) -> Result<Vec<LayerFile>, Problem> {
         Ok(sources(global, &Environment::read()?).0.files())
     }
 
-    /// The same for what was read.
     pub(crate) fn layer_files(&self) -> impl Iterator<Item = PathBuf> {
         let (sources, _) = sources(&self.global, &self.environment);
         sources.files().into_iter().filter_map(|file| file.path)
@@ -208,7 +206,7 @@ impl RunContext {
         if global.safe {
             global.plugin_dir.clear();
         }
-        // No file of the project is understood before it is known whether it is trusted.
+        // No project file is parsed before its trust is known.
         let trust = if sources.read_project {
             trust::standing(&sources.project_root, sources.config_dir().as_deref())
         } else {
@@ -229,12 +227,10 @@ impl RunContext {
         Ok(Self::new((global, environment), (loaded, trust), root))
     }
 
-    /// The settings.
     pub(crate) fn config(&self) -> &Config {
         &self.loaded.config
     }
 
-    /// The project's root.
     pub(crate) fn root(&self) -> Result<&Path, Problem> {
         match &self.root {
             Ok(root) => Ok(root),
@@ -242,17 +238,15 @@ impl RunContext {
         }
     }
 
-    /// The project's root, or where the program was started: for commands that only look.
+    /// The project's root, or the working directory: for read-only commands.
     pub(crate) fn place(&self) -> &Path {
         self.root.as_deref().unwrap_or(&self.environment.cwd)
     }
 
-    /// Whether there is a project here, whose files count.
     pub(crate) fn has_project(&self) -> bool {
         self.root.is_ok() && !self.global.safe
     }
 
-    /// The user's own directory.
     pub(crate) fn config_dir(&self) -> Result<&Path, Problem> {
         self.loaded.config_dir.as_deref().ok_or_else(|| {
             Problem::misuse("there is no home directory to keep sessions in")
@@ -260,8 +254,8 @@ impl RunContext {
         })
     }
 
-    /// The user's own directory, where something can be kept in it. Only a conversation, and a run
-    /// that only looks, try that: they do without.
+    /// The configuration directory, if it is writable. Only conversations and read-only runs check;
+    /// they work without it.
     pub(crate) fn writable_config_dir(&self) -> Option<&Path> {
         let found = || {
             let dir = self.loaded.config_dir.clone();
@@ -271,13 +265,13 @@ impl RunContext {
         self.cached_writable_dir.get_or_init(found).as_deref()
     }
 
-    /// Where things are kept between calls: in the user's own directory, and where that takes nothing
-    /// in a directory for temporary files that nobody else could have prepared.
+    /// The cache directory: in the configuration directory, or if that is not writable a private
+    /// temporary directory.
     pub(crate) fn cache_dir(&self) -> Result<PathBuf, Problem> {
         self.writable_config_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
     }
 
-    /// Where the sandbox keeps what it needs between calls, on the same terms.
+    /// The sandbox's state directory, by the same rule.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
         let directory = self.writable_config_dir().map(|dir| dir.join("sandbox"));
         let directory = directory.filter(|directory| private::could_be_writable(directory));
@@ -300,12 +294,10 @@ impl RunContext {
             .hint("set HOME or BRYNHILD_CONFIG_DIR"))
     }
 
-    /// The sessions.
     pub(crate) fn store(&self) -> Result<Store, Problem> {
         Ok(Store::new(self.config_dir()?.join("sessions")))
     }
 
-    /// The directory of conversation logs.
     pub(crate) fn log_dir(&self) -> PathBuf {
         let usual = || {
             let name = format!("brynhild-logs-{}", self.environment.user());
@@ -314,7 +306,6 @@ impl RunContext {
         self.config().logging.dir.clone().unwrap_or_else(usual)
     }
 
-    /// Where and how logs are written.
     pub(crate) fn log_settings(&self) -> conversation_log::Settings {
         conversation_log::Settings {
             directory: self.log_dir(),
@@ -323,13 +314,11 @@ impl RunContext {
         }
     }
 
-    /// A directory for tool output that is too large for the model.
     pub(crate) fn spill_dir(&self) -> PathBuf {
         let name = format!("brynhild-output-{}", self.environment.user());
         self.environment.temp.join(name)
     }
 
-    /// The mode in force.
     pub(crate) fn mode(&self) -> Mode {
         let config = self.config();
         if self.global.safe {
@@ -339,14 +328,14 @@ impl RunContext {
             return mode;
         }
         if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
-            // The site's mode is a bound on this too.
+            // The site's maximum mode applies here too.
             return self.loaded.max_mode.unwrap_or(Mode::Yolo);
         }
         config.behavior.mode
     }
 
-    /// Whether processes run unconfined: the user's own file or flag says so. A variable or a
-    /// project cannot.
+    /// Returns true if the user's own file or flag turns the sandbox off. A variable or a project
+    /// cannot.
     pub(crate) fn is_unconfined(&self) -> bool {
         let config = self.config();
         if self.global.safe {
@@ -357,24 +346,21 @@ impl RunContext {
         skipped || disabled
     }
 
-    /// Whether a setting comes from a place that only the user controls.
+    /// Returns true if a setting comes from a source that only the user controls.
     fn is_own(&self, key: &str) -> bool {
         let path: Vec<&str> = key.split('.').collect();
         let layer = self.loaded.origin(&path).map(|origin| origin.layer);
         matches!(layer, Some(Layer::Site | Layer::Deployment | Layer::User | Layer::Flag))
     }
 
-    /// Whether a setting was changed from what is built in.
     pub(crate) fn is_configured(&self, path: &[&str]) -> bool {
         self.loaded.origin(path).is_some_and(|origin| origin.layer != Layer::Builtin)
     }
 
-    /// Whether the answer is one JSON object.
     pub(crate) fn wants_json(&self) -> bool {
         self.format() == OutputFormat::Json
     }
 
-    /// The form of the answer.
     pub(crate) fn format(&self) -> OutputFormat {
         self.global.format().unwrap_or(match self.config().behavior.output_format {
             settings::OutputFormat::Text => OutputFormat::Text,
@@ -383,7 +369,6 @@ impl RunContext {
         })
     }
 
-    /// The styles for standard output.
     pub(crate) fn palette(&self) -> Palette {
         if self.is_colored() {
             Palette::themed(&self.config().ui.theme.0)
@@ -392,7 +377,6 @@ impl RunContext {
         }
     }
 
-    /// How many colors standard output has.
     pub(crate) fn depth(&self) -> Depth {
         let variable = |name: &str| self.environment.variable(name).unwrap_or_default();
         if self.is_colored() {
@@ -402,7 +386,6 @@ impl RunContext {
         }
     }
 
-    /// Whether colors are wanted on standard output.
     pub(crate) fn is_colored(&self) -> bool {
         self.environment.terminal.stdout
             && !self.global.no_color
@@ -410,14 +393,13 @@ impl RunContext {
             && self.can_redraw()
     }
 
-    /// Whether the terminal is known to be able to go back and draw again.
+    /// Returns true if the terminal supports redrawing.
     pub(crate) fn can_redraw(&self) -> bool {
         let term = self.environment.variable("TERM").unwrap_or_default();
         !matches!(term, "" | "dumb")
     }
 }
 
-/// What the program finds around itself.
 fn surroundings() -> Result<Environment, Problem> {
     Environment::read().map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))
 }

@@ -1,4 +1,4 @@
-//! Every key that is known here, wherever it stands, so that no process is handed one by chance.
+//! All known keys, so that no process gets one by accident.
 
 use config::redact;
 use contract::secret::Secret;
@@ -7,21 +7,18 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::provider_choice;
 
-/// What is shorter is no key, and could stand in anything.
+/// A shorter value is no key, and could be in any text.
 const SHORTEST: usize = 8;
-/// What is at least this long is a key also where more stands around it.
+/// A value of at least this length is also found inside of other text.
 const UNMISTAKABLE: usize = 16;
 
-/// The keys.
 pub(crate) struct Secrets {
-    /// Values of variables that hold keys.
     variables: Vec<Secret<String>>,
-    /// What the configuration, files of credentials and descriptions of servers hold.
+    /// From the configuration, credentials files and server descriptions.
     configured: Vec<Secret<String>>,
 }
 
 impl Secrets {
-    /// Gathers them.
     pub(crate) fn of(assembly: &Assembly) -> Self {
         let own = assembly.environment.variables.iter();
         let own = own.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| value.clone());
@@ -30,12 +27,12 @@ impl Secrets {
         let files = files.map(|(_, value)| value.expose().clone());
         let instances = assembly.config().providers.instances.values();
         let credentials = instances.filter_map(|instance| instance.credentials_path.as_deref());
-        // A file that cannot be read is complained about where its key is needed.
+        // An unreadable file is reported when its key is needed.
         let credentials = credentials.filter_map(|path| provider_choice::credentials(path).ok());
         let servers = mcp::own_sources(assembly).into_iter();
         let servers = servers.flat_map(|source| redact::secrets_in(source.document));
         let configured = assembly.loaded.secrets().into_iter().chain(credentials).chain(servers);
-        // Of `Bearer key` the key alone is one too.
+        // The key alone is redacted as well as `Bearer key`.
         let mut configured = configured.flat_map(|value| {
             let last = value.rsplit_once(' ').map(|(_, last)| last.to_owned());
             last.into_iter().chain([value])
@@ -46,7 +43,7 @@ impl Secrets {
         Self { variables: keys(&mut own.chain(files)), configured: keys(&mut configured) }
     }
 
-    /// Whether a text holds one of them.
+    /// Returns true if a text has one of them.
     pub(crate) fn are_in(&self, text: &str) -> bool {
         let is_word = |key: &str| {
             text == key || text.split([' ', ':', ';', ',', '=']).any(|word| word == key)

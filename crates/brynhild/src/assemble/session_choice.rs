@@ -1,4 +1,4 @@
-//! Which session a conversation goes into.
+//! The session that a conversation is stored in.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::panics;
 
-/// A session to write to, with what happened in it so far.
+/// A session to write to, with its history.
 pub(crate) struct Chosen {
     pub(crate) id: SessionId,
     pub(crate) keeping: Keeping,
@@ -26,12 +26,9 @@ pub(crate) struct Chosen {
     pub(crate) notices: Vec<EventKind>,
 }
 
-/// Whether a session outlives the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeping {
-    /// It can be continued.
     Kept,
-    /// It is gone afterwards.
     Unsaved,
 }
 
@@ -71,7 +68,7 @@ fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem>
     continued(id, opened)
 }
 
-/// A session that is kept where there is a place for it, and goes on where there is none.
+/// A new session; unsaved if there is no place to save it.
 fn begun(run: &RunContext) -> Result<Chosen, Problem> {
     let name = run.global.session.as_deref();
     let text = match run.store() {
@@ -93,7 +90,7 @@ fn begun(run: &RunContext) -> Result<Chosen, Problem> {
     Ok(chosen)
 }
 
-/// Whether there is no directory that takes files, in contrast to a disk that fails or is full.
+/// Returns true if no directory is writable, as opposed to a disk that fails or is full.
 fn has_no_place(error: &FileError) -> bool {
     use rustix::io::Errno;
     let errors = [
@@ -106,7 +103,7 @@ fn has_no_place(error: &FileError) -> bool {
         Errno::ROFS,
         Errno::NAMETOOLONG,
         Errno::LOOP,
-        // A disk on which nobody can keep others out.
+        // A disk without locks.
         Errno::NOLCK,
         Errno::NOSYS,
         Errno::OPNOTSUPP,
@@ -125,7 +122,6 @@ fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Error> {
     Ok(Chosen { id, keeping, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
 }
 
-/// The session that is to be continued, if one is.
 fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem> {
     let global = &run.global;
     let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
@@ -170,8 +166,7 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
     Ok(Chosen { id, keeping, log: Arc::new(log), history: opened.events, notices })
 }
 
-/// Says that the model goes on without the oldest part of a history that is longer than any model
-/// reads. The log keeps it.
+/// The notice that the model does not see the oldest part of a very long history. The log keeps it.
 fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
     let kept = Transcript::of(&events[cut.at..]).entries().len() as u64;
     EventKind::Compacted {
@@ -184,7 +179,7 @@ fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
     }
 }
 
-/// What is wrong with a log: the first few places, and how many more there are.
+/// The problems of a log: the first few, and the number of others.
 pub(crate) fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = String> {
     const TOLD: usize = 3;
     let more = count.saturating_sub(repairs.len().min(TOLD) as u64);
@@ -202,7 +197,7 @@ fn refused(error: &Error) -> Problem {
     }
 }
 
-/// A session that cannot be begun, most often because of the directory it would be in.
+/// A session that cannot be created, most often because of its directory.
 fn not_kept(error: &Error) -> Problem {
     let is_about_files = matches!(error, Error::File(_));
     let problem = refused(error);
@@ -214,7 +209,7 @@ fn not_kept(error: &Error) -> Problem {
 }
 
 fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
-    // The name of the copy must not become too long for a name.
+    // The name of the copy must not become too long for a file name.
     let stem = contract::text::head(id.as_str(), 80);
     for number in 1.. {
         let name = SessionId::parse(&format!("{stem}-fork-{number}"))?;

@@ -1,5 +1,4 @@
-//! Everything a conversation is made of: tools, hooks, policy, system prompt, and what runs behind
-//! them until it ends.
+//! The parts of a conversation: tools, hooks, policy, system prompt, and the services behind them.
 
 mod fingerprint;
 mod reload;
@@ -54,37 +53,29 @@ use swappable::{ForeignPlugins, Swappable};
 
 /// The parts of a conversation before it is opened.
 pub(crate) struct Setup {
-    /// The tools.
     pub(crate) registry: Registry,
-    /// What active skills let run.
     pub(crate) grants: Grants,
-    /// The role that is played.
     pub(crate) role: Option<Arc<OpenRole>>,
-    /// What must be ended after the conversation.
     pub(crate) background: BackgroundServices,
     settings: Settings,
     hooks: Vec<Arc<dyn Hook>>,
     inputs: SetupInputs,
-    /// What everything was made from, where that was looked at before it was made.
+    /// The files as they were before the parts were created.
     seen: Option<WatchedFiles>,
     renewal: Option<Arc<Reload>>,
 }
 
-/// What calls of other agents go through.
+/// The parts that serve the calls of other agents.
 pub(crate) struct Offer {
-    /// Who answers where work is handed to an agent.
+    /// Answers when work is delegated to an agent.
     pub(crate) answering: Option<Arc<AnsweringModel>>,
-    /// Judges calls, whatever rules it goes by at the moment.
     pub(crate) policy: Arc<dyn Approvals>,
-    /// The tools, until something changes.
     pub(crate) registry: Registry,
-    /// The hooks, until something changes.
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
-    /// What must be ended afterwards.
     pub(crate) background: BackgroundServices,
 }
 
-/// Processes and servers that a conversation uses.
+/// Processes and servers of a conversation.
 #[derive(Clone)]
 pub(crate) struct BackgroundServices {
     lifecycle: Lifecycle,
@@ -96,7 +87,7 @@ pub(crate) struct BackgroundServices {
 }
 
 impl BackgroundServices {
-    /// Ends it. Takes seconds at most, whatever a plugin does.
+    /// Ends them within seconds, whatever a plugin does.
     pub(crate) async fn close(&self) {
         self.lifecycle.shutdown().await;
         if let Some(host) = &self.host {
@@ -112,24 +103,21 @@ impl BackgroundServices {
         futures::future::join_all(foreign.iter().map(|dialect| dialect.shutdown())).await;
     }
 
-    /// The role that is played.
     pub(crate) fn role(&self) -> Option<Arc<OpenRole>> {
         self.role.present()
     }
 
-    /// The servers of the conversation, and those of its role.
     pub(crate) fn servers(&self) -> Vec<Arc<Servers>> {
         let role = self.role.present();
         let of_role = role.iter().flat_map(|role| role.servers().to_vec());
         of_role.chain(self.mcp.present()).collect()
     }
 
-    /// How many MCP servers are being started.
     pub(crate) fn starting(&self) -> usize {
         self.mcp.present().map_or(0, |servers| servers.starting().len())
     }
 
-    /// Has everything that runs do no more than the mode lets it.
+    /// Limits all services to what the mode allows.
     pub(crate) fn set_mode(&self, mode: contract::policy::Mode) {
         self.ledger.set_mode(mode);
         if let Some(host) = &self.host {
@@ -150,18 +138,14 @@ struct ToolsAndHooks {
     system: String,
 }
 
-/// Who calls the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audience {
     /// A model, whose prompt has to stay small.
     Model,
-    /// A user who names one.
     Person,
-    /// Other agents, which are no part of the conversation.
     Others,
 }
 
-/// What an tools_and_hooks is made from.
 #[derive(Clone)]
 struct SetupInputs {
     root: PathBuf,
@@ -173,21 +157,17 @@ struct SetupInputs {
     mcp: Swappable<Servers>,
     foreign: ForeignPlugins,
     role: Swappable<OpenRole>,
-    /// The agent that answers, where a file describes it.
     agent: Option<Arc<AgentFile>>,
-    /// What the model has searched for and found.
     found: FoundTools,
-    /// Facts about sandbox and machine, as they were at the start.
     facts: PromptFacts,
 }
 
 impl SetupInputs {
-    /// The policy, whatever rules it goes by at the moment.
     fn judge(&self) -> Arc<dyn Approvals> {
         Arc::clone(&self.policy) as Arc<dyn Approvals>
     }
 
-    /// What the model is told beside its task; a role brings what it needs of that itself.
+    /// The instructions beside the task; a role has its own.
     fn knowledge(&self, assembly: &Assembly) -> Knowledge {
         let is_asked = self.audience == Audience::Model && self.role.present().is_none();
         let rules = is_asked.then(|| assemble::rules(assembly, &self.root));
@@ -201,7 +181,6 @@ impl SetupInputs {
     }
 }
 
-/// What hooks remember of a conversation that begins in a mode.
 fn in_mode(mode: contract::policy::Mode) -> Arc<Ledger> {
     let ledger = Arc::<Ledger>::default();
     ledger.set_mode(mode);
@@ -237,12 +216,11 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Lifts the limit of rounds of an interactive session, if nobody set one.
+    /// Lifts the round limit of an interactive session, if nobody set one.
     pub(crate) fn lift_round_limit(&mut self, run: &RunContext) {
         assemble::lift_round_limit(run, &mut self.settings);
     }
 
-    /// Makes the parts for running one tool, without a model.
     pub(crate) async fn for_single_call(
         assembly: &Assembly,
         root: &Path,
@@ -251,8 +229,8 @@ impl Setup {
         Self::made(assembly, root, None, (Audience::Person, true), Some(tool)).await
     }
 
-    /// Makes the parts for calls of other agents. Tools need no model; only work that is handed to an
-    /// agent does, which no role does.
+    /// Creates the parts for calls of other agents. Only delegating to an agent needs a model, and
+    /// no role delegates.
     pub(crate) async fn for_others(assembly: &Assembly, root: &Path) -> Result<Self, Problem> {
         let has_role = assembly.role.is_some();
         let answering = if has_role {
@@ -288,9 +266,9 @@ impl Setup {
         if let (Some(role), Some(answering)) = (&role, answering) {
             role.set_model(answering);
         }
-        // What is added while servers are waited for is a change.
+        // A file that is added while servers start is a change.
         let seen = mcp::is_used(assembly).then(|| WatchedFiles::of(assembly, &inputs));
-        // A role brings all that other agents are offered.
+        // A role has all tools that other agents are offered.
         let has_servers = offers_tools && !(audience == Audience::Others && role.is_some());
         inputs.mcp.put(servers(assembly, answering, (audience, has_servers), tool).await?);
         inputs.foreign.find(assembly, answering.map(AsRef::as_ref)).await?;
@@ -330,8 +308,7 @@ impl Setup {
         })
     }
 
-    /// Has the conversation notice changes between its turns. What this returns tells how things
-    /// stand meanwhile.
+    /// Watches for changes between turns. The result has the current state.
     pub(crate) fn watch(&mut self, assembly: &Assembly) -> Arc<Reload> {
         let present = CurrentState {
             assembly: None,
@@ -345,7 +322,6 @@ impl Setup {
         reload
     }
 
-    /// What calls of other agents go through, at the beginning.
     pub(crate) fn into_offer(self) -> Offer {
         let SetupInputs { answering, .. } = &self.inputs;
         Offer {
@@ -357,7 +333,6 @@ impl Setup {
         }
     }
 
-    /// Opens a conversation.
     pub(crate) fn open(
         self,
         assembly: &Assembly,
@@ -383,14 +358,12 @@ impl Setup {
     }
 }
 
-/// The log of a conversation, its history so far, and the snapshots for undo.
 pub(crate) struct Opening {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) beginning: Beginning,
     pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
 }
 
-/// The log and the beginning of the session that was chosen.
 pub(crate) fn beginning(assembly: &Assembly, root: &Path, chosen: Chosen) -> Opening {
     let snapshots = undo::keeping(assembly, root, &chosen);
     let Chosen { id, history, notices, log, .. } = chosen;
@@ -482,7 +455,6 @@ impl ToolsAndHooks {
     }
 }
 
-/// Loads the agents that hooks need.
 fn load_hook_agents(
     assembly: &Assembly,
     inputs: &SetupInputs,
@@ -503,17 +475,16 @@ fn load_hook_agents(
     inputs.foreign.present().iter().try_for_each(|dialect| dialect.load_hook_agents(&make))
 }
 
-/// What a look at tools is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolListing {
-    /// All of them: nothing runs that the project brings and the user has not trusted.
+    /// All tools: nothing of an untrusted project runs.
     List,
-    /// One that the user names, of a role that they name.
+    /// One tool, of a role that the user names.
     One,
 }
 
-/// All tools as far as they are known, for commands that look at them. Starts a plugin's worker
-/// only where nothing is known of it, and no server.
+/// All known tools, for commands that list them. Starts no server, and a plugin's worker only if
+/// nothing is cached.
 pub(crate) async fn known_tools(
     assembly: &Assembly,
     glance: ToolListing,
@@ -541,7 +512,7 @@ pub(crate) async fn known_tools(
     Ok(assemble::registry(tools, None))
 }
 
-/// The MCP servers, where any are described. Of `tool` it is known that nothing else is called.
+/// The MCP servers, if any are configured. If `tool` is given, nothing else is called.
 async fn servers(
     assembly: &Assembly,
     answering: Option<&Arc<AnsweringModel>>,
@@ -562,7 +533,7 @@ async fn servers(
                 return Err(Problem::new(exit, "stopped while MCP servers were starting"));
             }
         }
-        // Somebody waits for the one, or for all of them.
+        // The user waits for one, or for all of them.
         Audience::Person | Audience::Others => mcp::fetch(assembly, &servers, tool).await,
     }
     Ok(Some(Arc::new(servers)))

@@ -1,6 +1,5 @@
-//! A conversation beside the user's, for one piece of work: its calls go the same way as any, through
-//! rules, hooks and sandbox, and nothing of it is kept. The session that it is a part of begins and
-//! ends elsewhere.
+//! A conversation beside the user's for one task: rules, hooks and sandbox apply, and nothing is
+//! saved.
 
 use std::sync::Arc;
 
@@ -17,27 +16,19 @@ use sessions::unsaved::Unsaved;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::fallback::Fallback;
 
-/// What such conversations share.
 #[derive(Clone)]
 pub(crate) struct SideConversation {
-    /// Who answers in them, where there is a model.
     pub(crate) answering: Option<Arc<AnsweringModel>>,
-    /// Judges calls.
     pub(crate) policy: Arc<dyn Approvals>,
-    /// What is asked about calls.
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
-    /// Starts processes.
     pub(crate) confinement: Confinement,
-    /// How they go.
     pub(crate) settings: Settings,
-    /// Why the mode `normal` works like `ask`.
     pub(crate) fallback: Option<Fallback>,
-    /// What hooks know them by.
     pub(crate) session: SessionId,
 }
 
 impl SideConversation {
-    /// Begins one with these tools, whose clashes were told elsewhere.
+    /// Opens one with these tools, whose name clashes were reported before.
     pub(crate) fn open(&self, tools: Vec<Arc<dyn Tool>>, settings: Settings) -> Conversation {
         let (registry, _) = Registry::new(tools, None);
         let parts = Parts {

@@ -1,6 +1,5 @@
-//! `allowed-tools` of a skill: while the skill is active, what it names runs without a question, as
-//! far as no rule, no mode and not the floor says otherwise. A skill of a project that is not
-//! trusted grants nothing.
+//! `allowed-tools` of a skill: while the skill is active, these tools run without approval, unless
+//! a rule, the mode or a hard limit forbids it. A skill of an untrusted project grants nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use tools::ActivateSkill;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 
-/// The skills that may grant something, by name.
 #[derive(Clone)]
 pub(crate) struct Grants {
     allowed: BTreeMap<String, Vec<String>>,
@@ -22,7 +20,6 @@ pub(crate) struct Grants {
 }
 
 impl Grants {
-    /// Takes from the skills what counts here.
     pub(crate) fn new(assembly: &Assembly, skills: &[Skill], policy: Arc<dyn Approvals>) -> Self {
         let is_trusted = assembly.trust.trusted().is_some();
         let counts = |skill: &&Skill| match place(assembly, skill) {
@@ -40,25 +37,25 @@ impl Grants {
         Self { allowed, policy }
     }
 
-    /// Makes a skill active. Returns what runs without a question from here on.
+    /// Activates a skill. Returns the tools that run without approval from then on.
     pub(crate) fn activate(&self, name: &str) -> Vec<String> {
         let name = name.trim().to_lowercase();
         let Some(tools) = self.allowed.get(&name) else {
             return Vec::new();
         };
-        // A name for every tool is no list of tools.
+        // `*` is not a list of tools.
         let named: Vec<String> = tools.iter().filter(|tool| *tool != "*").cloned().collect();
         self.policy.grant(&named, &format!("skill {name}")).rules
     }
 
-    /// Grants again what was granted in the name of `origin`, as far as it counts at this moment.
+    /// Repeats the grants of `origin`, as far as they still apply.
     pub(crate) fn renew(&self, origin: &str) {
         if let Some(name) = origin.strip_prefix("skill ") {
             self.activate(name);
         }
     }
 
-    /// Makes active each skill whose instructions `LearnSkill` returns.
+    /// Activates each skill whose instructions `LearnSkill` returns.
     pub(crate) fn activation(&self) -> ActivateSkill {
         let grants = self.clone();
         Arc::new(move |skill, session, output| {
@@ -71,13 +68,13 @@ impl Grants {
     }
 }
 
-/// Where a skill lies.
+/// The location of a skill.
 enum Found {
     /// Outside of the project, or in a plugin, which is trusted on its own.
     Elsewhere,
-    /// Where the trust in a project covers it.
+    /// In a directory that the project's trust covers.
     Covered,
-    /// Elsewhere in the project, whichever way it was named.
+    /// Elsewhere in the project.
     Loose,
 }
 
@@ -91,7 +88,7 @@ fn place(run: &RunContext, skill: &Skill) -> Found {
     if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
 }
 
-/// The name under which the tools of a command are granted; no skill can have it.
+/// The grant name of a command's tools; no skill can have it.
 pub(crate) fn grant_name(command: &plugins::commands::Command) -> String {
     format!("/{}", command.qualified()).to_lowercase()
 }

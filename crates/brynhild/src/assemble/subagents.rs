@@ -1,6 +1,5 @@
-//! Agents that the model hands work to: where they are found, the tool that hands it to them, and
-//! what they begin with. Each works in a conversation within the one that called it, with the same
-//! rules, hooks, questions and sandbox; `agent::nested` holds it.
+//! Agents that the model delegates to: their files, the tool, and their starting state. Each runs
+//! in a nested conversation (`agent::nested`) with the same rules, hooks, questions and sandbox.
 
 mod agent_list;
 mod report;
@@ -22,7 +21,6 @@ pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
 pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};
 use task::Task;
 
-/// The tool that hands work to agents; none where it is off.
 pub(crate) fn tool(
     assembly: &Assembly,
     root: &Path,

@@ -9,7 +9,6 @@ use files::private;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 
-/// A theme by its name: a built-in one, the user's own, or a plugin's.
 pub(crate) fn theme(assembly: &Assembly, name: &str) -> Option<Theme> {
     let named = |theme: &Theme| theme.name == name;
     let built_in = || Theme::built_in().into_iter().find(named);
@@ -17,7 +16,6 @@ pub(crate) fn theme(assembly: &Assembly, name: &str) -> Option<Theme> {
     own_theme(assembly, name).or_else(built_in).or_else(others)
 }
 
-/// The problem with the name of the theme in the configuration, if there is one.
 pub(crate) fn missing_theme(assembly: &Assembly) -> Option<String> {
     let name = &assembly.config().ui.theme.0;
     if theme(assembly, name).is_some() {
@@ -28,8 +26,8 @@ pub(crate) fn missing_theme(assembly: &Assembly) -> Option<String> {
     Some(broken.map_or_else(missing, |(_, problem)| problem))
 }
 
-/// The themes of the user and of plugins, and what is wrong with others, by their names. A
-/// user's own may have the name of a built-in one; no other name is there twice.
+/// The themes of the user and of plugins, and problems by name. Only the user's may shadow a built-
+/// in one.
 pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>) {
     let own = assembly.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
     let plugins = assembly.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
@@ -62,8 +60,7 @@ pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>)
     (themes, problems)
 }
 
-/// A theme of the user's own, read from no other file than its own; none where that is not there
-/// or broken.
+/// A theme of the user; none if its file is missing or broken.
 pub(crate) fn own_theme(run: &RunContext, name: &str) -> Option<Theme> {
     let directory = run.loaded.config_dir.as_ref()?.join("themes");
     Path::new(name).file_name().filter(|it| *it == name)?;
@@ -76,7 +73,6 @@ pub(crate) fn read_theme(path: &Path, name: &str) -> Result<Theme, String> {
     theme::parse(&yaml, name).map_err(|error| error.to_string())
 }
 
-/// The text of a theme's file.
 pub(crate) fn theme_text(path: &Path) -> io::Result<String> {
     let bytes = private::read(path)?.ok_or(io::ErrorKind::NotFound)?;
     String::from_utf8(bytes).map_err(io::Error::other)

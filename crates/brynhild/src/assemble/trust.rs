@@ -1,4 +1,5 @@
-//! Trust in the files of a workspace that could run or redirect something. The user trusts the bytes
+//! Trust in the files of a workspace that could run or redirect something. The user trusts the
+//! bytes
 //! of these files, for one real path; the decision is stored outside the workspace. Nothing in a
 //! workspace decides on it, and no file is interpreted before it is decided.
 
@@ -32,10 +33,8 @@ pub(crate) const HOOKS: &str = ".brynhild/hooks.yaml";
 /// The project's file of MCP servers, from its root.
 pub(crate) const SERVERS: &str = ".mcp.json";
 
-/// Says what to do about files that changed.
 const HINT: &str = "run `brynhild trust` to see the changes and decide";
 
-/// The largest number of file names in one message.
 const SHOWN_NAMES: usize = 5;
 
 /// Files of a workspace that the user trusts, with the bytes that were trusted.
@@ -52,7 +51,6 @@ impl Trusted {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    /// The trusted files below a directory with their bytes.
     pub(crate) fn beneath(&self, directory: &Path) -> Vec<(&Path, &[u8])> {
         let files = self.files.iter().filter(|(path, _)| path.starts_with(directory));
         files.map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect()
@@ -104,13 +102,13 @@ impl Stale {
         Self { changed, hooks: hooks.collect(), guards: copy.guards }
     }
 
-    /// The hook files whose name ends with `ending`, with the bytes that were trusted.
+    /// The hook files with this ending, with the bytes that were trusted.
     pub(crate) fn hook_files(&self, ending: &str) -> Vec<(&Path, &[u8])> {
         let files = self.hooks.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice()));
         files.filter(|(path, _)| path.to_string_lossy().ends_with(ending)).collect()
     }
 
-    /// Says why its hooks refuse.
+    /// The reason for which its hooks refuse.
     pub(crate) fn reason(&self) -> String {
         format!("{} changed since you trusted this project; {HINT}", listed(&self.changed))
     }
@@ -125,20 +123,16 @@ impl Stale {
 pub(crate) struct ProjectTrust {
     parts: Vec<Part>,
     state: State,
-    /// Says why the decisions or the files cannot be read.
     problem: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 enum State {
-    /// The user has not decided, or decided against other bytes.
     #[default]
     Undecided,
-    /// The user trusted other bytes.
     Stale(Stale),
     /// The user declined these bytes, or trusts only their text.
     Refused,
-    /// The user trusts these bytes.
     Trusted(Trusted),
 }
 
@@ -195,7 +189,6 @@ fn changed_paths(copy: &TrustedCopy, now: &Snapshot) -> Vec<String> {
     changes::changes(&copy.files, now).into_iter().map(|change| change.path).collect()
 }
 
-/// A few names as text.
 fn listed(names: &[impl AsRef<str>]) -> String {
     let shown: Vec<&str> = names.iter().take(SHOWN_NAMES).map(AsRef::as_ref).collect();
     match names.len().saturating_sub(SHOWN_NAMES) {
@@ -205,7 +198,6 @@ fn listed(names: &[impl AsRef<str>]) -> String {
 }
 
 impl ProjectTrust {
-    /// Checks, each time something of the project is about to run, that it is trusted.
     pub(crate) fn vouch(&self) -> TrustCheck {
         match &self.state {
             State::Trusted(trusted) => trusted.vouch(),
@@ -217,8 +209,8 @@ impl ProjectTrust {
         }
     }
 
-    /// Returns true if the project is trusted. Processes that read `places` are then started only as
-    /// long as it is.
+    /// Returns true if the project is trusted. Processes that read `places` then start only while
+    /// it is.
     pub(crate) fn is_trusted_for(&self, places: &[&Path], roots: &TrustedRoots) -> bool {
         let Some(trusted) = self.trusted() else { return false };
         for place in places {
@@ -227,12 +219,10 @@ impl ProjectTrust {
         true
     }
 
-    /// The trusted files.
     pub(crate) fn trusted(&self) -> Option<&Trusted> {
         if let State::Trusted(trusted) = &self.state { Some(trusted) } else { None }
     }
 
-    /// The files that were trusted and changed since.
     pub(crate) fn stale(&self) -> Option<&Stale> {
         if let State::Stale(stale) = &self.state { Some(stale) } else { None }
     }
@@ -243,18 +233,15 @@ impl ProjectTrust {
         Store::new(&trusted.config_dir).note_guards(&trusted.root, guards)
     }
 
-    /// The symlinks among the surfaces, from the project's root.
     pub(crate) fn links(&self) -> impl Iterator<Item = &str> {
         let links = self.parts.iter().filter(|part| part.kind == Kind::Link);
         links.map(|part| part.path.as_str())
     }
 
-    /// Says why trust cannot be determined.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// Returns true if the user should be asked.
     pub(crate) fn is_open(&self, loaded: &Loaded) -> bool {
         let may_guard = self.stale().is_some_and(Stale::may_guard);
         !matches!(self.state, State::Refused) && (may_guard || !self.ignored(loaded).is_empty())
@@ -273,7 +260,6 @@ impl ProjectTrust {
         self.parts.iter().filter(is_ignored).map(|part| part.path.as_str()).collect()
     }
 
-    /// The warning about files that are ignored.
     pub(crate) fn warning(&self, loaded: &Loaded) -> Option<String> {
         if !self.is_open(loaded) {
             return None;

@@ -1,5 +1,5 @@
-//! What turns changed in files: shown, taken back, made again. Says it in words; the store of
-//! snapshots does it.
+//! File changes of turns: shown, undone, redone. The snapshot store does the work; this describes
+//! it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -22,19 +22,15 @@ use crate::assemble::session_choice::{Chosen, Keeping};
 use crate::exit::{Exit, Problem};
 use crate::output::question::one_line;
 
-/// Bytes of one file's difference that are shown.
 const SHOWN: usize = 100_000;
 
-/// How much is told of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Which files.
     Files,
-    /// Which lines.
     Lines,
 }
 
-/// Keeps what files hold for a session that is kept itself.
+/// The snapshots of a session that is saved.
 pub(crate) fn keeping(
     assembly: &Assembly,
     root: &Path,
@@ -45,7 +41,6 @@ pub(crate) fn keeping(
     keeper.ok().map(Arc::new)
 }
 
-/// The snapshots of a session that works in `root`.
 pub(crate) fn keeper(
     assembly: &Assembly,
     root: &Path,
@@ -65,7 +60,7 @@ pub(crate) fn keeper(
     Ok(SessionSnapshots::new(settings, session.clone()))
 }
 
-/// Takes changes back or makes them again. Every event is handed to `record` as soon as it counts.
+/// Undoes or redoes changes. Each event is passed to `record` as soon as it applies.
 pub(crate) fn restore(
     keeper: &SessionSnapshots,
     read: impl FnOnce() -> Result<History, Problem>,
@@ -87,12 +82,10 @@ pub(crate) fn restore(
     Ok(report)
 }
 
-/// How a restoration ends the program.
 pub(crate) fn exit(report: &UndoReport) -> Exit {
     if report.kept.is_empty() { Exit::Done } else { Exit::Failed }
 }
 
-/// A restoration in words.
 pub(crate) fn told(report: &UndoReport) -> String {
     let (verb, nothing) = match report.direction {
         Direction::Undo => ("undone", "There is nothing to undo: no turn changed a file.\n"),
@@ -127,14 +120,13 @@ fn counted(files: usize) -> String {
     if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }
 
-/// The last turns that changed files, oldest first; all where no number is given.
+/// The last turns that changed files, oldest first; all if there is no number.
 pub(crate) fn last(history: &History, count: Option<u32>) -> &[Turn] {
     let turns = history.turns();
     let count = count.map_or(turns.len(), |count| usize::try_from(count).unwrap_or(usize::MAX));
     &turns[turns.len().saturating_sub(count)..]
 }
 
-/// The changes of turns in words.
 pub(crate) fn listed(
     keeper: &SessionSnapshots,
     turns: &[Turn],
@@ -144,17 +136,14 @@ pub(crate) fn listed(
     Ok(told.into_iter().map(|part| part.words + &part.unified).collect())
 }
 
-/// A part of what is told of changes.
 #[derive(Default)]
 pub(crate) struct Part {
-    /// Whose change it is, or of which file; lines with their ends.
+    /// The header of a change, in whole lines.
     pub(crate) words: String,
     pub(crate) path: String,
-    /// The change line by line, where that is wanted.
     pub(crate) unified: String,
 }
 
-/// The changes of turns, part by part.
 pub(crate) fn parts(
     keeper: &SessionSnapshots,
     turns: &[Turn],
@@ -207,7 +196,6 @@ fn word(change: Change) -> &'static str {
     }
 }
 
-/// The changes of turns for programs.
 pub(crate) fn data(
     keeper: &SessionSnapshots,
     turns: &[Turn],
@@ -239,7 +227,7 @@ pub(crate) fn data(
     Ok(Value::Array(list))
 }
 
-/// The texts of a file before and after; none where they are no texts.
+/// The texts before and after; none if the file is binary.
 fn texts(view: &FileChange) -> Option<(&str, &str)> {
     fn text(content: &Content) -> Option<&str> {
         match content {
@@ -255,7 +243,6 @@ fn texts(view: &FileChange) -> Option<(&str, &str)> {
     Some((text(&view.before)?, text(&view.after)?))
 }
 
-/// How many lines were added and removed.
 fn lines(view: &FileChange) -> Option<(usize, usize)> {
     let (before, after) = texts(view)?;
     let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(before, after);
@@ -282,7 +269,7 @@ fn size(view: &FileChange) -> String {
     }
 }
 
-/// The change line by line; nothing where it is no text.
+/// The unified diff; empty if the file is binary.
 fn difference(view: &FileChange) -> String {
     let Some((before, after)) = texts(view) else { return String::new() };
     let name = |content: &Content, side: &str| match content {

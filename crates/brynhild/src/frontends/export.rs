@@ -14,8 +14,7 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 
-/// Writes a conversation that is going on, or just ended, as Markdown: from its log, or from
-/// `unsaved` where it is not kept.
+/// Exports the current conversation as Markdown: from its log, or from `unsaved` if it has none.
 pub(crate) fn export_conversation(
     run: &RunContext,
     id: &SessionId,
@@ -38,15 +37,14 @@ pub(crate) fn export_conversation(
     })
 }
 
-/// Writes to a file, or to standard output for `-`.
 pub(crate) fn write_to(run: &RunContext, target: &Path, text: &str) -> Result<(), Problem> {
     write_with((run, target), ExportFormat::Markdown, |out| {
         Ok(writeln!(out, "{}", text.trim_end())?)
     })
 }
 
-/// A file gets everything as it was said; standard output may be a terminal, which nothing said may
-/// steer.
+/// A file gets the text unchanged; standard output may be a terminal, so control characters are
+/// made visible.
 pub(crate) fn write_with(
     (run, target): (&RunContext, &Path),
     format: ExportFormat,

@@ -11,13 +11,11 @@ use super::View;
 use super::verdict::Verdict;
 use crate::output;
 
-/// Shows nothing but warnings until the end.
 pub(crate) struct Json {
     prompt: Value,
 }
 
 impl Json {
-    /// Takes the prompt's parts, which the answer repeats.
     pub(crate) fn new(prompt: Value) -> Self {
         Self { prompt }
     }
@@ -26,7 +24,7 @@ impl Json {
 #[async_trait(?Send)]
 impl View for Json {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        // What went wrong stands in the answer.
+        // Errors are in the answer.
         if let EventKind::Notice { level: Level::Warning, text, .. } = &event.kind {
             super::warn(event, text);
         }
@@ -102,7 +100,6 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
     object
 }
 
-/// One call's result as programs read it.
 pub(crate) fn result(result: &super::verdict::CallResult) -> Value {
     let mut object = json!({
         "tool": result.tool,

@@ -1,5 +1,5 @@
-//! What happens in conversations within a session, in one line each, indented by how deep they are.
-//! What they say in the end is the result of the call that holds them, which is shown elsewhere.
+//! Shows calls of nested conversations in one line each, indented by depth. Their results are shown
+//! with the outer call.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,13 @@ use super::plain::summary;
 use crate::output::question::one_line;
 use crate::output::style::{Palette, paint};
 
-/// Characters of a failure that are shown.
 const REASON: usize = 120;
 
-/// How deep the calls of a session are.
+/// The depth of each call.
 #[derive(Default)]
 pub(crate) struct Nesting(BTreeMap<CallId, usize>);
 
 impl Nesting {
-    /// The line for something that happened; none for most of it.
     pub(crate) fn line(
         &mut self,
         within: &Subconversation,
@@ -43,7 +41,6 @@ impl Nesting {
     }
 }
 
-/// A word for what a conversation within is at; none where it is at nothing that takes time.
 pub(crate) fn doing(within: &Subconversation, what: &EventKind) -> Option<String> {
     let agent = &within.agent;
     match what {

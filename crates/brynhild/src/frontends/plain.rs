@@ -1,5 +1,5 @@
-//! Text. On a terminal: the answer rendered as it comes, tools and reasoning as they happen.
-//! Elsewhere: the answer on standard output and nothing else.
+//! Text output. On a terminal: the answer as it arrives, tools and reasoning. Elsewhere: only the
+//! answer.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -30,53 +30,38 @@ use crate::output::question;
 use crate::output::status_line;
 use crate::output::style::{Palette, paint};
 
-/// Lines of a tool's output that are shown.
 const OUTPUT_LINES: usize = 8;
-/// How often the answer is drawn while it arrives.
 const FRAME: Duration = Duration::from_millis(30);
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How much is shown, and where.
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing that is shown or not")]
 pub(crate) struct Options {
-    /// Standard output is a terminal.
     pub(crate) is_terminal: bool,
-    /// Somebody sits at it and can be asked.
     pub(crate) can_ask: bool,
-    /// The terminal can go back and draw again.
     pub(crate) can_redraw: bool,
-    /// How the answer reaches the user.
     pub(crate) voice: Voice,
-    /// Tools and timing are shown even where there is no terminal.
+    /// Tools and timing are shown even without a terminal.
     pub(crate) verbose: bool,
-    /// Reasoning is shown.
     pub(crate) show_thinking: bool,
-    /// Tokens and cost are shown.
     pub(crate) show_cost: bool,
-    /// True if there is a session to continue.
     pub(crate) keeping: Keeping,
-    /// The styles of the answer.
     pub(crate) theme: Theme,
-    /// The colors on standard output.
+    /// For standard output.
     pub(crate) palette: Palette,
-    /// The colors on standard error.
+    /// For standard error.
     pub(crate) error_palette: Palette,
-    /// The root of the project.
     pub(crate) project: Option<PathBuf>,
 }
 
-/// Shows events as text.
 pub(crate) struct Plain {
     options: Options,
     palette: Palette,
     prose: Prose,
-    /// When the answer may be drawn again.
+    /// The earliest time of the next redraw.
     next_frame: Instant,
-    /// More of it has come since.
+    /// More text has arrived since the last redraw.
     is_stale: bool,
-    /// The names of the tools that were called, by the call.
     running: BTreeMap<CallId, String>,
-    /// Hints for calls that no rule would allow, by the call.
     remedies: BTreeMap<CallId, String>,
     nesting: Nesting,
     is_thinking: bool,
@@ -84,7 +69,6 @@ pub(crate) struct Plain {
     waiting: Option<Waiting>,
 }
 
-/// Something that takes time.
 struct Waiting {
     since: Instant,
     what: String,
@@ -93,7 +77,6 @@ struct Waiting {
 }
 
 impl Plain {
-    /// A view with these options.
     pub(crate) fn new(options: Options) -> Self {
         let palette = options.palette;
         let theme = options.theme.clone();
@@ -117,7 +100,7 @@ impl Plain {
         self.options.is_terminal || self.options.verbose
     }
 
-    /// Writes a line about what happens: among the answer on a terminal, else on standard error.
+    /// Writes a line about activity: in the answer on a terminal, else on standard error.
     fn activity(&mut self, text: &str) -> io::Result<()> {
         self.erase()?;
         self.is_after_activity = true;
@@ -133,7 +116,7 @@ impl Plain {
             Some(Waiting { since: Instant::now(), what: what.into(), frame: 0, is_drawn: false });
     }
 
-    /// Takes away what will be drawn again: the line about what takes time, and the draft.
+    /// Erases the status line and the draft, which are drawn again.
     fn erase(&mut self) -> io::Result<()> {
         self.erase_waiting()?;
         if self.prose.has_draft() {
@@ -193,7 +176,7 @@ impl Plain {
         }
     }
 
-    /// Shows what has come of the answer: what is final for good, the rest as a draft.
+    /// Draws the answer: finished blocks for good, the rest as a draft.
     fn advance(&mut self) -> io::Result<()> {
         self.is_stale = false;
         let begun = Instant::now();
@@ -201,7 +184,7 @@ impl Plain {
         self.prose.width = columns;
         let drawn =
             if self.options.can_redraw { self.prose.redraw(rows) } else { self.prose.settled() };
-        // A block so long that it takes time to draw is drawn less often.
+        // A long block that is slow to draw is drawn less often.
         self.next_frame = Instant::now() + FRAME.max(begun.elapsed() * 10);
         if drawn.is_empty() {
             return Ok(());
@@ -214,7 +197,7 @@ impl Plain {
         out.flush()
     }
 
-    /// Shows all that has come of the answer for good.
+    /// Draws all of the answer for good.
     fn settle(&mut self) -> io::Result<()> {
         let rendered = self.prose.finish();
         self.print(&rendered)?;
@@ -249,7 +232,7 @@ impl Plain {
         Ok(())
     }
 
-    /// Returns true if words must say what a color or a shade says elsewhere.
+    /// Returns true if words must replace colors.
     fn is_spoken(&self) -> bool {
         !self.options.can_redraw || self.palette.soft == anstyle::Style::new()
     }
@@ -287,7 +270,6 @@ impl Plain {
         self.activity(&body)
     }
 
-    /// Shows what happens in a conversation within this one.
     fn inner(&mut self, within: &Subconversation, what: &EventKind) -> io::Result<()> {
         if let EventKind::Notice { level, text, hint } = what {
             let text = format!("{}: {text}", within.agent);
@@ -352,7 +334,7 @@ impl Plain {
     }
 }
 
-/// The way to run a call that `--yes` does not approve.
+/// The hint for a call that `--yes` does not approve.
 fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String> {
     if ruling.destructive {
         let hint = "run it in a terminal, or name the command in an allow rule";
@@ -475,7 +457,7 @@ impl View for Plain {
                 let frame = SPINNER[waiting.frame % SPINNER.len()];
                 let what = question::one_line(&waiting.what);
                 let time = format!("({seconds:.0} s)");
-                // Two spaces and the frame stand beside them, and the last column stays free.
+                // Two spaces and the frame are beside them, and the last column stays free.
                 let room = terminal_size().0.saturating_sub(time.len() + 4);
                 let line = format!("{frame} {} {time}", clipped(&what, room));
                 let mut err = io::stderr().lock();
@@ -538,7 +520,6 @@ impl View for Plain {
     }
 }
 
-/// A call in one line: its name and the beginning of each argument.
 pub(super) fn summary(call: &ToolCall) -> String {
     let args: Vec<String> = match &call.args {
         Value::Object(fields) => fields
@@ -556,7 +537,7 @@ pub(super) fn summary(call: &ToolCall) -> String {
     question::one_line(&format!("{}({})", call.name, args.join(", ")))
 }
 
-/// Columns and rows of the terminal on standard output; the usual ones where there is none.
+/// Columns and rows of standard output; 80x24 if it is no terminal.
 fn terminal_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let or =
@@ -564,7 +545,6 @@ fn terminal_size() -> (usize, usize) {
     (or(size.map(|size| size.ws_col), 80), or(size.map(|size| size.ws_row), 24))
 }
 
-/// The usage of a turn in words.
 fn spent(usage: &Usage) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cached = usage.cached_tokens.filter(|tokens| *tokens > 0);

@@ -13,14 +13,12 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// What a plugin becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {
     On,
     Off,
 }
 
-/// Switches a plugin on or off.
 pub(crate) fn switched(assembly: &Assembly, name: &str, on: bool) -> Outcome {
     switch(assembly, name, if on { Switch::On } else { Switch::Off })
 }
@@ -63,14 +61,14 @@ pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// How plugins stand that a name means; all of one name may stand differently.
+/// The states of the plugins with this name, which may differ.
 pub(crate) fn how(meant: &[Named]) -> String {
     let mut states: Vec<&str> = meant.iter().map(|it| it.state).collect();
     states.dedup();
     states.join(", ")
 }
 
-/// Writes down what was switched. Returns whether that changes anything.
+/// Stores the switch. Returns true if that changes anything.
 pub(crate) fn write(
     run: &RunContext,
     name: &str,
@@ -82,14 +80,14 @@ pub(crate) fn write(
         Problem::failed(format!("cannot write {}: {error}", file.display()))
     };
     let _lock = private::lock(&file).map_err(cannot)?;
-    // A file that cannot be understood is left as it is.
+    // A file that cannot be parsed is left as it is.
     let mut state = State::read(&file)
         .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))?;
     let is_changed = match to {
         Switch::Off => state.disable(name),
         Switch::On => {
             let was_off = state.enable(name);
-            // One that is off by itself is on only where that is written down.
+            // A plugin that is off by default is on only if the file says so.
             let sleeps = |it: &Named| it.state == "disabled" && it.sleeps;
             let wakes = !was_off && meant.iter().any(sleeps);
             let wakes = wakes && off_switch(run, state::split(name).1).is_none();
@@ -103,7 +101,7 @@ pub(crate) fn write(
     Ok(is_changed)
 }
 
-/// What keeps a plugin off that was switched on.
+/// The reason why a plugin stays off that was switched on.
 pub(crate) fn still_off(run: &RunContext, name: &str, meant: &[Named]) -> Option<String> {
     let (system, plain) = state::split(name);
     if let Some(place) = off_switch(run, plain) {

@@ -1,4 +1,4 @@
-//! Shows nothing of a run but questions and warnings; whoever started it shows the result.
+//! Shows only questions and warnings of a run; the caller shows the result.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,16 @@ use crate::output;
 use crate::output::question;
 use crate::output::style::Palette;
 
-/// A view that keeps quiet.
 pub(crate) struct Quiet {
     can_ask: bool,
     palette: Palette,
     project: Option<PathBuf>,
-    /// What helps a call that only a word of the user's could let run.
+    /// The hint for a call that needs approval.
     remedy: Option<String>,
 }
 
 impl Quiet {
-    /// Asks where somebody sits who could answer, and the answer is not for a program.
+    /// Can ask if there is a terminal, and the output is not JSON.
     pub(crate) fn new(run: &RunContext) -> Self {
         let terminal = run.environment.terminal;
         let can_ask = terminal.stdin && terminal.stderr && !run.wants_json();

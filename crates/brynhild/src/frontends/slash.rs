@@ -1,5 +1,5 @@
-//! What is typed after `/`: the built-in commands, and prompts of the user, plugins and the
-//! project. Says what a line means; whoever reads lines does it.
+//! Slash commands: the built-in ones, and prompts of the user, plugins and the project. Says what a
+//! line means; the caller acts on it.
 
 pub(crate) mod filled;
 mod local;
@@ -34,13 +34,9 @@ use crate::output;
 pub(crate) use once::{Once, once};
 pub(crate) use shown::sentence;
 
-/// A command of the program's own.
 pub(crate) struct Builtin {
-    /// What is typed after `/`.
     pub(crate) name: &'static str,
-    /// What it takes, in words.
     pub(crate) args: &'static str,
-    /// What it is for.
     pub(crate) description: &'static str,
 }
 
@@ -48,7 +44,7 @@ const fn own(name: &'static str, args: &'static str, description: &'static str) 
     Builtin { name, args, description }
 }
 
-/// The program's own commands. Nobody else's can have their names.
+/// The built-in commands. No other command can have their names.
 pub(crate) const BUILTIN: &[Builtin] = &[
     own("help", "", "Show what can be typed"),
     own("clear", "", "Begin again with an empty history"),
@@ -71,25 +67,21 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("quit", "", "End"),
 ];
 
-/// The variables that a command of a project that is not trusted gets.
+/// The environment variables that a command of an untrusted project gets.
 const HARMLESS: [&str; 9] =
     ["USER", "LOGNAME", "HOME", "PWD", "LANG", "SHELL", "TERM", "EDITOR", "VISUAL"];
 
-/// The built-in command of a name.
 pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
     BUILTIN.iter().find(|builtin| builtin.name.eq_ignore_ascii_case(name))
 }
 
-/// A line that looks like a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slash<'a> {
-    /// What stands after `/`, up to a blank.
     pub(crate) name: &'a str,
-    /// What follows, trimmed.
     pub(crate) rest: &'a str,
 }
 
-/// Reads a line; none where it is plain words, or begins with a path.
+/// Parses a line; none if it is plain words, or begins with a path.
 pub(crate) fn parse(line: &str) -> Option<Slash<'_>> {
     let line = line.trim();
     let words = line.strip_prefix('/')?;
@@ -99,67 +91,46 @@ pub(crate) fn parse(line: &str) -> Option<Slash<'_>> {
     is_plain.then(|| Slash { name, rest: rest.trim() })
 }
 
-/// What a line comes to.
 #[derive(Debug)]
 pub(crate) enum Expansion {
-    /// This goes to the model.
     Prompt {
-        /// The text.
         text: String,
-        /// The skill that it activates.
         skill: Option<Skill>,
     },
-    /// This is shown to the user.
     Show(String),
-    /// The conversation itself changes.
     Control(Control),
-    /// It is no command, and goes to the model as it is.
+    /// Not a command; sent to the model unchanged.
     AsIs,
 }
 
-/// A change of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// Its history is dropped.
     Clear,
-    /// Its history is shortened.
     Compact {
-        /// What must not be lost.
         instructions: Option<String>,
     },
-    /// Another model answers; none asks which one does.
+    /// Without a name, asks for the current one.
     Model(Option<String>),
-    /// Tools get more or less freedom.
     Mode(Mode),
-    /// Other colors; none asks for those that there are.
+    /// Without a name, asks for the list.
     Theme(Option<String>),
-    /// Another session goes on.
     Resume(String),
-    /// Changes of files are taken back or made again.
     Restore {
-        /// Which way.
         direction: Direction,
-        /// How many turns.
         turns: usize,
-        /// Whether what somebody changed since may be lost.
         on_conflict: OnConflict,
     },
-    /// Changes of files are shown.
     Changes {
-        /// How many turns; none means all.
+        /// None means all.
         turns: Option<u32>,
-        /// How much of them.
         detail: Detail,
     },
-    /// It is written down as Markdown.
     Export(Option<PathBuf>),
-    /// It ends.
     Quit,
 }
 
 impl Control {
-    /// The built-in command that asks for it, and the flag or command that does the same for a
-    /// single prompt.
+    /// The built-in command, and the flag or command that does this for a single prompt.
     pub(crate) fn alternative(&self) -> (&'static str, &'static str) {
         match self {
             Self::Clear => ("clear", "a run without `--resume` begins with an empty history"),
@@ -181,31 +152,23 @@ impl Control {
     }
 }
 
-/// What is known of the conversation that a line is typed into.
+/// The conversation that a line is typed into.
 pub(crate) struct Facts<'a> {
-    /// The tools on offer.
     pub(crate) tools: &'a [std::sync::Arc<ToolSpec>],
-    /// What the conversation took so far.
     pub(crate) usage: &'a Usage,
-    /// The session it is kept in.
     pub(crate) session: Option<&'a SessionId>,
-    /// How much freedom tools have.
     pub(crate) mode: Mode,
-    /// What judges calls; none where nothing was asked about yet.
+    /// None if no call was judged yet.
     pub(crate) policy: Option<&'a dyn Approvals>,
 }
 
-/// The commands that are no built-in ones.
 pub(crate) struct Offer {
-    /// By what is typed.
     pub(crate) table: Table,
-    /// The prompts of servers, as far as they are known.
     pub(crate) prompts: Vec<PromptCommand>,
     problems: Vec<Fault>,
 }
 
 impl Offer {
-    /// Finds them.
     pub(crate) fn new(assembly: &Assembly) -> Self {
         let root = assembly.root().ok().filter(|_| assembly.has_project());
         let is_trusted = assembly.trust.trusted().is_some();
@@ -222,19 +185,18 @@ impl Offer {
         Self { table, prompts: Vec::new(), problems: found.problems }
     }
 
-    /// The same with the prompts of servers, for lists.
     pub(crate) fn with_prompts(assembly: &Assembly) -> Self {
         Self { prompts: mcp::commands(assembly), ..Self::new(assembly) }
     }
 
-    /// Tells what cannot be used, or not by its short name.
+    /// Warns about commands that cannot be used, or not by their short names.
     pub(crate) fn report(&self) {
         for problem in self.problems.iter().chain(&self.table.problems) {
             output::warning(&format!("{problem} ({})", problem.hint));
         }
     }
 
-    /// The text of a command with its blanks filled in.
+    /// The text of a command with its arguments.
     pub(crate) fn rendered(&self, run: &RunContext, name: &str, words: &str) -> Option<String> {
         let command = self.table.find(name)?;
         if let Some(line) = &command.run {
@@ -267,7 +229,7 @@ impl Offer {
     }
 }
 
-/// Says what a line means. `facts` are asked for only where they are needed.
+/// Says what a line means. `facts` is called only if it is needed.
 pub(crate) async fn expand<'a>(
     assembly: &Assembly,
     slash: Slash<'_>,
@@ -319,7 +281,7 @@ pub(crate) async fn expand<'a>(
     }
 }
 
-/// Lists what is allowed, or takes some of it back.
+/// Lists the rules, or revokes some.
 fn permissions(run: &RunContext, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
     match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
         ("", _) => shown::permissions(run, facts),
@@ -331,7 +293,6 @@ fn permissions(run: &RunContext, words: &str, facts: &Facts<'_>) -> Result<Strin
     }
 }
 
-/// Lists background commands, shows the output of one, or stops one.
 async fn jobs(assembly: &Assembly, words: &str) -> Result<String, Problem> {
     let jobs = assembly.jobs();
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -348,14 +309,12 @@ async fn jobs(assembly: &Assembly, words: &str) -> Result<String, Problem> {
     done.map_err(|why| Problem::misuse(why).hint("`/jobs` lists the background commands"))
 }
 
-/// A number of turns, where one is given.
 fn turns(rest: Option<&str>) -> Result<Option<u32>, Problem> {
     let number = |word: &str| word.parse().ok().filter(|count| *count > 0);
     let wrong = |word: &str| Problem::misuse(format!("`{word}` is no number of turns"));
     rest.map(|word| number(word).ok_or_else(|| wrong(word))).transpose()
 }
 
-/// What `/undo` and `/redo` ask for.
 fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
     let direction = if name == "redo" { Direction::Redo } else { Direction::Undo };
     let (forced, other): (Vec<&str>, Vec<&str>) =
@@ -394,7 +353,7 @@ fn mode(run: &RunContext, wanted: &str) -> Result<Mode, Problem> {
     Ok(mode)
 }
 
-/// A prompt of somebody's, or plain words that begin with a slash.
+/// A prompt command, or plain words that begin with a slash.
 async fn prompt(
     assembly: &Assembly,
     slash: Slash<'_>,

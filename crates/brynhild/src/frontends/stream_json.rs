@@ -10,13 +10,11 @@ use super::View;
 use super::verdict::Verdict;
 use crate::output;
 
-/// Writes every event.
 pub(crate) struct StreamJson {
     out: BufWriter<Stdout>,
 }
 
 impl StreamJson {
-    /// Writes to standard output.
     pub(crate) fn new() -> Self {
         Self { out: BufWriter::with_capacity(64 << 10, io::stdout()) }
     }

@@ -1,4 +1,4 @@
-//! Beside what a view shows: the conversation log, and events kept for an export.
+//! Records events beside a view: in the conversation log, and in memory for an export.
 
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -12,26 +12,24 @@ use super::View;
 use super::verdict::Verdict;
 use crate::output;
 
-/// Passes events on to a view and keeps them elsewhere too.
 pub(crate) struct Tee<'a> {
     view: &'a mut dyn View,
     log: Option<LeveledLog>,
     kept: Option<Vec<Event>>,
 }
 
-/// A conversation log with the level of the events that it records.
 pub(crate) struct LeveledLog {
     log: ConversationLog,
     level: LogLevel,
 }
 
-/// Records events in a log on a thread of its own.
+/// Records events in a log on its own thread.
 pub(crate) struct BackgroundLog {
     events: mpsc::Sender<Arc<Event>>,
     writer: JoinHandle<()>,
 }
 
-/// How much the conversation log holds beside the conversation itself.
+/// The events in the conversation log, besides the conversation itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LogLevel {
     /// Rulings and all notices.
@@ -55,7 +53,6 @@ impl LeveledLog {
         Self { log, level }
     }
 
-    /// Records an event. Warns and returns false if the log cannot go on.
     fn record(&mut self, event: &Event) -> bool {
         if !event.kind.is_kept() || !self.level.records(&event.kind) {
             return true;
@@ -69,19 +66,18 @@ impl LeveledLog {
 }
 
 impl BackgroundLog {
-    /// Starts the thread.
     pub(crate) fn start(mut log: LeveledLog) -> Self {
         let (events, queue) = mpsc::channel::<Arc<Event>>();
         let write = move || {
-            // Ends with the first failure, or when nobody sends any more.
+            // Ends with the first failure, or when the sender is dropped.
             let _ = queue.into_iter().all(|event| log.record(&event));
         };
         Self { events, writer: tokio::task::spawn_blocking(write) }
     }
 
-    /// Has an event recorded, without waiting for it.
+    /// Queues an event.
     pub(crate) fn record(&self, event: &Arc<Event>) {
-        // Nobody listens once the log has failed.
+        // The receiver is gone if the log has failed.
         let _ = self.events.send(Arc::clone(event));
     }
 
@@ -94,8 +90,8 @@ impl BackgroundLog {
 }
 
 impl<'a> Tee<'a> {
-    /// A view with a log beside it. `kept` is what happened before, where the session's log does
-    /// not keep it; further events are added to it.
+    /// A view with a log. `kept` has the earlier events of a session without a log; new ones are
+    /// added.
     pub(crate) fn new(
         view: &'a mut dyn View,
         log: Option<LeveledLog>,
@@ -113,7 +109,6 @@ impl<'a> Tee<'a> {
         }
     }
 
-    /// The events that were kept.
     pub(crate) fn kept(&self) -> Option<&[Event]> {
         self.kept.as_deref()
     }

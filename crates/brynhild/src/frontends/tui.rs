@@ -1,5 +1,5 @@
-//! The host of the interactive interface: lists, files, commands, stored state. Shows nothing itself;
-//! `tui` does. Requests run on threads of their own, so that none of them holds up the interface.
+//! The host of the interactive interface: lists, files, commands, stored state. Requests run on
+//! their own threads, so that none blocks the interface.
 
 mod clipboard;
 mod editor;
@@ -40,14 +40,11 @@ use crate::frontends::slash::{self, Control, Expansion};
 pub(crate) use inquiries::Inquiries;
 pub(crate) use store::InterfaceStore;
 
-/// The host of a conversation that is shown.
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,
-    /// The conversation log, if one is written.
     pub(crate) log: Option<BackgroundLog>,
-    /// The events of a conversation that no session log has.
+    /// The events of a session without a log.
     pub(crate) unsaved: RefCell<Option<Vec<Event>>>,
-    /// Questions of servers.
     pub(crate) inquiries: &'a Inquiries,
     pub(crate) order: RequestOrder,
 }
@@ -64,25 +61,22 @@ pub(crate) struct Requests {
     pub(crate) state: Mutex<TurnState>,
 }
 
-/// The state of a conversation, from its events.
 #[derive(Clone, Default)]
 pub(crate) struct TurnState {
     pub(crate) usage: Usage,
     pub(crate) mode: Mode,
-    /// True if there is anything to go on with.
+    /// True if there is anything to continue.
     pub(crate) has_begun: bool,
-    /// True while a turn goes on.
     pub(crate) is_busy: bool,
 }
 
-/// The host while no conversation is open: only stored state can be had.
+/// The host while no conversation is open: only stored state is available.
 pub(crate) struct StartupHost {
     pub(crate) assembly: Arc<Assembly>,
     pub(crate) order: RequestOrder,
 }
 
-/// Has requests that depend on one another run in the order in which they were made, also those of
-/// a host that is gone.
+/// Runs dependent requests in order, also those of an earlier host.
 #[derive(Clone, Default)]
 pub(crate) struct RequestOrder {
     commands: Arc<tokio::sync::Mutex<()>>,
@@ -90,7 +84,6 @@ pub(crate) struct RequestOrder {
 }
 
 impl RequestOrder {
-    /// Waits for the turn of a request, which lasts until the result is dropped.
     async fn turn(&self, request: &Request) -> Option<OwnedMutexGuard<()>> {
         let lock = match request {
             Request::Command(_) => &self.commands,
@@ -129,7 +122,7 @@ impl Host for StartupHost {
     }
 }
 
-/// Answers a request in its turn, on a thread that may block. The interface goes on meanwhile.
+/// Answers a request in its turn, on a thread that may block.
 async fn off_thread<F>(
     turn: Option<OwnedMutexGuard<()>>,
     answer: impl FnOnce() -> F + Send + 'static,
@@ -188,7 +181,6 @@ pub(crate) fn line_editor(assembly: &Assembly) -> ::tui::line::Editor {
     editor
 }
 
-/// A problem as the interface tells it.
 pub(crate) fn notice_of(problem: &Problem) -> Answer {
     Answer::Tell { level: Level::Error, text: problem.message(), hint: problem.hint.clone() }
 }
@@ -243,7 +235,6 @@ impl Host for ConversationHost<'_> {
 }
 
 impl ConversationHost<'_> {
-    /// Has an event recorded in the logs beside the session's own.
     pub(crate) fn record(&self, event: &Arc<Event>) {
         if let Some(log) = &self.log {
             log.record(event);
@@ -255,12 +246,11 @@ impl ConversationHost<'_> {
 }
 
 impl Requests {
-    /// The state of the conversation. Held for moments only.
     pub(crate) fn state(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program as it is after the last change of its files.
+    /// The assembly after the last reload.
     async fn present_assembly(&self) -> Arc<Assembly> {
         self.watch.present().await.assembly.unwrap_or_else(|| Arc::clone(&self.assembly))
     }
@@ -299,7 +289,6 @@ impl Requests {
         })
     }
 
-    /// Runs a line that begins with `/`.
     async fn command(&self, line: &str, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         let as_it_is = || Ok(Answer::send(Input::Prompt(line.to_owned())));
         let Some(slash) = slash::parse(line) else { return as_it_is() };
@@ -409,7 +398,7 @@ impl Requests {
         Ok(parts.into_iter().map(changed).collect())
     }
 
-    /// Refuses to lose a conversation that is not kept.
+    /// Refuses to lose an unsaved conversation.
     fn can_go_on(&self, command: &str) -> Result<(), Problem> {
         if self.state().has_begun && self.keeping == Keeping::Unsaved {
             let what = format!("`{command}` would lose this conversation, which is not kept");

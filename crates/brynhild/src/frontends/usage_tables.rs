@@ -8,7 +8,6 @@ use sessions::statistics::{SessionFigures, Spent, Used};
 
 use crate::output;
 
-/// What a table is about.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Spent,
@@ -63,7 +62,7 @@ pub(crate) fn spent_cells(name: &str, spent: &Spent) -> Vec<String> {
     ]
 }
 
-/// Money in words: what nobody told is unknown, and never nothing.
+/// A cost in words: an unknown cost is never shown as zero.
 pub(crate) fn money(spent: &Spent) -> String {
     match (spent.cost_usd, spent.unpriced_replies) {
         (None, 0) => "-".to_owned(),
@@ -84,8 +83,8 @@ pub(crate) fn spent_data(name: &str, spent: &Spent) -> Value {
     data
 }
 
-/// What calls took, and what the model reads of the tools in each request. Nobody tells what the
-/// tokens of one result cost; they are taken for as dear as those of all replies together.
+/// The cost of calls and tool descriptions. The price of one result is unknown, so the average
+/// token price is used.
 pub(crate) fn used_rows(
     used: &BTreeMap<String, Used>,
     spent: &Spent,
@@ -123,7 +122,6 @@ pub(crate) fn used_rows(
     used.iter().map(row).collect()
 }
 
-/// What a conversation took, for `/cost`.
 pub(crate) fn conversation(session: &SessionFigures) -> String {
     let total = session.total();
     let heading = Kind::Spent.heading();
@@ -153,10 +151,10 @@ pub(crate) fn conversation(session: &SessionFigures) -> String {
     text
 }
 
-/// A table of a heading and rows, turned so that it fits a narrow terminal: what was a row is a
-/// column, and where those are too wide together, each stands by itself.
+/// A table with rows and columns swapped, for narrow terminals. If it is still too wide, each row
+/// is a table.
 pub(crate) fn upright(table: &[Vec<String>]) -> String {
-    /// What a terminal of 40 columns has for it.
+    /// The room in a terminal of 40 columns.
     const NARROW: usize = 36;
     let Some((heading, rows)) = table.split_first() else { return String::new() };
     let turned = |rows: &[Vec<String>]| -> Vec<Vec<String>> {

@@ -1,4 +1,4 @@
-//! What a run came to: the fold of its events that decides the exit code and the JSON answer.
+//! The result of a run: its events folded into the exit code and the JSON answer.
 
 use contract::event::{CallOutcome, Event, EventKind, Level, Outcome};
 use contract::message::{Part, Reply, ToolCall, Usage};
@@ -6,36 +6,28 @@ use contract::tool::ToolOutput;
 
 use crate::exit::Exit;
 
-/// A run, folded.
 #[derive(Default)]
 pub(crate) struct Verdict {
-    /// The last words of the model.
     pub(crate) response: String,
-    /// Who answered.
     pub(crate) provider: String,
-    /// With which model.
     pub(crate) model: String,
-    /// How the turn ended; none where it never did.
+    /// None if the turn never ended.
     pub(crate) outcome: Option<Outcome>,
-    /// What the turn cost.
     pub(crate) usage: Usage,
-    /// The calls, in order, where the view shows them at the end.
     pub(crate) calls: Vec<ToolCall>,
-    /// Their results, in order, where the view shows them at the end.
+    /// Calls and results are kept only if the view shows them at the end.
     pub(crate) results: Vec<CallResult>,
-    /// What went wrong.
     pub(crate) errors: Vec<String>,
-    /// Whether a call did not do what it was asked.
+    /// True if a call failed.
     pub(crate) has_failed_call: bool,
     keeps_calls: bool,
-    /// The ways in which calls ended, also those of conversations within.
+    /// The outcomes of calls, also of nested conversations.
     endings: Vec<CallOutcome>,
     signal: Option<Exit>,
-    /// Whether the user insisted on an end.
+    /// True if the user interrupted twice.
     pub(crate) is_forced: bool,
 }
 
-/// The end of one call.
 pub(crate) struct CallResult {
     pub(crate) tool: String,
     pub(crate) id: String,
@@ -44,13 +36,11 @@ pub(crate) struct CallResult {
 }
 
 impl Verdict {
-    /// The verdict on a run that begins. A long run has many calls, so they are kept only where the
-    /// view shows them at the end.
+    /// A long run has many calls, so they are kept only if the view shows them at the end.
     pub(crate) fn new(keeps_calls: bool) -> Self {
         Self { keeps_calls, ..Self::default() }
     }
 
-    /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event) {
         if let EventKind::ToolFinished { outcome, .. } = &event.kind
             && !self.endings.contains(outcome)
@@ -66,7 +56,7 @@ impl Verdict {
                 self.model.clone_from(model);
             }
             EventKind::TurnStarted { .. } => {
-                // What came before closed a turn of an earlier run.
+                // Earlier events closed a turn of an earlier run.
                 self.calls.clear();
                 self.results.clear();
                 self.endings.clear();
@@ -75,7 +65,7 @@ impl Verdict {
             }
             EventKind::ReplyFinished { reply, .. } => {
                 let text = reply.text();
-                // Empty words that end a turn are a hook's doing, and count.
+                // An empty text that ends a turn comes from a hook and replaces the answer.
                 let is_last = reply.calls().next().is_none() && has_words(reply);
                 if !text.is_empty() || is_last {
                     self.response = text;
@@ -112,18 +102,16 @@ impl Verdict {
         }
     }
 
-    /// Notes a signal; `true` where it is not the first.
+    /// Records a signal; returns true if it is not the first.
     pub(crate) fn interrupt(&mut self, exit: Exit) -> bool {
         self.is_forced = self.signal.replace(exit).is_some();
         self.is_forced
     }
 
-    /// Whether the run could not go on.
     pub(crate) fn is_failure(&self) -> bool {
         matches!(self.outcome, Some(Outcome::Failed { .. }) | None)
     }
 
-    /// The word for why the run stopped.
     pub(crate) fn stop_reason(&self) -> &str {
         match &self.outcome {
             Some(Outcome::Answered { stop_reason }) => stop_reason,
@@ -136,7 +124,6 @@ impl Verdict {
         }
     }
 
-    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         if let Some(signal) = self.signal {
             return signal;

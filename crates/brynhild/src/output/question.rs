@@ -1,5 +1,5 @@
-//! Asks on a terminal, line by line, whether a call may run: the words, answers and defaults of the
-//! dialog. Shows all of what would run, every hidden character made visible.
+//! Asks on a terminal, line by line, whether a call may run. Shows all of what would run, with
+//! hidden characters made visible.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
@@ -18,8 +18,7 @@ use super::style::{Palette, paint};
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
 
-/// Asks on the terminal about the calls of one reply, all at once or one by one as the user
-/// likes, and waits for the answers. Dropping this gives no answer.
+/// Asks about the calls of one reply, all at once or one by one. Dropping this gives no answer.
 pub(crate) async fn ask(
     asked: &[Arc<Event>],
     project: Option<&Path>,
@@ -91,16 +90,14 @@ fn answer(line: &str, offers: &[Offer], default: usize) -> Option<Answer> {
     }
 }
 
-/// Shows what a question is about.
 pub(crate) fn show(text: &str) -> io::Result<()> {
     io::stderr().write_all(text.as_bytes())
 }
 
-/// Waits until whoever types has had time to see what is asked about, and drops what was typed
-/// until then.
+/// Gives the user time to see the question, and drops what was typed before.
 async fn ready() {
     let drop_keys = || {
-        // Fails where nothing is typed because there is no terminal.
+        // Fails if there is no terminal.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     };
     after_a_look(drop_keys, tokio::time::sleep).await;
@@ -112,8 +109,7 @@ async fn after_a_look<W: Future>(drop_keys: impl Fn(), wait: impl FnOnce(Duratio
     drop_keys();
 }
 
-/// Asks for a line; none where nobody will ever type one. What was typed before the question is
-/// shown, be it shown again, is no answer to it.
+/// Asks for a line; none at the end of the input. What was typed before the question is dropped.
 pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
     let _echo = ::tui::line::Echo::on();
     if isatty(io::stdin()) && isatty(io::stderr()) {
@@ -123,7 +119,7 @@ pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
     let mut out = io::stderr();
     write!(out, "{choices}")?;
     out.flush()?;
-    // A signal must get through while nobody answers, so the wait is on another thread.
+    // A signal must get through while waiting, so this reads on another thread.
     let read = || io::stdin().lock().lines().next().transpose();
     let line = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)??;
     if line.is_none() {
@@ -136,13 +132,12 @@ pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
 async fn typed(choices: String) -> io::Result<Option<String>> {
     let (question, answer) = ::tui::line::question()?;
     ready().await;
-    // A signal must get through while nobody answers, so the wait is on another thread.
+    // A signal must get through while waiting, so this reads on another thread.
     let read = tokio::task::spawn_blocking(move || answer.read(&choices)).await;
     question.close();
     read.map_err(io::Error::other)?
 }
 
-/// The question about a call, without its answers.
 pub(crate) fn about(event: &Event, project: Option<&Path>, palette: Palette) -> String {
     Permission::of(event, project).map(|it| words(&[it], palette)).unwrap_or_default()
 }
@@ -180,8 +175,8 @@ fn body(parts: &[Part], palette: Palette) -> String {
             Part::Verbatim(body) => (body, palette.code),
             Part::Change { unified, .. } => (unified, anstyle::Style::new()),
         };
-        // Behind a bar, so that no line of it looks like one of ours; not `lines`, which would
-        // swallow a carriage return.
+        // Behind a bar, so that no line of it looks like one of ours; not `lines`, which drops a
+        // carriage return.
         for line in body.strip_suffix('\n').unwrap_or(body).split('\n') {
             let _ = writeln!(text, "  │ {}", paint(style, line));
         }
@@ -189,7 +184,7 @@ fn body(parts: &[Part], palette: Palette) -> String {
     text
 }
 
-/// Text that may not pretend to be several lines of ours.
+/// Text that cannot pretend to be several lines of ours.
 pub(crate) fn one_line(text: &str) -> String {
     visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }

@@ -1,5 +1,5 @@
-//! Keeps the moving line off a terminal on which somebody else asks: a server, or a plugin. It is
-//! the one state that front ends share, as the terminal is.
+//! Hides the status line while a server or a plugin asks on the terminal. The only state that front
+//! ends share.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -12,13 +12,11 @@ static ASKING: AtomicUsize = AtomicUsize::new(0);
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 static SCREEN: OnceLock<mpsc::Sender<Asked>> = OnceLock::new();
 
-/// A question to the user while the whole screen is taken.
 pub(crate) struct Asked {
-    /// Who asks, and what about.
     pub(crate) title: String,
     pub(crate) body: String,
     pub(crate) wanted: ReplyKind,
-    /// Takes what was said; none where the user would not.
+    /// Gets the answer; none if the user declined.
     pub(crate) reply: oneshot::Sender<Option<String>>,
 }
 
@@ -26,12 +24,11 @@ pub(crate) struct Asked {
 pub(crate) struct StatusLinePause(());
 
 impl StatusLinePause {
-    /// Takes the moving line away.
     pub(crate) fn new() -> Self {
         ASKING.fetch_add(1, Ordering::SeqCst);
         if IS_DRAWN.swap(false, Ordering::SeqCst) {
             let mut err = io::stderr().lock();
-            // A terminal that is gone has no line on it.
+            // A closed terminal has no line on it.
             let _ = err.write_all(b"\r\x1b[K").and_then(|()| err.flush());
         }
         Self(())
@@ -44,29 +41,27 @@ impl Drop for StatusLinePause {
     }
 }
 
-/// Returns true if somebody asks, so that nothing may move.
+/// Returns true while a question pauses the status line.
 pub(crate) fn is_wanted() -> bool {
     ASKING.load(Ordering::SeqCst) > 0
 }
 
-/// Notes that the moving line is on the terminal, or is not.
 pub(crate) fn drawn(is_drawn: bool) {
     IS_DRAWN.store(is_drawn, Ordering::SeqCst);
 }
 
-/// Notes that the whole screen is taken: nobody can be asked by lines. What is asked there instead
-/// comes out of what it returns; none where it was taken before.
+/// Takes the screen for the interface. Returns the questions to show there; none if it was taken
+/// before.
 pub(crate) fn take_screen() -> Option<mpsc::Receiver<Asked>> {
     let (questions, asked) = mpsc::channel(1);
     SCREEN.set(questions).is_ok().then_some(asked)
 }
 
-/// Returns true if the whole screen is taken.
 pub(crate) fn is_full_screen() -> bool {
     SCREEN.get().is_some()
 }
 
-/// Asks on the whole screen; none where the user would not say, or nobody shows it.
+/// Asks in the interface; none if the user declined or nothing shows it.
 pub(crate) async fn ask_on_screen(title: &str, body: &str, wanted: ReplyKind) -> Option<String> {
     let (reply, said) = oneshot::channel();
     let (title, body) = (title.to_owned(), body.to_owned());

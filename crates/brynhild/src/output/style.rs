@@ -1,8 +1,7 @@
-//! Colors: a set of named styles for each theme, and none where they are not wanted.
+//! Colors: named styles of each theme.
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
-/// The styles that front ends use, or none of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Palette {
     pub(crate) strong: Style,
@@ -14,13 +13,12 @@ pub(crate) struct Palette {
 }
 
 impl Palette {
-    /// No styles at all.
     pub(crate) fn plain() -> Self {
         let none = Style::new();
         Self { strong: none, soft: none, code: none, good: none, bad: none, caution: none }
     }
 
-    /// The styles of a theme, by its name; those of the terminal's own colors where it is another.
+    /// The styles of a theme by its name; the terminal's own colors for any other.
     pub(crate) fn themed(theme: &str) -> Self {
         let own = |color: AnsiColor| Style::new().fg_color(Some(Color::Ansi(color)));
         let shade = |number: u8| Style::new().fg_color(Some(Ansi256Color(number).into()));
@@ -55,7 +53,6 @@ impl Palette {
     }
 }
 
-/// `text` in `style`.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }

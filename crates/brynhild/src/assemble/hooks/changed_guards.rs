@@ -1,5 +1,5 @@
-//! Guards of a project that changed since the user trusted it: hooks that were asked before a tool call.
-//! Until the user decides they do not run, and refuse the calls that they guarded.
+//! Guard hooks of a project that changed since the user trusted it: until the user decides, they do
+//! not run, and the calls that they guarded are refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,6 @@ pub(super) fn load(
     guards
 }
 
-/// A hook of a plugin that was asked before calls.
 struct ChangedGuard {
     title: String,
     point: String,
@@ -48,7 +47,6 @@ struct ChangedGuard {
 }
 
 impl ChangedGuard {
-    /// Returns true if the hook was asked about such a call.
     fn is_about(&self, call: CallView<'_>) -> bool {
         let mut actions = call.actions.iter();
         match self.point.as_str() {

@@ -1,6 +1,5 @@
-//! Services for handlers of hooks: a call of an MCP tool, and an agent that looks into
-//! something. Each is a conversation of its own, whose calls go through rules, other hooks and
-//! sandbox like any. Nobody is asked: what would need a user does not run.
+//! Conversations for hook handlers: a call of an MCP tool, or an agent. Rules, other hooks and the
+//! sandbox apply; a call that needs approval is refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,36 +26,25 @@ use crate::assemble::fallback::fallback;
 use crate::assemble::side_conversation::SideConversation;
 use crate::exit::Problem;
 
-/// Rounds of calls that an agent may take.
 const ROUNDS: u32 = 50;
-/// Beside the tools that only look, an agent that looks into something may run commands.
+/// Besides read-only tools, the agent of a hook may run commands.
 const COMMANDS: &str = "Bash";
-/// What an agent is told that looks into something.
 const TASK: &str = "You look into a question that a hook of a coding assistant asks. Use the tools \
                     to find out what you need to know; change nothing. Your last message is the \
                     answer, in the form that the question wants.";
 
-/// How many calls were made for handlers.
 static CALLS: AtomicU64 = AtomicU64::new(1);
 
-/// Finds the servers of the moment.
 pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
 
-/// The dependencies of [`HookAgents`].
 pub(crate) struct HookAgentInputs<'a> {
-    /// Answers agents, where there is a model.
     pub(crate) answering: Option<&'a Arc<AnsweringModel>>,
-    /// The tools of the conversation.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// The servers.
     pub(crate) servers: Present,
-    /// Judges calls.
     pub(crate) policy: Arc<dyn Approvals>,
-    /// The hooks of the conversation.
     pub(crate) hooks: &'a [Arc<dyn Hook>],
 }
 
-/// Serves the handlers of a conversation.
 pub(crate) struct HookAgents {
     tools: Vec<Arc<dyn Tool>>,
     servers: Present,
@@ -64,7 +52,6 @@ pub(crate) struct HookAgents {
 }
 
 impl HookAgents {
-    /// Makes them for a conversation.
     pub(crate) fn new(assembly: &Assembly, deps: HookAgentInputs<'_>) -> Result<Self, Problem> {
         let root = assembly.place();
         let mut settings =
@@ -93,9 +80,9 @@ impl HookAgents {
         })
     }
 
-    /// Does one piece of work, and returns what happened. Dropping it stops the work.
+    /// Runs one task and returns its events. Dropping the future stops it.
     async fn done(&self, mut conversation: Conversation, input: Input) -> Vec<Arc<Event>> {
-        // A conversation that has ended is seen by the loop below.
+        // If the conversation has ended, the loop below returns.
         let _ = conversation.inputs.send(input).await;
         let mut events = Vec::new();
         while let Some(event) = conversation.events.recv().await {
@@ -109,7 +96,6 @@ impl HookAgents {
         events
     }
 
-    /// The tool that a handler means, as it may be called by it.
     fn tool(&self, wanted: &McpCall) -> Result<Arc<dyn Tool>, String> {
         let servers = (self.servers)().ok_or("there is no MCP server here")?;
         let own = wanted.plugin.as_ref().and_then(|plugin| {
@@ -130,7 +116,7 @@ impl HookServices for HookAgents {
         let tool = self.tool(&wanted)?;
         let name = tool.spec().name.clone();
         let settings = Settings { mode: wanted.mode, ..self.aside.settings.clone() };
-        // What was shown with one call says nothing of another.
+        // Ids are unique, so that no approval of another call applies.
         let id = CallId(format!("hook-{}", CALLS.fetch_add(1, Ordering::Relaxed)));
         let call = ToolCall { id, name: name.clone(), args: wanted.input, opaque: None };
         let events = self.done(self.aside.open(vec![tool], settings), Input::Call(call)).await;
@@ -180,8 +166,7 @@ impl HookServices for HookAgents {
     }
 }
 
-/// A hook that is asked about calls and nothing else: what is done for a handler is no session of
-/// its own.
+/// A hook that is only asked about calls: a handler's work is not a session.
 struct Guard(Arc<dyn Hook>);
 
 impl Guard {

@@ -1,5 +1,4 @@
-//! Puts the questions of hooks to a model: the conversation's own, or another one of the same
-//! provider.
+//! Models for prompt hooks: the conversation's own, or another one of its provider.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +12,13 @@ use plugins::hooks::{Ask, REPLY_TOKENS};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::subagents::FAMILIAR;
 
-/// The models of a provider.
 pub(crate) struct Models {
     provider: Arc<dyn Provider>,
     usual: String,
-    /// How the provider spells the names that hooks use.
     spelled: Mutex<BTreeMap<String, String>>,
 }
 
 impl Models {
-    /// The models of the provider that answers.
     pub(crate) fn new(answering: &AnsweringModel) -> Self {
         Self {
             provider: Arc::clone(&answering.provider),
@@ -31,13 +27,12 @@ impl Models {
         }
     }
 
-    /// Takes how the provider spells names.
     pub(crate) fn learn(&self, spelled: impl Iterator<Item = (String, String)>) {
         self.spelled.lock().unwrap_or_else(PoisonError::into_inner).extend(spelled);
     }
 
-    /// The model of a name, in the provider's spelling; the usual one where none is named, or one
-    /// by a name that only another vendor's hooks use.
+    /// The provider's name for a model; the conversation's model if none, or another vendor's, is
+    /// named.
     pub(crate) fn model(&self, named: Option<&str>) -> String {
         let Some(named) = named else { return self.usual.clone() };
         let spelled = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);

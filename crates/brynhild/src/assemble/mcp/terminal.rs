@@ -10,7 +10,6 @@ use crate::output;
 use crate::output::question;
 use crate::output::status_line::{self, StatusLinePause};
 
-/// Shows messages, and asks by lines or on the whole screen.
 pub(crate) struct Terminal {
     has_terminal: bool,
 }

@@ -1,4 +1,4 @@
-//! The deny rules for files and hosts as the sandbox holds them, whatever a command's text says.
+//! Deny rules for files and hosts, enforced by the sandbox regardless of a command's text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
-/// The rules that keep files from every process; none where no rule denies a file.
+/// The denied files; none if no rule denies a file.
 pub(crate) fn file_rules(
     assembly: &Assembly,
 ) -> Result<Option<Arc<dyn sandbox::FileRules>>, Problem> {
@@ -18,7 +18,7 @@ pub(crate) fn file_rules(
     Ok(held(assembly, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
 }
 
-/// The rules that keep hosts from every process; none where no rule denies a host.
+/// The denied hosts; none if no rule denies a host.
 pub(crate) fn host_rules(assembly: &Assembly) -> Result<Option<policy::HostRules>, Problem> {
     Ok(policy::HostRules::of(&denying(assembly)?))
 }
@@ -28,7 +28,7 @@ fn denying(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     for (index, entry) in assembly.config().permissions.deny.iter().enumerate() {
         match super::rule(assembly, "deny", index, entry) {
             Ok(read) => rules.extend(read),
-            // The policy tells of it.
+            // The policy reports it.
             Err(_) if assembly.global.safe => {}
             Err(problem) => return Err(problem),
         }
@@ -41,7 +41,7 @@ fn held(run: &RunContext, rules: &[Rule]) -> Option<Held> {
     policy::FileRules::of(rules, run.place(), home).map(Held)
 }
 
-/// Says what is granted for nothing, since a rule denies it: the sandbox does not show it.
+/// Warns about granted paths that a rule denies.
 fn tell_of_denied_grants(assembly: &Assembly, rules: &[Rule]) {
     let sandbox = &assembly.config().sandbox;
     let keys = [
@@ -51,7 +51,7 @@ fn tell_of_denied_grants(assembly: &Assembly, rules: &[Rule]) {
     for rule in rules.iter().filter(|_| !assembly.is_unconfined()) {
         let Some(held) = held(assembly, std::slice::from_ref(rule)) else { continue };
         for (key, paths) in keys {
-            // Further names of the same, which are links, need no word of their own.
+            // Symlinks to the same path are not reported again.
             let is_real = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
             let denied = |path: &&PathBuf| sandbox::is_hidden(&held, path);
             for path in paths.iter().filter(is_real).filter(denied) {

@@ -1,6 +1,5 @@
-//! The names of tools in rules. A rule that speaks of a tool which nobody has guards nothing, so it
-//! is told, and so is one whose letters are not what they seem; one that differs from a built-in name in case
-//! alone guards what was meant.
+//! Checks tool names in rules: warns about names that no tool has, and about lookalike letters. A
+//! deny or ask rule that differs from a built-in name in case alone also gets the built-in name.
 
 use ::mcp::resource_tools::{LIST_RESOURCES, READ_RESOURCE};
 use contract::text::closest;
@@ -11,11 +10,11 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::dialects;
 use config::schema::TOOLS;
 
-/// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
+/// Rule words that are no tools, and our tools that come with servers and plugins.
 const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "ToolSearch"];
 
-/// What a rule of the list `allow`, `ask` or `deny` comes to: itself, and where it tightens also
-/// the one that was meant. Tells what is odd about its name; `place` is where it stands.
+/// The rules for an entry of `allow`, `ask` or `deny`: itself, and if it tightens also with the
+/// intended name.
 pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str) -> Vec<Value> {
     let mut rules = vec![entry.clone()];
     let text = words(entry);
@@ -55,17 +54,16 @@ pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str)
     rules
 }
 
-/// Whether there are tools besides ours.
 fn brings_tools(assembly: &Assembly) -> bool {
     assembly.role.is_some() || !dialects::named(assembly).is_empty()
 }
 
-/// The tool of a server of which a rule says more than can be known.
+/// The tool of an MCP server in a rule with an argument that cannot be matched.
 fn of_server(entry: &Value) -> Option<&str> {
     let (tool, is_more) = match entry {
         Value::String(text) => {
             let (tool, inside) = text.split_once('(')?;
-            // These are the words of an answer that was remembered.
+            // The form of a remembered answer.
             let is_known = inside == "*)" || inside.contains(" of MCP server ");
             (tool, !is_known)
         }
@@ -78,7 +76,7 @@ fn of_server(entry: &Value) -> Option<&str> {
     Some(tool.trim()).filter(|tool| is_more && tool.starts_with("mcp__"))
 }
 
-/// The name of the tool that a rule speaks of, where it names a single one.
+/// The tool name of a rule, if it names a single one.
 fn name(entry: &Value) -> Option<&str> {
     let name = match entry {
         Value::String(text) => text.split('(').next().unwrap_or(text),

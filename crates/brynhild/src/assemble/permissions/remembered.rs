@@ -1,5 +1,5 @@
-//! Approvals that outlive a session, in a file beside the user's configuration and never in the
-//! workspace. A file that cannot be understood is left as it is and grants nothing.
+//! Approvals that outlive a session, stored in the configuration directory and never in the
+//! workspace. A file that cannot be parsed is left as it is and grants nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -13,19 +13,14 @@ use crate::assemble::audit::Audit;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
-/// One remembered rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    /// The rule as it is written.
     pub(crate) rule: String,
-    /// The only project it holds in; its real path.
+    /// The real path of the only project it applies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) project: Option<PathBuf>,
-    /// The tool whose calls it covers.
     pub(crate) tool: String,
-    /// Where that tool comes from.
     pub(crate) source: String,
-    /// Since when.
     pub(crate) at: Timestamp,
 }
 
@@ -48,15 +43,15 @@ impl Remembered {
     }
 }
 
-/// Whether the plugin, server or role of this name may be one that the project brings: what was said of it holds
-/// nowhere else, and what was said elsewhere does not hold of it.
+/// Returns true if the project may define the plugin, server or role of this name: rules about it
+/// apply only there.
 fn is_local(source: &str, root: &Path) -> bool {
     let own = source.strip_prefix("mcp:").is_some_and(|server| !server.contains(':'));
     let is_brought = ["mcp:project:", "role:"].iter().any(|start| source.starts_with(start));
     is_brought || (source != "builtin" && !own && root.join(".brynhild/plugins").is_dir())
 }
 
-/// Takes a rule back, for this session and wherever it is remembered. Says what was taken back.
+/// Revokes a rule for this session and in the file. Returns a report.
 pub(crate) fn revoke(
     run: &RunContext,
     policy: Option<&dyn Approvals>,
@@ -83,19 +78,17 @@ pub(crate) fn revoke(
     }
 }
 
-/// The file of remembered rules.
 #[derive(Clone, Debug)]
 pub(crate) struct RememberedRules {
     path: PathBuf,
 }
 
 impl RememberedRules {
-    /// The file in the user's own directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
         Self { path: config_dir.join("permissions.jsonl") }
     }
 
-    /// All remembered rules, oldest first. Fails with a message for people.
+    /// All rules, oldest first. Errors are messages for the user.
     pub(crate) fn read(&self) -> Result<Vec<Remembered>, String> {
         let shown = self.path.display();
         let bytes = private::read(&self.path)
@@ -112,7 +105,7 @@ impl RememberedRules {
             .collect()
     }
 
-    /// The rules that hold in a project, and what is wrong with the others.
+    /// The rules that apply in a project, and problems with the others.
     pub(crate) fn rules(&self, root: &Path) -> (Vec<Rule>, Vec<String>) {
         let mut problems = Vec::new();
         let mut rules = Vec::new();
@@ -143,7 +136,7 @@ impl RememberedRules {
         (rules, problems)
     }
 
-    /// Adds what was approved in the project `root`.
+    /// Adds the approvals of the project `root`.
     pub(crate) fn add(
         &self,
         memories: Vec<Memory>,
@@ -160,7 +153,7 @@ impl RememberedRules {
         })
     }
 
-    /// Rewrites the file. What cannot be read is not overwritten.
+    /// Rewrites the file, unless it cannot be read.
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(&mut Vec<Remembered>) -> T,

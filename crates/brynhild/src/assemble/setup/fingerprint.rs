@@ -1,4 +1,4 @@
-//! Tells whether files have changed, by their names, sizes and times. Reads no file.
+//! Detects changed files by names, sizes and times. Reads no file.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,26 +7,21 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files that are looked at below one place, at most.
+/// The most files that are checked below one path.
 const MOST: usize = 50_000;
-/// Directories whose files nobody loads.
 const SKIPPED: &[&str] = &[".git", ".venv", "venv", "node_modules", "__pycache__"];
 
-/// The state of some places, each a file or a directory with all that is beneath it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint(BTreeMap<PathBuf, u64>);
 
-/// Places to look at.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
-    /// Files, and directories with all that is beneath them.
     pub(super) whole: Vec<PathBuf>,
-    /// Directories of which only counts what lies in them directly, by name.
+    /// Directories of which only the entry names count.
     pub(super) surface: Vec<PathBuf>,
 }
 
 impl Fingerprint {
-    /// Looks at places, each once.
     pub(super) fn of(places: &Places) -> Self {
         let mut prints = BTreeMap::new();
         let whole: BTreeSet<&Path> = places.whole.iter().map(PathBuf::as_path).collect();
@@ -40,7 +35,7 @@ impl Fingerprint {
         }
         for place in &places.surface {
             let mut hasher = DefaultHasher::new();
-            // A directory's own time is that of the last name that came or went.
+            // A directory's own time changes when an entry is added or removed.
             if let Ok(found) = place.metadata() {
                 (found.ino(), found.mtime(), found.mtime_nsec()).hash(&mut hasher);
             }
@@ -49,9 +44,9 @@ impl Fingerprint {
         Self(prints)
     }
 
-    /// Whether another look at the same places found some of these otherwise.
+    /// Returns true if these places differ between the two fingerprints.
     pub(super) fn differs_at(&self, other: &Self, places: &[PathBuf]) -> bool {
-        // A place within another is seen with that one.
+        // A place within another is checked with that one.
         let seen = |place: &Path, of: &Self| {
             place.ancestors().find_map(|around| of.0.get(around).copied())
         };
@@ -83,7 +78,7 @@ fn look(path: &Path, hasher: &mut DefaultHasher, left: &mut usize) {
 fn note(path: &Path, metadata: &Metadata, hasher: &mut DefaultHasher) {
     path.hash(hasher);
     (metadata.mode(), metadata.ino()).hash(hasher);
-    // A directory changes with what is in it, which is looked at on its own.
+    // A directory changes with its entries, which are checked on their own.
     if !metadata.is_dir() {
         (metadata.size(), metadata.mtime(), metadata.mtime_nsec()).hash(hasher);
         (metadata.ctime(), metadata.ctime_nsec()).hash(hasher);

@@ -1,5 +1,5 @@
-//! Picks up what has changed outside while a conversation goes on: plugins, hooks, skills, rules,
-//! servers, settings, permissions. What a project brings is trusted anew, by its bytes.
+//! Reloads changed plugins, hooks, skills, rules, servers, settings and permissions during a
+//! conversation. A project's files are checked for trust again, by their bytes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::output;
 
-/// Where the user's own extensions lie, from the directory of the configuration.
+/// The user's extensions, from the configuration directory.
 const OWN: &[&str] = &[
     "agents",
     "commands",
@@ -42,10 +42,9 @@ const OWN: &[&str] = &[
     "skills",
     "trust.jsonl",
 ];
-/// Where a project's lie, from its root; its rules come to these.
+/// A project's extensions, from its root; its rules are added to these.
 const PROJECT: &[&str] = &[".brynhild", ".agents/skills", ".claude", ".mcp.json"];
 
-/// Looks for changes before a turn.
 pub(crate) struct Reload {
     global: Global,
     environment: Environment,
@@ -55,31 +54,26 @@ pub(crate) struct Reload {
     state: tokio::sync::Mutex<State>,
 }
 
-/// What was seen last, and what was made of it.
 struct State {
     seen: WatchedFiles,
     present: CurrentState,
-    /// What the next turn is to be told.
+    /// The change to report at the next turn.
     change: Option<Change>,
-    /// What was said of the project's trust, and what is to be said at the next turn.
+    /// The trust warning that was reported, and the one to report at the next turn.
     told: Option<String>,
     untold: Vec<String>,
 }
 
-/// What holds at this moment, for whoever reads lines beside a conversation.
+/// The current state, for commands beside the conversation.
 #[derive(Clone)]
 pub(crate) struct CurrentState {
-    /// What everything was made from; none where nothing has changed since the start.
+    /// None if nothing has changed since the start.
     pub(crate) assembly: Option<Arc<Assembly>>,
-    /// The tools.
     pub(crate) tools: Vec<Arc<ToolSpec>>,
-    /// What active skills let run.
     pub(crate) grants: Grants,
-    /// What judges calls, whatever rules it goes by at the moment.
     pub(crate) policy: Arc<dyn Approvals>,
 }
 
-/// What was seen last.
 #[derive(Clone)]
 pub(super) struct WatchedFiles {
     places: Places,
@@ -87,7 +81,7 @@ pub(super) struct WatchedFiles {
 }
 
 impl Reload {
-    /// Watches what `assembly` was made from, as it was seen then.
+    /// Watches the files that `assembly` was created from.
     pub(super) fn new(
         assembly: &Assembly,
         inputs: SetupInputs,
@@ -103,7 +97,7 @@ impl Reload {
         Self { global, environment, inputs, host, services, state }
     }
 
-    /// What holds at this moment. What has changed and cannot be used is told.
+    /// The current state. A change that cannot be used is reported.
     pub(crate) async fn present(&self) -> CurrentState {
         let mut state = self.state.lock().await;
         if let Err(problem) = self.look(&mut state).await {
@@ -112,7 +106,6 @@ impl Reload {
         state.present.clone()
     }
 
-    /// Makes everything anew where something has changed.
     async fn look(&self, state: &mut State) -> Result<(), Problem> {
         let print = Fingerprint::of(&state.seen.places);
         let has_changed = print != state.seen.print;
@@ -132,7 +125,6 @@ impl Reload {
         Ok(())
     }
 
-    /// Makes everything anew, and the role where its files have changed.
     async fn remake(&self, state: &mut State, role: Option<Arc<OpenRole>>) -> Result<(), Problem> {
         let mut assembly = RunContext::again(self.global.clone(), self.environment.clone())?;
         assembly.session_mode = self.inputs.ledger.mode();
@@ -154,7 +146,7 @@ impl Reload {
             before.shutdown().await;
             state.seen = WatchedFiles::of(&assembly, &self.inputs);
         }
-        // Rules hold from here on, however long the rest may take.
+        // New rules apply at once, however long the rest takes.
         let granted = self.inputs.policy.renew(permissions::policy(&assembly, &self.inputs.root)?);
         let is_role_all =
             self.inputs.audience == Audience::Others && self.inputs.role.present().is_some();
@@ -167,7 +159,7 @@ impl Reload {
         for origin in granted {
             tools_and_hooks.grants.renew(&origin);
         }
-        // What is no longer trusted must not run, not even to say goodbye.
+        // A plugin that is no longer trusted must not run, not even to shut down.
         let may_end =
             |name: &str| assembly.plugins().get(name).is_some_and(|plugin| plugin.trusted);
         tools_and_hooks.lifecycle.part(may_end).await;
@@ -203,7 +195,6 @@ impl Renewal for Reload {
 }
 
 impl WatchedFiles {
-    /// Looks at all that `assembly` was made from.
     pub(super) fn of(assembly: &Assembly, inputs: &SetupInputs) -> Self {
         let places = places(assembly, inputs);
         let print = Fingerprint::of(&places);
@@ -229,7 +220,7 @@ fn places(assembly: &Assembly, inputs: &SetupInputs) -> Places {
     whole.extend(plugin_set::directories(assembly).into_iter().map(|(directory, _)| directory));
     whole.extend(chibi::own_directory(assembly));
     whole.extend(inputs.role.present().iter().flat_map(|role| role.files.clone()));
-    // A package among others is what its metadata says, and may have its code elsewhere.
+    // An installed package is described by its metadata, and may have its code elsewhere.
     let with_code = assembly.plugins().plugins.iter().filter(|it| !plugin_set::is_among_others(it));
     whole.extend(with_code.map(|plugin| plugin.root.clone()));
     Places { whole, surface: plugin_set::sites(assembly).to_vec() }

@@ -1,5 +1,5 @@
-//! The policy of a session whose rules may change while it goes on. What was approved until the end
-//! of the session goes on to hold, as far as the rules of the moment let it.
+//! A policy whose rules may change during a session. Session approvals stay, as far as the new
+//! rules allow.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,28 +7,23 @@ use contract::action::{Action, View};
 use contract::policy::{Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval};
 use contract::tool::ToolSpec;
 
-/// A policy that another one can take the place of.
 pub(super) struct Renewable(Mutex<State>);
 
 struct State {
     policy: Arc<dyn Approvals>,
-    /// What was approved until the session ends.
     approved: Vec<(ToolSpec, Vec<Action>)>,
-    /// What of it was taken back.
     forgotten: Vec<String>,
-    /// In whose name something was granted.
     granted: Vec<String>,
 }
 
 impl Renewable {
-    /// Begins with a policy.
     pub(super) fn new(policy: Arc<dyn Approvals>) -> Self {
         let (approved, forgotten, granted) = (Vec::new(), Vec::new(), Vec::new());
         Self(Mutex::new(State { policy, approved, forgotten, granted }))
     }
 
-    /// Goes on with another. Returns in whose name something was granted before: whether that still
-    /// counts is for the caller to say.
+    /// Replaces the policy. Returns the origins of earlier grants, which the caller grants again or
+    /// not.
     pub(super) fn renew(&self, policy: Arc<dyn Approvals>) -> Vec<String> {
         let mut state = self.state();
         for (tool, actions) in &state.approved {
@@ -49,7 +44,7 @@ impl Renewable {
         Arc::clone(&self.state().policy)
     }
 
-    /// Notes what was approved, and that its rules hold again.
+    /// Records an approval; its rules are no longer revoked.
     fn note(&self, tool: &ToolSpec, actions: &[Action], rules: &[String]) {
         let mut state = self.state();
         state.approved.push((tool.clone(), actions.to_vec()));
@@ -80,7 +75,7 @@ impl Approvals for Renewable {
 
     fn store(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> StoredApproval {
         let kept = self.present().store(tool, actions, reach);
-        // What was written down is read again, and can be taken back there.
+        // A stored approval is read again from its file, and revoked there.
         if kept.problem.is_some() {
             self.note(tool, actions, &kept.rules);
         }
@@ -102,7 +97,7 @@ impl Approvals for Renewable {
         if !state.granted.iter().any(|earlier| earlier == origin) {
             state.granted.push(origin.to_owned());
         }
-        // What the user took back, nobody else gives again.
+        // A rule that the user revoked is not granted again.
         let mut rules = rules.to_vec();
         rules.retain(|rule| !state.forgotten.contains(rule));
         state.policy.grant(&rules, origin)

@@ -8,7 +8,6 @@ use crate::assemble::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::output;
 
-/// A part of a conversation that a reload may replace between turns.
 pub(super) struct Swappable<T>(Arc<Mutex<Option<Arc<T>>>>);
 
 impl<T> Swappable<T> {
@@ -31,15 +30,13 @@ impl<T> Clone for Swappable<T> {
     }
 }
 
-/// The plugins of other systems: those found at the start and after each reload.
+/// The plugins of other systems, found at the start and after each reload.
 #[derive(Clone, Default)]
 pub(super) struct ForeignPlugins(Arc<Mutex<Vec<DialectList>>>);
 
-/// The plugins of other systems at one time.
 pub(super) type DialectList = Vec<Arc<dyn Dialect>>;
 
 impl ForeignPlugins {
-    /// Finds them.
     pub(super) async fn find(
         &self,
         assembly: &Assembly,
@@ -59,13 +56,12 @@ impl ForeignPlugins {
         Ok(())
     }
 
-    /// Those that count.
     pub(super) fn present(&self) -> DialectList {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         found.last().cloned().unwrap_or_default()
     }
 
-    /// All that were ever found; something of them may still run.
+    /// All that were ever found; some may still run.
     pub(super) fn all(&self) -> DialectList {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).concat()
     }

@@ -1,5 +1,5 @@
-//! Which agents there are. Looking for them reads files and starts nothing; what a project brings
-//! counts only where the user trusts it.
+//! The available agents. Finding them reads files and starts nothing; a project's agents need
+//! trust.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,35 +10,28 @@ use plugins::problem::Problem as Fault;
 
 use crate::assemble::assembly::Assembly;
 
-/// The name of the agent without instructions of its own.
+/// The agent without instructions of its own.
 pub(crate) const PLAIN: &str = "general-purpose";
 
-/// Someone who can be handed work.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
-    /// The name to ask for.
     pub(crate) name: String,
-    /// When to use it.
     pub(crate) description: String,
     /// Where it comes from: `builtin`, `project`, `user`, `plugin:NAME`, `role`.
     pub(crate) source: String,
-    /// What it is.
     pub(crate) kind: Kind,
 }
 
-/// What an agent is.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// A model with the tools at hand.
     Plain,
-    /// One with instructions.
     File(Arc<AgentFile>),
-    /// One that plays a role, with the role's own model, tools and limits.
+    /// A role, with its own model, tools and limits.
     Role(PathBuf),
 }
 
 impl Agent {
-    /// Its file; none for the one that is built in.
+    /// Its file; none for the built-in one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.kind {
             Kind::Plain => None,
@@ -48,18 +41,14 @@ impl Agent {
     }
 }
 
-/// All agents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AgentList {
-    /// Them, each name once.
     pub(crate) agents: Vec<Agent>,
-    /// What is wrong with others.
     pub(crate) problems: Vec<Fault>,
 }
 
 impl AgentList {
-    /// Finds them. Of two with one name the first counts: the project's before the user's, those
-    /// before roles.
+    /// Finds them. The first of a name is used: the project's, then the user's, then roles.
     pub(crate) fn find(assembly: &Assembly) -> Self {
         let mut list = Self::default();
         list.add(Agent {
@@ -97,8 +86,8 @@ impl AgentList {
         list
     }
 
-    /// The agent of a name. That of a plugin may do without the plugin's, where it is the only one;
-    /// a role is also found by its file.
+    /// The agent of a name. A plugin's prefix may be omitted if unambiguous; a role is also found
+    /// by its file.
     pub(crate) fn get(&self, name: &str) -> Option<&Agent> {
         let exact = self.agents.iter().find(|agent| agent.name == name);
         exact.or_else(|| self.of_any_plugin(name)).or_else(|| {
@@ -151,7 +140,6 @@ impl AgentList {
         }
     }
 
-    /// The roles in a directory: files, or directories of their own.
     fn of_roles(&mut self, directory: &Path) {
         let Ok(entries) = std::fs::read_dir(directory) else { return };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -1,5 +1,5 @@
-//! What a model reads of the work that it handed on: the last words of whoever did it, and why
-//! there are no better ones. Pure.
+//! The result of delegated work for the model: the agent's last words, and why there are no better
+//! ones.
 
 use agent::nested::Ended;
 use contract::event::Outcome;
@@ -7,12 +7,10 @@ use contract::text::head;
 use contract::tool::{ToolError, ToolOutput};
 use serde_json::json;
 
-/// Refused calls that are told.
 const TOLD: usize = 5;
-/// Characters of a refusal that are told.
 const REFUSAL: usize = 300;
 
-/// The result of a call that handed work to `agent`.
+/// The result of a call that delegated work to `agent`.
 pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError> {
     let Ended { outcome, words, usage, refused } = ended;
     let partial = |why: String| ToolOutput { output: words.clone(), ..ToolOutput::failure(why) };
@@ -70,7 +68,6 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
     Ok(output)
 }
 
-/// What an agent was not let do, in words.
 fn refusals(refused: &[String]) -> Option<String> {
     if refused.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! A tool that an agent's file leaves for some of its calls only: commands, files or hosts. Only
-//! tightens; what is left is judged like every call.
+//! Tools that an agent's file limits to some commands, files or hosts. Only tightens; other rules
+//! still apply.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,22 +15,17 @@ use serde_json::json;
 
 use crate::assemble::gaps;
 
-/// Where the rules of the file stand.
 const ORIGIN: &str = "the agent's file";
 
-/// A tool with what it is left for.
 struct ToolScope {
     tool: Arc<ToolSpec>,
-    /// The entries of the file.
     entries: Vec<String>,
-    /// What commands look like that may run.
     commands: Vec<String>,
-    /// Judges everything else by the entries alone.
     judge: Judge,
 }
 
 impl ToolScope {
-    /// Leaves a tool for what `entries` say, each of the form `Name(what)`.
+    /// Limits a tool to `entries`, each of the form `Name(what)`.
     fn new(tool: Arc<ToolSpec>, entries: &[&str], root: &Path) -> Self {
         let entries: Vec<String> = entries.iter().map(|entry| entry.trim().to_owned()).collect();
         let inner = |entry: &String| {
@@ -39,7 +34,7 @@ impl ToolScope {
         };
         let commands = entries.iter().filter_map(inner).collect();
         let rules = entries.iter().filter_map(|entry| {
-            // An entry that is no rule covers nothing.
+            // An invalid entry covers nothing.
             parse(&json!({"allow": [entry]}), Scope::User, |_| ORIGIN.to_owned()).ok()
         });
         let rules = rules.flat_map(|parsed| parsed.rules).collect();
@@ -51,7 +46,7 @@ impl ToolScope {
         Self { tool, entries, commands, judge }
     }
 
-    /// The reason why the agent may not do this; none if it may.
+    /// The reason for refusing; none if the agent may do this.
     fn refusal(&self, actions: &[Action]) -> Option<String> {
         let is_covered = actions.iter().all(|action| self.covers(action));
         let left = || self.entries.join(", ");
@@ -68,7 +63,7 @@ impl ToolScope {
         ruling.decision == Decision::Allow && ruling.reasons.iter().any(is_own)
     }
 
-    /// Whether every program that a command is proven to run is one of those that may.
+    /// Returns true if every program that a command provably runs is listed.
     fn covers_command(&self, command: &str) -> bool {
         let Some(programs) = policy::shell::literal_commands(command) else { return false };
         programs.iter().all(|words| {
@@ -78,8 +73,7 @@ impl ToolScope {
     }
 }
 
-/// Whether a command looks like a pattern: `*` is anything, and `:*` or a last ` *` anything from
-/// the next word on.
+/// Matches a pattern: `*` is anything; `:*` or a last ` *` anything from the next word on.
 fn fits(pattern: &str, line: &str) -> bool {
     let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
     let meets = |pattern: &str| gaps::meets(pattern.split('*'), line);
@@ -89,17 +83,15 @@ fn fits(pattern: &str, line: &str) -> bool {
     }
 }
 
-/// The scopes of an agent's tools, asked before each call.
 #[derive(Default)]
 pub(super) struct ScopeGuard(Vec<ToolScope>);
 
 impl ScopeGuard {
-    /// Leaves a tool for what `entries` say.
     pub(super) fn add(&mut self, tool: Arc<ToolSpec>, entries: &[&str], root: &Path) {
         self.0.push(ToolScope::new(tool, entries, root));
     }
 
-    /// The hook; none if every tool may do everything.
+    /// The hook; none if no tool is limited.
     pub(super) fn hook(self) -> Option<Arc<dyn Hook>> {
         (!self.0.is_empty()).then(|| Arc::new(self) as Arc<dyn Hook>)
     }

@@ -1,6 +1,5 @@
-//! What an agent begins with: its prompt, its model, its tools and its limits. Never more than
-//! what the conversation has that sends it; a role brings tools of its own, which the same rules
-//! judge.
+//! The prompt, model, tools and limits of an agent: never more than its parent conversation has. A
+//! role has tools of its own, which the same rules judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -35,45 +34,39 @@ use crate::assemble::{self, Knowledge};
 use crate::environment::Environment;
 use crate::exit::Problem;
 
-/// Names that agents' files use for models of one vendor. Where the provider at hand has none of
-/// that name, its usual model answers.
+/// Model names of one vendor in agents' files. If the provider has none of that name, its default
+/// answers.
 pub(crate) const FAMILIAR: [&str; 3] = ["haiku", "opus", "sonnet"];
 
-/// What agents find when they begin.
 #[derive(Clone)]
 pub(crate) struct Workplace {
-    /// How many conversations may be one within the other, beside the session's own.
+    /// The maximum nesting depth below the session's conversation.
     pub(crate) max_depth: u32,
-    /// How long an agent may take; none where only its own limits count.
+    /// The time limit of an agent; none if only its own limits apply.
     pub(crate) time: Option<Duration>,
     global: Global,
     environment: Environment,
     root: PathBuf,
     answering: Option<Arc<AnsweringModel>>,
     knowledge: Arc<Knowledge>,
-    /// Other models, by the names that agents have for them.
     models: BTreeMap<String, Arc<Model>>,
     host: Option<Host>,
     services: Arc<SharedServices>,
-    /// The files whose slips were told.
     told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
-/// Another model of the provider at hand.
 struct Model {
     answering: AnsweringModel,
     settings: Settings,
 }
 
-/// A role that is ready to do some work.
 pub(crate) struct Player {
-    /// The work.
     pub(crate) task: NestedTask,
     opened: Arc<OpenRole>,
 }
 
 impl Player {
-    /// Has the role do the work to its end, and ends what ran for it.
+    /// Runs the task to its end, and stops the role's services.
     pub(crate) async fn play(self, parent: &Parent) -> Result<Ended, Problem> {
         let ended = parent.converse(self.task).await;
         self.opened.shutdown().await;
@@ -81,23 +74,18 @@ impl Player {
     }
 }
 
-/// What an agent's file makes of a conversation.
+/// An agent's file, applied to a conversation.
 pub(crate) struct Persona {
-    /// The tools that are left.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// Keeps tools to what the file leaves them for.
     pub(crate) guard: Option<Arc<dyn Hook>>,
-    /// Tells which of them are hidden.
     pub(crate) is_hidden: Option<IsHidden>,
-    /// The system prompt.
     pub(crate) system: String,
     /// What the file asks for and does not get.
     pub(crate) remarks: Vec<String>,
-    /// What the file means to keep back and does not.
+    /// What the file tries to withhold and does not.
     pub(crate) slips: Vec<String>,
 }
 
-/// Puts the limits of an agent's file into settings.
 pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
     if file.permission_mode.as_deref() == Some("plan") {
         settings.mode = Mode::ReadOnly;
@@ -111,7 +99,6 @@ pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
 }
 
 impl Workplace {
-    /// The place that agents of this list find.
     pub(crate) fn new(
         assembly: &Assembly,
         root: &Path,
@@ -120,7 +107,7 @@ impl Workplace {
     ) -> Self {
         let mut global = assembly.global.clone();
         if let Some(typed) = &assembly.typed {
-            // What the role that is played asks for is not for others.
+            // The role's provider and model are not for other agents.
             (global.provider, global.model) = typed.clone();
         }
         let mut place = Self {
@@ -148,7 +135,7 @@ impl Workplace {
         place
     }
 
-    /// Hands work to an agent, within the conversation of a call, and tells what came of it.
+    /// Delegates work within the conversation of a call, and reports the result.
     pub(crate) async fn hand_on(
         &self,
         context: &ToolContext,
@@ -172,7 +159,6 @@ impl Workplace {
         }
     }
 
-    /// Has an agent do some work, to its end.
     pub(crate) async fn send(
         &self,
         parent: &Parent,
@@ -227,7 +213,6 @@ impl Workplace {
         NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
 
-    /// What a file's agent gets of these tools, and what it is told.
     pub(crate) fn persona(
         &self,
         file: &AgentFile,
@@ -252,7 +237,6 @@ impl Workplace {
         Persona { tools, is_hidden, guard, system, remarks, slips: slips(&at_hand, file) }
     }
 
-    /// A role with its own model, tools and limits.
     pub(crate) async fn of_role(
         &self,
         parent: &Parent,
@@ -295,8 +279,8 @@ impl Workplace {
         Ok(Player { task, opened })
     }
 
-    /// The settings of the outer conversation, without what only that one is bound to. Its budget
-    /// holds for all that happens within it anyway.
+    /// The settings of the outer conversation, without its own limits. Its budget covers nested
+    /// work anyway.
     fn inherited(&self, parent: &Parent) -> Settings {
         let mut settings = parent.settings().clone();
         settings.required_finish = None;
@@ -307,14 +291,14 @@ impl Workplace {
         settings
     }
 
-    /// The tools of whoever sends an agent; `Task` among them where it may hand work on.
+    /// The tools of the parent, with `Task` if it may delegate further.
     fn at_hand(&self, parent: &Parent) -> Vec<Arc<dyn Tool>> {
         let hands_on = parent.depth() + 1 < self.max_depth;
         let is_left = |tool: &&Arc<dyn Tool>| hands_on || tool.spec().name != NAME;
         parent.registry().tools().filter(is_left).cloned().collect()
     }
 
-    /// An agent's own words with the skills that it begins with, and the skills that are not here.
+    /// An agent's instructions with its skills, and the missing skills.
     fn instructions(&self, file: &AgentFile) -> (String, Vec<String>) {
         let mut text = file.body.trim().to_owned();
         let mut unknown = Vec::new();
@@ -322,7 +306,6 @@ impl Workplace {
             let skill = self.knowledge.skills.iter().find(|it| it.name == name.to_lowercase());
             match skill {
                 Some(skill) => {
-                    // Writing to a string cannot fail.
                     let _ = write!(text, "\n\n# Skill: {}\n\n{}", skill.name, skill.body.trim());
                 }
                 None => unknown.push(name.clone()),
@@ -371,7 +354,7 @@ fn note(text: String) -> EventKind {
     EventKind::Notice { level: Level::Info, text, hint: None }
 }
 
-/// Takes from other settings what depends on the model.
+/// Copies the settings that depend on the model.
 fn take_over(settings: &mut Settings, other: &Settings) {
     let delivery = settings.request.delivery;
     settings.request.clone_from(&other.request);
@@ -384,8 +367,7 @@ fn take_over(settings: &mut Settings, other: &Settings) {
     settings.parallel_tools = other.parallel_tools;
 }
 
-/// The model of a name at the provider at hand, by that name; none where there is none, or it is
-/// the one at hand.
+/// Another model of the provider by its name; none if there is none, or it is the current one.
 fn other_model(
     assembly: &Assembly,
     root: &Path,

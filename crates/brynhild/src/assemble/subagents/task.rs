@@ -1,4 +1,4 @@
-//! `Task`: the model hands a piece of work to an agent, and reads what came of it.
+//! `Task`: the model delegates work to an agent and reads the result.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 use super::Workplace;
 use super::agent_list::{Agent, AgentList, PLAIN};
 
-/// The tool's name.
 pub(crate) const NAME: &str = "Task";
 
-/// Agents that the model is told of in words; of others it is told the names.
+/// Agents described to the model; of others it sees the names.
 const DESCRIBED: usize = 50;
-/// Characters of one agent's description that the model is told.
+/// The most characters of one agent's description.
 const LONGEST: usize = 500;
 
 #[derive(Deserialize)]
@@ -29,7 +28,6 @@ struct Args {
     subagent_type: Option<String>,
 }
 
-/// The tool.
 pub(crate) struct Task {
     spec: Arc<ToolSpec>,
     list: AgentList,
@@ -37,7 +35,6 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Hands work to these agents.
     pub(crate) fn new(list: AgentList, workplace: Workplace) -> Self {
         Self { spec: spec(&list).into(), list, workplace }
     }
@@ -58,7 +55,6 @@ fn spec(list: &AgentList) -> ToolSpec {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
         let short = head(&about, LONGEST);
         let more = if short.len() < about.len() { "…" } else { "" };
-        // Writing to a string cannot fail.
         let _ = write!(words, "\n- {}: {short}{more}", agent.name);
     }
     let others: Vec<&str> =
@@ -91,7 +87,7 @@ fn spec(list: &AgentList) -> ToolSpec {
         version: "1.0.0".to_owned(),
         categories: vec!["agents".to_owned()],
         requires_permission: false,
-        // It changes nothing itself; what the agent does is judged call by call.
+        // The tool itself changes nothing; the agent's calls are judged one by one.
         risk_level: Risk::ReadOnly,
         recovery_policy: Recovery::Allow,
         parallel: true,

@@ -1,4 +1,4 @@
-//! Which of the tools at hand an agent gets, and for what. Never one that is not there; pure.
+//! The tools that an agent gets, out of those of its parent.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,25 +12,22 @@ use plugins::claude::AgentFile;
 
 use super::scoped::ScopeGuard;
 
-/// The tools that an agent gets.
 pub(super) struct Narrowed {
-    /// The tools.
     pub(super) tools: Vec<Arc<dyn Tool>>,
-    /// Keeps tools to what the file leaves them for; none if it leaves all.
+    /// Limits tools as the file says; none if it does not.
     pub(super) guard: Option<Arc<dyn Hook>>,
     /// Tools that the file names, which need no search.
     pub(super) named: BTreeSet<String>,
-    /// The names in the file that no tool has.
+    /// Names in the file that no tool has.
     pub(super) missing: Vec<String>,
 }
 
-/// The tools that an agent's file leaves of those at hand. What an entry says in parentheses is all
-/// that its tool is left for.
+/// The tools that an agent's file selects. An entry in parentheses limits its tool to that.
 pub(super) fn narrowed(at_hand: &[Arc<dyn Tool>], file: &AgentFile, root: &Path) -> Narrowed {
     let is_named = |tool: &Arc<dyn Tool>, names: &[String]| {
         names.iter().any(|name| fits(base(name), &tool.spec().name))
     };
-    // A slip in a name must not hand out what was meant to be kept back.
+    // A misspelled name must not grant a tool that was meant to be withheld.
     let is_kept_back = |tool: &Arc<dyn Tool>| {
         let (name, names) = (tool.spec().name.to_lowercase(), file.disallowed_tools.iter());
         is_named(tool, &file.disallowed_tools)
@@ -61,8 +58,7 @@ pub(super) fn narrowed(at_hand: &[Arc<dyn Tool>], file: &AgentFile, root: &Path)
     Narrowed { tools, guard: guard.hook(), named, missing }
 }
 
-/// What to tell of the names that a file means to keep back and that no tool has, here or elsewhere: they
-/// keep back nothing. A server may bring any name another time.
+/// Warnings about names to withhold that no tool has: they withhold nothing.
 pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> {
     let own = TOOLS.iter().copied().filter(|name| !name.starts_with('_'));
     let known = at_hand.iter().map(|it| it.spec().name.clone());
@@ -81,12 +77,12 @@ pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> 
     told.collect()
 }
 
-/// The name in an entry, which may say more in parentheses.
+/// The tool name of an entry, without parentheses.
 fn base(entry: &str) -> &str {
     entry.split_once('(').map_or(entry, |(name, _)| name).trim()
 }
 
-/// Whether a name in a file means a tool. Files of other programs have names of their own for some.
+/// Returns true if a name in a file means a tool. Other programs use other names for some.
 fn fits(name: &str, tool: &str) -> bool {
     let name = match name {
         "*" => return true,

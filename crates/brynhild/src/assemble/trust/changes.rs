@@ -7,18 +7,14 @@ use super::store::KnownFile;
 
 const MAX_LINES: usize = 200;
 
-/// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     /// `added`, `changed`, `removed`, or `mode changed`.
     pub(crate) kind: &'static str,
-    /// The file, from the project's root.
     pub(crate) path: String,
-    /// The difference as text, if both texts are known.
     pub(crate) diff: Option<String>,
 }
 
-/// All differences.
 pub(crate) fn changes(before: &[KnownFile], after: &Snapshot) -> Vec<Change> {
     let mut changes = Vec::new();
     for entry in &after.entries {

@@ -6,29 +6,24 @@ use std::fmt::Write as _;
 use files::yaml;
 use serde_json::{Map, Value};
 
-/// Names whose value is a program or a command.
 const COMMANDS: &[&str] =
     &["command", "cmd", "run", "exec", "executable", "script", "shell", "entrypoint", "statusLine"];
-/// Names whose value is a place to connect to.
 const ADDRESSES: &[&str] = &["url", "base_url", "endpoint", "host", "serverUrl", "httpUrl"];
-/// Names whose value completes a command.
 const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
-/// A command line or an address in a file.
 pub(super) struct CommandLine {
-    /// The text for the user.
     pub(super) shown: String,
     /// None for an address or a grant.
     pub(super) start: Option<Start>,
 }
 
-/// The form in which a command line is started.
 pub(super) enum Start {
-    /// A shell reads it.
     Shell(String),
-    /// A program and its arguments, started in a directory if one is given.
-    Words { words: Vec<String>, directory: Option<String> },
-    /// The path of a script.
+    /// A program and its arguments, and the directory to start it in.
+    Words {
+        words: Vec<String>,
+        directory: Option<String>,
+    },
     File(String),
 }
 
@@ -62,8 +57,7 @@ pub(super) fn command_lines(path: &str, bytes: &[u8]) -> Vec<CommandLine> {
     lines
 }
 
-/// The grants and commands of a skill or slash command, read without invisible characters, as they
-/// are when it is used.
+/// The grants and commands of a skill or slash command, without invisible characters, as when used.
 fn in_markdown(text: &str) -> Vec<CommandLine> {
     let (mut seen, mut end) = (String::new(), 0);
     for (at, c) in plugins::hidden::places(text) {
@@ -80,7 +74,6 @@ fn in_markdown(text: &str) -> Vec<CommandLine> {
     granted.map(CommandLine::shown).into_iter().chain(commands).collect()
 }
 
-/// The tools that the head of a skill or slash command grants.
 fn granted(value: &Value) -> Option<String> {
     let tools = ["allowed-tools", "allowed_tools"].iter().find_map(|name| value.get(*name))?;
     let tools = texts(tools).join(", ");
@@ -94,8 +87,7 @@ fn filled(text: &str) -> impl Iterator<Item = String> {
     commands.filter_map(|rest| Some(rest.split_once('`')?.0.to_owned()))
 }
 
-/// The commands in fences. Every such fence ends with the next mark, so that all that is run is among
-/// these.
+/// The commands in fences. A fence ends at the next mark, so that none that would run is missing.
 fn fenced(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fence: Option<Vec<&str>> = None;
@@ -110,10 +102,8 @@ fn fenced(text: &str) -> Vec<String> {
     found
 }
 
-/// The kind of commands in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
-    /// MCP servers.
     Servers,
     Anything,
 }
@@ -178,13 +168,11 @@ fn line(
     Some(CommandLine { shown, start: Some(start) })
 }
 
-/// A text, or the texts of a list.
 fn texts(value: &Value) -> Vec<String> {
     let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect()
 }
 
-/// Text, or a list of texts as one line.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

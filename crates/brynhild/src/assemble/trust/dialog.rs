@@ -1,5 +1,4 @@
-//! The trust dialog: every file, every command line, the settings that trust applies, and the changes
-//! since the last decision. Only an explicit yes trusts.
+//! The trust dialog. Only an explicit yes trusts.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,29 +13,22 @@ use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
 use crate::output::question::{line, one_line, show};
 
-/// The question.
 pub(crate) const TITLE: &str = "Trust this directory?";
 
-/// Stands before the command lines that start more than the hash covers.
+/// Printed above the command lines that start more than the hash covers.
 const UNCOVERED: &str = "These command lines run more than trust can see. It runs in the sandbox, but \
                          you are not asked when it changes:";
 
-/// How much of the files is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Their paths.
     Paths,
-    /// Their paths and hashes.
     Hashes,
 }
 
-/// Everything the user needs to decide.
 pub(crate) struct Brief<'a> {
     root: &'a Path,
     snapshot: &'a Snapshot,
-    /// Settings that trust applies.
     held_back: &'a [String],
-    /// Command lines, each with its file.
     commands: Vec<(String, String)>,
     uncovered: Vec<(String, String)>,
     /// The last decision, and the changes since.
@@ -44,7 +36,6 @@ pub(crate) struct Brief<'a> {
 }
 
 impl<'a> Brief<'a> {
-    /// Collects it.
     pub(crate) fn new(
         root: &'a Path,
         snapshot: &'a Snapshot,
@@ -65,7 +56,6 @@ impl<'a> Brief<'a> {
         Self { root, snapshot, held_back, commands: commands.collect(), uncovered, past }
     }
 
-    /// The dialog for programs.
     pub(crate) fn to_json(&self) -> Value {
         let file = |entry: &Entry| {
             let (could, mode) = (entry.part.surface().could, format!("{:o}", entry.mode));
@@ -86,7 +76,6 @@ impl<'a> Brief<'a> {
         })
     }
 
-    /// The text of the dialog.
     pub(crate) fn words(&self, detail: Detail) -> String {
         let root = one_line(&self.root.display().to_string());
         let mut text = format!("\n{root}\n");

@@ -20,7 +20,6 @@ const DIRECTORIES: [&str; 3] = ["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "BRY
 /// Characters by which a shell does more than start one program.
 const METACHARACTERS: &str = "$`|&;<>(){}[]*?~!#\n\\=";
 
-/// The files that command lines of `entries` name, and the symlinks on the way to them.
 pub(super) fn covered(root: &Path, entries: &[Entry]) -> BTreeSet<Part> {
     let mut parts = BTreeSet::new();
     for (entry, _, start) in starts(entries) {
@@ -98,7 +97,6 @@ fn files(root: &Path, source: &str, start: &Start) -> Vec<Part> {
     parts
 }
 
-/// A regular file below the root, with the symlinks on the way to it.
 fn resolved(root: &Path, path: &Path) -> Option<Vec<Part>> {
     let within = path.strip_prefix(root).ok()?;
     let real = path.canonicalize().ok().filter(|real| real.is_file())?;

@@ -12,7 +12,6 @@ use contract::sandbox::{Child, Enforcement, Profile, Sandbox, SandboxError, Spaw
 pub(crate) struct TrustedRoots(Mutex<BTreeMap<PathBuf, (PathBuf, PathBuf)>>);
 
 impl TrustedRoots {
-    /// Adds a directory of the project `root`.
     pub(super) fn add(&self, directory: &Path, root: &Path, config_dir: &Path) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(directory.to_owned(), (root.to_owned(), config_dir.to_owned()));
@@ -35,7 +34,6 @@ pub(crate) struct CheckedSandbox {
 }
 
 impl CheckedSandbox {
-    /// Adds the check to a sandbox.
     pub(crate) fn new(sandbox: Arc<dyn Sandbox>, roots: Arc<TrustedRoots>) -> Self {
         Self { sandbox, roots }
     }

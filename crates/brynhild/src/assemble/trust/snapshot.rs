@@ -19,18 +19,14 @@ const MAX_DEPTH: usize = 32;
 /// A file without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Part {
-    /// From the project's root.
     pub(crate) path: String,
-    /// The type of file.
     pub(crate) kind: Kind,
-    /// True if it counts only because a command line names it.
+    /// True if it is covered only because a command line names it.
     pub(crate) is_named: bool,
 }
 
-/// A type of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A regular file.
     File,
     /// A symlink, which is never followed.
     Link,
@@ -38,30 +34,22 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// One file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The file.
     pub(crate) part: Part,
-    /// Its permission bits.
     pub(crate) mode: u32,
-    /// The hash of its bytes.
     pub(crate) hash: String,
-    /// Its bytes; the target of a symlink.
+    /// The target of a symlink.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// All files that trust covers, ordered by path.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    /// The files.
     pub(crate) entries: Vec<Entry>,
-    /// The hash of all paths, modes and bytes.
     pub(crate) hash: String,
 }
 
 impl Part {
-    /// The surface that it belongs to.
     pub(super) fn surface(&self) -> &'static Surface {
         let other = if self.is_named { &surfaces::NAMED } else { &surfaces::LINK };
         surfaces::of(&self.path).filter(|_| !self.is_named).unwrap_or(other)
@@ -152,7 +140,6 @@ fn push(parts: &mut Vec<Part>, path: String, found: &Metadata) -> Result<(), Str
 }
 
 impl Snapshot {
-    /// Reads all files that trust covers.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let mut left = MAX_BYTES;
         let mut entries = read(root, parts(root)?, &mut left)?;
@@ -181,7 +168,6 @@ impl Entry {
         self.part.kind == Kind::File && (self.part.is_named || is_hook)
     }
 
-    /// The file as a process must find it.
     pub(super) fn fixed(self, root: &Path) -> Fixed {
         Fixed { place: root.join(&self.part.path), bytes: self.bytes.into(), mode: self.mode }
     }

@@ -1,4 +1,5 @@
-//! The user's decisions about workspaces, in an append-only file in the configuration directory. Beside
+//! The user's decisions about workspaces, in an append-only file in the configuration directory.
+//! Beside
 //! it is a copy of the files of each workspace that were decided on, to show later what changed.
 
 use std::path::{Path, PathBuf};
@@ -13,41 +14,32 @@ use crate::assemble::audit::Audit;
 /// Larger files are not copied.
 const MAX_COPY: usize = 1 << 20;
 
-/// A decision about the bytes of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// The workspace; its real path.
+    /// Its real path.
     pub(crate) path: PathBuf,
-    /// The decision.
     pub(crate) decision: Decision,
-    /// The bytes it is about.
+    /// The hash of the bytes it is about.
     pub(crate) hash: String,
-    /// When.
     pub(crate) at: Timestamp,
 }
 
-/// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Decision {
-    /// All of it may have its effect.
     Trusted,
-    /// Text may be read, nothing may run or redirect.
+    /// Text may be read; nothing may run or redirect.
     TextOnly,
-    /// Nothing of it, and no question about these bytes.
+    /// Nothing may be used, and no question is asked about these bytes.
     Declined,
-    /// An earlier decision was withdrawn.
     Withdrawn,
 }
 
-/// A file as it was when it was decided on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KnownFile {
     /// From the project's root.
     pub(crate) path: String,
-    /// Its permission bits.
     pub(crate) mode: u32,
-    /// The hash of its bytes.
     pub(crate) hash: String,
     /// Its text; none if it is not UTF-8, is large, or usually has secrets.
     pub(crate) text: Option<String>,
@@ -56,18 +48,13 @@ pub(crate) struct KnownFile {
 /// A plugin whose hook guards calls, and the point at which it is asked.
 pub(crate) type PluginGuard = (String, String);
 
-/// The files of a workspace as they were when they were decided on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TrustedCopy {
-    /// The hash of all of them.
     hash: String,
-    /// The files.
     pub(crate) files: Vec<KnownFile>,
-    /// Plugins whose hooks guard calls.
     pub(crate) guards: Vec<PluginGuard>,
 }
 
-/// The decisions.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     file: PathBuf,
@@ -75,7 +62,6 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The store in the configuration directory.
     pub(crate) fn new(config_dir: &Path) -> Self {
         Self { file: config_dir.join("trust.jsonl"), copies: config_dir.join("trust") }
     }
@@ -117,7 +103,6 @@ impl Store {
         Ok((records.into_iter().find(|record| record.path == root), problem))
     }
 
-    /// Stores a decision, with the files it is about.
     pub(crate) fn decide(
         &self,
         root: &Path,
@@ -132,7 +117,6 @@ impl Store {
         self.add(&Record { path, decision, hash, at: Timestamp::now() })
     }
 
-    /// Withdraws the decision about a workspace; none if there is none.
     pub(crate) fn withdraw(&self, root: &Path) -> Result<Option<Record>, String> {
         let _lock = private::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
         let found = self.record(root)?.0;

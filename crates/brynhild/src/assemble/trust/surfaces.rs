@@ -1,25 +1,21 @@
 //! The table of files in a workspace that could run or redirect something. A part of the program
 //! that starts to use a file of the workspace adds it here.
 
-/// Files of a workspace that could do something.
 pub(crate) struct Surface {
-    /// Their paths, from the project's root: a file, a directory with `/**` for all files below it,
-    /// or with `/**` and an ending for the files below it that end so.
+    /// A path from the project's root: a file, or a directory with `/**` and an optional file
+    /// ending.
     pattern: &'static str,
     /// Completes the sentence "It could …".
     pub(crate) could: &'static str,
-    /// The effect that needs trust.
     pub(crate) effect: Effect,
 }
 
-/// The effect of a file that needs trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It runs, or makes something run or connect.
     Runs,
     /// It has settings, of which some do more than restrict.
     Sets,
-    /// None by itself; something else may read or start it.
     Inert,
 }
 
@@ -62,7 +58,6 @@ const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> 
     Surface { pattern, could, effect }
 }
 
-/// The files and directories to read, from the project's root.
 pub(crate) fn places() -> Vec<&'static str> {
     let place = |surface: &Surface| match surface.pattern.split_once("/**") {
         Some((directory, _)) => directory,
@@ -94,8 +89,8 @@ pub(crate) fn of(path: &str) -> Option<&'static Surface> {
     SURFACES.iter().find(fits)
 }
 
-/// Returns true if a file of a plugin, a skill or a hook directory is neither run nor obeyed: prose,
-/// pictures, tables, logs, and the manifest of a package, which only other programs read.
+/// Returns true for prose, pictures, tables, logs and package manifests, which are neither run nor
+/// obeyed.
 pub(crate) fn is_data(path: &str) -> bool {
     const PROSE: [&str; 6] =
         ["README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "NOTICE", "AUTHORS"];

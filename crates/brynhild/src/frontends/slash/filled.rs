@@ -1,5 +1,5 @@
-//! The text of a command of another system: what was typed is put in, files that it names go with
-//! it, and its shell lines are listed, which the agent runs like calls of the model.
+//! Expands a command of another plugin system: arguments, files that it names, and its shell lines,
+//! which the agent runs like calls of the model.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,10 +19,9 @@ use crate::assemble::skill_grants::grant_name;
 use crate::exit::Problem;
 use crate::output;
 
-/// Bytes of a file that go with a prompt.
 const LONGEST: u64 = 100_000;
 
-/// The text as it stands, with what was typed put in. Runs and reads nothing.
+/// The text with its arguments. Runs and reads nothing.
 pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
     let text = |piece| match piece {
         Piece::Text(text) => text,
@@ -32,13 +31,12 @@ pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
     recipe.pieces(&command.body, words, Here::default()).into_iter().map(text).collect()
 }
 
-/// The text of a command: shell lines stand in it as they are written until the prompt is sent.
+/// Shell lines stay in the text until the prompt is sent.
 pub(super) struct Filled {
     pub(super) text: String,
     pub(super) lines: Vec<PromptLine>,
 }
 
-/// The text that is sent in a session, whose name may not be known yet.
 pub(super) fn text(
     assembly: &Assembly,
     (command, recipe): (&Command, &Recipe),
@@ -71,7 +69,7 @@ pub(super) fn text(
     Ok(Filled { text, lines })
 }
 
-/// What a command wants allowed while it is worked on, in the form in which a skill does.
+/// The tools that a command grants, in the form of a skill.
 pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
     (!recipe.allowed_tools.is_empty()).then(|| Skill {
         name: grant_name(command),
@@ -84,7 +82,6 @@ pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
     })
 }
 
-/// Reads the files that one command names.
 struct Reader<'a> {
     assembly: &'a Assembly,
     root: &'a Path,
@@ -104,7 +101,7 @@ impl<'a> Reader<'a> {
         let named: Vec<String> =
             recipe.allowed_tools.iter().filter(|tool| *tool != "*").cloned().collect();
         let typed = command.qualified();
-        // What is no rule grants nothing.
+        // An invalid rule grants nothing.
         let _ = policy.grant(&named, &format!("command /{typed}"));
         let tools = assemble::tools(assembly, root, Vec::new(), None);
         let tools = tools.iter().map(|tool| tool.spec()).collect();
@@ -117,7 +114,6 @@ impl<'a> Reader<'a> {
         self.policy.judge(spec, &[action], self.assembly.mode()).decision == Decision::Allow
     }
 
-    /// A file of the project or of the plugin with its name; none where there is no such file.
     fn read(&self, name: &str) -> Option<String> {
         let path = self.root.join(name).canonicalize().ok().filter(|path| path.is_file())?;
         let is_own =

@@ -1,5 +1,4 @@
-//! Commands that stand for a line of the shell: it runs confined, what it prints is shown, and
-//! nothing of it goes to the model.
+//! Commands that run a shell line in the sandbox. Their output is shown, and not sent to the model.
 
 use contract::policy::Mode;
 use contract::sandbox::{Access, Fixed};
@@ -11,7 +10,6 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
-/// Runs the line of a command and gives back what it printed.
 pub(super) async fn run(
     assembly: &Assembly,
     command: &Command,
@@ -23,7 +21,7 @@ pub(super) async fn run(
     if command.source == "project" {
         profile.fixed = vouched(assembly, command)?;
     }
-    // What somebody else wrote only looks.
+    // A plugin's command may only read.
     let is_own = command.plugin.is_none();
     profile.access = if is_own && assembly.mode() != Mode::ReadOnly {
         Access::Workspace

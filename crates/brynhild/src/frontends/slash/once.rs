@@ -1,5 +1,4 @@
-//! Commands in a run that answers one prompt: prompts are sent, what only shows something is shown,
-//! and what changes a conversation has none to change.
+//! Slash commands in a run that answers one prompt: those that change a conversation are refused.
 
 use std::sync::Arc;
 
@@ -18,22 +17,16 @@ use crate::assemble::workers;
 use crate::exit::Problem;
 use crate::output;
 
-/// What becomes of the words of a single prompt.
 pub(crate) enum Once {
-    /// They are sent as they are.
     AsIs,
-    /// This is sent in their place.
     Prompt {
-        /// The text.
         text: String,
-        /// The skill that it activates.
         skill: Option<Skill>,
     },
-    /// They were a command, which was done.
+    /// It was a command, which has run.
     Done,
 }
 
-/// Does what the words of a single prompt ask for.
 pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Problem> {
     let Some(slash) = parse(words) else {
         return Ok(Once::AsIs);

@@ -1,4 +1,4 @@
-//! What built-in commands show.
+//! The output of built-in commands.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,10 +20,9 @@ use crate::exit::Problem;
 use crate::frontends::usage_tables;
 use crate::output::table;
 
-/// Sessions that are listed.
 const SESSIONS: usize = 10;
 
-/// The first sentence of a description, which is not cut unless it goes on and on.
+/// The first sentence of a description.
 pub(crate) fn sentence(text: &str) -> String {
     const LONGEST: usize = 200;
     let line = text.trim().lines().next().unwrap_or_default();
@@ -33,7 +32,6 @@ pub(crate) fn sentence(text: &str) -> String {
     if shown.len() < sentence.len() { format!("{shown}…") } else { sentence.to_owned() }
 }
 
-/// What can be typed.
 pub(super) fn help(offer: &Offer) -> String {
     let typed = |name: &str, args: &str| format!("/{name} {args}").trim_end().to_owned();
     let builtin = BUILTIN.iter().map(|it| vec![typed(it.name, it.args), it.description.to_owned()]);
@@ -50,7 +48,6 @@ pub(super) fn help(offer: &Offer) -> String {
     table(&rows)
 }
 
-/// The tools.
 pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
     let rows: Vec<Vec<String>> = tools
         .iter()
@@ -59,7 +56,6 @@ pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
     if rows.is_empty() { String::from("There are no tools.\n") } else { table(&rows) }
 }
 
-/// The skills.
 pub(super) fn skills(skills: &[Skill]) -> String {
     let row = |skill: &Skill| {
         vec![skill.name.clone(), skill.source.clone(), sentence(&skill.description)]
@@ -67,7 +63,6 @@ pub(super) fn skills(skills: &[Skill]) -> String {
     table(&skills.iter().map(row).collect::<Vec<_>>())
 }
 
-/// The plugins of all systems.
 pub(super) fn plugins(assembly: &Assembly) -> String {
     let row = |it: Named| {
         let description = sentence(&it.description);
@@ -77,7 +72,6 @@ pub(super) fn plugins(assembly: &Assembly) -> String {
     if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }
 }
 
-/// What runs without a question.
 pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String, Problem> {
     let mut text = format!("The mode is {}.\n", facts.mode.as_str());
     let rules = &run.config().permissions;
@@ -103,14 +97,14 @@ pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String,
     Ok(text)
 }
 
-/// What a conversation took that is kept.
+/// The usage of a saved conversation.
 pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
     let mut figures = [assembly.store().ok()?.figures_of(id).ok()?];
     pricing::complete(assembly, &mut figures);
     Some(usage_tables::conversation(&figures[0]))
 }
 
-/// What a conversation took that is kept nowhere.
+/// The usage of an unsaved conversation.
 pub(super) fn cost(usage: &Usage) -> String {
     let more = if usage.unpriced { " + unknown" } else { "" };
     let known = |it| format!("${it:.4}{more}");
@@ -125,7 +119,6 @@ pub(super) fn cost(usage: &Usage) -> String {
     )
 }
 
-/// The newest sessions.
 pub(super) fn sessions(run: &RunContext) -> Result<String, Problem> {
     let rows: Vec<Vec<String>> = run
         .store()?

@@ -1,10 +1,9 @@
-//! Clipboards that a terminal does not reach by itself: that of tmux, which keeps what programs send
-//! to its terminal to itself, and that of the desktop, which some terminals keep programs from.
+//! Clipboards that a terminal may not reach: of tmux, and of the desktop.
 
 use crate::assemble::run_context::RunContext;
 use crate::environment::Environment;
 
-/// Puts a text there. Nobody is told where there is none: the terminal has been given it too.
+/// Copies a text. Failures are not reported: the terminal also gets it.
 pub(super) fn put(run: &RunContext, text: &str) {
     let environment = &run.environment;
     let ways = ways(environment);
@@ -15,17 +14,16 @@ pub(super) fn put(run: &RunContext, text: &str) {
     ways.iter().any(takes);
 }
 
-/// A program that takes a text, with its arguments.
 type Way = (&'static str, &'static [&'static str]);
 
-/// The programs that may take a text, the best first.
+/// The programs to try, best first.
 fn ways(environment: &Environment) -> &'static [Way] {
     let has = |name: &str| environment.variable(name).is_some_and(|value| !value.is_empty());
     if has("TMUX") {
-        // An old one does not pass it on to its terminal.
+        // An old version does not pass it on to its terminal.
         return &[("tmux", &["load-buffer", "-w", "-"]), ("tmux", &["load-buffer", "-"])];
     }
-    // The desktop of this machine is not the one that the user sits at.
+    // The user is not at the desktop of this machine.
     if has("SSH_CONNECTION") || has("SSH_TTY") {
         return &[];
     }

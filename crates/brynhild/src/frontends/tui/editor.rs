@@ -7,7 +7,6 @@ use files::private;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
-/// Has the user edit a text with their editor.
 pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem> {
     let environment = &run.environment;
     let editor = environment.variable("VISUAL").or_else(|| environment.variable("EDITOR"));
@@ -28,7 +27,7 @@ pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem
         Ok(Err(error)) => Err(Problem::failed(format!("cannot start `{editor}`: {error}"))),
         Err(error) => Err(Problem::failed(error.to_string())),
     };
-    // Whatever it holds has been read or is not wanted.
+    // Its content was read or is not wanted.
     let _ = std::fs::remove_file(&path);
     result
 }

@@ -1,5 +1,4 @@
-//! Questions of servers while the whole screen is taken: passed on to the interface, and the
-//! answers back. Whoever waits for one that nobody can give any more is told so.
+//! Questions of servers while the interface has the screen, and their answers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,7 +8,6 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::output::status_line::Asked;
 
-/// Questions on their way to the user.
 pub(crate) struct Inquiries {
     asked: Mutex<mpsc::Receiver<Asked>>,
     open: RefCell<HashMap<u64, oneshot::Sender<Option<String>>>>,
@@ -17,12 +15,10 @@ pub(crate) struct Inquiries {
 }
 
 impl Inquiries {
-    /// Those that come out of here.
     pub(crate) fn new(asked: mpsc::Receiver<Asked>) -> Self {
         Self { asked: Mutex::new(asked), open: RefCell::default(), last: Cell::new(0) }
     }
 
-    /// The next one.
     pub(super) async fn next(&self) -> Inquiry {
         let Some(Asked { title, body, wanted, reply }) = self.asked.lock().await.recv().await
         else {
@@ -34,15 +30,14 @@ impl Inquiries {
         Inquiry { id, title, body, wanted }
     }
 
-    /// Passes on what the user said.
     pub(super) fn reply(&self, id: u64, words: Option<String>) {
         if let Some(reply) = self.open.borrow_mut().remove(&id) {
-            // Whoever asked may have gone.
+            // The server may be gone.
             let _ = reply.send(words);
         }
     }
 
-    /// Tells everybody who waits that there is no answer.
+    /// Answers all open questions with none.
     pub(crate) fn give_up(&self) {
         self.open.borrow_mut().clear();
     }

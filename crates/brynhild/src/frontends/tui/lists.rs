@@ -22,18 +22,15 @@ use crate::exit::Problem;
 use crate::frontends::plugin_switch;
 use crate::frontends::slash::{self, Offer};
 
-/// Files that are offered at most.
 const FILES: usize = 100_000;
-/// Messages of a session that are shown before it is chosen.
 const PREVIEW: usize = 12;
 
-/// The files of a project for the interface.
 pub(super) fn files(root: &Path) -> Answer {
     let files = walk(root);
     Answer::Files { is_cut: files.len() == FILES, files }
 }
 
-/// The files and directories of a project that ignore files leave, relative to it.
+/// The files and directories of a project that are not ignored, relative to it.
 pub(super) fn walk(root: &Path) -> Vec<String> {
     let sources = Sources {
         names: vec![".ignore", ".gitignore"],
@@ -51,14 +48,13 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
     };
     let mut files: Vec<String> =
         entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
-    // What is near stands first, what is hidden last.
+    // Near files first, hidden ones last.
     files.sort_by_cached_key(|file| {
         (file.starts_with('.') || file.contains("/."), file.matches('/').count(), file.clone())
     });
     files
 }
 
-/// The commands that can be typed after `/`.
 pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
     let builtin = slash::BUILTIN.iter().map(|builtin| Item {
         value: builtin.name.to_owned(),
@@ -82,7 +78,6 @@ pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
     builtin.chain(own).chain(prompts).collect()
 }
 
-/// The arguments of a command, if they can be listed.
 pub(super) async fn arguments(
     assembly: &Assembly,
     command: String,
@@ -102,7 +97,7 @@ pub(super) async fn arguments(
             let mut names: Vec<String> =
                 ::tui::theme::Theme::built_in().into_iter().map(|it| it.name).collect();
             let others = themes::themes(assembly).0.into_iter().map(|theme| theme.name);
-            // One's own may have the name of a built-in one, and stands for it.
+            // The user's theme replaces a built-in one of its name.
             let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
             names.extend(others);
             names.into_iter().map(named).collect()
@@ -112,7 +107,6 @@ pub(super) async fn arguments(
     Answer::Arguments { command, items }
 }
 
-/// The arguments of a command that are known without a request.
 pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
     match command {
         "model" => favorites(assembly),
@@ -136,14 +130,13 @@ fn named(value: String) -> Item {
     Item { value, ..Item::default() }
 }
 
-/// The models that the user has named.
 fn favorites(run: &RunContext) -> Vec<Item> {
     let item =
         |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..named(id.clone()) };
     run.config().models.favorites.keys().map(item).collect()
 }
 
-/// The models that the provider offers, the one in use first.
+/// The provider's models, the current one first.
 pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Item>, Problem> {
     let offered = model_list::offered(assembly).await?;
     let item = |model: contract::provider::Model| Item {
@@ -154,7 +147,7 @@ pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Ite
     };
     let mut items: Vec<Item> =
         favorites(assembly).into_iter().chain(offered.into_iter().map(item)).collect();
-    // The one in use stands first, whether the provider lists it or not.
+    // The current one is first even if the provider does not list it.
     let at = items.iter().position(|item| item.value == current);
     let mut used = at.map_or_else(Item::default, |at| items.remove(at));
     current.clone_into(&mut used.value);
@@ -164,7 +157,6 @@ pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Ite
     Ok(items)
 }
 
-/// The sessions, those of this project first.
 pub(super) fn sessions(run: &RunContext, current: &SessionId) -> Result<Vec<Item>, Problem> {
     listed_sessions(&run.store()?, &run.place().display().to_string(), Some(current))
 }
@@ -181,7 +173,7 @@ pub(super) fn listed_sessions(
     let item = |session: sessions::summary::Summary| {
         let first = session.first_prompt.unwrap_or_default();
         let title = session.title.unwrap_or_else(|| first.lines().next().unwrap_or("").to_owned());
-        // The day and the hour; of an earlier year the day alone.
+        // Day and hour; for an earlier year only the day.
         let at = session.updated_at.to_string();
         let is_this_year = at.get(..4) == this_year.get(..4);
         let when = if is_this_year { at.get(5..16) } else { at.get(..10) };
@@ -199,7 +191,6 @@ pub(super) fn listed_sessions(
     Ok(sessions.into_iter().map(item).collect())
 }
 
-/// The last words of a session.
 pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
     let session_id = SessionId::parse(id)?;
     let contents = run.store()?.read(&session_id)?;
@@ -220,7 +211,6 @@ pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
     Ok(Answer::Preview { id: id.to_owned(), text })
 }
 
-/// The plugins of all systems, with what is wrong with them.
 pub(super) fn plugins(assembly: &Assembly) -> Answer {
     let servers = mcp::listing(assembly).unwrap_or_default();
     let why = |named: &dialects::Named| {
@@ -249,13 +239,13 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
     Answer::Items(Picks::Plugins, all)
 }
 
-/// Switches a plugin on or off. What it says is told like anything that is printed.
+/// Switches a plugin. Its output is shown like anything that is printed.
 pub(super) fn switch(assembly: &Assembly, plugin: &str, on: bool) -> Result<Answer, Problem> {
     plugin_switch::switched(assembly, plugin, on)?;
     Ok(Answer::Done)
 }
 
-/// The permission rules; those that were remembered can be revoked.
+/// The permission rules; remembered ones can be revoked.
 pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer, Problem> {
     let rules = &run.config().permissions;
     let mut items = Vec::new();

@@ -1,6 +1,5 @@
-//! State of the interface between runs: the history of prompts, drafts, the chosen theme. Stored in
-//! one private directory; without one nothing is. Blocks, so that the thread of the interface must
-//! not call it.
+//! Stored state of the interface: prompt history, drafts, theme. Blocks, so the interface's thread
+//! must not call it.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -15,16 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::assemble::run_context::RunContext;
 
-/// Prompts in the history.
 const MAX_PROMPTS: usize = 1000;
 const MAX_HISTORY_BYTES: usize = 4 << 20;
-/// A longer prompt is not stored: somebody pasted a file.
+/// A longer prompt is not stored: it is a pasted file.
 const MAX_PROMPT_BYTES: usize = 256 << 10;
 
-/// The stored state of the interface.
 pub(crate) struct InterfaceStore {
     directory: Option<PathBuf>,
-    /// The beginning of the names of this project's drafts.
     draft_prefix: String,
 }
 
@@ -35,16 +31,15 @@ struct State {
 }
 
 impl InterfaceStore {
-    /// The state in the user's own directory, with the drafts of this project.
     pub(crate) fn new(run: &RunContext) -> Self {
         let directory = run.writable_config_dir().map(|dir| dir.join("interface"));
-        // A run that only looks leaves nothing behind.
+        // A read-only run stores nothing.
         let directory = directory.filter(|_| !run.global.safe);
         let project = blake3::hash(run.place().as_os_str().as_encoded_bytes()).to_hex();
         Self { directory, draft_prefix: format!("draft-{}-", &project[..16]) }
     }
 
-    /// Answers a request about stored state; gives back any other.
+    /// Answers a request about stored state; returns any other.
     pub(super) fn answer(&self, request: Request) -> Result<Answer, Request> {
         let stored = match request {
             Request::History => return Ok(Answer::History(self.history())),
@@ -67,7 +62,7 @@ impl InterfaceStore {
         self.directory.as_ref().map(|directory| directory.join(name))
     }
 
-    /// The prompts, the newest last.
+    /// The prompts, newest last.
     pub(crate) fn history(&self) -> Vec<String> {
         let end = |path: PathBuf| private::read_end(&path, private::SIZE_LIMIT).ok();
         let bytes = self.path("history.jsonl").and_then(end).unwrap_or_default();
@@ -78,7 +73,6 @@ impl InterfaceStore {
         prompts.into_iter().skip(skipped).collect()
     }
 
-    /// Adds a prompt to the history.
     pub(crate) fn remember(&self, text: &str) -> io::Result<()> {
         let Some(path) = self.path("history.jsonl") else { return Ok(()) };
         if text.len() > MAX_PROMPT_BYTES {
@@ -91,7 +85,7 @@ impl InterfaceStore {
         if history.len() < MAX_PROMPTS && size < MAX_HISTORY_BYTES as u64 {
             return private::append_line(&path, &line);
         }
-        // Half of it goes, so that this is rare.
+        // Half of it is dropped, so that this is rare.
         let mut lines = vec![line];
         let mut room = MAX_HISTORY_BYTES / 2;
         for text in history.iter().rev().take(MAX_PROMPTS / 2) {
@@ -105,15 +99,15 @@ impl InterfaceStore {
         private::replace(&path, bytes.as_bytes(), Durability::Synced)
     }
 
-    /// The draft of this process alone: others may run in the same project.
+    /// The draft of this process: others may run in the same project.
     fn own_draft(&self) -> Option<PathBuf> {
         self.path(&format!("{}{}.txt", self.draft_prefix, std::process::id()))
     }
 
-    /// The draft that a process left when it ended. It is this one's from here on.
+    /// The draft of a process that has ended, now owned by this one.
     fn draft(&self) -> String {
         let Some(own) = self.own_draft() else { return String::new() };
-        // Another request of this process may have taken one meanwhile.
+        // Another request of this process may have taken one.
         let _ = self.orphans().into_iter().any(|path| fs::rename(path, &own).is_ok());
         let bytes = private::read(&own).ok().flatten();
         String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
@@ -145,7 +139,6 @@ impl InterfaceStore {
         }
     }
 
-    /// The theme that the user chose.
     pub(crate) fn theme(&self) -> Option<String> {
         let bytes = private::read(&self.path("state.json")?).ok()??;
         serde_json::from_slice::<State>(&bytes).ok()?.theme
