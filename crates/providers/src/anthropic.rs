@@ -16,10 +16,9 @@ use crate::http::Http;
 use crate::reply::receive;
 use decode::MessagesDecoder;
 
-/// The version of the API that is spoken here.
+/// The version of the API.
 pub(crate) const VERSION: &str = "2023-06-01";
 
-/// Talks to one server.
 pub(crate) struct Anthropic {
     vendor: &'static Vendor,
     http: Http,
@@ -27,13 +26,12 @@ pub(crate) struct Anthropic {
 }
 
 impl Anthropic {
-    /// Prepares to talk to a server.
     pub(crate) fn new(vendor: &'static Vendor, http: Http) -> Self {
         Self { vendor, http, memos: Memos::default() }
     }
 }
 
-/// A decoder by itself, for whoever looks for bytes that break it.
+/// A decoder for fuzzing.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decoder(
     origin: std::sync::Arc<crate::failure::Origin>,
@@ -41,7 +39,7 @@ pub(crate) fn decoder(
     MessagesDecoder::new(origin)
 }
 
-/// The address below which the methods lie, with or without the version written.
+/// The base address of the methods, from one with or without the version.
 pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
     endpoint.with_path(|path| {
         let base = path.strip_suffix("/messages").unwrap_or(path);

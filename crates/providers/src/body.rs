@@ -1,5 +1,5 @@
-//! Request bodies, put together from parts that are already encoded, and the small things that all
-//! wire formats share: tool arguments, call ids, merged parameters.
+//! Request bodies, assembled from encoded parts, and helpers of all wire formats: tool arguments, call
+//! ids, merged parameters.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ fn merge_field(fields: &mut Map<String, Value>, name: &str, value: &Value) {
     }
 }
 
-/// Closes a body: the fields of `head`, then fields whose values are JSON already, in pieces.
+/// A body of the fields of `head`, then fields whose values are JSON already, in pieces.
 pub(crate) fn assemble(mut head: Map<String, Value>, encoded: &[(&str, &[&[u8]])]) -> Vec<u8> {
     for (name, _) in encoded {
         head.remove(*name);
@@ -70,7 +70,7 @@ pub(crate) fn assemble(mut head: Map<String, Value>, encoded: &[(&str, &[&[u8]])
     out
 }
 
-/// The history as it was encoded last. It only grows, so a round encodes what has come since.
+/// The history as it was encoded last. It only grows, so a request encodes only the new entries.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryMemo(Mutex<Option<Encoded>>);
 
@@ -91,8 +91,8 @@ impl HistoryMemo {
         append: impl Fn(&mut Vec<u8>, Option<&Entry>, &Entry),
         take: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.take().filter(|encoded| encoded.begins(format, history));
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = cache.take().filter(|encoded| encoded.begins(format, history));
         let (mut text, count) = known.map_or_else(Default::default, |it| (it.text, it.count));
         let mut before = count.checked_sub(1).map(|last| &history[last]);
         for entry in &history[count..] {
@@ -100,7 +100,7 @@ impl HistoryMemo {
             before = Some(entry);
         }
         let taken = take(&text);
-        *kept = before.map(|last| {
+        *cache = before.map(|last| {
             let (format, last) = (format.to_owned(), Arc::clone(last));
             Encoded { format, count: history.len(), last, text }
         });
@@ -109,24 +109,22 @@ impl HistoryMemo {
 }
 
 impl Encoded {
-    /// Whether `history` begins with what is encoded here: it does where it has the same last
-    /// entry in the same place, because histories only grow.
+    /// Returns true if `history` starts with the encoded one: it has the same last entry in the same
+    /// place, because histories only grow.
     fn begins(&self, format: &str, history: &[Arc<Entry>]) -> bool {
         let same = history.get(self.count - 1).is_some_and(|it| Arc::ptr_eq(it, &self.last));
         same && self.format == format
     }
 }
 
-/// What a provider keeps of its last request.
+/// The encoded parts of the last request.
 #[derive(Debug, Default)]
 pub(crate) struct Memos {
-    /// The encoded history.
     pub(crate) history: HistoryMemo,
-    /// The encoded tools.
     pub(crate) tools: ToolsMemo,
 }
 
-/// Parts an entry from the one before it.
+/// Writes the comma between two entries.
 pub(crate) fn separate(out: &mut Vec<u8>, before: Option<&Entry>) {
     if before.is_some() {
         out.push(b',');
@@ -154,27 +152,27 @@ pub(crate) fn chat(
     assemble(head, &[("messages", messages), ("tools", &[&tools])])
 }
 
-/// The tools as they were encoded last; they seldom change between rounds.
+/// The tools as they were encoded last; they rarely change.
 #[derive(Debug, Default)]
 pub(crate) struct ToolsMemo(Mutex<Option<(Tools, Bytes)>>);
 
 type Tools = Arc<[Arc<ToolSpec>]>;
 
 impl ToolsMemo {
-    /// The encoded tools: kept ones where these are the same, else made by `encode`.
+    /// The encoded tools, from the cache if they are the same.
     pub(crate) fn get(
         &self,
         tools: &Tools,
         encode: impl FnOnce(&[Arc<ToolSpec>]) -> Bytes,
     ) -> Bytes {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, bytes)) = kept.as_ref()
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, bytes)) = cache.as_ref()
             && Arc::ptr_eq(known, tools)
         {
             return bytes.clone();
         }
         let bytes = encode(tools);
-        *kept = Some((Arc::clone(tools), bytes.clone()));
+        *cache = Some((Arc::clone(tools), bytes.clone()));
         bytes
     }
 }
@@ -191,22 +189,20 @@ pub(crate) fn function_tools(tools: &[Arc<ToolSpec>]) -> Bytes {
     json_bytes(&tools.collect::<Vec<_>>())
 }
 
-/// A call's name where the model gave none.
+/// An id for a call without one.
 pub(crate) fn fresh_call_id() -> String {
     format!("call_{:012x}", fastrand::u64(..1 << 48))
 }
 
-/// Whether a call's arguments can have been cut short by the model's own limit.
+/// Says if the arguments of a call can have been cut by the limit of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The model finished what it wrote.
     Properly,
-    /// It may have been stopped in the middle.
     Early,
 }
 
-/// A call's arguments as a value; as a string where the text is not JSON, or names a key twice:
-/// which of the two counts depends on who reads it.
+/// The arguments of a call as a value; as a string if the text is not JSON or has a key twice:
+/// readers differ in which of the two they use.
 pub(crate) fn arguments(text: &str, ended: Ended) -> Value {
     if text.trim().is_empty() && ended == Ended::Properly {
         return Value::Object(Map::new());
@@ -218,7 +214,7 @@ pub(crate) fn arguments(text: &str, ended: Ended) -> Value {
     }
 }
 
-/// How many colons a JSON text has outside of its strings: one for each key that it names.
+/// Counts the colons in a JSON text outside of its strings: one for each key.
 fn colons(text: &str) -> usize {
     let (mut count, mut is_quoted, mut is_escaped) = (0, false, false);
     for byte in text.bytes() {
@@ -233,7 +229,7 @@ fn colons(text: &str) -> usize {
     count
 }
 
-/// How many keys a value has, at all depths.
+/// Counts the keys of a value, at all depths.
 fn keys(value: &Value) -> usize {
     match value {
         Value::Object(fields) => fields.len() + fields.values().map(keys).sum::<usize>(),
@@ -242,12 +238,12 @@ fn keys(value: &Value) -> usize {
     }
 }
 
-/// Arguments as the object that every API demands, even where the model wrote something else.
+/// Arguments as the object that every API requires, even if the model wrote something else.
 pub(crate) fn arguments_object(args: &Value) -> Value {
     if args.is_object() { args.clone() } else { json!({"invalid_arguments": args}) }
 }
 
-/// Parses JSON; where it fails on halves of surrogate pairs, parses it again without them.
+/// Parses JSON. If it fails on halves of surrogate pairs, parses it again without them.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(
     text: &'a str,
     repaired: &'a mut Option<String>,

@@ -8,31 +8,25 @@ use files::yaml::{self, YES_NO};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A kind of provider that people can name.
+/// A provider that users can select by name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vendor {
-    /// The name to choose it by.
     pub name: String,
     /// The name in messages.
     pub label: String,
-    /// What it offers.
     pub description: String,
-    /// The format it speaks.
     pub wire: Wire,
-    /// Where it listens.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// The variable that holds its key; none where it needs no key.
+    /// The environment variable with its key; none if it needs no key.
     #[serde(default)]
     pub key_env: Option<String>,
-    /// The model to use where nothing else names one.
     #[serde(default)]
     pub default_model: Option<String>,
-    /// Whether it runs on the user's own machine.
+    /// True if it runs on the user's own machine.
     #[serde(default)]
     pub local: bool,
-    /// How it differs from the plain format.
     #[serde(default)]
     pub quirks: Quirks,
 }
@@ -49,27 +43,25 @@ pub enum Wire {
     Ollama,
     /// A scenario file.
     Script,
-    /// Whatever a plugin speaks; the plugin connects, and nothing in this crate does.
+    /// The format of a plugin, which connects by itself.
     Plugin,
 }
 
-/// How a vendor differs from the plain format.
+/// Differences of a vendor from the plain format.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quirks {
-    /// The field for the bound on a reply.
+    /// The field for the limit of a reply.
     pub max_tokens_field: String,
-    /// Whether it may be asked for usage in streams.
+    /// True if it reports usage in streams.
     pub stream_usage: bool,
-    /// How the reasoning level is sent.
     pub reasoning_level: LevelStyle,
     /// Levels that have another name here.
     pub level_words: BTreeMap<String, String>,
     /// The field in which past reasoning is sent back.
     pub reasoning_field: Option<String>,
-    /// Whether structured reasoning is sent back as well.
+    /// True if structured reasoning is sent back as well.
     pub reasoning_details: bool,
-    /// Which ids of calls it takes.
     pub call_ids: CallIds,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
@@ -77,7 +69,7 @@ pub struct Quirks {
     pub body: BTreeMap<String, Value>,
 }
 
-/// How a reasoning level is sent.
+/// The form in which a reasoning level is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LevelStyle {
@@ -90,11 +82,10 @@ pub enum LevelStyle {
     None,
 }
 
-/// Which ids of calls a vendor takes.
+/// The ids of calls that a vendor accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallIds {
-    /// Whatever another one made.
     #[default]
     Any,
     /// Nine letters or digits.

@@ -1,4 +1,4 @@
-//! Base addresses as people write them, made exact: with or without scheme, port, path.
+//! Base addresses as users write them: with or without scheme, port and path.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use contract::provider::{Failure, ProviderError};
 use contract::text::visible;
 use reqwest::Url;
 
-/// Where a provider listens.
+/// The address of a provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     url: Url,
@@ -52,7 +52,7 @@ impl Endpoint {
         url
     }
 
-    /// The same for people: without a user's name and password.
+    /// The address of `path` for messages, without user name and password.
     pub(crate) fn shown(&self, path: &str) -> String {
         let mut url = self.join(path);
         // Both fail only for addresses that can have no login.
@@ -61,20 +61,20 @@ impl Endpoint {
         url.to_string()
     }
 
-    /// The password in the address, or the key that stands in the place of a user.
+    /// The password in the address, or a key in place of a user name.
     pub(crate) fn password(&self) -> Option<String> {
         let user = Some(self.url.username()).filter(|user| user.len() >= 8);
         self.url.password().or(user).map(str::to_owned)
     }
 
-    /// The same address with its path changed.
+    /// Changes the path.
     pub(crate) fn with_path(mut self, change: impl FnOnce(&str) -> String) -> Self {
         let path = change(self.url.path().trim_end_matches('/'));
         self.url.set_path(&path);
         self
     }
 
-    /// Host and port for messages; never a user's name or password.
+    /// Host and port for messages; never a user name or password.
     pub(crate) fn host(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         match self.url.port() {
@@ -90,12 +90,12 @@ impl Endpoint {
         (host.to_owned(), self.url.port_or_known_default().unwrap_or(80))
     }
 
-    /// Whether it is spoken without TLS.
+    /// Returns true for an address without TLS.
     pub(crate) fn is_plain(&self) -> bool {
         self.url.scheme() == "http"
     }
 
-    /// Whether it is on this machine.
+    /// Returns true for an address on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         match address(&self.url) {
             Some(address) => address.is_loopback(),

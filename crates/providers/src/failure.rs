@@ -1,5 +1,5 @@
-//! Failures in words people can act on: which provider, which host, what it said, what to do.
-//! Whatever a provider says is shortened, made visible, and stripped of keys before it is shown.
+//! Error messages about providers: which one, which host, its own message, and a hint.
+//! Texts of a provider are shortened, escaped and redacted before they are shown.
 
 mod transport;
 mod words;
@@ -12,24 +12,22 @@ use contract::text::{head, visible};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// The bytes of a provider's own error text that are shown.
+/// The largest part of a provider's own message that is shown, in bytes.
 const SHOWN: usize = 1000;
 
-/// Who failed: what every message about a provider names.
+/// The provider that a message is about.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    /// The provider's name for people.
     pub(crate) provider: String,
-    /// Host and port.
     pub(crate) host: String,
-    /// The variable that holds the key.
+    /// The environment variable with the key.
     pub(crate) key_env: Option<String>,
-    /// What must never be shown: the key, the values of extra headers.
+    /// Texts that are redacted: the key, the values of extra headers.
     pub(crate) secrets: Vec<Secret<String>>,
 }
 
 impl Origin {
-    /// An answer with a status that is no success.
+    /// An answer with a status that is not a success.
     pub(crate) fn status(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> ProviderError {
         let said = words::of_body(body);
         let wait = words::retry_after(headers, jiff::Timestamp::now());
@@ -46,7 +44,7 @@ impl Origin {
         self.error(kind, &what, self.hint(kind, status))
     }
 
-    /// An error object where a reply, or a piece of one, should be.
+    /// An error object in place of a reply or a part of one.
     pub(crate) fn reported(&self, error: &Value) -> ProviderError {
         let said = words::of_error(error).unwrap_or_else(|| error.to_string());
         let code = words::code_of(error);
@@ -63,7 +61,7 @@ impl Origin {
         transport::explain(self, error)
     }
 
-    /// Nothing came for `limit`.
+    /// No data arrived for `limit`.
     pub(crate) fn idle(&self, limit: Duration, awaited: &str) -> ProviderError {
         let what = format!("sent no {awaited} for {}", seconds(limit));
         let hint = "the server may be overloaded or still loading the model; try again";
@@ -76,9 +74,9 @@ impl Origin {
         self.error(Failure::Cut, "broke off in the middle of the reply", Some(hint.into()))
     }
 
-    /// Something came that is not what this provider sends.
+    /// An answer that is not in the format of the provider.
     pub(crate) fn garbled(&self, what: &str, sample: &[u8]) -> ProviderError {
-        // What is secret goes before the rest is cut, or a part of it would stay.
+        // Redacted before it is cut, or a part of a secret would stay.
         let sample = String::from_utf8_lossy(&sample[..sample.len().min(64 << 10)]);
         let sample = self.shown(sample.trim());
         let what = match head(&sample, 200) {
@@ -89,7 +87,7 @@ impl Origin {
         self.error(Failure::Garbled, &what, Some(hint.into()))
     }
 
-    /// A web page came in place of a reply.
+    /// A web page in place of a reply.
     pub(crate) fn page(&self, body: &[u8]) -> ProviderError {
         let title = words::page_title(&String::from_utf8_lossy(body));
         let what = match title {
@@ -166,7 +164,7 @@ impl Origin {
     }
 }
 
-/// What a status means, with the provider's own code and words beside it.
+/// The kind of failure, by the status and the provider's own code and message.
 fn kind_of_status(status: u16, (code, said): (&str, &str), wait: Option<Duration>) -> Failure {
     match status {
         401 | 403 => Failure::Auth,
@@ -174,7 +172,7 @@ fn kind_of_status(status: u16, (code, said): (&str, &str), wait: Option<Duration
         413 => Failure::TooLong,
         400 | 422 | 500 if is_too_long(code, said) => Failure::TooLong,
         300..=399 | 404 | 405 | 410 => Failure::NotFound,
-        // Waiting does not bring money.
+        // Waiting does not help against missing credits.
         429 if is_about_money(code) => Failure::Payment,
         429 => Failure::RateLimited(wait),
         408 | 425 | 500..=599 => Failure::Unavailable(wait),

@@ -1,5 +1,5 @@
-//! The one HTTP client. It is built at the first request: certificates are read only where TLS is
-//! spoken, so that a plain server answers a few milliseconds after the program starts.
+//! The HTTP client. It is built at the first request: certificates are read only for TLS, so that a
+//! plain server answers a few milliseconds after the program starts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -18,22 +18,21 @@ use crate::failure::Origin;
 use crate::witness::{Direction, Testimony, Witness};
 
 /// The largest reply that is read whole.
-const LARGEST: usize = 64 * 1024 * 1024;
-/// The bytes of an error that are read.
-const LARGEST_ERROR: usize = 64 * 1024;
-/// How long the rest of an error may take.
+const MAX_REPLY: usize = 64 * 1024 * 1024;
+/// The largest part of an error that is read.
+const MAX_ERROR: usize = 64 * 1024;
 const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long to wait for what.
+/// The timeouts of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For a connection.
     pub connect: Duration,
-    /// For the first sign of an answer.
+    /// For the start of an answer.
     pub headers: Duration,
     /// For more bytes of an answer that has begun.
     pub between_bytes: Duration,
-    /// For the first sign of an answer that comes in one piece.
+    /// For the start of an answer that comes in one piece.
     pub whole: Duration,
 }
 
@@ -46,7 +45,7 @@ impl Timeouts {
         whole: Duration::from_mins(10),
     };
 
-    /// For servers on people's desks, which load models and read prompts slowly.
+    /// For local servers, which load models and read prompts slowly.
     pub const LOCAL: Self = Self {
         connect: Duration::from_secs(30),
         headers: Duration::from_mins(5),
@@ -55,11 +54,9 @@ impl Timeouts {
     };
 }
 
-/// A provider's server: its address, the headers it wants, and the client, once there is one.
+/// A server: its address, its headers, and the client, once there is one.
 pub(crate) struct Http {
-    /// Who is asked, for messages.
     pub(crate) origin: Arc<Origin>,
-    /// How long to wait.
     pub(crate) timeouts: Timeouts,
     endpoint: Endpoint,
     headers: HeaderMap,
@@ -67,11 +64,9 @@ pub(crate) struct Http {
     witness: Option<Arc<dyn Witness>>,
 }
 
-/// An answer whose head has come, and who watches the rest.
+/// An answer of which the head was received.
 pub(crate) struct Answer {
-    /// The answer.
     pub(crate) response: Response,
-    /// The witness.
     pub(crate) testimony: Testimony,
 }
 
@@ -189,7 +184,7 @@ impl Http {
                 Some(chunk) => body.extend_from_slice(&chunk),
                 None => break,
             }
-            if body.len() > LARGEST {
+            if body.len() > MAX_REPLY {
                 return Err(self.origin.garbled("a reply of more than 64 MB", b""));
             }
         }
@@ -244,13 +239,13 @@ impl Http {
     }
 }
 
-/// The type of an answer's content, in lower case; empty where it tells none.
+/// The content type of an answer in lower case; empty if it has none.
 pub(crate) fn content_type(response: &Response) -> String {
     let value = response.headers().get("content-type");
     value.and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Whether bytes that should be JSON or events are a web page.
+/// Returns true if bytes that should be JSON or events are a web page.
 pub(crate) fn is_page(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     bytes.trim_ascii_start().starts_with(b"<")
@@ -260,14 +255,14 @@ async fn error_body(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
         while let Ok(Some(chunk)) = response.chunk().await {
-            let room = LARGEST_ERROR - body.len();
+            let room = MAX_ERROR - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-            if body.len() == LARGEST_ERROR {
+            if body.len() == MAX_ERROR {
                 break;
             }
         }
     };
-    // What has come by then is enough to explain the error.
+    // The part that was read explains the error.
     let _ = timeout(ERROR_PATIENCE, read).await;
     body
 }

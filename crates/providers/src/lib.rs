@@ -8,8 +8,6 @@
 mod anthropic;
 mod body;
 pub mod catalog;
-#[cfg(test)]
-mod conformance;
 mod endpoint;
 mod failure;
 mod http;
@@ -21,8 +19,6 @@ pub mod oracles;
 mod reply;
 pub mod script;
 pub mod sse;
-#[cfg(test)]
-mod test_server;
 mod think_tags;
 pub mod witness;
 
@@ -41,32 +37,29 @@ use http::{Headers, Http};
 
 pub use http::Timeouts;
 
-/// How long a local server may take to accept a connection before it counts as absent.
+/// The time for a local server to accept a connection.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(150);
 
 /// A provider as it is configured. Has no `Debug`, because headers can hold secrets.
 #[derive(Clone)]
 pub struct Instance {
-    /// The name it goes by in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// What kind of provider it is.
     pub vendor: &'static Vendor,
-    /// Where it listens, where that differs from the vendor's address.
+    /// The address, if it differs from the vendor's.
     pub base_url: Option<String>,
-    /// Its key.
     pub api_key: Option<Secret<String>>,
     /// The variable that the key comes from, named in hints.
     pub key_env: Option<String>,
     /// Headers of every request, over those of the vendor.
     pub headers: BTreeMap<String, String>,
-    /// How long to wait for what.
     pub timeouts: Timeouts,
-    /// Sees what goes over the wire.
+    /// Receives requests and replies.
     pub witness: Option<Arc<dyn witness::Witness>>,
 }
 
 impl Instance {
-    /// The vendor as it comes, without a key.
+    /// The vendor with its defaults, without a key.
     pub fn of(vendor: &'static Vendor) -> Self {
         Self {
             name: vendor.name.clone(),
@@ -93,46 +86,39 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
     if !has_key && vendor.key_env.is_some() && instance.base_url.is_none() {
         return Err(key_required(&instance));
     }
+    if matches!(vendor.wire, Wire::Script | Wire::Plugin) {
+        return Err(ProviderError {
+            kind: Failure::Rejected,
+            message: format!("`{}` has no server of its own", instance.name),
+            hint: Some("a scenario file is given as the model".into()),
+        });
+    }
     let base_url = instance.base_url.as_ref().or(vendor.base_url.as_ref());
-    let base_url = base_url.map_or("", String::as_str);
-    let timeouts = instance.timeouts;
-    let witness = instance.witness.clone();
+    let endpoint = parse_endpoint(vendor, base_url.map_or("", String::as_str))?;
     let headers = headers(&instance)?;
+    let http = |endpoint: Endpoint| {
+        let (timeouts, witness) = (instance.timeouts, instance.witness.clone());
+        let origin = origin(instance, &endpoint);
+        Http::new(origin, endpoint, headers, timeouts).witnessed(witness)
+    };
     Ok(match vendor.wire {
-        Wire::OpenaiChat => {
-            let endpoint = openai_chat::normalize(Endpoint::parse(base_url, None)?);
-            let http = Http::new(origin(instance, &endpoint), endpoint, headers, timeouts)
-                .witnessed(witness);
-            Arc::new(openai_chat::OpenaiChat::new(vendor, http))
-        }
         Wire::Anthropic => {
-            let endpoint = anthropic::normalize(Endpoint::parse(base_url, None)?);
-            let http = Http::new(origin(instance, &endpoint), endpoint, headers, timeouts)
-                .witnessed(witness);
-            Arc::new(anthropic::Anthropic::new(vendor, http))
+            Arc::new(anthropic::Anthropic::new(vendor, http(anthropic::normalize(endpoint))))
         }
-        Wire::Ollama => {
-            let endpoint = ollama::normalize(Endpoint::parse(base_url, Some(ollama::PORT))?);
-            let http = Http::new(origin(instance, &endpoint), endpoint, headers, timeouts)
-                .witnessed(witness);
-            Arc::new(ollama::Ollama::new(vendor, http))
-        }
-        Wire::Script | Wire::Plugin => {
-            return Err(ProviderError {
-                kind: Failure::Rejected,
-                message: format!("`{}` has no server of its own", instance.name),
-                hint: Some("a scenario file is given as the model".into()),
-            });
+        Wire::Ollama => Arc::new(ollama::Ollama::new(vendor, http(ollama::normalize(endpoint)))),
+        Wire::OpenaiChat | Wire::Script | Wire::Plugin => {
+            Arc::new(openai_chat::OpenaiChat::new(vendor, http(openai_chat::normalize(endpoint))))
         }
     })
 }
 
-/// Whether something accepts connections at this address of a vendor's. Takes 150 ms at most.
+fn parse_endpoint(vendor: &Vendor, base_url: &str) -> Result<Endpoint, ProviderError> {
+    Endpoint::parse(base_url, (vendor.wire == Wire::Ollama).then_some(ollama::PORT))
+}
+
+/// Returns true if a server accepts connections at this address. Takes 150 ms at most.
 pub async fn is_answering(vendor: &Vendor, base_url: &str) -> bool {
-    let bare_port = (vendor.wire == Wire::Ollama).then_some(ollama::PORT);
-    let Ok(endpoint) = Endpoint::parse(base_url, bare_port) else {
-        return false;
-    };
+    let Ok(endpoint) = parse_endpoint(vendor, base_url) else { return false };
     let attempt = TcpStream::connect(endpoint.socket());
     matches!(tokio::time::timeout(ANSWER_PATIENCE, attempt).await, Ok(Ok(_)))
 }
@@ -166,7 +152,7 @@ fn origin(instance: Instance, endpoint: &Endpoint) -> Origin {
     });
     let hidden = headers.chain(endpoint.password()).map(Secret::new);
     let mut secrets: Vec<Secret<String>> = key.into_iter().chain(hidden).collect();
-    // A longer one may hold a shorter one, which would leave the rest of it.
+    // A longer secret may contain a shorter one, which would leave the rest of it.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
     Origin { provider, host: endpoint.host(), key_env: instance.key_env, secrets }
 }

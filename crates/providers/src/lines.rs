@@ -1,14 +1,14 @@
-//! Cuts a stream of bytes into lines, whatever the sizes of the pieces it arrives in. Lines end
-//! with CR, LF or CRLF. Knows nothing of what the lines mean.
+//! Splits a stream of bytes into lines, whatever the sizes of its pieces. Lines end with CR, LF or
+//! CRLF.
 
 /// The longest line that is accepted.
 pub const LIMIT: usize = 10 * 1024 * 1024;
 
-/// A line, or an event of several, that is longer than any real one.
+/// The error for a line, or an event of several lines, above the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Cuts bytes into lines.
+/// Splits bytes into lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     partial: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes more bytes and hands every line that they complete to `each`.
+    /// Takes more bytes and calls `each` with every line that they complete.
     pub fn feed<E: From<TooLong>>(
         &mut self,
         mut chunk: &[u8],
@@ -47,7 +47,7 @@ impl Lines {
         }
     }
 
-    /// The line that has begun and not ended.
+    /// The line that is not complete.
     pub fn unfinished(&self) -> &[u8] {
         &self.partial
     }

@@ -16,10 +16,9 @@ use crate::http::Http;
 use crate::reply::receive;
 use decode::LineDecoder;
 
-/// The port where it listens unless told otherwise.
+/// The default port.
 pub(crate) const PORT: u16 = 11434;
 
-/// Talks to one server.
 pub(crate) struct Ollama {
     vendor: &'static Vendor,
     http: Http,
@@ -27,13 +26,12 @@ pub(crate) struct Ollama {
 }
 
 impl Ollama {
-    /// Prepares to talk to a server.
     pub(crate) fn new(vendor: &'static Vendor, http: Http) -> Self {
         Self { vendor, http, memos: Memos::default() }
     }
 }
 
-/// A decoder by itself, for whoever looks for bytes that break it.
+/// A decoder for fuzzing.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decoder(
     origin: std::sync::Arc<crate::failure::Origin>,
@@ -41,7 +39,7 @@ pub(crate) fn decoder(
     LineDecoder::new(origin)
 }
 
-/// The address below which the methods lie, even where that of another format was written.
+/// The base address of the methods, also from one of another format.
 pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
     endpoint.with_path(|path| {
         let endings = ["/api/chat", "/api", "/v1"];

@@ -18,7 +18,6 @@ use crate::http::Http;
 use crate::reply::receive;
 use decode::ChatDecoder;
 
-/// Talks to one server.
 pub(crate) struct OpenaiChat {
     vendor: &'static Vendor,
     http: Http,
@@ -26,13 +25,12 @@ pub(crate) struct OpenaiChat {
 }
 
 impl OpenaiChat {
-    /// Prepares to talk to a server of `vendor`'s kind.
     pub(crate) fn new(vendor: &'static Vendor, http: Http) -> Self {
         Self { vendor, http, memos: Memos::default() }
     }
 }
 
-/// A decoder by itself, for whoever looks for bytes that break it.
+/// A decoder for fuzzing.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decoder(
     origin: std::sync::Arc<crate::failure::Origin>,
@@ -40,7 +38,7 @@ pub(crate) fn decoder(
     ChatDecoder::new(origin)
 }
 
-/// The address below which the methods lie, however much of it was written.
+/// The base address of the methods, from any part of their addresses.
 pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
     endpoint.with_path(|path| match path.strip_suffix("/chat/completions") {
         Some(base) => base.to_owned(),

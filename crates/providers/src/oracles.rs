@@ -1,5 +1,5 @@
-//! What must hold for any bytes of a server, one function for each target: a fuzzer calls them with
-//! what it invents (`fuzz/`), property tests with what they generate, and all replay the corpus.
+//! Properties for any bytes of a server, one function for each target: a fuzzer calls them with
+//! its inputs (`fuzz/`), property tests with generated ones, and all replay the corpus.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::reply::{Decoder, Deltas, Stage};
 use crate::sse::Parser;
 use crate::{anthropic, ollama, openai_chat};
 
-/// Server-sent events: the same for every size of pieces, and what a plain reading of the standard
-/// says. The first byte chooses the sizes.
+/// Server-sent events: the same for every size of pieces, and as in a plain implementation of the
+/// standard. The first byte chooses the sizes.
 pub fn sse(bytes: &[u8]) {
     let (sizes, bytes) = sizes(bytes);
     let whole = events([bytes]);
@@ -52,10 +52,10 @@ fn reply<D: Decoder>(bytes: &[u8], make: impl Fn() -> D) {
     let mut decoder = make();
     let (cut, end) = decode(&mut decoder, &[&bytes[..bytes.len() / 2]]);
     if decoder.stage() != Stage::Open {
-        // The server had said that this is all; what it says beyond that is another reply.
+        // The server had ended the reply; the rest is another one.
         return;
     }
-    // What has come of a cut reply is the beginning of the whole one.
+    // The deltas of a cut reply are the start of the whole one.
     assert!(end.is_err(), "an end that nobody told of");
     for call in cut.iter().filter_map(call) {
         assert!(whole.iter().filter_map(self::call).any(|other| other == call), "half a call");
@@ -64,13 +64,13 @@ fn reply<D: Decoder>(bytes: &[u8], make: impl Fn() -> D) {
 
 fn call(delta: &Delta) -> Option<String> {
     match delta {
-        // Where the server gives no id, one is made up.
+        // An id is generated if the server sends none.
         Delta::Call(call) => Some(format!("{} {}", call.name, call.args)),
         _ => None,
     }
 }
 
-/// A reply without what differs from run to run: text in one piece, calls without their ids.
+/// A reply without random parts: text in one piece, calls without their ids.
 fn shown(deltas: &[Delta]) -> (String, String, Vec<String>) {
     let (mut text, mut thinking) = (String::new(), String::new());
     for delta in deltas {
@@ -95,7 +95,7 @@ fn origin() -> Arc<Origin> {
     Arc::new(Origin { provider, host, key_env: None, secrets: Vec::new() })
 }
 
-/// Sizes of pieces from the first byte; the rest is what they are pieces of.
+/// The sizes of pieces from the first byte, and the rest.
 fn sizes(bytes: &[u8]) -> (Vec<usize>, &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return (vec![1], bytes) };
     let first = usize::from(*first);
@@ -130,7 +130,7 @@ fn events<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<(String, String)
     seen
 }
 
-/// The standard word for word, without regard to speed, on bytes that are all there.
+/// The standard literally, without regard to speed, on complete bytes.
 fn plainly(bytes: &[u8]) -> Vec<(String, String)> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut lines: Vec<Vec<u8>> = vec![Vec::new()];

@@ -1,5 +1,5 @@
-//! A reply on its way: reads the answer's bytes, lets a wire format decode them, and hands out the
-//! deltas. Watches for silence and for connections that break.
+//! A reply in progress: reads the bytes of an answer, lets a wire format decode them, and returns the
+//! deltas. Detects silence and lost connections.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,25 +14,24 @@ use crate::failure::Origin;
 use crate::http::{Answer, Http, content_type, is_page};
 use crate::lines::TooLong;
 
-/// Idle periods that a stream may fill with keep-alives before it counts as silent.
+/// Timeouts that a stream may fill with keep-alives before it is idle.
 const KEEP_ALIVES: u32 = 10;
-/// How long to wait for usage and the like once a reply is complete.
+/// The time to wait for usage after a reply is complete.
 const AFTERWORD: Duration = Duration::from_secs(5);
-/// How long to wait for the end of an answer, so that its connection can be used again.
+/// The time to wait for the end of an answer, so that its connection can be used again.
 const FAREWELL: Duration = Duration::from_millis(50);
 
-/// How far a reply has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// More must come.
+    /// The reply is not complete.
     Open,
     /// The model has stopped; usage may follow.
     Complete,
-    /// Nothing more comes.
+    /// The answer has ended.
     Done,
 }
 
-/// Decodes a wire format. It is given an answer's bytes and then its end.
+/// Decodes a wire format from the bytes of an answer and then its end.
 pub(crate) trait Decoder: Send + 'static {
     /// Takes more bytes of a streamed reply.
     fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError>;
@@ -40,14 +39,13 @@ pub(crate) trait Decoder: Send + 'static {
     /// Takes a reply that came in one piece.
     fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError>;
 
-    /// Takes the end: says how the model stopped, or that the reply was cut.
+    /// Takes the end: adds the stop reason, or fails if the reply was cut.
     fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError>;
 
-    /// How far the reply has come.
     fn stage(&self) -> Stage;
 }
 
-/// Deltas on their way out. Text that arrives together leaves together.
+/// Deltas that were not returned yet. Text that arrives together is one delta.
 #[derive(Debug, Default)]
 pub(crate) struct Deltas {
     queue: VecDeque<Delta>,
@@ -55,7 +53,6 @@ pub(crate) struct Deltas {
 }
 
 impl Deltas {
-    /// Adds text.
     pub(crate) fn text(&mut self, more: &str) {
         if let Some(Delta::Text(text)) = self.queue.back_mut() {
             text.push_str(more);
@@ -64,7 +61,6 @@ impl Deltas {
         }
     }
 
-    /// Adds reasoning.
     pub(crate) fn thinking(&mut self, more: &str) {
         if let Some(Delta::Thinking(text)) = self.queue.back_mut() {
             text.push_str(more);
@@ -83,23 +79,21 @@ impl Deltas {
         self.push(Delta::Stopped(reason));
     }
 
-    /// Notes that something came which is more than a sign of life.
+    /// Records progress beyond a keep-alive.
     pub(crate) fn progress(&mut self) {
         self.progressed = true;
     }
 
-    /// Takes all of them out.
     #[cfg(test)]
     pub(crate) fn drain(&mut self) -> Vec<Delta> {
         self.queue.drain(..).collect()
     }
 }
 
-/// What can go wrong between two events.
+/// The failures between two events.
 pub(crate) enum Broken {
     /// A line without end.
     TooLong,
-    /// The provider's fault, explained.
     Failed(ProviderError),
 }
 
@@ -132,7 +126,7 @@ pub(crate) async fn receive<D: Decoder>(
     delivery: Delivery,
     mut decoder: D,
 ) -> Result<ReplyStream, ProviderError> {
-    // Some servers answer in one piece whatever they were asked.
+    // Some servers answer in one piece, whatever the request.
     let came_whole = content_type(&answer.response).starts_with("application/json");
     if delivery == Delivery::Whole || came_whole {
         let body = http.whole(answer).await?;
@@ -182,7 +176,7 @@ impl<D: Decoder> Flow<D> {
         }
     }
 
-    /// Reads one piece. Returns how the reply ended, if it did.
+    /// Reads one piece. Returns the end of the reply, if it has ended.
     async fn advance(&mut self) -> Option<Result<(), ProviderError>> {
         let stage = self.decoder.stage();
         let limit = match stage {
@@ -214,7 +208,7 @@ impl<D: Decoder> Flow<D> {
         }
         if self.decoder.stage() == Stage::Done {
             let farewell = async { while let Ok(Some(_)) = self.answer.response.chunk().await {} };
-            // Late or not, the reply is complete.
+            // The reply is complete even so.
             let _ = timeout(FAREWELL, farewell).await;
             return Some(self.decoder.end(&mut self.deltas));
         }

@@ -1,6 +1,6 @@
-//! A model that plays a scenario file: what it says, which tools it calls, how it fails, and what
-//! it expects to be told. For tests, for plugin authors and for the demonstration. It answers
-//! through the same trait as any other provider and knows nothing of the loop that asks it.
+//! A model that plays a scenario file: its replies, tool calls and failures, and the requests that it
+//! expects. For tests, for plugin authors and for the demonstration. It answers
+//! through the same trait as any other provider.
 
 mod difference;
 mod expectation;
@@ -29,11 +29,9 @@ use sent::Sent;
 
 /// A scenario that is part of the program, with the project it plays in.
 pub struct Bundled {
-    /// The name to ask for in place of a path.
+    /// The name in place of a path.
     pub name: &'static str,
-    /// The scenario's text.
     pub yaml: &'static str,
-    /// The prompt it answers.
     pub prompt: &'static str,
     /// The project's files: path and text.
     pub files: &'static [(&'static str, &'static str)],
@@ -65,7 +63,7 @@ pub struct Script {
     failures: Mutex<Failures>,
 }
 
-/// The error turns that were played since the last reply; they leave no trace in a history.
+/// The error turns that were played since the last reply; a history does not contain them.
 #[derive(Clone, Copy, Default)]
 struct Failures {
     replies: usize,
@@ -83,7 +81,7 @@ impl Script {
         if failures.replies == replies { failures.played } else { 0 }
     }
 
-    /// Keeps count of error turns; a turn that replies begins the count again.
+    /// Counts error turns; a turn that replies resets the count.
     fn count(&self, replies: usize, played: u32) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         *failures = Failures { replies, played };

@@ -6,7 +6,7 @@ use crate::lines::{LIMIT, Lines, TooLong};
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The event's type; empty where the stream names none.
+    /// The event's type; empty if the stream has none.
     pub name: &'a str,
     /// The data lines, joined with line feeds. Broken UTF-8 is replaced.
     pub data: &'a str,
@@ -20,8 +20,8 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// Takes more bytes and hands every event that they complete to `each`. An event that no
-    /// blank line ends is never handed out.
+    /// Takes more bytes and calls `each` with every event that they complete. An event without a blank
+    /// line after it is dropped.
     pub fn feed<E: From<TooLong>>(
         &mut self,
         chunk: &[u8],

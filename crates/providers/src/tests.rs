@@ -1,10 +1,13 @@
+pub(crate) mod conformance;
+pub(crate) mod test_server;
+
 use contract::message::StopReason;
 use contract::provider::{Delivery, Delta, Request};
 use tokio::net::TcpListener;
 
 use super::*;
 use crate::catalog::vendor;
-use crate::test_server::{Answer, Server, Then, collect, request};
+use crate::tests::test_server::{Answer, Server, Then, collect, request};
 
 const WIRES: [&str; 3] = ["openrouter", "anthropic", "ollama"];
 

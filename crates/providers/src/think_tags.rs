@@ -1,27 +1,26 @@
-//! Reasoning that a server leaves in the text, in tags before the answer: servers of one's own do so
-//! where nobody told them which model it is. What stands within is reasoning all the same.
+//! Reasoning in tags before the answer: local servers send it as text if the model is not configured.
 
 use crate::reply::Deltas;
 
-/// The tags, with what ends them.
+/// The opening and closing tags.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// Tells reasoning from text as the pieces of a reply come.
+/// Separates reasoning from text in the pieces of a reply.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkTags {
     place: Place,
-    /// What cannot be told yet: it may be the beginning of a tag.
+    /// Text that may be the start of a tag.
     held: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Nothing but blanks has come.
+    /// Only white space so far.
     #[default]
     Beginning,
-    /// Within tags; this one ends them.
+    /// Inside of tags, with the closing one.
     Within(&'static str),
-    /// After them, where blanks do not belong to the answer.
+    /// After the tags, where white space is not part of the answer.
     Behind,
     /// In the answer.
     Answer,
@@ -37,7 +36,7 @@ impl ThinkTags {
         while self.step(out) {}
     }
 
-    /// Gives out what is held back.
+    /// Ends the text.
     pub(crate) fn end(&mut self, out: &mut Deltas) {
         let held = std::mem::take(&mut self.held);
         match self.place {
@@ -47,7 +46,7 @@ impl ThinkTags {
         self.place = Place::Answer;
     }
 
-    /// Goes on by one step; `false` where more has to come first.
+    /// Advances by one step; returns false if more text is needed.
     fn step(&mut self, out: &mut Deltas) -> bool {
         match self.place {
             Place::Beginning => {
@@ -89,7 +88,7 @@ impl ThinkTags {
     }
 }
 
-/// How many bytes at the end of `text` may be the beginning of `tag`.
+/// Counts the bytes at the end of `text` that may be the start of `tag`.
 fn beginning_of(tag: &str, text: &str) -> usize {
     (1..tag.len()).rev().find(|length| text.ends_with(&tag[..*length])).unwrap_or(0)
 }

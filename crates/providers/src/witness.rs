@@ -1,30 +1,26 @@
-//! What goes over the wire, for people who want to see it. Headers are left out: they hold keys.
+//! Requests and replies as they are sent, for users who debug. Headers are left out: they have keys.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::failure::Origin;
 
-/// Sees exchanges.
+/// Receives requests and replies.
 pub trait Witness: Send + Sync {
-    /// Takes one.
     fn saw(&self, exchange: &Exchange<'_>);
 }
 
 /// One message on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
-    /// Which way it went.
     pub direction: Direction,
-    /// The address.
     pub endpoint: &'a str,
-    /// The body as it was sent.
     pub payload: &'a [u8],
     /// Since the request was sent.
     pub elapsed: Duration,
 }
 
-/// Which way a message went.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To the provider.
@@ -38,7 +34,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The word for it.
+    /// The name in logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -49,7 +45,7 @@ impl Direction {
     }
 }
 
-/// The witness of one request, with what it has seen of the answer so far.
+/// The witness of one request, with the part of the answer that was received.
 #[derive(Clone, Default)]
 pub(crate) struct Testimony {
     witness: Option<Arc<dyn Witness>>,
@@ -79,7 +75,7 @@ impl Testimony {
         testimony
     }
 
-    /// Shows what came back, without a key that the server has repeated.
+    /// Shows a message, without a key that the server has repeated.
     pub(crate) fn show(&self, direction: Direction, payload: &[u8]) {
         if let Some(witness) = &self.witness {
             let elapsed = self.sent.map(|sent| sent.elapsed()).unwrap_or_default();
@@ -92,7 +88,7 @@ impl Testimony {
         }
     }
 
-    /// Takes a piece of a stream, which is shown whole when the stream is over.
+    /// Adds a piece of a stream, which is shown at its end.
     pub(crate) fn piece(&mut self, chunk: &[u8]) {
         if self.witness.is_some() {
             self.stream.extend_from_slice(chunk);

@@ -15,6 +15,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("mcp/src", 9_500),
     ("plugins/src", 24_000),
     ("policy/src", 6_000),
+    ("providers/src", 5_500),
     ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
     ("sessions/src", 7_000),

@@ -1,4 +1,4 @@
-//! Replies in the format of the messages API. A call is handed out when its block has ended.
+//! Replies in the format of the messages API. A call is returned when its block has ended.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,14 +15,12 @@ use crate::failure::Origin;
 use crate::reply::{Broken, Decoder, Deltas, Stage};
 use crate::sse::Parser;
 
-/// Decodes one reply.
 pub(super) struct MessagesDecoder {
     parser: Parser,
     answer: Answer,
 }
 
 impl MessagesDecoder {
-    /// Starts on a reply from `origin`.
     pub(super) fn new(origin: Arc<Origin>) -> Self {
         Self {
             parser: Parser::default(),
@@ -85,7 +83,7 @@ struct OpenCall {
     json: String,
 }
 
-/// The events that are understood; any other is ignored, whatever it holds.
+/// The known events; any other is ignored.
 const EVENTS: [&str; 7] = [
     "message_start",
     "content_block_start",
@@ -260,7 +258,7 @@ impl Answer {
         }
     }
 
-    /// Hands out the call that was in doubt.
+    /// Returns the call that was in doubt.
     fn settle(&mut self, ended: Ended, out: &mut Deltas) {
         if let Some(call) = self.doubtful.take() {
             let args = call.args(ended);

@@ -14,11 +14,11 @@ use crate::body::{Memos, arguments_object, assemble, json_bytes, merge, write_js
 
 /// The name of the encoding of entries.
 pub(super) const FORMAT: &str = "anthropic";
-/// The same without past reasoning.
+/// The name of the encoding without past reasoning.
 const FORMAT_WITHOUT_THINKING: &str = "anthropic without thinking";
-/// Ends a block as a point up to which the server caches.
+/// Marks a block as the end of the part that the server caches.
 const CACHED: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
-/// The least that the server accepts as a budget for thinking.
+/// The smallest budget for thinking that the server accepts.
 const LEAST_BUDGET: u64 = 1024;
 
 /// The body of a request.
@@ -68,7 +68,7 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
     })
 }
 
-/// Who speaks in an entry.
+/// The role of an entry.
 fn speaker(entry: &Entry) -> &'static str {
     match entry.message {
         Message::Assistant(_) => "assistant",
@@ -76,7 +76,7 @@ fn speaker(entry: &Entry) -> &'static str {
     }
 }
 
-/// Goes on in the message of the one who spoke before, or begins another.
+/// Continues the message of the same role, or starts another.
 fn begin(out: &mut Vec<u8>, before: Option<&str>, speaker: &str) {
     match before {
         Some(before) if before == speaker => out.push(b','),
@@ -112,7 +112,7 @@ fn thinking(request: &Request) -> Option<Value> {
     possible.then(|| json!({"type": "enabled", "budget_tokens": budget}))
 }
 
-/// Whether the reply goes on after tool calls that were made without thinking. The server refuses
+/// Returns true if the reply follows tool calls that were made without thinking. The server refuses
 /// to switch thinking on at that point.
 fn goes_on_without_thinking(request: &Request) -> bool {
     let mut backwards = request.history.iter().rev().map(|entry| &entry.message);

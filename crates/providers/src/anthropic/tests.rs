@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::decode::MessagesDecoder;
 use super::encode::{FORMAT, body};
 use crate::body::Memos;
-use crate::conformance::{check, decode, origin};
-use crate::test_server::{Answer, Server, collect, entry, request, tools};
+use crate::tests::conformance::{check, decode, origin};
+use crate::tests::test_server::{Answer, Server, collect, entry, request, tools};
 
 const RECORDING: &str = concat!(
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"usage\":",

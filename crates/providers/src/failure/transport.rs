@@ -1,4 +1,4 @@
-//! Why there was no answer: the causes a user can tell apart and mend.
+//! Error messages for requests without an answer, by causes that a user can fix.
 
 use std::error::Error;
 use std::io::ErrorKind;

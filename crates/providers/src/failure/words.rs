@@ -1,11 +1,11 @@
-//! What a provider says about an error, found in the shapes in which providers say it.
+//! Messages and codes in the error bodies of providers.
 
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// The words in the body of an error, if it has any.
+/// The message in the body of an error.
 pub(super) fn of_body(body: &[u8]) -> Option<String> {
     if let Some(value) = object(body) {
         return of_error(value.get("error").unwrap_or(&value)).or_else(|| of_error(&value));
@@ -27,7 +27,7 @@ pub(super) fn code_of_body(body: &[u8]) -> Option<String> {
     code_of(value.get("error").unwrap_or(&value))
 }
 
-/// What a body holds, also where that is the first of a list.
+/// The value of a body, or the first of a list.
 fn object(body: &[u8]) -> Option<Value> {
     match serde_json::from_slice(body).ok()? {
         Value::Array(mut items) if !items.is_empty() => Some(items.swap_remove(0)),
@@ -35,7 +35,7 @@ fn object(body: &[u8]) -> Option<Value> {
     }
 }
 
-/// The words in an error object or string.
+/// The message in an error object or string.
 pub(super) fn of_error(error: &Value) -> Option<String> {
     let found = match error {
         Value::String(text) => Some(text.clone()),
@@ -48,7 +48,7 @@ pub(super) fn of_error(error: &Value) -> Option<String> {
         }),
         _ => None,
     }?;
-    // A broker's own message is often empty words around that of the provider behind it.
+    // A broker's own message often says nothing; the provider's is in the metadata.
     match error.pointer("/metadata/raw").and_then(Value::as_str) {
         Some(raw) if !raw.is_empty() => Some(format!("{found}: {raw}")),
         _ => Some(found),
@@ -64,7 +64,7 @@ pub(super) fn code_of(error: &Value) -> Option<String> {
     })
 }
 
-/// Whether the words mean that the request does not fit into the model's context.
+/// Returns true if a message says that the request does not fit into the model's context.
 pub(super) fn says_too_long(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     [

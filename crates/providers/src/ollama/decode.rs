@@ -1,4 +1,4 @@
-//! Replies in Ollama's format. Every line is a whole object, so every call in it is whole.
+//! Replies in Ollama's format. Every line is a complete object, so every call in it is complete.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,14 +16,12 @@ use crate::lines::Lines;
 use crate::reply::{Broken, Decoder, Deltas, Stage};
 use crate::think_tags::ThinkTags;
 
-/// Decodes one reply.
 pub(super) struct LineDecoder {
     lines: Lines,
     answer: Answer,
 }
 
 impl LineDecoder {
-    /// Starts on a reply from `origin`.
     pub(super) fn new(origin: Arc<Origin>) -> Self {
         Self {
             lines: Lines::default(),

@@ -1,4 +1,4 @@
-//! Requests in Ollama's format. A message is encoded once and kept with its entry.
+//! Requests in Ollama's format. A message is encoded once and cached.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
     })
 }
 
-/// Most models know only yes and no; the gpt-oss family knows three levels and no `no`.
+/// Most models know only yes and no; the gpt-oss family has three levels and cannot be switched off.
 fn think(model: &str, level: &str) -> Option<Value> {
     let has_levels = model.contains("gpt-oss");
     match level {
@@ -55,7 +55,7 @@ fn think(model: &str, level: &str) -> Option<Value> {
     }
 }
 
-/// How past reasoning is sent back.
+/// The form in which past reasoning is sent back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Echo {
     Field,

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::decode::LineDecoder;
 use super::encode::body;
 use crate::body::Memos;
-use crate::conformance::{check, decode, origin};
-use crate::test_server::{Answer, Server, collect, entry, request, tools};
+use crate::tests::conformance::{check, decode, origin};
+use crate::tests::test_server::{Answer, Server, collect, entry, request, tools};
 
 const RECORDING: &str = concat!(
     "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":\"Hm \"},\"done\":false}\n",

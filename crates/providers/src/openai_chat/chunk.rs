@@ -1,4 +1,4 @@
-//! The pieces of a chat completion as they travel. Reading them is lenient: a field of an
+//! The pieces of a chat completion. Reading them is lenient: a field of an
 //! unexpected type is empty, never an error, because every server bends this format a little.
 
 use std::borrow::Cow;
@@ -17,16 +17,16 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
     pub(super) usage: Option<Value>,
-    /// Where one vendor puts the usage.
+    /// The usage of one vendor.
     pub(super) x_groq: Option<Value>,
     pub(super) error: Option<Value>,
 }
 
-/// One of the answers; only the first is ever asked for.
+/// One of the answers; only one is requested.
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
     pub(super) index: Option<u64>,
-    /// Where some vendors put the usage.
+    /// The usage of some vendors.
     pub(super) usage: Option<Value>,
     #[serde(borrow)]
     pub(super) delta: Option<Piece<'a>>,
@@ -36,7 +36,7 @@ pub(super) struct Choice<'a> {
     pub(super) finish_reason: Option<Text<'a>>,
 }
 
-/// What an answer says in this chunk.
+/// The part of an answer in this chunk.
 #[derive(Deserialize)]
 pub(super) struct Piece<'a> {
     #[serde(borrow)]
@@ -50,7 +50,7 @@ pub(super) struct Piece<'a> {
     pub(super) reasoning_details: Option<Value>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
-    /// The one call, in the form that was usual before there could be several.
+    /// A single call in the older format.
     #[serde(borrow)]
     pub(super) function_call: Option<FunctionPiece<'a>>,
 }
@@ -78,9 +78,8 @@ pub(super) struct FunctionPiece<'a> {
 /// Text, given as a string or as a list of parts.
 #[derive(Default)]
 pub(super) struct Text<'a> {
-    /// The words.
     pub(super) text: Cow<'a, str>,
-    /// Reasoning that came among the parts.
+    /// Reasoning among the parts.
     pub(super) thinking: String,
 }
 
@@ -153,7 +152,7 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// The words of a field that may be missing.
+/// The text of a field that may be missing.
 pub(super) fn words<'t>(text: Option<&'t Text<'_>>) -> &'t str {
     text.map(|text| text.text.as_ref()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Replies in the format of chat completions. Calls are handed out only when the reply is complete.
+//! Replies in the format of chat completions. Calls are returned only when the reply is complete.
 
 use std::sync::Arc;
 
@@ -15,14 +15,12 @@ use crate::reply::{Broken, Decoder, Deltas, Stage};
 use crate::sse::Parser;
 use crate::think_tags::ThinkTags;
 
-/// Decodes one reply.
 pub(super) struct ChatDecoder {
     parser: Parser,
     answer: Answer,
 }
 
 impl ChatDecoder {
-    /// Starts on a reply from `origin`.
     pub(super) fn new(origin: Arc<Origin>) -> Self {
         Self {
             parser: Parser::default(),
@@ -101,7 +99,7 @@ impl Answer {
         self.chunk(data, out).map(|_| ())
     }
 
-    /// Takes a chunk in. Returns whether it held a piece of the answer.
+    /// Takes a chunk. Returns true if it has a part of the answer.
     fn chunk(&mut self, data: &str, out: &mut Deltas) -> Result<bool, ProviderError> {
         let mut repaired = None;
         let chunk: Chunk<'_> = parse(data, &mut repaired).map_err(|_| {
@@ -203,7 +201,7 @@ impl Answer {
         let name = words(function.and_then(|function| function.name.as_ref()));
         let position = self.position(piece.index, id, name);
         let position = position.unwrap_or_else(|| {
-            // The names of those before it are whole.
+            // The names of the calls before it are complete.
             self.announce(out);
             self.calls.push(PartialCall { index: piece.index, ..PartialCall::default() });
             self.calls.len() - 1
@@ -229,7 +227,7 @@ impl Answer {
         }
     }
 
-    /// Tells of calls whose names are whole.
+    /// Reports calls whose names are complete.
     fn announce(&mut self, out: &mut Deltas) {
         for call in self.calls.iter_mut().filter(|call| !call.is_announced) {
             call.is_announced = true;
@@ -281,7 +279,7 @@ impl Answer {
     }
 }
 
-/// A message that came whole, each of its calls one of its own whatever its id.
+/// A message in one piece. Each of its calls is separate, whatever its id.
 fn numbered(mut message: Piece<'_>) -> Piece<'_> {
     for (call, index) in message.tool_calls.iter_mut().flatten().zip(0..) {
         call.index = Some(index);
@@ -290,7 +288,7 @@ fn numbered(mut message: Piece<'_>) -> Piece<'_> {
 }
 
 impl PartialCall {
-    /// Takes a piece of the name in. Some servers say all of it, or all so far, in each piece.
+    /// Adds a piece of the name. Some servers send all of it, or all so far, in each piece.
     fn add_name(&mut self, piece: &str) {
         if piece.starts_with(&self.name) {
             piece.clone_into(&mut self.name);
@@ -310,7 +308,7 @@ impl PartialCall {
 }
 
 /// Joins pieces of structured reasoning that belong to the same block. A block that has its
-/// signature, or that is encrypted, is whole.
+/// signature, or that is encrypted, is complete.
 fn add_detail(details: &mut Vec<Value>, item: &Value) {
     let continues = |known: &Value| {
         known.get("signature").is_none_or(Value::is_null)
@@ -348,7 +346,7 @@ fn read_usage(usage: &Value, id: Option<String>) -> Usage {
     let count = |paths: &[&str]| paths.iter().find_map(|path| number(usage.pointer(path)?));
     let input_tokens = count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
     let said = count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0);
-    // Some vendors leave reasoning out of what was said, and bill it.
+    // Some vendors leave reasoning out of the output tokens, and bill it.
     let all = count(&["/total_tokens"]).filter(|_| input_tokens > 0);
     let output_tokens = all.map_or(said, |all| said.max(all.saturating_sub(input_tokens)));
     Usage {
@@ -363,10 +361,10 @@ fn read_usage(usage: &Value, id: Option<String>) -> Usage {
     }
 }
 
-/// A number of tokens, also one that is written with a fraction; none where no model counts so far.
+/// A number of tokens, also one with a fraction; none above a sensible limit.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within bounds")]
 fn number(value: &Value) -> Option<u64> {
-    const MOST: f64 = 1e12;
-    let number = value.as_f64().filter(|number| (0.0..MOST).contains(number))?;
+    const MAX_TOKENS: f64 = 1e12;
+    let number = value.as_f64().filter(|number| (0.0..MAX_TOKENS).contains(number))?;
     Some(number as u64)
 }

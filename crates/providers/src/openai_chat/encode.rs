@@ -1,4 +1,4 @@
-//! Requests in the format of chat completions. A message is encoded once and kept with its entry.
+//! Requests in the format of chat completions. A message is encoded once and cached.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -49,7 +49,7 @@ fn add_level(head: &mut Map<String, Value>, quirks: &Quirks, level: &str) {
     };
     match quirks.reasoning_level {
         LevelStyle::Object => {
-            // The older switch for the same thing contradicts a level of `none`.
+            // The older switch contradicts a level of `none`.
             head.remove("include_reasoning");
             head.insert("reasoning".into(), json!({"effort": word}));
         }
@@ -60,14 +60,13 @@ fn add_level(head: &mut Map<String, Value>, quirks: &Quirks, level: &str) {
     }
 }
 
-/// How past reasoning is sent back.
+/// The form in which past reasoning is sent back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Echo<'a> {
     /// In a field of the message, perhaps with its structured form.
     Field {
-        /// The field's name.
         name: &'a str,
-        /// Whether `reasoning_details` goes with it.
+        /// True if `reasoning_details` is sent with it.
         details: bool,
     },
     /// As text before the answer, in tags.
@@ -77,7 +76,7 @@ pub(super) enum Echo<'a> {
 }
 
 impl<'a> Echo<'a> {
-    /// Chooses by the configuration's word and the vendor's habits.
+    /// Chooses by the configuration and the vendor.
     pub(super) fn choose(quirks: &'a Quirks, format: &str) -> Self {
         let details = quirks.reasoning_details;
         let field = |name: &'a str| Self::Field { name, details };
@@ -108,7 +107,7 @@ impl CallIds {
         }
     }
 
-    /// An id that the vendor takes; the same one for the same call.
+    /// An id that the vendor accepts; always the same for a call.
     fn of(self, id: &str) -> Cow<'_, str> {
         let fits = id.len() == NINE && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if self == Self::Any || fits {
@@ -120,7 +119,7 @@ impl CallIds {
     }
 }
 
-/// Characters of an id where a vendor wants so many.
+/// The length of an id for vendors with a fixed length.
 const NINE: usize = 9;
 
 fn encode(message: &Message, echo: &Echo<'_>, ids: CallIds) -> Bytes {
@@ -145,7 +144,7 @@ fn assistant(reply: &Reply, echo: &Echo<'_>, ids: CallIds) -> Value {
     message.insert("role".into(), json!("assistant"));
     let content = match (text.is_empty(), calls.is_empty()) {
         (true, false) => Value::Null,
-        // Some vendors refuse a message that holds nothing, and all that comes after it.
+        // Some vendors refuse an empty message, and all requests after it.
         (true, true) => json!("(nothing)"),
         (false, _) => Value::String(text),
     };

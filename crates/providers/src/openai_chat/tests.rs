@@ -9,9 +9,9 @@ use super::decode::ChatDecoder;
 use super::encode::{Echo, body};
 use crate::body::Memos;
 use crate::catalog::{Quirks, vendor};
-use crate::conformance::{check, decode, origin};
 use crate::reply::{Decoder, Deltas};
-use crate::test_server::{Answer, Server, collect, entry, request, tools};
+use crate::tests::conformance::{check, decode, origin};
+use crate::tests::test_server::{Answer, Server, collect, entry, request, tools};
 
 const RECORDING: &str = concat!(
     ": OPENROUTER PROCESSING\n\n",

@@ -1,4 +1,4 @@
-//! Shows people how two texts differ, or what a text says, in few lines.
+//! Shows the difference of two texts, or the start of one, in few lines.
 
 use contract::text::visible;
 use similar::{ChangeTag, TextDiff};
@@ -49,7 +49,7 @@ pub(super) fn difference(expected: &str, sent: &str) -> String {
     shown.join("\n")
 }
 
-/// The beginning of a text, each line after `mark`.
+/// The start of a text, each line after `mark`.
 pub(super) fn excerpt(text: &str, mark: &str) -> String {
     if text.is_empty() {
         return format!("{mark}(nothing)");
@@ -63,7 +63,7 @@ pub(super) fn excerpt(text: &str, mark: &str) -> String {
     shown.join("\n")
 }
 
-/// The line of `text` that is most like the first line of `wanted`, where one is like it.
+/// The line of `text` that is most similar to the first line of `wanted`, if one is similar.
 pub(super) fn closest_line<'a>(wanted: &str, text: &'a str) -> Option<&'a str> {
     let wanted = wanted.lines().next()?;
     let short = |line: &&str| line.len() <= 4 * wanted.len().max(20);
@@ -71,7 +71,7 @@ pub(super) fn closest_line<'a>(wanted: &str, text: &'a str) -> Option<&'a str> {
     similar::get_close_matches(wanted, &lines, 1, 0.6).first().copied()
 }
 
-/// A line, cut to what stands around `column`.
+/// The part of a line around `column`.
 fn window(line: &str, column: usize) -> String {
     let length = line.chars().count();
     if length <= COLUMNS {

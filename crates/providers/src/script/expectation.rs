@@ -1,4 +1,4 @@
-//! Holds what a request says against what a turn expects, and words every difference.
+//! Compares a request with the expectation of a turn, and describes every difference.
 
 use contract::provider::Request;
 
@@ -6,7 +6,7 @@ use super::difference::{closest_line, difference, excerpt};
 use super::scenario::{Expect, ResultMatch, TextMatch, ToolsMatch};
 use super::sent::{Sent, ToolResult};
 
-/// Every way in which the request is not as expected; none when all is well.
+/// The differences of a request from the expectation.
 pub(super) fn check(expect: &Expect, sent: &Sent<'_>, request: &Request) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(count) = expect.messages

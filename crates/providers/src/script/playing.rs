@@ -17,7 +17,6 @@ const CHUNK: usize = 16;
 
 /// A turn with its placeholders filled in, ready to be played.
 pub(super) struct Playing {
-    /// How long it waits first.
     pub(super) delay: Duration,
     parts: Vec<Part>,
     chunk: usize,
@@ -88,12 +87,12 @@ impl Playing {
         })
     }
 
-    /// Whether it ends in a failure.
+    /// Returns true if it ends in a failure.
     pub(super) fn fails(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// The reply. A failure comes after the text before it, or in place of a whole reply.
+    /// The reply. A failure follows the text before it, or replaces the reply.
     pub(super) fn stream(self, delivery: Delivery) -> Result<ReplyStream, ProviderError> {
         let streamed = delivery == Delivery::Streamed;
         match self.failure {
@@ -124,7 +123,7 @@ fn pieces(part: Part, chunk: usize) -> Box<dyn Iterator<Item = Delta> + Send> {
     }
 }
 
-/// Pieces of a text, each of so many characters.
+/// Splits a text into pieces of so many characters.
 struct Chunks {
     text: String,
     at: usize,

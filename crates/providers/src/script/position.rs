@@ -1,4 +1,4 @@
-//! Which turn answers a request. The history decides, so that a resumed session goes on where it
+//! The turn that answers a request. The history decides, so that a resumed session continues where it
 //! was: each reply in it has used up one reply turn. Error turns leave no reply; those between two
 //! reply turns are counted by the caller while they are played.
 
@@ -10,7 +10,7 @@ use super::scenario::{Scenario, Turn};
 use super::sent::Sent;
 use super::template;
 
-/// How far a history has come.
+/// The position of a history in a scenario.
 pub(super) struct Reached {
     /// The replies in the history that used up a reply turn.
     pub(super) replies: usize,
@@ -19,12 +19,10 @@ pub(super) struct Reached {
     start: Cursor,
 }
 
-/// A turn and how often it was played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// The turn's index.
     pub(super) turn: usize,
-    /// How often it was played before.
+    /// The number of times that it was played before.
     pub(super) played: u32,
 }
 
@@ -68,7 +66,7 @@ impl Reached {
         self.errors = 0;
     }
 
-    /// How many error turns were played when one of them broke a reply off after `text`.
+    /// The number of error turns that were played when one of them ended a reply after `text`.
     fn broken_by(&self, text: &str, before: &[Arc<Entry>], scenario: &Scenario) -> Option<u32> {
         let mut cursor = self.start;
         let mut errors = 0;

@@ -1,4 +1,4 @@
-//! Reads scenario files and says what is wrong with one: file, line, what to write instead.
+//! Reads scenario files. Errors have the file, the line and a correction.
 
 use std::path::Path;
 
@@ -9,15 +9,14 @@ use files::yaml::{self, Malformed, Options};
 use super::scenario::{Expect, Fault, FaultKind, Scenario, TextMatch, Turn, WhenExhausted};
 use super::template;
 
-/// Why a scenario cannot be played.
+/// The error of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("scenario {file}{}: {problem}", at(*line))]
 pub struct ScenarioError {
     /// The file, or the name of a scenario that is in the binary.
     pub file: String,
-    /// The line, where the problem has one.
     pub line: Option<usize>,
-    /// What is wrong, and what to write instead.
+    /// The problem and a correction.
     pub problem: String,
 }
 
@@ -66,7 +65,7 @@ pub fn parse(name: &str, yaml: &str) -> Result<Scenario, ScenarioError> {
     Ok(scenario)
 }
 
-/// `; did you mean ..?` where one of `known` is close to `word`, else the list of them.
+/// `; did you mean ..?` if one of `known` is close to `word`, else the list of them.
 pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
     let close = similar::get_close_matches(word, known, 1, 0.6);
     match close.first() {
@@ -126,7 +125,7 @@ fn check(turn: &Turn) -> Result<(), String> {
     Ok(())
 }
 
-/// An error turn makes no reply, so nothing that belongs to a reply may stand beside it.
+/// An error turn makes no reply, so it may have no key of a reply.
 fn check_alone(turn: &Turn) -> Result<(), String> {
     let beside = [
         ("text", turn.text.is_some()),

@@ -1,4 +1,4 @@
-//! What a scenario file says, as types. Reading and checking a file is `read`'s work.
+//! The types of a scenario file. `read` reads and checks a file.
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -8,17 +8,15 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A model's part in a conversation, as a file tells it.
+/// The replies of a model in a conversation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Where it was read from; for messages.
+    /// The file, for messages.
     #[serde(skip)]
     pub file: String,
-    /// Its name.
     #[serde(default)]
     pub name: String,
-    /// What it is for.
     #[serde(default)]
     pub description: String,
     pub(super) turns: Vec<Turn>,
@@ -27,14 +25,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// How many requests it answers, error turns included.
+    /// The number of requests that it answers, error turns included.
     pub fn length(&self) -> u64 {
         let repeats = self.turns.iter().map(|turn| turn.repeat.get());
         repeats.map(u64::from).sum()
     }
 }
 
-/// What answers a request that comes after the last turn.
+/// The answer to a request after the last turn.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WhenExhausted {
@@ -43,15 +41,14 @@ pub(super) enum WhenExhausted {
     Error,
     /// The last turn, again and again.
     RepeatLast,
-    /// This text.
     Text(String),
 }
 
-/// What answers one request.
+/// The answer to one request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
-    /// Its line in the file.
+    /// The line in the file.
     #[serde(skip)]
     pub(super) line: usize,
     #[serde(default)]
@@ -84,7 +81,7 @@ pub(super) struct Call {
     pub(super) id: Option<String>,
 }
 
-/// What a turn claims to have cost.
+/// The usage that a turn reports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TurnUsage {
@@ -121,7 +118,7 @@ pub(super) enum FaultKind {
     Garbled,
 }
 
-/// What must be true of a request.
+/// The conditions on a request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Expect {
@@ -132,7 +129,7 @@ pub(super) struct Expect {
     pub(super) messages: Option<usize>,
 }
 
-/// What must be true of a text.
+/// The conditions on a text.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TextMatch {
@@ -143,7 +140,7 @@ pub(super) struct TextMatch {
 }
 
 impl TextMatch {
-    /// Whether it asks for nothing.
+    /// Returns true if there is no condition.
     pub(super) fn is_empty(&self) -> bool {
         self.equals.is_none()
             && self.contains.0.is_empty()
@@ -152,7 +149,7 @@ impl TextMatch {
     }
 }
 
-/// What must be true of the names of the offered tools.
+/// The conditions on the names of the offered tools.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolsMatch {
     pub(super) equals: Option<Vec<String>>,
@@ -194,7 +191,7 @@ impl<'de> Deserialize<'de> for ToolsMatch {
     }
 }
 
-/// What must be true of one tool result.
+/// The conditions on one tool result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "FlatResultMatch")]
 pub(super) struct ResultMatch {
@@ -203,7 +200,7 @@ pub(super) struct ResultMatch {
     pub(super) content: TextMatch,
 }
 
-/// A [`ResultMatch`] as it is written: the forms of the text stand beside the name.
+/// A [`ResultMatch`] as it is written: the conditions on the text are beside the name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FlatResultMatch {
@@ -256,7 +253,7 @@ impl<'de> Deserialize<'de> for OneOrMany {
     }
 }
 
-/// A regular expression that was found valid.
+/// A valid regular expression.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern(pub(super) Regex);
 

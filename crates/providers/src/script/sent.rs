@@ -1,4 +1,4 @@
-//! What a request tells the model, as far as a scenario looks at it.
+//! The parts of a request that a scenario uses.
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ pub(super) struct ToolResult<'a> {
 }
 
 impl<'a> Sent<'a> {
-    /// Looks at a history.
     pub(super) fn of(history: &'a [Arc<Entry>]) -> Self {
         let messages = || history.iter().rev().map(|entry| &entry.message);
         let mut results: Vec<_> = messages()

@@ -1,4 +1,4 @@
-//! The three values that a scenario may use in what it says: `{{last_user}}`,
+//! The three placeholders of a scenario: `{{last_user}}`,
 //! `{{last_tool_result}}` and `{{results.N}}`. Other text in double braces stays as it is.
 
 use serde_json::Value;
@@ -15,12 +15,12 @@ enum Placeholder {
     Result(usize),
 }
 
-/// Whether every placeholder in `text` is known.
+/// Fails if a placeholder in `text` is not known.
 pub(super) fn check(text: &str) -> Result<(), String> {
     expand(text, |_| Ok(String::new())).map(drop)
 }
 
-/// Whether every placeholder in the strings of `value` is known.
+/// Fails if a placeholder in the strings of `value` is not known.
 pub(super) fn check_value(value: &Value) -> Result<(), String> {
     map_strings(value, &|text| check(text).map(|()| String::new())).map(drop)
 }

@@ -7,7 +7,7 @@ use contract::secret::Secret;
 
 use crate::failure::Origin;
 use crate::reply::{Decoder, Deltas};
-use crate::test_server::joined;
+use crate::tests::test_server::joined;
 
 /// Who the replies in tests come from.
 pub(crate) fn origin() -> Arc<Origin> {
