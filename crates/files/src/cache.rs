@@ -1,5 +1,4 @@
-//! Caches: JSON files for this user alone, each replaced whole. A lost or broken cache costs time and
-//! nothing else, so nothing is synced to the disk.
+//! Caches: private JSON files. A lost or broken cache costs only time, so nothing is synced.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +17,7 @@ pub fn read<T: DeserializeOwned>(file: &Path) -> Option<T> {
     serde_json::from_slice(&bounded::read(file, SIZE_LIMIT).ok()??).ok()
 }
 
-/// Replaces a cache: a reader sees all of the old or all of the new.
+/// Replaces a cache in one step.
 pub fn write(file: &Path, value: &impl Serialize) -> io::Result<()> {
     let bytes = serde_json::to_vec(value)?;
     let _lock = private::lock(file)?;

@@ -97,7 +97,7 @@ impl Journal {
     }
 }
 
-/// The reason why changes cannot be reported.
+/// A failure to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blind {
     /// The limit of watches is reached.
@@ -107,7 +107,7 @@ enum Blind {
 }
 
 impl ChangeTracker {
-    /// Tracks the directory `root`, which must be absolute. Does nothing before the first use.
+    /// Tracks the directory `root`, which must be absolute.
     pub fn new(root: PathBuf) -> Self {
         Self { root, state: Mutex::default() }
     }

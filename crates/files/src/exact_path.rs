@@ -67,7 +67,7 @@ pub fn make_directories(path: &Path) -> io::Result<OwnedFd> {
     walk(path, Missing::Create)
 }
 
-/// Says if missing directories are created.
+/// The treatment of missing directories.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,
@@ -84,17 +84,22 @@ fn walk(path: &Path, missing: Missing) -> io::Result<OwnedFd> {
         let Component::Normal(name) = part else { continue };
         directory = match step(&directory, name) {
             Err(Errno::NOENT) if missing == Missing::Create => {
-                match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) => sync_directory(&directory)?,
-                    Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                make_in(&directory, name, Mode::from_raw_mode(0o777))?;
+                sync_directory(&directory)?;
                 step(&directory, name)?
             }
             opened => opened?,
         };
     }
     Ok(directory)
+}
+
+/// Creates a directory in another one, unless it exists.
+fn make_in(directory: &OwnedFd, name: &OsStr, mode: Mode) -> io::Result<()> {
+    match rustix::fs::mkdirat(directory, name, mode) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens a directory by its name in another one.
@@ -170,10 +175,7 @@ impl ExactPath {
 
     /// Creates a directory, or gives one that exists these permissions.
     pub fn make_directory(&self, mode: u32) -> io::Result<()> {
-        match rustix::fs::mkdirat(&self.directory, &self.name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
+        make_in(&self.directory, &self.name, Mode::RWXU)?;
         match open_directory_in(&self.directory, &self.name) {
             Ok(opened) => File::from(opened).set_permissions(Permissions::from_mode(mode))?,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

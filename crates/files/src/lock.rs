@@ -1,46 +1,36 @@
 //! Advisory locks of the operating system on small files. A lock ends with its process.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
-/// The largest part of a note that is read, in bytes.
-const MAX_NOTE: u64 = 4096;
-
 /// A lock. Dropping it releases it and removes the file.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
-    file: File,
-}
-
-/// The outcome of an attempt to take a lock.
-#[derive(Debug)]
-pub enum Attempt {
-    Taken(Lock),
-    /// Another process holds it and wrote this note.
-    Held(Vec<u8>),
+    /// The file at the path. Its content is for other processes that want the lock.
+    pub file: File,
 }
 
 impl Lock {
-    /// Takes the lock at `path`, at once or not at all.
-    pub fn try_take(path: &Path) -> io::Result<Attempt> {
+    /// Takes the lock at `path`; none if another process holds it.
+    pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, FlockOperation::NonBlockingLockExclusive)
     }
 
     /// Waits for the lock at `path`.
     pub fn wait(path: &Path) -> io::Result<Self> {
         loop {
-            if let Attempt::Taken(lock) = Self::take(path, FlockOperation::LockExclusive)? {
+            if let Some(lock) = Self::take(path, FlockOperation::LockExclusive)? {
                 return Ok(lock);
             }
         }
     }
 
-    fn take(path: &Path, operation: FlockOperation) -> io::Result<Attempt> {
+    fn take(path: &Path, operation: FlockOperation) -> io::Result<Option<Self>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
@@ -48,30 +38,20 @@ impl Lock {
                 // The last holder removes the file before it lets go: the lock on a file without a
                 // name is worthless.
                 Ok(()) if is_still_at(&file, path)? => {
-                    return Ok(Attempt::Taken(Self { path: path.to_owned(), file }));
+                    return Ok(Some(Self { path: path.to_owned(), file }));
                 }
                 Ok(()) | Err(Errno::INTR) => {}
-                Err(Errno::WOULDBLOCK) => {
-                    let mut note = Vec::new();
-                    file.take(MAX_NOTE).read_to_end(&mut note)?;
-                    return Ok(Attempt::Held(note));
-                }
+                Err(Errno::WOULDBLOCK) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    /// Writes a note for others that want the lock.
-    pub fn write_note(&mut self, note: &[u8]) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.write_all(note)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
         // A file that stays does no harm: the lock itself ends with the descriptor.
-        let _ = fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -86,22 +66,21 @@ fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
     #[test]
-    fn a_held_lock_shows_its_note() {
+    fn a_held_lock_is_not_taken_and_a_stale_file_is() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.lock");
-        let Attempt::Taken(mut first) = Lock::try_take(&path).unwrap() else { panic!("held") };
-        first.write_note(b"me").unwrap();
-        let Attempt::Held(note) = Lock::try_take(&path).unwrap() else { panic!("two holders") };
-        assert_eq!(note, b"me");
+        let first = Lock::try_take(&path).unwrap().unwrap();
+        assert!(Lock::try_take(&path).unwrap().is_none());
         drop(first);
         assert!(!path.exists());
         fs::write(&path, "left by a dead process").unwrap();
-        assert!(matches!(Lock::try_take(&path).unwrap(), Attempt::Taken(_)));
+        assert!(Lock::try_take(&path).unwrap().is_some());
     }
 
     #[test]
@@ -122,7 +101,7 @@ mod tests {
                     while taken.load(Ordering::SeqCst) < 200 {
                         if number % 2 == 0 {
                             enter(Lock::wait(path).unwrap());
-                        } else if let Attempt::Taken(lock) = Lock::try_take(path).unwrap() {
+                        } else if let Some(lock) = Lock::try_take(path).unwrap() {
                             enter(lock);
                         }
                     }

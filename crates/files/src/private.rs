@@ -46,16 +46,17 @@ pub fn lock(path: &Path) -> io::Result<Lock> {
 
 /// Reads a file. Returns none if it does not exist, and an error if a dangling symlink is why.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match bounded::read(path, SIZE_LIMIT) {
-        Ok(Some(bytes)) => Ok(Some(bytes)),
-        Ok(None) => Err(io::Error::other("it is larger than 16 MiB")),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+    let error = match bounded::read(path, SIZE_LIMIT) {
+        Ok(Some(bytes)) => return Ok(Some(bytes)),
+        Ok(None) => return Err(io::Error::other("it is larger than 16 MiB")),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
             dangling_symlink(path).map_or(Ok(None), Err)
         }
-        Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            Err(io::Error::other("it is not a regular file"))
-        }
-        Err(error) => Err(error),
+        ErrorKind::InvalidInput => Err(io::Error::other("it is not a regular file")),
+        _ => Err(error),
     }
 }
 

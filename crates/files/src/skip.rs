@@ -1,7 +1,6 @@
 //! The one list of regenerable directories: a build or a package manager makes them again, so they
 //! are neither watched nor covered by undo.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 /// Regenerable by their names alone.
@@ -19,31 +18,20 @@ const ALWAYS: [&str; 9] = [
 /// Build files next to a directory `target` that say it is build output and not source.
 const BESIDE_TARGET: [&str; 3] = ["Cargo.toml", "pom.xml", "build.sbt"];
 /// The file that marks a directory as a cache: <https://bford.info/cachedir/>.
-pub const CACHE_TAG: &str = "CACHEDIR.TAG";
+const CACHE_TAG: &str = "CACHEDIR.TAG";
 
 /// Returns true if everything in a directory can be made again by a build or a package manager.
 /// Reads the file system only for names that are not conclusive.
 pub fn is_regenerable(directory: &Path) -> bool {
     let name = directory.file_name().unwrap_or_default();
     let has = |file: &str| directory.join(file).symlink_metadata().is_ok_and(|it| it.is_file());
-    if is_regenerable_name(name) {
-        return true;
-    }
+    let is_beside = |file: &&str| directory.with_file_name(file).symlink_metadata().is_ok();
     match name.to_str() {
-        Some("target") if is_build_output(directory) => true,
+        Some(name) if ALWAYS.contains(&name) => true,
+        Some("target") if BESIDE_TARGET.iter().any(is_beside) => true,
         Some("venv") if has("pyvenv.cfg") => true,
         _ => has(CACHE_TAG),
     }
-}
-
-/// Returns true if a directory of this name is regenerable wherever it is.
-pub fn is_regenerable_name(name: &OsStr) -> bool {
-    ALWAYS.iter().any(|known| name == *known)
-}
-
-fn is_build_output(target: &Path) -> bool {
-    let Some(parent) = target.parent() else { return false };
-    BESIDE_TARGET.iter().any(|file| parent.join(file).symlink_metadata().is_ok())
 }
 
 #[cfg(test)]

@@ -1,23 +1,21 @@
-//! The directories and environment variables around the processes of plugins, and the programs that
-//! are found on a search path. Reads no variable of this process.
+//! The directories and environment variables of the processes of plugins, and their programs. Reads
+//! no environment variable of this process.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The directories and environment variables around a process.
+/// The directories and environment variables of a process.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// The project.
     pub workspace: PathBuf,
-    /// The directory that the user works in.
+    /// The working directory of the user.
     pub cwd: PathBuf,
-    /// The environment variables that every process sees.
+    /// The environment variables of every process.
     pub env: BTreeMap<String, String>,
     /// All environment variables, for those that are granted by name.
     pub variables: BTreeMap<String, String>,
-    /// The user's home.
     pub home: Option<PathBuf>,
 }
 
@@ -50,22 +48,20 @@ impl Surroundings {
     }
 }
 
-/// Finds the first executable file of a name on a search path. Directories of the workspace, such as a
-/// virtual environment, are skipped: anybody may have written what lies there.
+/// Finds the first executable file of a name on a search path. Directories of the workspace, such as
+/// a virtual environment, are skipped: their files are not trusted.
 pub fn on_path(name: &str, search_path: Option<&String>, workspace: &Path) -> Option<PathBuf> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let real_workspace = real(workspace);
-    let is_apart = |directory: &PathBuf| {
+    let is_outside = |directory: &PathBuf| {
         directory.is_absolute()
             && !directory.starts_with(workspace)
             && !real(directory).starts_with(&real_workspace)
     };
-    let directories = std::env::split_paths(search_path?).filter(is_apart);
+    let is_program = |it: fs::Metadata| it.is_file() && it.permissions().mode() & 0o111 != 0;
+    let directories = std::env::split_paths(search_path?).filter(is_outside);
     let mut files = directories.map(|directory| directory.join(name));
-    files.find(|file| {
-        fs::metadata(file)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    })
+    files.find(|file| fs::metadata(file).is_ok_and(is_program))
 }
 
 #[cfg(test)]

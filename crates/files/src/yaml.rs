@@ -62,12 +62,6 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-impl From<ScanError> for Malformed {
-    fn from(error: ScanError) -> Self {
-        Self::at(*error.marker(), error.info())
-    }
-}
-
 /// Reads a text of one document. An empty one is null.
 pub fn parse(text: &str, options: Options) -> Result<Tree, Malformed> {
     let parser = Parser::new_from_str(text);
@@ -134,7 +128,8 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Malformed> {
-        Ok(self.parser.next_event().transpose()?)
+        let malformed = |error: ScanError| Malformed::at(*error.marker(), error.info());
+        self.parser.next_event().transpose().map_err(malformed)
     }
 
     /// The next event within a collection. At the end of the text, the error names an open bracket.

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use contract::id::{CallId, Seq};
-use files::lock::{Attempt, Lock};
+use files::lock::Lock;
 use files::private::{self, Durability};
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ impl Index {
     /// again.
     pub(crate) fn save(&self, directory: &Path) {
         let path = directory.join("index.json");
-        if let Ok(Attempt::Taken(_lock)) = Lock::try_take(&path.with_extension("json.lock"))
+        if let Ok(Some(_lock)) = Lock::try_take(&path.with_extension("json.lock"))
             && let Ok(bytes) = serde_json::to_vec(self)
         {
             let _ = private::replace(&path, &bytes, Durability::Unsynced);

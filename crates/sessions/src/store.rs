@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use contract::event::Event;
 use contract::id::{Seq, SessionId, Timestamp};
-use files::lock::{Attempt, Lock};
+use files::lock::Lock;
 use files::private;
 use files::stamp::stamp;
 use rustix::fs::{FileType, OFlags, Stat};
@@ -323,20 +323,18 @@ impl Store {
 
     fn lock(&self, id: &SessionId) -> Result<Lock, Error> {
         let path = self.directory.join(format!("{id}.lock"));
-        match Lock::try_take(&path).map_err(cannot("lock", &path))? {
-            Attempt::Held(note) => {
-                let holder = serde_json::from_slice(&note).unwrap_or_default();
-                Err(Error::Open { id: id.clone(), holder })
-            }
-            Attempt::Taken(mut lock) => {
-                let pid = Some(std::process::id());
-                let holder = Holder { pid, since: Some(Timestamp::now()) };
-                let holder = serde_json::to_vec(&holder).map_err(io::Error::from);
-                let noted = holder.and_then(|holder| lock.write_note(&holder));
-                noted.map_err(cannot("lock", &path))?;
-                Ok(lock)
-            }
-        }
+        let Some(mut lock) = Lock::try_take(&path).map_err(cannot("lock", &path))? else {
+            let holder = files::cache::read(&path).unwrap_or_default();
+            return Err(Error::Open { id: id.clone(), holder });
+        };
+        let holder = Holder { pid: Some(std::process::id()), since: Some(Timestamp::now()) };
+        let holder = serde_json::to_vec(&holder).map_err(io::Error::from);
+        let noted = holder.and_then(|holder| {
+            lock.file.set_len(0)?;
+            lock.file.write_all(&holder)
+        });
+        noted.map_err(cannot("lock", &path))?;
+        Ok(lock)
     }
 
     fn open_locked(&self, id: &SessionId, lock: Lock) -> Result<Opened, Error> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use files::lock::{Attempt, Lock};
+use files::lock::Lock;
 use files::private::{self, Durability};
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
@@ -149,8 +149,8 @@ async fn lock(path: &Path) -> std::io::Result<Lock> {
     path.parent().map_or(Ok(()), private::make_directory)?;
     loop {
         match Lock::try_take(path)? {
-            Attempt::Taken(lock) => return Ok(lock),
-            Attempt::Held(_) => tokio::time::sleep(LOCK_PAUSE).await,
+            Some(lock) => return Ok(lock),
+            None => tokio::time::sleep(LOCK_PAUSE).await,
         }
     }
 }
