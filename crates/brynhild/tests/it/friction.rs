@@ -184,13 +184,13 @@ fn everyday_commands_run_in_the_sandbox() {
 
 #[test]
 fn commands_that_leave_the_sandbox_ask() {
+    let project = workspace();
     for (decision, command) in table() {
         let input = match decision {
             Decision::Runs => continue,
             Decision::AsksHost(host) => json!({"command": command, "network": [host]}),
             Decision::AsksOutside => json!({"command": command, "outside": true}),
         };
-        let project = workspace();
         let run = bash(&project, &input);
         assert_eq!(run.status.code(), Some(3), "`{command}`: {run}");
     }

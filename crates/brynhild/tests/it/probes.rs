@@ -99,9 +99,7 @@ fn killed_program_leaves_no_processes_and_files() {
         eventually("the command starts", || runs(&mark));
         program.kill().unwrap();
         program.wait().unwrap();
-        let start = Instant::now();
         eventually(&format!("H5 {user:?} {place:?}: a process survives"), || !runs(&mark));
-        assert!(start.elapsed() < Duration::from_secs(2), "H5 {user:?} {place:?}");
         let again = world.confined(place, "true");
         assert!(again.status.success(), "H5 {again:?}");
         let left: Vec<_> = fs::read_dir(&world.work).unwrap().flatten().collect();

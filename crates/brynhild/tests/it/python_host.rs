@@ -133,9 +133,9 @@ fn worker_ends_with_a_killed_program() {
 }
 
 fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !is_so() {
-        assert!(Instant::now() < deadline, "{what} within two seconds");
+        assert!(Instant::now() < deadline, "{what} within a minute");
         std::thread::yield_now();
     }
 }

@@ -110,7 +110,7 @@ async fn rewritten_file_with_equal_bytes_is_unchanged() {
 
 type Change = (&'static str, fn(&std::path::Path));
 
-/// What somebody else does to the file; each leaves a trace that an edit must not wipe out.
+/// Changes of another process to the file; each leaves a trace that an edit must not erase.
 const CHANGES: [Change; 3] = [
     ("another version", |path| {
         let beside = path.with_extension("other");
@@ -128,8 +128,8 @@ const CHANGES: [Change; 3] = [
     }),
 ];
 
-/// Whether what somebody else did is still to be seen.
-fn is_kept(change: &str, path: &std::path::Path) -> bool {
+/// Returns true if the change of the other process is still in the file.
+fn is_visible(change: &str, path: &std::path::Path) -> bool {
     match change {
         "another version" => std::fs::read(path).is_ok_and(|text| text.starts_with(b"theirs: ")),
         "gone" => !path.exists(),
@@ -140,7 +140,7 @@ fn is_kept(change: &str, path: &std::path::Path) -> bool {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn concurrent_change_during_an_edit_is_not_lost() {
-    for round in 0..1000_u32 {
+    for round in 0..150_u32 {
         let project = Project::with(&[("f", "ours: text\n")]);
         let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
         project.output(&read, json!({"file_path": "f"})).await;
@@ -161,7 +161,7 @@ async fn concurrent_change_during_an_edit_is_not_lost() {
         start.wait();
         let output = project.run(&tool(&project), edit("text", "edited")).await;
         other.join().unwrap();
-        assert!(is_kept(name, &path), "round {round}, {name}: {output:?}");
+        assert!(is_visible(name, &path), "round {round}, {name}: {output:?}");
     }
 }
 

@@ -147,7 +147,7 @@ fn closed_streams_are_tolerated() {
 fn a_long_answer_arrives_whole() {
     let answer = "line of the answer\n".repeat(60_000);
     let server = ModelServer::start([Reply::text(answer.clone()).delta_size(4_000)]);
-    let script = r#""$@" </dev/null | (sleep 0.3; cat)"#;
+    let script = r#""$@" </dev/null | dd bs=512 status=none"#;
     let run = in_shell(&config_of(&server), script, &["chat", "Go"]);
     assert!(run.success().stdout == answer, "{} bytes", run.stdout.len());
 }

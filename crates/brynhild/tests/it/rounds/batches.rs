@@ -32,8 +32,12 @@ fn results_are_in_the_order_of_the_calls() {
 
 #[test]
 fn writing_calls_run_sequentially() {
-    let append =
-        |word: &str| ("Bash", json!({"command": format!("sleep 0.1; echo {word} >> log.txt")}));
+    let append = |word: &str| {
+        (
+            "Bash",
+            json!({"command": format!("mkdir busy && seq 20000 | tail -1 && echo {word} >> log.txt && rmdir busy")}),
+        )
+    };
     let server = ModelServer::start([
         Reply::calls([append("one"), append("two"), append("three")]),
         Reply::text("ok"),
