@@ -1,6 +1,6 @@
-//! What differs from run to run and must not stand in a snapshot.
+//! Filters for text that differs between runs.
 
-/// Patterns and what stands in their place, in the order in which they apply.
+/// Patterns and their replacements, in order.
 pub fn filters() -> Vec<(&'static str, &'static str)> {
     vec![
         (r#"(?:/[^\s/"'`:]+)+/brynhild-test-[A-Za-z0-9]+/"#, "[TEMP]/"),

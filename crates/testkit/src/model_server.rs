@@ -103,12 +103,12 @@ impl ModelServer {
         self
     }
 
-    /// Where it listens, such as `http://127.0.0.1:41234`.
+    /// The base URL, such as `http://127.0.0.1:41234`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens.
+    /// The address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -212,7 +212,7 @@ impl Shared {
     }
 }
 
-/// What is made of the bodies of requests.
+/// The processing of request bodies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bodies {
     Parsed,

@@ -22,7 +22,7 @@ impl Plain {
         Self { inherits: true, ..Self::default() }
     }
 
-    /// What every process should have been confined by.
+    /// The profiles of all started processes.
     pub fn profiles(&self) -> Vec<Profile> {
         self.profiles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

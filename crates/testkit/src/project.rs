@@ -131,7 +131,7 @@ impl Project {
             ("PATH".into(), path),
             ("HOME".into(), self.home().into()),
             ("LANG".into(), "C.UTF-8".into()),
-            // Nothing is fetched from outside.
+            // Tests fetch nothing from the network.
             ("PIP_NO_INDEX".into(), "1".into()),
         ];
         env.extend(self.env.iter().cloned());

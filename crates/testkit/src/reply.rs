@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What the server answers to one request, in whatever format the request asks for.
+/// The answer of the server to one request, in the format of the request.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     pub(crate) text: String,
@@ -28,7 +28,7 @@ pub(crate) struct Call {
     pub(crate) arguments: String,
 }
 
-/// What a scripted reply claims to have cost.
+/// The usage that a scripted reply reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) input: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Usage {
     pub(crate) cost: Option<f64>,
 }
 
-/// What goes wrong while a body is sent. Positions count its bytes.
+/// A fault while a body is sent. Positions are in bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) chunk_size: Option<usize>,

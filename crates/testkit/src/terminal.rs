@@ -12,7 +12,7 @@ use pty_process::blocking::{Command, Pty};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 const DEADLINE: Duration = Duration::from_mins(1);
-/// What begins a frame that is to be shown as a whole, and what ends it.
+/// The sequences that begin and end a synchronized frame.
 const FRAME: [&[u8; 8]; 2] = [b"\x1b[?2026h", b"\x1b[?2026l"];
 
 /// A program that runs on a terminal. Dropping it kills the program and its group.
@@ -30,7 +30,7 @@ struct Shared {
 struct State {
     parser: vt100::Parser,
     output: Vec<u8>,
-    /// Whether a frame has begun and not ended: half of one is nothing that anybody would see.
+    /// True if a frame has begun and not ended: an incomplete frame is not shown.
     is_drawing: bool,
     status: Option<ExitStatus>,
 }
@@ -95,7 +95,7 @@ impl Terminal {
         let (source, following) = (Arc::clone(&pty), Arc::clone(&shared));
         std::thread::spawn(move || {
             follow(&source, &following);
-            // All output is on the screen before the end is told.
+            // All output is on the screen before the end is reported.
             let status = child.wait().expect("a child that nobody else waits for");
             following.update(|state| state.status = Some(status));
         });
@@ -108,7 +108,7 @@ impl Terminal {
         pty.write_all(keys.as_bytes()).expect("an open terminal");
     }
 
-    /// What the screen shows, without the spaces at the ends of lines.
+    /// The text of the screen, without trailing spaces.
     pub fn screen(&self) -> String {
         shown(&self.shared.lock())
     }

@@ -469,7 +469,7 @@ fn approval_of_a_plugin_tool_is_per_plugin() {
     assert!(project.read("out.txt").contains("\"b\""));
     let kept = list(&project);
     assert_eq!(kept[0]["project"], json!(project.path().canonicalize().unwrap()), "{kept:?}");
-    // What would hold everywhere does not hold for a plugin that a project brings.
+    // A global approval does not cover a plugin of a project.
     let text = fs::read_to_string(file(&project)).unwrap();
     let mut everywhere: Value = serde_json::from_str(text.trim()).unwrap();
     everywhere.as_object_mut().unwrap().remove("project");

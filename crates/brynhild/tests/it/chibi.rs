@@ -213,7 +213,7 @@ fn flow_control_tools_do_not_run() {
     ]);
     let project = project_with(&server);
     plugin(&project, "flow", &json!([over, on]), "touch \"$BRYNHILD_PLUGIN_DATA/ran\"");
-    // They do nothing, so that nobody is asked about them.
+    // They do nothing, so they need no approval.
     let run = project.brynhild(&["chat", "--json", "go"]);
     run.success();
     assert_eq!(server.chats().len(), 2, "{run}");

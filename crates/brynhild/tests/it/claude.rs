@@ -29,14 +29,14 @@ fn manifest(name: &str) -> (&'static str, String) {
     (".claude-plugin/plugin.json", json!({"name": name, "version": "1.0.0"}).to_string())
 }
 
-/// What the user's side said last.
+/// The last message of the user.
 fn last_user(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let message = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
     message["content"].as_str().unwrap().to_owned()
 }
 
-/// What the model reads when a line is typed.
+/// The message that a typed line becomes.
 fn sent(project: &Project, server: &ModelServer, line: &str) -> String {
     project.brynhild(&["chat", line]).success();
     let text = last_user(server.chats().last().unwrap());

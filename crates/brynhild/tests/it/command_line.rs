@@ -6,7 +6,7 @@ mod queries;
 
 use testkit::{Project, Run};
 
-/// Runs the words of a line.
+/// Runs the program with the arguments of a line.
 fn run(project: &Project, line: &str) -> Run {
     let words: Vec<&str> = line.split_whitespace().collect();
     project.brynhild(&words)

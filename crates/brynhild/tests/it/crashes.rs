@@ -1,4 +1,4 @@
-//! What survives: kills at many points, damaged files, full disks, homes that cannot be used.
+//! Recovery from kills at many points, damaged files, full disks and unusable homes.
 
 mod damage;
 mod faults;

@@ -1,5 +1,4 @@
-//! Deny rules for files are walls: whatever a program is told, and however it goes about it, it does not
-//! reach them.
+//! Deny rules for files are enforced by the sandbox: no program reaches the files in any way.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -101,7 +100,7 @@ fn rule_for_the_whole_project_exposes_nothing_above() {
     let (root, home) = (project.path(), project.home());
     fs::write(home.join("secret"), "CANARY\n").unwrap();
     let given = format!("Write({}/**)", root.display());
-    // Whoever brings a project brings this rule, since it only denies.
+    // A project may have this rule, since it only denies.
     for (rule, is_theirs) in [("Write(/**)", true), ("Write(/)", true), (&given, false)] {
         let rules = format!("permissions: {{deny: ['{rule}']}}\n");
         project.config(if is_theirs { "{}\n" } else { &rules });
@@ -117,7 +116,7 @@ fn rule_for_the_whole_project_exposes_nothing_above() {
             .map(Path::new)
             .filter(|it| root.starts_with(it) && root != **it)
             .collect();
-        // What is made for the command alone: the root itself, scratch space and an empty home.
+        // Created for the command: the root itself, scratch space and an empty home.
         let own = |it: &&Path| ["/", "/tmp"].contains(&it.to_str().unwrap()) || home == **it;
         let is_once = |it: &&Path| above.iter().filter(|other| *other == it).count() == 1;
         assert!(above.iter().all(|it| own(it) && is_once(it)), "{rule}: {above:?}");
@@ -169,7 +168,7 @@ fn denied_files_cannot_be_read_by_other_paths() {
     ] {
         let run = confined(&project, command);
         assert!(!run.stdout.contains("CANARY"), "{command}: {run}");
-        // What was moved for nothing goes back.
+        // Undoes a move that had no effect.
         confined(&project, "[ -e other ] && mv other sub");
     }
     for (file, words) in [(".env", "variables"), ("secret/k", "directory"), ("a/b/key", "place")] {
@@ -330,7 +329,7 @@ fn commands_cannot_prepare_a_bypass_of_file_rules() {
     }
 }
 
-/// What a tool for files is told and says.
+/// The input and the output of a file tool.
 fn used(project: &Project, tool: &str, input: &serde_json::Value) -> String {
     let input = input.to_string();
     let run = project.brynhild(&["--mode", "yolo", "tools", "exec", tool, "--input", &input]);

@@ -22,7 +22,7 @@ fn try_shell(project: &Project, script: &str) -> std::process::Output {
         .unwrap()
 }
 
-/// What a script prints that must succeed.
+/// The output of a script that must succeed.
 pub(crate) fn shell(project: &Project, script: &str) -> String {
     let output = try_shell(project, script);
     assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
@@ -129,7 +129,7 @@ fn programs_of_a_hostile_repository_run_only_in_the_sandbox() {
     assert_eq!(fired(&project), Vec::<String>::new());
 }
 
-/// What the program itself does around a turn: it looks at the branch, takes snapshots, shows and undoes.
+/// Git operations of the program itself: branch, snapshots, diff and undo.
 #[test]
 fn a_turn_and_its_undo_run_no_program_of_a_hostile_repository() {
     let server = ModelServer::start([

@@ -1,5 +1,5 @@
-//! What is granted is what the user meant: no link that a command could have made, or that a project
-//! brings, decides what the next command is shown.
+//! Grants cover only the named paths: no symlink that a command may have made, or that is part of a
+//! project, extends them.
 
 mod protected_names;
 mod servers;
@@ -14,7 +14,7 @@ use testkit::{ModelServer, Project, Reply, Run};
 use crate::python_plugins::{plugin, tool};
 use crate::{has_bubblewrap, project, project_with};
 
-/// A home with keys in it; the project lies beside them.
+/// A home with keys beside the project.
 fn with_keys(project: &Project) -> PathBuf {
     let keys = project.home().join("keys");
     fs::create_dir_all(&keys).unwrap();
@@ -143,7 +143,7 @@ fn symlink_of_another_project_grants_nothing() {
     let input = json!({"file_path": keys.join("new"), "content": "PWN"}).to_string();
     project.brynhild(&["--mode", "yolo", "tools", "exec", "Write", "--input", &input]);
     assert!(!keys.join("new").exists());
-    // The user says where it lies.
+    // The user names the directory.
     project.config(&format!("sandbox: {{allowed_paths: ['{}']}}\n", keys.display()));
     assert!(confined_in(&project, &project.path(), &attack).success().stdout.contains("CANARY"));
 }
@@ -180,7 +180,7 @@ fn conversation_stays_in_its_directory_after_a_swap() {
     let exchange = format!("mv sub sub2; ln -s {} sub; touch sub2/gone", keys.display());
     confined_in(&project, &project.path(), &exchange);
     if !inner.is_symlink() {
-        // Where the directory cannot be moved there is nothing to see.
+        // If the directory cannot be moved, nothing changes.
         fs::write(inner.join("gone"), "").unwrap();
     }
     running.wait();
@@ -198,7 +198,7 @@ fn symlink_made_by_a_command_is_no_project() {
     let exchange = format!("mv sub sub2; ln -s sub2 own; ln -s {} sub", keys.display());
     confined_in(&project, &top, &exchange).success();
     if !inner.is_symlink() {
-        // Where the link is moved away there is nothing to enter.
+        // If the symlink is gone, there is no directory to enter.
         return;
     }
     let there = |directory: &Path, variables: &[(&str, &Path)]| {
@@ -225,7 +225,7 @@ fn symlink_made_by_a_command_is_no_project() {
     for run in [
         there(&keys, &[("PWD", &keys)]),
         there(&inner, &[("PWD", &inner), (root, &keys)]),
-        // Who started it has not said where: no command can put a link in the place of the project itself.
+        // The start names no directory: no command can replace the project itself by a symlink.
         there(&keys, &[("PWD", &top)]),
     ] {
         assert_eq!(run.success().stdout, "CANARY\n", "{run}");
@@ -266,7 +266,7 @@ fn removed_symlink_of_a_command_is_no_project() {
         let way = if named.is_some() { &inner } else { &keys };
         assert_eq!(there(&keys, way, named).success().stdout, "CANARY\n");
     }
-    // A directory that was renamed lies in the project all the same.
+    // A renamed directory is still in the project.
     fs::rename(&inner, top.join("renamed")).unwrap();
     project.file("renamed/k", "own\n");
     assert_eq!(there(&top.join("renamed"), &inner, None).success().stdout, "own\n");

@@ -56,7 +56,7 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
     project.brynhild(&["tools", "exec", tool, "--role", "role.yaml", "--input", &input, "--yes"])
 }
 
-/// What a tool of the role says, whether it went well or not.
+/// The output of a tool of the role, on success or failure.
 fn tool_output(project: &Project, tool: &str, input: &Value) -> String {
     let run = exec(project, tool, input);
     format!("{}{}", run.stdout, without_sandbox_warning(&run.stderr)).trim().to_owned()
@@ -334,7 +334,7 @@ fn crashing_module_is_named_and_others_work() {
     assert_eq!(tool_output(&project, "rise", &json!({})), "alive");
 }
 
-/// What ended Python may have been the machine, and a role does not run without its modules.
+/// The crash may be the fault of the machine, and a role does not run without its modules.
 #[test]
 fn crashed_module_is_retried_by_the_next_run() {
     let model = ModelServer::start([

@@ -35,7 +35,7 @@ fn start_asking(project: &Project) -> Terminal {
     terminal
 }
 
-/// Waits until a draft is kept that is as wanted.
+/// Waits until the saved draft is as expected.
 #[track_caller]
 fn wait_for_draft(project: &Project, is_wanted: impl Fn(&str) -> bool) {
     let directory = project.config_directory().join("interface");

@@ -67,7 +67,7 @@ fn exec(project: &Project, tool: &str, input: &Value, flags: &[&str]) -> Run {
     project.brynhild(&args)
 }
 
-/// What the model read of the last tool call.
+/// The result of the last tool call that the model received.
 fn result(server: &ModelServer) -> String {
     let chats = server.chats();
     let messages = chats.last().unwrap().body["messages"].as_array().unwrap().clone();

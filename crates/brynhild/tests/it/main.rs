@@ -1,5 +1,5 @@
 //! Black-box tests: they run the shipped program against real servers, files and processes.
-//! One binary, so that it links once. Each module says what belongs there.
+//! One binary, so that it is linked once. Each module names its subject.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -66,13 +66,13 @@ fn project_with(server: &ModelServer) -> Project {
     project
 }
 
-/// What a program said beside which sandbox it has: that differs between machines.
+/// Standard error without the warning about the sandbox, which depends on the machine.
 fn without_sandbox_warning(stderr: &str) -> String {
     let is_other = |line: &&str| !line.starts_with("warning: the sandbox is landlock");
     stderr.lines().filter(is_other).fold(String::new(), |said, line| said + line + "\n")
 }
 
-/// Whether commands are confined by bubblewrap here; says so where they are not.
+/// Returns true if commands are confined by bubblewrap here; prints a notice if not.
 fn has_bubblewrap() -> bool {
     let reports = project().brynhild(&["sandbox", "doctor", "--json"]).json();
     let is_chosen =

@@ -265,8 +265,8 @@ pub(crate) fn until(what: &str, is_reached: impl Fn() -> bool) {
     }
 }
 
-/// The processes that were started in a project or know its home by a variable: where a process
-/// runs is not told of one that sees other directories.
+/// The processes that run in a project or have its home in their environment: the directory of a
+/// process with another view is unknown.
 pub(crate) fn remaining_processes(project: &Project) -> Vec<String> {
     let place = project.path().canonicalize().unwrap();
     let home = project.home().canonicalize().unwrap();

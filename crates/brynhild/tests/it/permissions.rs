@@ -15,7 +15,7 @@ fn exec(project: &Project, tool: &str, input: &str, flags: &[&str]) -> Run {
     project.brynhild(&words)
 }
 
-/// What the model was told about its last call.
+/// The result of the last call that the model received.
 fn last_result(server: &ModelServer) -> Value {
     let requests = server.chats();
     requests.last().unwrap().body["messages"].as_array().unwrap().last().unwrap().clone()

@@ -16,13 +16,13 @@ use testkit::{Project, Run};
 
 use crate::project;
 
-/// Writes a file of a plugin, wherever it lies.
+/// Writes a file of a plugin in any directory.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// A plugin that brings one thing of each plain kind, all named after it.
+/// A plugin with one contribution of each plain kind, all named after it.
 fn plugin(parent: &Path, name: &str) {
     let root = parent.join(name);
     let manifest = format!(

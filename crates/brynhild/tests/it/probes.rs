@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use table::{PLANTS, PROBES, Plant, Probe, Proof};
 use world::{Door, Place, Rung, User, World, has, skip, users};
 
-/// What a script printed for each attack.
+/// The output of a script for each attack.
 type Printed = BTreeMap<String, String>;
 
 #[test]
@@ -119,7 +119,7 @@ fn helper_processes_end_with_a_signaled_program() {
             assert!(family.len() > 2, "{user:?} {place:?}: {family:?}");
             kill_process(Pid::from_child(&program), signal).unwrap();
             program.wait().unwrap();
-            // Who is dead may wait for the first process of the machine.
+            // A dead process may wait to be reaped by the first process of the machine.
             let is_gone = |id: &u32| field(*id, 0).is_none_or(|state| state == "Z");
             let left = format!("H6 {user:?} {place:?} {signal:?}: a process survives");
             eventually(&left, || family.iter().all(is_gone));
@@ -236,7 +236,7 @@ fn old_bubblewrap_runs_read_only_commands() {
     }
 }
 
-/// Runs all attacks by both doors of a rung.
+/// Runs all attacks through both commands of a sandbox.
 fn attack(user: User, rung: Rung) {
     if !has(rung, user) {
         return;
@@ -246,7 +246,7 @@ fn attack(user: User, rung: Rung) {
         let mut world = battlefield(user);
         world.freeze_caches();
         world.start_host();
-        // What the program itself keeps in the home is there from the first run on.
+        // The program's own files in the home exist from the first run on.
         world.confined(place, "true");
         let before = world.surroundings();
         let output = world.confined(place, &all_of(PROBES));
@@ -326,7 +326,7 @@ fn prepared_world(user: User, plant: &Plant) -> World {
     world
 }
 
-/// Whether the host's user steps into what was planted.
+/// Returns true if the planted file takes effect on the host.
 fn reaps(world: &World, plant: &Plant) -> bool {
     world.plainly(plant.host);
     world.home.join("PWNED").exists()
@@ -363,7 +363,7 @@ fn each_place(check: impl Fn(User, Place)) {
     }
 }
 
-/// What the kernel says of a process; nothing where there is none.
+/// The status of a process from the kernel; none if it does not exist.
 fn stat(id: u32) -> String {
     fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default()
 }
@@ -400,7 +400,7 @@ fn unique_sleep(world: &World) -> String {
     format!("{}.{sum}", 100_000 + std::process::id())
 }
 
-/// Whether a process with `mark` in its command line runs anywhere on the machine.
+/// Returns true if a process with `mark` in its command line runs on the machine.
 fn runs(mark: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -420,7 +420,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What `check` found, four at a time.
+/// The results of `check`, four at a time.
 fn in_parallel<T: Sync>(items: &[T], check: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {

@@ -33,7 +33,7 @@ fn called_once() -> ModelServer {
     ModelServer::start([Reply::calls([("probe", json!({"x": "hi"}))]), Reply::text("Done.")])
 }
 
-/// What the model read of the last tool call.
+/// The result of the last tool call that the model received.
 fn result(server: &ModelServer) -> String {
     let chats = server.chats();
     let messages = chats.last().unwrap().body["messages"].as_array().unwrap().clone();
@@ -140,7 +140,7 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process with this word on its command line is alive.
+/// Returns true if a process with this argument is alive.
 fn runs(word: &str) -> bool {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.map(|entry| entry.path().join("cmdline")).any(|file| {

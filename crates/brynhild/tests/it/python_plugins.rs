@@ -60,7 +60,7 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
     project.brynhild(&["--mode", "yolo", "tools", "exec", tool, "--input", &input, "--json"])
 }
 
-/// What a tool put out that must succeed.
+/// The output of a tool that must succeed.
 fn output(run: &Run) -> String {
     let result = run.json();
     assert_eq!(result["success"], true, "{run}");
@@ -84,7 +84,7 @@ fn results(server: &ModelServer, chat: usize) -> Vec<String> {
         .collect()
 }
 
-/// Whether a process with this word on its command line is alive.
+/// Returns true if a process with this argument is alive.
 fn runs(word: &str) -> bool {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.map(|entry| entry.path().join("cmdline")).any(|file| {

@@ -1,8 +1,8 @@
-//! Projects whose program confines by a certain rung, for what must hold on each.
+//! Projects whose program uses a certain sandbox, for tests of each sandbox.
 
 use testkit::Project;
 
-/// By what processes are confined.
+/// A kind of sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rung {
     Bubblewrap,
@@ -10,12 +10,12 @@ pub(crate) enum Rung {
 }
 
 impl Rung {
-    /// Those that this machine has; says which it has not.
+    /// The sandboxes of this machine; prints a notice for missing ones.
     pub(crate) fn here() -> Vec<Self> {
         [Self::Bubblewrap, Self::Landlock].into_iter().filter(|rung| rung.is_here()).collect()
     }
 
-    /// A project where nothing stronger is found.
+    /// A project in which no stronger sandbox is found.
     pub(crate) fn project(self) -> Project {
         match self {
             Self::Bubblewrap => crate::project(),

@@ -78,7 +78,7 @@ fn hello() -> u16 {
     port
 }
 
-/// The same for datagrams.
+/// Like the function above, for datagrams.
 fn hello_by_datagram() -> u16 {
     let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -115,7 +115,7 @@ impl Ports {
 
 /// Checks what the script found with the grant, or without it.
 fn check(found: &Value, is_granted: bool) {
-    // Where hosts cannot be told apart there is no network at all.
+    // A sandbox without a proxy has no network at all.
     let has_proxy = is_granted && has_bubblewrap();
     let (granted, other) = if has_proxy { ("hello", "403") } else { ("nothing", "nothing") };
     assert_eq!(*found, json!({"granted": granted, "other": other, "around": []}));
@@ -330,7 +330,7 @@ fn claude_hook_reaches_only_granted_hosts() {
     check(&found_by(&project), true);
 }
 
-/// What the hook wrote into its plugin's directory for data; it is there once for each run.
+/// The lines of the hook in the data directory of its plugin, one for each run.
 fn found_by(project: &Project) -> Value {
     let file = project.config_directory().join("plugin-data/net/found");
     let text = fs::read_to_string(&file).unwrap();

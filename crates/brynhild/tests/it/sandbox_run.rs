@@ -216,7 +216,7 @@ fn command_output_cannot_control_the_terminal() {
         let terminal = project.terminal(&words, SIZE);
         terminal.wait_for(r"red\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[6n\u{1b}]0;title\u{7} done");
         assert_eq!(terminal.wait_for_end(), Some(0));
-        // Nobody shows it: whoever reads it gets what was written.
+        // It is not shown on a terminal, so the output is unchanged.
         let run = project.brynhild(&words);
         let read = if stream.is_empty() { &run.stdout } else { &run.stderr };
         assert!(read.contains("\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[6n"), "{run}");
@@ -252,7 +252,7 @@ fn sandbox_placeholders_do_not_mark_a_project() {
     assert!(inner.join("own").exists() && !above.join("other/f").exists());
 }
 
-/// Only in a namespace of its own can a test put another directory in the place of one that somebody stands in.
+/// Only in its own namespace can a test replace the working directory of a process.
 #[test]
 fn swapped_working_directory_is_refused() {
     let project = project();

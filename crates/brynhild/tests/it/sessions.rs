@@ -1,4 +1,4 @@
-//! Sessions are kept, found again, continued, forked and managed.
+//! Sessions are saved, found, continued, forked and managed.
 
 mod logs;
 mod manage;
@@ -30,7 +30,7 @@ fn ids(project: &Project) -> Vec<String> {
     list(project).iter().map(|session| session["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The user's words in a session, in order.
+/// The prompts of a session, in order.
 fn prompts(project: &Project, id: &str) -> Vec<String> {
     let session = project.brynhild(&["session", "show", id, "--json"]).success().json();
     let messages = session["messages"].as_array().unwrap();

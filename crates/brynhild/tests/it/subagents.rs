@@ -1,6 +1,6 @@
 //! Agents that the model hands work to, through the shipped program: what they get and give here,
-//! where they come from in `found`, what binds them in `bounds`, hooks in `hooking`, and what
-//! becomes of their conversations in `kept`.
+//! their sources in `discovery`, their limits in `bounds`, `hooks`, and their stored
+//! conversations in `sessions`.
 
 mod bounds;
 mod discovery;
@@ -41,7 +41,7 @@ fn playing(replies: impl IntoIterator<Item = Reply>) -> (Project, ModelServer) {
     (project, server)
 }
 
-/// The roles of a request's messages with their words.
+/// The roles of a request's messages with their texts.
 fn messages(request: &Recorded) -> Vec<(String, String)> {
     let message = |message: &Value| {
         let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
@@ -59,13 +59,13 @@ fn tools(request: &Recorded) -> Vec<String> {
     tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What the model read of its last call.
+/// The result of the last call that the model received.
 fn result(request: &Recorded) -> String {
     let results = messages(request).into_iter().rev().find(|(role, _)| role == "tool");
     results.unwrap_or_else(|| panic!("no result in {}", request.text)).1
 }
 
-/// What the tool that hands on work says of itself.
+/// The description of the delegation tool.
 fn offered(request: &Recorded) -> String {
     let tools = request.body["tools"].as_array().unwrap();
     let task = tools.iter().find(|tool| tool["function"]["name"] == "Task").unwrap();

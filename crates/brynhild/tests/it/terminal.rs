@@ -289,7 +289,7 @@ fn redirected_messages_have_no_colors() {
 
 #[test]
 fn long_work_is_shown_with_its_time() {
-    // Too narrow for all the words, but not for the time.
+    // Too narrow for the whole text, but not for the time.
     const NARROW: (u16, u16) = (26, 20);
     let wait = json!({"command": "echo begun; until test -e go; do sleep 0.05; done"});
     let server = ModelServer::start([

@@ -79,7 +79,7 @@ fn list(project: &Project) -> Vec<Value> {
     run.json().as_array().unwrap().clone()
 }
 
-/// Whether the project's own allow rule counts, which it does only when it is trusted.
+/// Returns true if the project's own allow rule applies, which needs trust.
 fn is_trusted(project: &Project, directory: impl AsRef<Path>) -> bool {
     let run =
         project.command(&["--mode", "ask", "policy", "check", "touch made"]).cwd(directory).run();

@@ -1,11 +1,11 @@
-//! What a project may and may not do.
+//! The rights of a project.
 
 use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{Setup, at};
 
-/// What a user has set, for projects to try their strength on.
+/// Settings of the user that projects try to override.
 const USER: &str = "
 behavior: {max_tokens: 1000, mode: normal}
 sandbox: {allowed_paths: [/a, /b], read_paths: [/r]}

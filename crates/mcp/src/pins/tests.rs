@@ -118,7 +118,7 @@ fn other_command_line_does_not_approve_changed_files() {
     pins.approve_files(&files).unwrap();
     assert_eq!(pins.unapproved(&files), None);
     assert_eq!(of("python3 a.py").0.unapproved(&files), None);
-    // What one description has run is not agreed to for another that was there before.
+    // An approval for one description does not cover an earlier one.
     assert!(of("python3 a.py").0.unapproved(&of("python3 b.py x").1).is_some());
 }
 

@@ -75,7 +75,7 @@ impl TestWorkspace {
         Servers::new(settings, described(document))
     }
 
-    /// One server of the name `test`, with these words on its command line.
+    /// One server of the name `test`, with these arguments.
     fn server(&self, words: &[&str]) -> Servers {
         self.servers(&entry(words))
     }

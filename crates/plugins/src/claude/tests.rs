@@ -1,4 +1,4 @@
-//! Whole directories, loaded as they are found.
+//! Loading of whole directories.
 
 use std::fs;
 use std::path::{Path, PathBuf};

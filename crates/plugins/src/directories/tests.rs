@@ -9,7 +9,7 @@ fn names(directories: &Directories, directory: &Path) -> Vec<String> {
     paths.iter().map(name).collect()
 }
 
-/// Has everything that was seen count as old enough to be kept.
+/// Makes every seen entry old enough to be cached.
 fn settle(directories: &Directories) {
     let mut state = directories.state();
     let seen: Vec<_> = state.seen.iter().map(|(path, it)| (path.clone(), Arc::clone(it))).collect();
@@ -32,7 +32,7 @@ fn unchanged_directory_is_not_read_again() {
     assert_eq!(names(&first, &directory), ["a", "link", "sub"]);
     settle(&first);
     first.save();
-    // What is kept is told apart from what is there by saying something else.
+    // The cache has another text than the file, to tell which one was read.
     let text = fs::read_to_string(&file).unwrap().replace("fa/llink", "fb/llink");
     fs::write(&file, text).unwrap();
     let second = Directories::load(Some(file.clone()), None);

@@ -22,7 +22,7 @@ struct Yard {
     conditions: Conditions,
 }
 
-/// What an adapter would say of plugins whose files hold their facts as JSON.
+/// A description of plugins whose files contain their facts as JSON.
 fn offer(plugin: &dyn PythonPlugin) -> PythonOffer {
     let mut offer = PythonOffer { plugin: plugin.facts().name.clone(), ..PythonOffer::default() };
     let mut facts = serde_json::Map::new();

@@ -45,7 +45,7 @@ impl World {
         )
     }
 
-    /// What is found besides the built-in skills, without complaints about a missing custom place.
+    /// Skills besides the built-in ones, without the message about a missing custom directory.
     fn found(&self) -> (Vec<Skill>, Vec<String>) {
         fs::create_dir_all(self.path("custom")).unwrap();
         let found = self.discover();

@@ -1,4 +1,4 @@
-//! What tests of several dialects build on: plugins, surroundings, and a host that runs nothing.
+//! Fixtures of several dialects: plugins, surroundings, and a host that runs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -214,12 +214,12 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        // What stays is below the directory for temporary files.
+        // A leftover is below the directory for temporary files.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The words as a text of one command. A single quote within a word is another character.
+/// The arguments as a shell command. A single quote in an argument is replaced.
 fn quoted(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:,@%+-".contains(c);
     let quote = |word: &String| {

@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties of any text.
 
 use contract::policy::{Decision, Mode};
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn added_text_never_allows_a_denied_command(
         base in prop::sample::select([ASKED, DENIED].concat()),
-        // Nothing that could turn what follows into data: no letters, quotes, `#` or `<`.
+        // No piece that turns the following text into data: no letters, quotes, `#` or `<`.
         before in "[ |&;>()$`\\\\\n*?~!{}=-]{0,12}",
         after in "[a-z '\"|&;<>()$`\\\\#\n*?~!{}=-]{0,12}",
     ) {

@@ -35,7 +35,7 @@ pub(crate) fn settings() -> Settings {
     Settings { rules, ..bare() }
 }
 
-/// The same places without any rule.
+/// Settings with these paths and no rules.
 pub(crate) fn bare() -> Settings {
     Settings {
         workspace: PathBuf::from("/w"),

@@ -8,7 +8,7 @@ use policy::Settings;
 
 use crate::setting::{bare, bash, command, judge, run, settings};
 
-/// Reads a table: two words and a command a line.
+/// Reads a table: two columns and a command a line.
 fn rows(table: &str) -> Vec<(&str, &str, String)> {
     lines(table)
         .map(|line| {

@@ -17,12 +17,12 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::catalog::vendor;
 use crate::{Instance, Timeouts, connect};
 
-/// What comes after the bytes of an answer.
+/// The behavior after the bytes of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     /// The connection closes.
     Close,
-    /// Nothing, for ever.
+    /// Sends nothing and stays open.
     Stall,
     /// The next request on the same connection gets the same answer.
     Again,
@@ -44,7 +44,7 @@ impl Answer {
         Self { pieces: vec![[head.into_bytes(), body.into()].concat()], then: Then::Close }
     }
 
-    /// A stream that brings the same bytes again and again.
+    /// A stream that repeats its bytes.
     pub(crate) fn endless(bytes: &str) -> Self {
         let mut answer = Self::events("");
         answer.pieces.push(bytes.as_bytes().to_vec());
@@ -61,7 +61,7 @@ impl Answer {
         Self::new(200, "content-type: application/json\r\n", body.to_string())
     }
 
-    /// The same, with something else after it.
+    /// This answer with another behavior after its bytes.
     pub(crate) fn then(mut self, then: Then) -> Self {
         self.then = then;
         self
@@ -130,7 +130,7 @@ impl Server {
         }
     }
 
-    /// The same with no patience for silence within an answer.
+    /// A provider with a short timeout between bytes.
     pub(crate) fn impatient(&self, name: &str) -> Arc<dyn Provider> {
         let timeouts = Timeouts { between_bytes: Duration::from_millis(20), ..Timeouts::REMOTE };
         let instance = Instance { timeouts, ..self.instance(name) };
@@ -230,7 +230,7 @@ pub(crate) fn tools() -> Arc<[Arc<ToolSpec>]> {
         .into()
 }
 
-/// Everything a reply brings until it ends, with neighboring text joined, and how it failed.
+/// All pieces of a reply with neighboring text joined, and its failure.
 pub(crate) async fn collect(
     provider: &dyn Provider,
     request: Request,

@@ -108,10 +108,10 @@ pub(crate) fn profile(workspace: &Path) -> Profile {
     }
 }
 
-/// Lines that were heard.
+/// Lines of output.
 pub(crate) type Heard = Arc<Mutex<Vec<String>>>;
 
-/// The settings of a host without walls, and what its plugins print.
+/// The settings of an unconfined host, and the output of its plugins.
 pub(crate) fn settings(base: &Path) -> (Settings, Heard) {
     for name in ["home", "work/.git"] {
         fs::create_dir_all(base.join(name)).unwrap();
@@ -143,7 +143,7 @@ pub(crate) fn settings(base: &Path) -> (Settings, Heard) {
     (settings, heard)
 }
 
-/// A host without walls, and what its plugins print.
+/// An unconfined host, and the output of its plugins.
 pub(crate) fn host(base: &Path) -> (Host, Heard) {
     let (settings, heard) = settings(base);
     (Host::new(settings), heard)

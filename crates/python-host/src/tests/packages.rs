@@ -38,7 +38,7 @@ async fn failed_install_is_one_message_with_the_end_of_pips() {
     let words = run(&*tool, json!({})).await.unwrap_err().to_string();
     assert!(words.contains("could not be installed") && words.contains("ERROR"), "{words}");
     let file = world.plugin.facts.root.join("tools/fruit.py");
-    // What it says of itself depends on them.
+    // Its description depends on the packages.
     fs::write(file, format!("import fruit\nKIND = str(fruit.KIND)\n{}", fruit_tool())).unwrap();
     let described = world.described().await;
     assert_eq!(described.offer.faults.len(), 1);

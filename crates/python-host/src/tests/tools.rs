@@ -1,4 +1,4 @@
-//! Tools: described, called, kept.
+//! Tools: described, called, cached.
 
 use serde_json::json;
 

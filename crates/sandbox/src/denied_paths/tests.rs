@@ -125,7 +125,7 @@ fn denied_names_are_found_in_every_directory() {
         Plain { hidden: vec!["secret"], kept: vec!["tests"], names: vec![".env"], ..world.rules() };
     let found = world.found(rules);
     assert_eq!(found.hidden, world.paths(&[".env", "a/b/.env", "secret"]));
-    // A directory stands for all in it, and what is meant anywhere may be moved.
+    // A directory covers everything in it, and names denied anywhere may be moved.
     assert_eq!((found.kept, found.way), (world.paths(&["tests"]), BTreeSet::new()));
 }
 
@@ -156,7 +156,7 @@ fn symlinks_to_denied_paths_are_resolved() {
     let rules = Plain { hidden: vec!["current/key"], names: vec![".env"], ..world.rules() };
     let found = world.found(rules);
     assert_eq!(found.hidden, world.paths(&["real/key", "deep/v1/key"]));
-    // A link to all of the workspace hides nothing of it.
+    // A symlink to the workspace itself hides nothing.
     let world = World::new(&["a"]);
     symlink(".", world.root.join(".env")).unwrap();
     let found = world.found(Plain { names: vec![".env"], ..world.rules() });
@@ -209,7 +209,7 @@ fn unreadable_directory_is_hidden_whole() {
     let shut = world.root.join("shut");
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o311)).unwrap();
     let found = world.found(Plain { names: vec![".env"], ..world.rules() });
-    // Nothing is shut to root.
+    // Root can read everything.
     let expected = if fs::read_dir(&shut).is_ok() { "shut/.env" } else { "shut" };
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(found.hidden, world.paths(&[expected]));

@@ -24,7 +24,7 @@ const TEXTS: [&str; 16] = [
     "[remote \"o\"]\n\turl = https://h/x\n\tfetch = +refs/heads/*:refs/remotes/o/*\n",
 ];
 
-/// What is put in place of a byte, or before it.
+/// Replacements of a byte, or insertions before it.
 const PIECES: [&str; 16] = [
     "\"", "\\", "\n", "[", "]", "#", ";", "=", " ", "\t", "\r", "\\\n", "[core]", "x", ".", "\r\n",
 ];
@@ -32,10 +32,10 @@ const PIECES: [&str; 16] = [
 /// As many changed texts are read by git too.
 const CHANGED: usize = 200;
 
-/// Whole names, and values where there are some.
+/// Full names with their values.
 type Read = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// What git reads in a file.
+/// The settings that git reads in a file.
 #[expect(clippy::disallowed_methods, reason = "git itself says what it reads")]
 fn read_by_git(file: &Path) -> Option<Read> {
     let output = Command::new("git")
@@ -64,7 +64,7 @@ fn read_here(text: &[u8]) -> Option<Read> {
     Some(settings(text)?.into_iter().map(full).collect())
 }
 
-/// The same numbers in every run.
+/// Deterministic random numbers.
 struct Numbers(u64);
 
 impl Numbers {

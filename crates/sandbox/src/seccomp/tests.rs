@@ -8,12 +8,12 @@ const ENOSYS: u32 = 0x0005_0026;
 const OPEN: Openings =
     Openings { internet: true, local: true, ipc: true, attributes: true, hidden: true };
 
-/// What a filter says to a call; loads and jumps as the kernel does them.
+/// The decision of a filter on a call; loads and jumps as in the kernel.
 fn run(program: &[sock_filter], data: &[u8; 64]) -> u32 {
     steps(program, data).0
 }
 
-/// The same, and after how many steps.
+/// The decision and the number of steps.
 fn steps(program: &[sock_filter], data: &[u8; 64]) -> (u32, usize) {
     let mut accumulator = 0_u32;
     let (mut at, mut count) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a profile says is what a process gets: variables, limits, network.
+//! A process gets the environment, limits and network of its profile.
 
 use contract::sandbox::{Exit, Limits, Network};
 
@@ -93,7 +93,7 @@ async fn resources_are_limited() {
 
 #[tokio::test]
 async fn a_process_may_raise_its_memory_limit_to_reserve() {
-    // The number stands for `MAP_NORESERVE`.
+    // The number is `MAP_NORESERVE`.
     const RESERVE: &str = "python3 -c 'import mmap as m; m.mmap(-1, 1 << 40, \
         flags=m.MAP_PRIVATE | m.MAP_ANONYMOUS | 0x4000); print(\"reserved\")'";
     for rung in rungs() {

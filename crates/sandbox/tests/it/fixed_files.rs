@@ -72,7 +72,7 @@ async fn process_with_fixed_files_writes_the_workspace() {
                       git status --short && ! echo evil > .brynhild/hooks/k.sh";
         let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap();
         if rung == Rung::Landlock {
-            // Where the file is changed before it was compared, the start is refused.
+            // If the file is changed before the comparison, the start is refused.
             if let Ok(child) = world.start(Mode::Confined(rung), script) {
                 collect(child).await;
                 assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");

@@ -17,7 +17,7 @@ use sandbox::{Rung, Settings};
 use tokio::io::AsyncReadExt;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_confine-helper");
-/// The rungs that this machine has; those it lacks are skipped loudly.
+/// The sandboxes of this machine; missing ones are skipped with a notice.
 pub(crate) fn rungs() -> Vec<Rung> {
     static USABLE: OnceLock<Vec<Rung>> = OnceLock::new();
     let examine = || {
@@ -33,7 +33,7 @@ pub(crate) fn rungs() -> Vec<Rung> {
     known.into_iter().filter(|rung| usable.contains(rung)).collect()
 }
 
-/// Whether this machine has bubblewrap; says so where it has not.
+/// Returns true if this machine has bubblewrap; prints a notice if not.
 pub(crate) fn has_bubblewrap() -> bool {
     rungs().contains(&Rung::Bubblewrap)
 }
@@ -125,7 +125,7 @@ impl World {
         Self { directory, home, work, notices, profile, host: None }
     }
 
-    /// The same with a committed git repository as the workspace.
+    /// Like `new`, with a committed git repository as the workspace.
     pub(crate) fn with_git() -> Self {
         let world = Self::new();
         let script = "git init -q -b main . && git config user.email a@b.c && \

@@ -16,7 +16,7 @@ pub(crate) fn modes() -> Vec<Mode> {
     [Mode::Open].into_iter().chain(rungs().into_iter().map(Mode::Confined)).collect()
 }
 
-/// Whether a process with `mark` in its command line runs anywhere on the machine.
+/// Returns true if a process with `mark` in its command line runs on the machine.
 pub(crate) fn runs(mark: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();

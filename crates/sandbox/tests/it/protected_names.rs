@@ -234,7 +234,7 @@ async fn closed_directories_hide_no_repository() {
     }
 }
 
-/// One command prepares it where nobody looks, the next one moves it.
+/// One command prepares it in an unsearched directory, the next one moves it.
 #[tokio::test]
 async fn moves_from_unsearched_directories_are_quarantined() {
     let prepare = "mkdir -p node_modules/e/.vscode gh/hooks; echo x > node_modules/e/.vscode/x

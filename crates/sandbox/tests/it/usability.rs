@@ -1,4 +1,4 @@
-//! What further paths and the network are good for, and whose the files are.
+//! Further paths, the network, and the owner of created files.
 
 use std::fs;
 use std::path::PathBuf;

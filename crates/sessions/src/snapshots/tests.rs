@@ -11,7 +11,7 @@ use contract::sandbox::Access;
 use super::UndoReport;
 use fixture::Rig;
 
-/// Whatever a command did is undone.
+/// Undo restores every kind of change of a command.
 #[test]
 fn undo_restores_every_kind_of_change() {
     let rig = Rig::new();
@@ -350,7 +350,7 @@ fn undo_restores_files_in_a_directory_the_turn_closed() {
         fs::remove_file(rig.path("closed/deep/z")).unwrap();
         mode(0);
     });
-    // Nobody saw who did it, but for root, who sees everything.
+    // The author is unknown, except for root, who can read the directory.
     let is_seen = rustix::process::geteuid().is_root();
     let report = rig.restore(Direction::Undo, 1, (!is_seen, false));
     assert!(report.kept.is_empty(), "{report:?}");
@@ -432,7 +432,7 @@ fn undo_restores_directory_permissions() {
     assert_eq!((mode(), rig.read("closed/x")), (0o750, "1".to_owned()));
     rig.redo();
     assert_eq!(mode(), 0, "and closed when it is made again");
-    // What somebody else has set since stays.
+    // A later change of another process stays.
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o100)).unwrap();
     let report = rig.undo(1);
     assert_eq!((mode(), report.kept[0].why.as_str()), (0o100, "changed since"));

@@ -322,7 +322,7 @@ fn list_reads_only_appended_events() {
     assert_eq!((listed[0].message_count, &*listed[0].cwd), (5, "/home/ada/project"));
     fs::remove_file(parent.path().join("sessions/index.json")).unwrap();
     assert_eq!(store.list().unwrap()[0].cwd, "");
-    // Where the end of what was read is another, all of it is read again.
+    // If the end of the read part differs, the whole log is read again.
     let mut bytes = fs::read(store.path(&id("a"))).unwrap();
     bytes.truncate(bytes.len() - 100);
     bytes.extend_from_slice(&b"x\n".repeat(100));

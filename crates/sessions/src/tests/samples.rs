@@ -1,4 +1,4 @@
-//! A conversation for tests, with every kind of event that is kept.
+//! A conversation for tests, with every kind of stored event.
 
 use contract::action::Action;
 use contract::event::{Answer, CallOutcome, Event, EventKind, Level, Outcome};

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Recorded;
 
-/// How the end of a body is told.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// By a length in the head.

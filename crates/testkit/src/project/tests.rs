@@ -95,7 +95,7 @@ fn dropping_a_running_process_ends_its_group() {
     let child: i32 = run.trim().parse().expect("a process id");
     drop(running);
     let child = rustix::process::Pid::from_raw(child).expect("not 0");
-    // The kernel delivers the signal before this process is heard from again; wait for the end.
+    // The signal is delivered asynchronously; wait for the end.
     while rustix::process::test_kill_process(child).is_ok() && !is_zombie(child) {
         std::thread::yield_now();
     }

@@ -138,7 +138,7 @@ async fn grandchild_with_open_output_is_killed() {
     assert!(is_gone(&output.output), "{}", output.output);
 }
 
-/// Whether a process has ended; what is left may be waiting for its parent to notice.
+/// Returns true if a process has ended; it may still be a zombie.
 fn is_gone(id: &str) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/stat")) else {
         return true;

@@ -57,7 +57,7 @@ fn tree() -> TempDir {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    // What follows the first line that is no text does not count.
+    // Lines after the first invalid one are ignored.
     fs::write(directory.path().join("above/root/odd/.ignore"), b"first\n\xff\nf.rs\n").unwrap();
     directory
 }

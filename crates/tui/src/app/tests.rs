@@ -67,7 +67,7 @@ impl Stage {
         self
     }
 
-    /// Presses keys, in words.
+    /// Presses keys by name.
     fn keys(&mut self, words: &str) -> &mut Self {
         for word in words.split(' ') {
             let key = Key::parse(word).unwrap_or_else(|| panic!("{word} is no key"));

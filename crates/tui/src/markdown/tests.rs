@@ -214,7 +214,7 @@ fn changed_width_lays_out_everything_again() {
     assert_eq!(shown(&markdown), ["one", "two", "three"]);
 }
 
-/// A text in the parts that it is told apart in, and all their rows.
+/// The parts of a text, and all their rows.
 fn parts(text: &str, width: usize) -> (Vec<Markdown>, Vec<Row>) {
     let mut first = Markdown::complete(String::new());
     let rest = first.extend(text);

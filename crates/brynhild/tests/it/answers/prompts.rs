@@ -1,4 +1,4 @@
-//! The prompt: files, standard input, words.
+//! The prompt: files, standard input, arguments.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,7 +12,7 @@ fn answering() -> ModelServer {
     ModelServer::start([Reply::text("Yes.")]).repeat_last()
 }
 
-/// What the model read last.
+/// The last message that the model received.
 fn read_by_model(server: &ModelServer) -> String {
     let request = server.chats().pop().unwrap();
     let message = request.body["messages"].as_array().unwrap().last().unwrap().clone();

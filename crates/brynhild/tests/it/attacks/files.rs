@@ -1,5 +1,5 @@
-//! Attacks on files: protected names in other spellings, links that lead elsewhere, names that only
-//! begin like the project's, temporary files that somebody has prepared.
+//! Attacks on files: protected names in other spellings, symlinks, paths with the project as a
+//! prefix, prepared temporary files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -113,7 +113,7 @@ fn symlinks_do_not_take_tools_out_of_the_project() {
             ("Read", json!({"file_path": path})),
             ("Grep", json!({"pattern": "untouched", "path": path, "output_mode": "content"})),
         ] {
-            // Unasked: what is elsewhere is shown to nobody without a question.
+            // Without a question nothing outside is shown.
             let input = input.to_string();
             let run = project.brynhild(&["tools", "exec", tool, "--input", &input]);
             assert!(!run.stdout.contains("untouched"), "{tool} {path}: {run}");
@@ -202,7 +202,7 @@ fn stored_files_are_private_with_any_umask() {
     assert!(seen >= 2, "only {seen} files were kept");
 }
 
-/// Hooks are where git takes its settings to lead, whatever stands beside the path.
+/// Git resolves the hook path in any spelling.
 #[test]
 fn hook_directory_is_protected_in_any_spelling() {
     for value in [".husky", ".husky # shared", ".hus\"ky\"", "\".husky\" ; x", ".hus\\\nky"] {
@@ -294,7 +294,7 @@ fn parent_directory_of_another_user_is_no_project() {
         assert!(!own.stderr.contains("BRYNHILD_PROJECT_ROOT"), "{mark}: {own}");
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
         is_passed_over(mark);
-        // Only root can make a file of somebody else.
+        // Only root can create a file of another user.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
         if chown(shared.join(mark), Some(4242), None).is_ok() {
             is_passed_over(mark);

@@ -6,7 +6,7 @@ use testkit::{ModelServer, Reply};
 
 use crate::project_with;
 
-/// All that the first request tells the model.
+/// The text of the first request.
 fn first_request_text(server: &ModelServer) -> String {
     server.chats()[0].body.to_string()
 }

@@ -1,4 +1,4 @@
-//! What hooks of chibi plugins are told of agents that work is handed to.
+//! Events of delegated agents for hooks of chibi plugins.
 
 use serde_json::{Value, json};
 use testkit::Reply;

@@ -9,7 +9,7 @@ use super::hooks::{hook_payloads, hooked, playing, result};
 
 const POINTS: [&str; 4] = ["pre_file_read", "pre_file_write", "pre_shell_exec", "pre_fetch_url"];
 
-/// What the model reads of a call, and what the hooks were told, when they answer so.
+/// The result of a call and the payloads of the hooks that answer with `answers`.
 fn judged(call: (&str, Value), answers: &Value) -> (String, Vec<(String, Value)>) {
     let (project, server) = playing([Reply::calls([call]), Reply::text("ok")]);
     fs::write(project.home().join("outside.txt"), "from outside\n").unwrap();

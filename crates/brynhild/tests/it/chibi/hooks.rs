@@ -1,4 +1,4 @@
-//! Hooks of chibi plugins: what they are told at each point, and what their answers do.
+//! Hooks of chibi plugins: the payload of each point and the effect of each answer.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ if answer is not None:
     script(&directory(project).join(name), &text);
 }
 
-/// What the hooks of a plugin were told: the point and the payload.
+/// The calls of the hooks of a plugin: the point and the payload.
 pub(super) fn hook_payloads(project: &Project, name: &str) -> Vec<(String, Value)> {
     let file = project.config_directory().join("plugin-data").join(name).join("told");
     let text = fs::read_to_string(file).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(super) fn playing(replies: impl IntoIterator<Item = Reply>) -> (Project, Mod
     (project_with(&server), server)
 }
 
-/// What the model read of its last call.
+/// The result of the last call that the model received.
 pub(super) fn result(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();

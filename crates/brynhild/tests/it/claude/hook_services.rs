@@ -7,7 +7,7 @@ use super::hooks::{bash, playing, result};
 use super::{SERVER, last_user, plugin};
 use crate::project_with;
 
-/// A server whose `echo` says exactly what it is told.
+/// A server whose `echo` returns its input.
 fn parrot() -> String {
     SERVER.replace("\"said: \" + ", "")
 }

@@ -30,7 +30,7 @@ pub(super) fn bash(command: &str) -> Reply {
     Reply::calls([("Bash", json!({"command": command}))])
 }
 
-/// What the model read of its last call.
+/// The result of the last call that the model received.
 pub(super) fn result(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
@@ -440,7 +440,7 @@ fn notification_hook_runs_while_a_question_is_open() {
     assert!(project.path().join("made").exists());
 }
 
-/// What a hook has written down, line by line.
+/// The lines that a hook has logged.
 fn noted(project: &Project, name: &str) -> Vec<Value> {
     let file = project.config_directory().join("plugin-data/guard").join(name);
     let text = fs::read_to_string(file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where the program is started: outside of any project, without a home, in a directory that is gone.
+//! Starts outside of any project, without a home, and in a deleted directory.
 
 use std::fs;
 use std::path::Path;

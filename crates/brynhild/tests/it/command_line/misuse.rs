@@ -1,4 +1,4 @@
-//! Misuse ends with 2, says what is wrong and what was probably meant; help ends with 0.
+//! Misuse exits with 2, names the error and a suggestion; help exits with 0.
 
 use super::{LOOKING, run};
 use crate::project;

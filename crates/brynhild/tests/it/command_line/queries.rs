@@ -1,4 +1,4 @@
-//! What the commands print that look at tools, skills, rules, profiles and the sandbox.
+//! The output of commands that show tools, skills, rules, profiles and the sandbox.
 
 use serde_json::{Value, json};
 

@@ -257,7 +257,7 @@ fn home_can_be_a_project_if_allowed() {
     assert_eq!(run.stdout.trim_end(), home.canonicalize().unwrap().to_str().unwrap());
 }
 
-/// The exit code of a call in mode `ask` with nobody to ask.
+/// The exit code of a call in mode `ask` without a terminal.
 fn ends(project: &Project, tool: &str, input: &Value) -> Option<i32> {
     let input = input.to_string();
     let words = ["--mode", "ask", "tools", "exec", tool, "--input", &input];

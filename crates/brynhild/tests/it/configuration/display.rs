@@ -1,4 +1,4 @@
-//! What `config`, `config show` and `config path` print.
+//! The output of `config`, `config show` and `config path`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Which layer wins, and where everything is kept.
+//! The precedence of the layers, and the directories of files.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn each_layer_overrides_lower_layers() {
     let directory = project.path();
     project = project.env("BRYNHILD_SITE_CONFIG", directory.join("site.yaml"));
     assert_eq!(level(&project, &[], &[]), (json!("site"), json!("site"), json!(3)));
-    // A directory stands for the file in it.
+    // A directory means the file in it.
     project = project.env("BRYNHILD_DEPLOYMENT_CONFIG", directory.join("deployment"));
     assert_eq!(level(&project, &[], &[]).1, "deployment");
     project.config(&layer("user"));
@@ -155,7 +155,7 @@ fn xdg_config_home_is_honored() {
     fs::create_dir_all(moved.join("brynhild")).unwrap();
     fs::write(moved.join("brynhild/config.yaml"), layer("moved")).unwrap();
     assert_eq!(level(&project, &[], &[("XDG_CONFIG_HOME", moved.to_str().unwrap())]).0, "moved");
-    // What is there already is not left behind.
+    // Existing files are moved along.
     project.config(&layer("usual"));
     assert_eq!(level(&project, &[], &[("XDG_CONFIG_HOME", "/nowhere")]).0, "usual");
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration is said once, with its place, and what to do about it.
+//! Mistakes in a configuration are reported once, with their place and a hint.
 
 use std::fs;
 
@@ -199,7 +199,7 @@ fn broken_project_file_stops_only_commands_that_need_it() {
         }
         project.brynhild(&["chat", "go"]).code(2);
     }
-    // What is one's own stops the program as before.
+    // Mistakes in the user's own file still stop the program.
     let project = project().env("BRYNHILD_ENV_FILE", "own.env");
     project.file("own.env", "");
     fs::write(project.path().join("own.env"), b"\xff\n").unwrap();

@@ -1,4 +1,4 @@
-//! `session` and `logging`: what is kept, and where.
+//! `session` and `logging`: the stored files and their directories.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -119,7 +119,7 @@ fn command_ends_with_the_program() {
     assert_eq!(finished.unwrap()["outcome"], "interrupted");
 }
 
-/// Whether `strace` is here and may trace.
+/// Returns true if `strace` is installed and may trace.
 pub(crate) fn can_trace(project: &Project) -> bool {
     let Some(code) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         project.brynhild(&["-f", "-qq", "-o", "/dev/null", "true"]).status.code()

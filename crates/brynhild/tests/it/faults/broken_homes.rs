@@ -11,12 +11,12 @@ use testkit::{ModelServer, Project, Reply};
 
 use crate::safe_mode::without_files;
 
-/// What a conversation is like in a home.
+/// The outcome of a conversation with a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Talk {
     /// As in any other.
     Usual,
-    /// It is not kept.
+    /// It is not saved.
     Unsaved,
     /// It only looks.
     ReadOnly,

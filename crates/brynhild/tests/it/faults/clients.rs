@@ -119,7 +119,7 @@ fn vanish(warms_up: impl Fn(usize) -> bool + Sync, goes_on: impl Fn(usize) -> bo
 #[cfg(target_os = "linux")]
 #[test]
 fn vanished_clients_leak_nothing() {
-    // Several times as many sessions as are kept.
+    // Several times as many sessions as are retained.
     vanish(|rounds| rounds < 4, |rounds| rounds < 2);
 }
 

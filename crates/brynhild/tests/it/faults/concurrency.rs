@@ -86,7 +86,7 @@ fn twenty_long_sessions_in_one_directory_are_independent() {
     tell("20 sessions of 50 turns at once, 5 of them killed");
 }
 
-/// Two that want the same session: one gets it, the other is told who has it, or comes later.
+/// Two processes open one session: one gets it, the other gets an error or waits.
 fn race(project: &Project, rounds: usize) -> usize {
     let mut refused = 0;
     for _ in 0..rounds {

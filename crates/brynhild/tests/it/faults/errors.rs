@@ -10,7 +10,7 @@ use crate::crashes::kills::{can_trace, each};
 use crate::crashes::{BINARY, project_around, records, session_file, skip};
 use testkit::{ModelServer, Project, Reply};
 
-/// What fails, which of them (of the session's log alone, or of all), and how.
+/// A failing call: its name, its number (of the session's log or of all), and the error.
 const FAULTS: [(&str, bool, &str); 10] = [
     ("write", true, "error=ENOSPC"),
     ("write", true, "error=EIO"),
@@ -102,7 +102,7 @@ fn fails_once(fault: &Fault) {
     // The runtime also wakes itself by a write, which no disk can fail.
     let is_no_file = run.stderr.contains("failed to wake I/O driver");
     assert!(is_no_file || !run.stderr.contains("panicked"), "{what}: {run}");
-    // Without the mark of its end a session is as good as with it: that is told and costs nothing.
+    // A session without its end marker is complete: the failure is reported and loses nothing.
     let is_done = records(&project).values().next_back().is_some_and(|last| {
         last["type"] == "turn_finished" && run.stdout.contains("\"text\":\"Done 99.\"")
     });

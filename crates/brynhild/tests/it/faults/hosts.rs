@@ -69,7 +69,7 @@ fn points() -> Vec<(String, usize)> {
     counts.into_iter().flat_map(each_of).collect()
 }
 
-/// Processes that work in the project or were started from its home.
+/// Processes that run in the project or were started from its home.
 fn remaining_processes(project: &Project) -> Vec<String> {
     let root = project.path().parent().unwrap().to_owned();
     let mut left = Vec::new();

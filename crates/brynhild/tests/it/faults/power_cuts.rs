@@ -17,7 +17,7 @@ use crate::crashes::kills::can_trace;
 use crate::crashes::{SESSION, session_file, skip};
 use testkit::Project;
 
-/// What a program did with the session's log, and when it let others know.
+/// The operations of a program on the session's log, and its visible output.
 enum Step {
     /// Bytes were added.
     Write(Vec<u8>),

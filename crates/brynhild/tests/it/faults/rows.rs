@@ -17,7 +17,7 @@ fn answering() -> ModelServer {
     ModelServer::start([Reply::text("Yes.")]).repeat_last()
 }
 
-/// What is wrong with a home: a name, and how it comes about.
+/// A fault of a home: its name, and the function that creates it.
 type Break = (&'static str, fn(&Project));
 
 fn write_file(project: &Project, path: &str, bytes: &[u8]) {
@@ -30,7 +30,7 @@ fn directory(project: &Project, path: &str) {
     fs::create_dir_all(project.config_directory().join(path)).unwrap();
 }
 
-/// What does not keep the program from answering.
+/// Faults that do not prevent an answer.
 const BEARABLE: [Break; 18] = [
     ("no sessions yet", |_| {}),
     ("an empty index", |it| write_file(it, "sessions/index.json", b"")),

@@ -109,13 +109,13 @@ pub(super) fn check(project: &Project, shown: &str, what: &str) {
     check_end(project, &broken, what);
 }
 
-/// What was shown as kept is kept.
+/// Events that were shown as saved are in the log.
 pub(super) fn check_shown(kept: &BTreeMap<u64, Value>, shown: &str, what: &str) {
     let whole = shown.rfind('\n').map_or("", |end| &shown[..end]);
     for line in whole.lines() {
         let event: Value = serde_json::from_str(line).unwrap();
         let kind = event["type"].as_str().unwrap();
-        // The end of a turn that could not be written is told all the same: as a failure.
+        // A turn end that could not be written is reported as a failure.
         let is_failure = kind == "turn_finished" && event["outcome"]["outcome"] == "failed";
         if !["request_sent", "reply_delta", "tool_progress"].contains(&kind) && !is_failure {
             let found = kept.get(&event["seq"].as_u64().unwrap());

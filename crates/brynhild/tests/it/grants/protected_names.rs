@@ -1,5 +1,5 @@
-//! In directories that a plugin, a hook or an MCP server is granted for writing, what the host obeys is kept from it as
-//! in the project, rules hold, and no link decides which directories these are.
+//! In directories that a plugin, a hook or an MCP server may write, protected names stay protected,
+//! rules apply, and no symlink extends the grant.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use crate::python_plugins::{plugin, tool};
 use crate::rungs::Rung;
 use crate::{has_bubblewrap, project, project_with};
 
-/// Who is granted something.
+/// The kinds of processes with grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     Plugin,
@@ -26,7 +26,7 @@ enum Holder {
 const HOLDERS: [Holder; 4] = [Holder::Plugin, Holder::Hook, Holder::ClaudeHook, Holder::Server];
 
 impl Holder {
-    /// Puts one into the home that runs what it is told, and may write these.
+    /// Installs one that runs given commands and may write these paths.
     fn with(self, project: &Project, write: &[&str]) {
         let root = project.config_directory().join("plugins/runner");
         let command = format!("sh {}/told.sh", root.display());
@@ -101,7 +101,7 @@ fn with_names(directory: &Path) {
     fs::write(directory.join("pk/.vscode/tasks.json"), "mine").unwrap();
 }
 
-/// What a process would like to write there, and the host to obey.
+/// Protected files that the host would obey.
 const OBEYED: [&str; 6] = [
     ".git/hooks/pre-commit",
     ".vscode/tasks.json",

@@ -10,7 +10,7 @@ use crate::has_bubblewrap;
 use crate::mcp::SERVER;
 use crate::project_with;
 
-/// Adds servers that run what they are told, in a directory of the project and one elsewhere.
+/// Adds servers that run given commands, in a directory of the project and one outside.
 fn add_servers(project: &Project, names: &[&str]) -> [PathBuf; 2] {
     let directories = [project.path().join("sub"), project.home().join("notes")];
     for directory in &directories {

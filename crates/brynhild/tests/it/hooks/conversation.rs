@@ -18,7 +18,7 @@ fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, M
     (project, server)
 }
 
-/// The same with one hook, which answers with a value.
+/// Like `playing`, with one hook that answers with a value.
 fn with_answer(
     event: &str,
     answer: &Value,
@@ -34,14 +34,14 @@ fn bash(command: &str) -> Reply {
     Reply::calls([("Bash", json!({"command": command}))])
 }
 
-/// What the model read of its last call.
+/// The result of the last call that the model received.
 fn result(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
     result["content"].as_str().unwrap().to_owned()
 }
 
-/// What the user's side said last.
+/// The last message of the user.
 fn last_user(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let message = messages.iter().rev().find(|message| message["role"] == "user").unwrap();

@@ -22,13 +22,13 @@ fn exec(project: &Project, tool: &str, input: &Value, flags: &[&str]) -> Run {
     project.brynhild(&[&words, flags].concat())
 }
 
-/// What a call says that works.
+/// The output of a call that must succeed.
 fn output(project: &Project, tool: &str, input: &Value) -> String {
     let run = exec(project, tool, input, &["--yes"]);
     run.success().json()["output"].as_str().unwrap().to_owned()
 }
 
-/// What a call says that fails: its error, else its output.
+/// The error of a call that must fail, else its output.
 fn failure(project: &Project, tool: &str, input: &Value) -> String {
     let object = exec(project, tool, input, &["--yes"]).code(1).json();
     let text = object["error"].as_str().or(object["output"].as_str());

@@ -1,4 +1,4 @@
-//! What the Python of a role may touch: the least, and what the user grants the role.
+//! Confinement of the Python of a role: minimal access, and the grants of the user.
 
 use std::fs;
 

@@ -104,7 +104,7 @@ fn installed_package_adds_a_tool_type() {
     assert_eq!(run.success().stdout.trim(), "Sent hi to dev");
     let run = exec(&project, "count_messages", &json!({"more": "2"}));
     assert_eq!(run.success().stdout.trim(), "6");
-    // What it brings is known by then.
+    // Its tool types are cached by then.
     let run = project.brynhild(&["tools", "list", "--role", "role.yaml"]);
     assert!(run.success().stdout.contains("Send a message to the configured channel."), "{run}");
     assert!(!run.stderr.contains("plugin imported"), "{run}");
@@ -346,7 +346,7 @@ fn crashing_package_is_named_and_omitted() {
         assert!(told("Tool type 'deadly' not found. Installed plugins: ['linear']"), "{run}");
         assert!(!told("tools[1]"), "{run}");
     }
-    // Nothing else stops working.
+    // Everything else still works.
     project.file("role.yaml", role("linear", "    channel: dev\n"));
     let run = exec(&project, "send_message", &json!({"text": "hi"}));
     assert_eq!(run.success().stdout.trim(), "Sent hi to dev");

@@ -1,4 +1,4 @@
-//! What is proposed for commands and shown by them, and what was typed before anybody could see it.
+//! Completion and output of slash commands, and input typed before the start.
 
 use super::terminal_restore::in_shell_after;
 use super::*;
@@ -88,7 +88,7 @@ fn diff_of_turns_is_colored() {
 fn input_typed_before_the_start_is_read() {
     let server = ModelServer::start([Reply::text("heard at once")]);
     let project = project_with(&server);
-    // The words are there before the program is.
+    // The input is typed before the program starts.
     let terminal = in_shell_after(&project, "printf ready; read -r _;");
     terminal.wait_for("ready");
     terminal.send("go\rearly message\r");

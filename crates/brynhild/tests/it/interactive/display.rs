@@ -244,7 +244,7 @@ fn hyperlinks_are_sent_to_capable_terminals() {
         assert!(!output.contains(";javascript") && !output.contains("\x07evil"), "{output:?}");
         if is_told {
             assert_eq!(output.rfind("\x1b]8;"), output.rfind("\x1b]8;;"), "none is left open");
-            // What is copied is the text.
+            // The text is copied.
             terminal.send("\x1b[19~y");
             terminal.wait_for("copied");
             assert!(

@@ -175,7 +175,7 @@ fn blocked_terminal_delays_neither_turn_nor_exit() {
     terminal.send("talk\r");
     server.wait_for_stalls(1);
     terminal.wait_for("word1 ");
-    // Whoever shows what the program writes stops.
+    // The terminal stops reading.
     terminal.signal(Signal::STOP);
     server.release();
     let deadline = Instant::now() + Duration::from_mins(1);

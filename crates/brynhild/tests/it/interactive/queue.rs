@@ -1,4 +1,4 @@
-//! What a user does on the whole screen while the model is at work: words, commands, stopping.
+//! Input on the full screen while the model works: messages, commands, interrupts.
 
 use serde_json::Value;
 

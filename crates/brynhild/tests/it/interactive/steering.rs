@@ -1,4 +1,4 @@
-//! What is typed while the model works, where lines are read.
+//! Input in line mode while the model works.
 
 use serde_json::json;
 use testkit::{ModelServer, Reply};

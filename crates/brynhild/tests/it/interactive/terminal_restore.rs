@@ -40,7 +40,7 @@ pub(super) const STATES: &[State] = &[
         },
         reach: |terminal, _| {
             terminal.send("work\r");
-            // What it says, and not what was called.
+            // The result, not the call.
             terminal.wait_for("│ begun");
         },
     },
@@ -68,7 +68,7 @@ pub(super) fn in_shell(project: &Project) -> Terminal {
     terminal
 }
 
-/// The same after something else; not waited for.
+/// Like `in_shell`, after another command; does not wait.
 pub(super) fn in_shell_after(project: &Project, before: &str) -> Terminal {
     let shell = format!("{before}{SHELL}");
     let args: Vec<OsString> =

@@ -1,4 +1,4 @@
-//! What LMAO plugins may touch: what every plugin may, and what the user grants.
+//! Confinement of LMAO plugins: the access of every plugin, and the grants of the user.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn approved_writing_tool_writes_the_workspace() {
     let input = json!({"target": "made.txt"});
     exec(&project, "make", &input, &[]).code(3);
     assert!(!project.path().join("made.txt").exists());
-    // Once where the plugin has to describe itself first, once where that is kept.
+    // Once without and once with a cached description.
     for target in ["made.txt", "again.txt"] {
         exec(&project, "make", &json!({"target": target}), &["--yes"]).success();
         assert_eq!(project.read(target), "made");

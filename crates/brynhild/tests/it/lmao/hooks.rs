@@ -149,7 +149,7 @@ fn guarded(project: &Project) -> Run {
     project.brynhild(&["--yes", "tools", "exec", "Glob", "--input", r#"{"pattern": "*"}"#])
 }
 
-/// What ended Python may be another file, and is then mended there.
+/// The crash may come from another file and be fixed there.
 #[test]
 fn guard_returns_with_its_repaired_helper() {
     if !has_bubblewrap() {

@@ -16,7 +16,7 @@ fn modes_gate_tools_as_documented() {
     }
     let project = project();
     three(&project);
-    // Who runs without a user: 0; who is refused: 1; who would be asked about: 3.
+    // Runs without a user: 0; refused: 1; needs an answer: 3.
     for (mode, codes) in
         [("read-only", [0, 1, 3, 0]), ("normal", [0, 3, 3, 1]), ("yolo", [0, 0, 0, 0])]
     {

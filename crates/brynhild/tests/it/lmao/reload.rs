@@ -1,4 +1,4 @@
-//! What plugins read beside their own file, and what becomes of a conversation when that changes.
+//! Files that plugins read beside their own, and changes of them during a conversation.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn state(project: &Project, name: &str, facts: &str) {
     fs::write(directory(project).join(name).join("facts.json"), facts).unwrap();
 }
 
-/// What the model read of its first two calls, with `change` made between the turns they stand in.
+/// The results of the first two calls, with `change` made between their turns.
 fn two_turns(server: &ModelServer, project: &Project, change: impl FnOnce()) -> [String; 2] {
     let mut running = project.command(&["--plain", "--yes"]).spawn();
     running.send("one\n");
@@ -69,7 +69,7 @@ fn unloadable_guard_blocks_after_repeated_descriptions() {
     guarded("could not be asked");
     state(&project, "guard", "{\"deny\": true}");
     guarded("not today");
-    // What is loaded and has no hooks guards nothing, also when it does not load later.
+    // A file that once loaded without hooks is no guard, even if it fails to load later.
     let file = directory(&project).join("guard/tool.py");
     fs::write(&file, fs::read_to_string(&file).unwrap().replace(GUARD, "")).unwrap();
     exec(&project, "Glob", &json!({"pattern": "*"}), &["--yes"]).success();

@@ -1,4 +1,4 @@
-//! What servers say and want: instructions, odd results, questions, and what goes wrong on the way.
+//! Messages of servers: instructions, odd results, questions and failures.
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};

@@ -1,4 +1,4 @@
-//! What servers of ours want and have, handed on to the clients of `mcp serve`.
+//! Requests and resources of our servers, forwarded to the clients of `mcp serve`.
 
 use serde_json::{Value, json};
 use testkit::Project;
@@ -25,7 +25,7 @@ fn client(project: &Project, flags: &[&str], capabilities: &Value) -> Running {
     serving
 }
 
-/// The first message that holds these words.
+/// Waits for the first message that contains a text.
 fn wait_for_message(serving: &Running, words: &str) -> Value {
     serving.wait_for_stdout(words);
     let said = serving.stdout();

@@ -16,7 +16,7 @@ use crate::project;
 /// A server that wants a key, and the authorization server that gives it.
 struct Guarded {
     address: SocketAddr,
-    /// What was asked of the authorization server: the path, and its parameters.
+    /// The requests to the authorization server: the path and its parameters.
     asked: Arc<Mutex<Vec<(String, String)>>>,
 }
 
@@ -170,7 +170,7 @@ fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> St
     }
 }
 
-/// The word of an organization for the client `app`; nobody here looks at its signature.
+/// The assertion of an organization for the client `app`; its signature is not checked here.
 fn vouched(base: &str, asked: &str) -> String {
     let of = |name: &str| {
         let pair = asked.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap();

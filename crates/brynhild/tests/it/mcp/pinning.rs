@@ -115,7 +115,7 @@ fn changed_user_program_asks_again() {
     assert!(approved.success().stdout.contains("m offers what you agreed to"), "{approved}");
 }
 
-/// Loses the file that keeps what a server offers, or what is in it.
+/// Removes or breaks the cached catalog of a server.
 fn lose_catalog(project: &Project, broken: Option<&str>) {
     let cache = project.config_directory().join("cache");
     let Some(broken) = broken else { return fs::remove_dir_all(cache).unwrap() };

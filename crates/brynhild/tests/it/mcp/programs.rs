@@ -10,7 +10,7 @@ use super::pinning::{assert_asked, with_own_server, write_file};
 use super::{SERVER, add};
 use crate::{project, project_with};
 
-/// The server of the tests with other words inside.
+/// The test server with another text.
 fn altered() -> String {
     format!("{SERVER}# Other words.\n")
 }
@@ -62,13 +62,13 @@ fn clone_is_not_run_in_place_of_a_user_server() {
     run.code(1);
     assert!(run.stderr.contains("No module named server"), "{run}");
     assert!(!project.path().join("ran").exists());
-    // What it is given means the same.
+    // Its arguments are equivalent.
     let run = project.brynhild(&["mcp", "test", "p"]);
     let meant = project.path().canonicalize().unwrap().join("x");
     assert!(run.code(1).stderr.contains(meant.to_str().unwrap()), "{run}");
     let run = project.brynhild(&["mcp", "test", "q"]);
     assert!(run.code(1).stderr.contains("would be what the project brings"), "{run}");
-    // Who wants it says so.
+    // The user opts in.
     project.brynhild(&["mcp", "test", "n"]).success();
     assert!(project.path().join("ran").exists());
 }
@@ -97,7 +97,7 @@ fn reverted_description_approves_nothing() {
     assert_asked(&test(), "a/mysrv");
 }
 
-/// The file that keeps what was agreed to of a program.
+/// The pin file of a program.
 fn pin_file(directory: &Path, script: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths = entries.map(|entry| entry.path());

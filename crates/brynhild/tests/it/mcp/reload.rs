@@ -1,5 +1,5 @@
-//! What happens around our tools while others use them: plugins come, change and go, and a client is one
-//! session, however much it has done.
+//! Changes while clients use the tools: plugins are added, changed and removed, and a client is one
+//! session.
 
 use std::fs;
 
@@ -138,7 +138,7 @@ fn log(project: &Project) -> std::path::PathBuf {
     project.config_directory().join("plugin-data/noted/log")
 }
 
-/// What was written down of sessions.
+/// The logged session events.
 fn noted(log: &std::path::Path) -> String {
     let all = fs::read_to_string(log).unwrap_or_default();
     all.split_inclusive('\n').filter(|line| line.starts_with("session")).collect()

@@ -17,7 +17,7 @@ fn pipe(path: &Path) {
     mkfifoat(CWD, path, Mode::RWXU).unwrap();
 }
 
-/// What is said of a file, line by line.
+/// The lines of a text that name a file.
 fn lines_about<'a>(text: &'a str, file: &str) -> Vec<&'a str> {
     text.lines().filter(|line| line.contains(file) && line.contains(REFUSED)).collect()
 }
@@ -29,7 +29,7 @@ fn fifo_among_plugin_files_is_one_message() {
     let root = plugin(&project, "mixed", &[("tools/good.py", &good)]);
     pipe(&root.join("tools/bad.py"));
     pipe(&root.join("providers/worse.py"));
-    // One that is neither tool nor provider is nobody's business.
+    // A fifo that is neither tool nor provider is ignored.
     pipe(&root.join("helper.py"));
     for _ in 0..2 {
         let run = project.brynhild(&["tools", "list"]);

@@ -3,7 +3,7 @@
 use super::{global, plugin};
 use crate::project;
 
-/// What each kind of extension says of the plugin `one`.
+/// The contributions of the plugin `one` in each list.
 const KINDS: [(&[&str], &str); 5] = [
     (&["skill", "list"], "one-skill"),
     (&["command", "list"], "one-command"),

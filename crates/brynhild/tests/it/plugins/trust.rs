@@ -1,4 +1,4 @@
-//! Plugins of a project, and plugins in it that somebody named: nothing of them before trust.
+//! Plugins of a project, and named plugins in it: they are inert before trust.
 
 use std::fs;
 use std::os::unix::fs::symlink;

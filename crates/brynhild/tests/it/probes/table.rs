@@ -3,21 +3,21 @@
 /// An attack.
 pub(super) struct Probe {
     pub(super) id: &'static str,
-    /// What the shell runs. It prints `ESC` where only it can see its success.
+    /// The shell script. It prints `ESC` if only it can see its success.
     pub(super) script: &'static str,
     pub(super) proof: Proof,
 }
 
-/// How an attack is shown to work without walls.
+/// The proof that an attack works without a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     /// It works for everybody.
     Everybody,
     /// The kernel itself may refuse it to this user.
     Maybe,
-    /// It is too dangerous, or makes no sense, without walls.
+    /// It is too dangerous, or pointless, without a sandbox.
     None,
-    /// The same, and inside it must say that it was refused.
+    /// Like `None`, and inside it must report that it was refused.
     Refused,
     /// It works where there is that much room, and inside it must say that it was refused.
     Limited,
@@ -31,7 +31,7 @@ const fn of(proof: Proof, id: &'static str, script: &'static str) -> Probe {
     Probe { id, script, proof }
 }
 
-/// Attacks on what lies outside, which cannot disturb each other.
+/// Attacks on the outside, which are independent of each other.
 pub(super) const PROBES: &[Probe] = &[
     probe("F01", "echo x > $C"),
     probe("F02", "touch $REAL/outside/new"),
@@ -190,10 +190,10 @@ pub(super) const PROBES: &[Probe] = &[
 pub(super) struct Plant {
     pub(super) id: &'static str,
     pub(super) in_repository: bool,
-    /// What the host has made before.
+    /// The preparation on the host.
     pub(super) before: &'static str,
     pub(super) script: &'static str,
-    /// What the host does afterwards, as its user would.
+    /// The later commands of the user on the host.
     pub(super) host: &'static str,
 }
 
@@ -212,7 +212,7 @@ const fn leftover(id: &'static str, script: &'static str, host: &'static str) ->
     Plant { id, in_repository: true, before: "", script, host }
 }
 
-/// An attack through what lies deeper: a repository within the repository.
+/// An attack through a nested repository.
 const fn nested(
     id: &'static str,
     before: &'static str,

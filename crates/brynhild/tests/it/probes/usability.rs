@@ -1,4 +1,4 @@
-//! What must keep working inside.
+//! Everyday commands that work inside.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,14 +10,14 @@ use super::{each_place, sections, text};
 /// Something that people do.
 struct Work {
     id: &'static str,
-    /// What the machine must have for it.
+    /// The program that the machine needs for it.
     needs: &'static str,
     script: &'static str,
     rungs: &'static [Rung],
 }
 
 const BOTH: &[Rung] = &[Rung::Bubblewrap, Rung::Landlock];
-/// What the weaker rung says that it lacks.
+/// The features that Landlock reports as missing.
 const STRONG: &[Rung] = &[Rung::Bubblewrap];
 
 const fn work(id: &'static str, needs: &'static str, script: &'static str) -> Work {
@@ -99,7 +99,7 @@ const WORK: &[Work] = &[
         "npm",
         "echo '{\"name\":\"x\",\"scripts\":{\"test\":\"true\"}}' > package.json && npm test && npm install --offline --no-audit",
     ),
-    // Not every compiler brings the libraries.
+    // Not every compiler includes the libraries.
     strong(
         "U23",
         "gcc",
@@ -107,7 +107,7 @@ const WORK: &[Work] = &[
          if gcc -fsanitize=address s.c -o s; then ASAN_OPTIONS=detect_leaks=0 ./s; fi && \
          if gcc -fsanitize=thread s.c -o t; then ./t; fi",
     ),
-    // What lies beside hidden settings.
+    // Files beside hidden settings.
     work(
         "U24",
         "bash",

@@ -15,12 +15,12 @@ use tempfile::TempDir;
 /// An id that no account has.
 const ORDINARY: u32 = 47113;
 
-/// Who attacks.
+/// The user that attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum User {
-    /// Whoever runs the tests.
+    /// The user that runs the tests.
     Same,
-    /// Somebody without privileges, where root runs the tests.
+    /// An unprivileged user, if root runs the tests.
     Ordinary,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Door {
     Tool,
 }
 
-/// Where a script runs.
+/// The place in which a script runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) rung: Rung,
@@ -114,7 +114,7 @@ impl World {
         world
     }
 
-    /// The same with a committed git repository as the workspace.
+    /// Like `new`, with a committed git repository as the workspace.
     pub(super) fn with_git(user: User) -> Self {
         let world = Self::new(user);
         let made = world.plainly(
@@ -156,7 +156,7 @@ impl World {
         self.variables.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Runs `script` without walls, as the same user.
+    /// Runs `script` without a sandbox, as the same user.
     pub(super) fn plainly(&self, script: &str) -> Output {
         let script = format!("{}\n{}{script}", self.leak(), self.prelude());
         let mut words = self.as_user();
@@ -177,7 +177,7 @@ impl World {
                 ["sandbox", "run", "--", "/bin/bash", "-c", &script].map(str::to_owned).into()
             }
             Door::Tool => {
-                // The policy would deny some of it by its words; here the walls are tried.
+                // The policy would deny some of these commands; here the sandbox is tested.
                 fs::write(self.work.join("attack.sh"), script).unwrap();
                 let input = json!({ "command": "bash attack.sh", "timeout": 120_000 }).to_string();
                 let words = ["tools", "exec", "Bash", "--mode", "yolo", "--input"];
@@ -187,7 +187,7 @@ impl World {
         self.program(place.rung, &words)
     }
 
-    /// The program with these words, on `rung`.
+    /// The program with these arguments, on `rung`.
     pub(super) fn program(&self, rung: Rung, words: &[String]) -> Command {
         let mut line = without(rung);
         line.extend(self.as_user());
@@ -308,7 +308,7 @@ pub(super) fn users() -> Vec<User> {
     vec![User::Same]
 }
 
-/// Whether `rung` works here for `user`; says so where it does not.
+/// Returns true if `rung` works here for `user`; prints a notice if not.
 pub(super) fn has(rung: Rung, user: User) -> bool {
     let world = World::new(user);
     let words = ["sandbox", "doctor", "--json"].map(str::to_owned);
@@ -334,7 +334,7 @@ pub(super) fn python() -> String {
     found.expect("the tests need a system-wide python3").to_owned()
 }
 
-/// The words that hide what is stronger than `rung`.
+/// The arguments that hide sandboxes stronger than `rung`.
 fn without(rung: Rung) -> Vec<String> {
     const HIDE: &str = "for f in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap; do \
                         [ ! -e $f ] || mount --bind /dev/null $f || exit 125; done; exec \"$@\"";

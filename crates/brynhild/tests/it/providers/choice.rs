@@ -178,7 +178,7 @@ fn own_ollama_variable_overrides_the_general_one() {
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 fn ollama_host_without_a_port_gets_the_default() {
-    // Any address of the loopback network is this machine; this one is nobody else's.
+    // Any address of the loopback network is this machine; no other test uses this one.
     let Ok(_listener) = std::net::TcpListener::bind("127.0.0.77:11434") else {
         eprintln!("skipped: 127.0.0.77:11434 cannot be had");
         return;

@@ -1,4 +1,4 @@
-//! What a provider offers, and what the configuration knows of models.
+//! Models of providers, and models of the configuration.
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};

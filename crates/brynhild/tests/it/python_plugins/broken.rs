@@ -236,7 +236,7 @@ fn empty_error_of_a_successful_call_is_ignored() {
     assert!(!run.stderr.contains("error:"), "{run}");
 }
 
-/// What ends the process that loads it takes none of its neighbours along, and is tried no more.
+/// A file that crashes the loading process affects no other file, and is not retried.
 #[test]
 fn file_that_crashes_python_fails_alone() {
     if !has_bubblewrap() {

@@ -1,5 +1,5 @@
-//! What a tool may do: without a grant the least, with one what it names, and nothing by its own
-//! wish.
+//! Confinement of a tool: minimal access without a grant, the granted access with one, and nothing
+//! for a request alone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ fn requested_access_is_not_granted_and_the_message_says_how() {
     let file = wishing.project.config_directory().join("config.yaml");
     let line = told.lines().find(|line| line.contains("grants it")).unwrap();
     assert!(line.contains(file.to_str().unwrap()), "{line}");
-    // What the message says to write is what works.
+    // The setting named in the message works.
     let grant = line.split('`').nth(1).unwrap();
     wishing.project.config(&format!("{grant}\n"));
     let (said, told) = wishing.probed(&[]);
@@ -178,7 +178,7 @@ fn sandbox_error_names_the_missing_grant() {
     let own = setting(&attempt("own"));
     project.config(&format!("{own}\n"));
     assert_eq!(output(&attempt("own")), "done");
-    // What was granted stays in what the next message says to write.
+    // The next message includes the existing grants.
     project.config(&format!("{}\n", setting(&attempt("project"))));
     assert_eq!(output(&attempt("project")), "done");
     assert_eq!(output(&attempt("own")), "done");

@@ -235,7 +235,7 @@ pub(crate) fn venv(directory: &std::path::Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Where an environment keeps its packages.
+/// The package directory of an environment.
 pub(super) fn site(venv: &std::path::Path) -> std::path::PathBuf {
     let mut versions = std::fs::read_dir(venv.join("lib")).unwrap().flatten();
     versions.next().unwrap().path().join("site-packages")

@@ -1,4 +1,4 @@
-//! Many tools of plugins: what the model reads of them in each request, and what people are told.
+//! Many tools of plugins: their descriptions in each request, and the lists for users.
 
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply};

@@ -199,7 +199,7 @@ fn provider_reads_the_credentials_of_its_instance() {
     };
     let run = instance("holder");
     assert!(run.success().stdout.contains("has abc"), "{run}");
-    // Which file brings this one is not known before it runs.
+    // The file of this provider is unknown before it runs.
     let run = instance("renamed");
     let setting = run.stderr.split('`').find(|part| part.starts_with("plugins: {other:"));
     project.config_more(&format!("{}\n", setting.unwrap_or_else(|| panic!("{run}"))));

@@ -1,4 +1,4 @@
-//! What changes between two prompts holds for the second one, its trust checked again.
+//! Changes between two prompts apply to the second one, after a new trust check.
 
 use std::fs;
 use std::path::Path;

@@ -11,7 +11,7 @@ use crate::{has_bubblewrap, project_with};
 
 /// A block of the page.
 struct Block {
-    /// What it is written in.
+    /// The language.
     language: String,
     text: String,
     /// The last name in backquotes before it.

@@ -6,7 +6,7 @@ use testkit::{ModelServer, Reply};
 use super::{check_history, last_results};
 use crate::project_with;
 
-/// What the model is told about a call with these arguments.
+/// The result of a call with these arguments.
 fn result_of_call(name: &str, arguments: &str) -> String {
     let server =
         ModelServer::start([Reply::default().call_text(name, arguments), Reply::text("ok")]);

@@ -1,4 +1,4 @@
-//! Calls that a model wrote down: how many are taken from its words, and which are not meant.
+//! Calls in the text of a model: the budget of recovered calls, and mentions that are no calls.
 
 use serde_json::Value;
 use testkit::{ModelServer, Project, Reply};

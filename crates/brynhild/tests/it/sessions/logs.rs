@@ -144,7 +144,7 @@ fn log_directory_is_configurable() {
     let run = project.brynhild(&["chat", "x", "--log-file", "missing/my.jsonl"]);
     assert!(run.code(2).stderr.contains("missing/my.jsonl"), "{run}");
     project.brynhild(&["chat", "x", "--no-log", "--log-file", "my.jsonl"]).code(2);
-    // What could not begin leaves no session behind.
+    // A failed start leaves no session.
     let sessions = project.brynhild(&["session", "list", "--json"]).success().json();
     assert_eq!(sessions.as_array().unwrap().len(), 5);
 }

@@ -1,4 +1,4 @@
-//! What binds an agent: rules, modes, questions, the sandbox, budgets, depth, limits, interrupts.
+//! Limits of an agent: rules, modes, questions, the sandbox, budgets, depth, interrupts.
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply};

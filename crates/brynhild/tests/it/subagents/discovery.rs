@@ -1,4 +1,4 @@
-//! Where agents come from, and when they count.
+//! The directories of agents, and their trust.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What becomes of an agent's conversation: resume, crashes, exports, search, the conversation log.
+//! An agent's conversation in resume, crashes, exports, search and the conversation log.
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply};
@@ -51,7 +51,7 @@ fn kill_during_an_agent_closes_nested_calls() {
     let last = server.chats().pop().unwrap();
     check_pairs(&last);
     assert!(result(&last).contains("the program ended while this call was running"));
-    // What was closed once stays closed.
+    // A closed call stays closed.
     let shown = project.brynhild(&["session", "show", "work", "--json"]).json();
     assert_eq!(shown["messages"][1]["tool_name"], "Task");
     assert_eq!(shown["messages"][1]["tool_result"]["outcome"], "interrupted");

@@ -5,7 +5,7 @@ use testkit::{ModelServer, Project, Reply};
 use super::SIZE;
 use crate::project_with;
 
-/// Words that are told apart, without the end of a paragraph.
+/// Distinct words, without the end of a paragraph.
 fn numbered_words(count: usize) -> String {
     let words: Vec<String> = (1..=count).map(|number| format!("word{number}")).collect();
     words.join(" ")

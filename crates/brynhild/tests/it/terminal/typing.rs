@@ -1,8 +1,8 @@
-//! What is typed line by line: over the end of a row, pasted without end, on terminals that know nothing.
+//! Line input: across rows, endless pastes, and dumb terminals.
 
 use super::*;
 
-/// What the model was told last.
+/// The last message that the model received.
 fn last_message(server: &ModelServer, request: usize) -> String {
     let messages = server.chats()[request].body["messages"].clone();
     let last = messages.as_array().unwrap().last().unwrap().clone();

@@ -50,7 +50,7 @@ fn plugins(root: &Path, word: &str) {
 fn trusted(project: &Project) {
     plugins(&project.path(), "agreed");
     project.brynhild(&["trust", "--yes"]).success();
-    // Nothing is described in the middle of a test.
+    // Descriptions are cached before the test.
     project.brynhild(&["tools", "list"]).success();
 }
 

@@ -13,7 +13,7 @@ fn with_hook(project: &Project, event: &str, command: &str) {
     project.file(".brynhild/hooks.yaml", json!({"hooks": {event: [hook]}}).to_string());
 }
 
-/// Waits for the question that follows the warning.
+/// Waits for the question after the warning.
 fn wait_for_second_question(terminal: &testkit::Terminal) -> String {
     let is_asked = |screen: &str| {
         let after = screen.split_once("changed while you were asked");

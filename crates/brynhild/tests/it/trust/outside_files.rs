@@ -1,4 +1,4 @@
-//! Links in a project that lead out of it: what lies there is neither obeyed nor shown.
+//! Symlinks out of a project: their targets are neither obeyed nor shown.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use testkit::Project;
 
 use crate::project;
 
-/// A project with a link of this name to a file of the user's own, with this text.
+/// A project with a symlink of this name to a user's file with this text.
 fn with_link(name: &str, text: &str) -> Project {
     let project = project();
     let own = project.home().join("own");

@@ -96,7 +96,7 @@ fn script_changed_by_the_model_does_not_run_in_that_session() {
     assert!(run.stderr.contains("h.sh changed since you trusted"), "{run}");
 }
 
-/// Exchanges two files all the time, until it is told to stop.
+/// Swaps two files in a loop until it is stopped.
 fn exchanging(one: std::path::PathBuf, other: std::path::PathBuf) -> impl FnOnce() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));

@@ -1,6 +1,6 @@
-//! What each key of the configuration is for, in the words of the manual.
+//! The purpose of each key of the configuration, as in the manual.
 
-/// Keys with their meanings; `NAME` stands for a name of the user's choice.
+/// Keys with their meanings; `NAME` is a name of the user's choice.
 pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("version", "The form of this file"),
     ("openrouter_api_key", "The key for OpenRouter; `OPENROUTER_API_KEY` in the environment wins"),

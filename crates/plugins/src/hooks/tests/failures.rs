@@ -77,7 +77,7 @@ async fn late_hook_is_killed_with_its_children() {
         let rig = Rig::with("pre_tool_use", &entry);
         let alive = rig.path("project/alive");
         mknodat(CWD, &alive, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        // Reading ends when nobody is left who could write.
+        // Reading ends when the last writer is closed.
         let ended = tokio::task::spawn_blocking(move || std::fs::read(alive).unwrap());
         let args = json!({});
         let call = call("Bash", &args);

@@ -1,5 +1,5 @@
-//! What these tests share: a project, a sandbox that confines nothing and remembers what it was
-//! asked for, and a model that says what it was told to.
+//! Fixtures of these tests: a project, a sandbox that confines nothing and records its profiles,
+//! and a model with a scripted reply.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub(super) struct Rig {
     notices: Arc<Mutex<Vec<String>>>,
 }
 
-/// What there is besides the user's own hooks.
+/// Hooks besides the user's own.
 #[derive(Default)]
 pub(super) struct Others {
     pub(super) project: Option<String>,
@@ -54,7 +54,7 @@ impl Rig {
         Self::new(&format!("hooks:\n  {event}:\n    - name: test\n      {entry}\n"))
     }
 
-    /// The user's own hooks beside others.
+    /// The user's own hooks with others.
     pub(super) fn beside(yaml: &str, others: Others) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(directory.path()).unwrap();
@@ -71,7 +71,7 @@ impl Rig {
         Self { directory, loaded, ledger, sandbox, model, notices }
     }
 
-    /// What is loaded after these others have changed.
+    /// Loads again after these others have changed.
     pub(super) fn again(&self, others: Others) -> Loaded {
         let heard = Arc::clone(&self.notices);
         let root = self.path("");
@@ -92,12 +92,12 @@ impl Rig {
         &self.loaded.hooks
     }
 
-    /// What is wrong with the files.
+    /// The faults of the files.
     pub(super) fn problems(&self) -> Vec<String> {
         self.loaded.problems.iter().map(|problem| problem.what.clone()).collect()
     }
 
-    /// Where it takes place.
+    /// The workspace.
     pub(super) fn scene(&self) -> HookContext {
         HookContext {
             session: SessionId::parse("one").unwrap(),
@@ -124,27 +124,27 @@ impl Rig {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What a file holds.
+    /// The contents of a file.
     pub(super) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// What people were told.
+    /// The notices to the user.
     pub(super) fn notices(&self) -> Vec<String> {
         self.notices.lock().unwrap().clone()
     }
 
-    /// What every process was confined by.
+    /// The profiles of all started processes.
     pub(super) fn profiles(&self) -> Vec<Profile> {
         self.sandbox.profiles()
     }
 
-    /// What the model replies.
+    /// The reply of the model.
     pub(super) fn reply(&self, text: &str) {
         text.clone_into(&mut self.model.reply.lock().unwrap());
     }
 
-    /// What the model was asked.
+    /// The prompts to the model.
     pub(super) fn questions(&self) -> Vec<String> {
         self.model.questions.lock().unwrap().clone()
     }
@@ -230,7 +230,7 @@ fn profile(workspace: &Path) -> Profile {
     }
 }
 
-/// A model that says what it was told to.
+/// A model with a scripted reply.
 #[derive(Default)]
 struct Model {
     reply: Mutex<String>,

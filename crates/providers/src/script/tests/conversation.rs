@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use crate::script::{Script, parse};
 
-/// What the model was told so far, and the model.
+/// The conversation so far, and the model.
 pub(super) struct Conversation {
     pub(super) script: Script,
     pub(super) history: Vec<Arc<Entry>>,
@@ -30,7 +30,7 @@ impl Conversation {
         }
     }
 
-    /// The same history in another process.
+    /// This history in another process.
     pub(super) fn resumed(self, yaml: &str) -> Self {
         Self { history: self.history, ..Self::with(yaml) }
     }

@@ -1,4 +1,4 @@
-//! What is said of a request that is not as expected.
+//! Messages for requests that are not as expected.
 
 use contract::provider::Failure;
 

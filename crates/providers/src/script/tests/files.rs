@@ -1,4 +1,4 @@
-//! What a wrong file is told, and that the files we ship are right.
+//! Messages for invalid files, and checks of the shipped files.
 
 use std::path::Path;
 

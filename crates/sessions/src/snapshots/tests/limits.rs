@@ -137,7 +137,7 @@ fn a_failed_snapshot_is_reported_and_nothing_is_lost() {
     fs::rename(workspace.join("away"), workspace.join("turns")).unwrap();
     rig.command("three", || rig.file("b.txt", "new"));
     assert_eq!(rig.keeper().covers(), Ok(()));
-    // Nobody knows whose change it was, so only force takes it back.
+    // The author of the change is unknown, so only force undoes it.
     rig.forced();
     assert_eq!(rig.read("a.txt"), "2");
     assert!(!rig.path("b.txt").exists());

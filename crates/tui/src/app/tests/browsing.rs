@@ -1,4 +1,4 @@
-//! Walking through the conversation by keys, and what arrives meanwhile.
+//! Browsing the conversation by keys while text arrives.
 
 use super::*;
 

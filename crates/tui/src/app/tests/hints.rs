@@ -21,7 +21,7 @@ fn hints_name_the_current_keys() {
     ];
     let settings = remapped(&keys);
     let mut stage = Stage::with(settings.clone(), 100, 30);
-    // Without what is told about these keys.
+    // Without the help on these keys.
     stage.app = App::new(Settings { keys: KeyOverrides::new(), ..settings.clone() }, stage.now);
     stage.app.connect("test-model", Mode::Normal);
     stage.app.keymap = crate::keymap::Keymap::new(&settings.keys).0;

@@ -1,4 +1,4 @@
-//! Sizes that nobody wants, and text that wants to be more than text.
+//! Absurd sizes and hostile text.
 
 use contract::event::Level;
 
