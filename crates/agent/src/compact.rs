@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use contract::event::{EventKind, Level, Outcome};
+use contract::event::{CompactionStrategy, EventKind, Level, Outcome};
 use contract::hook::{CompactCause, CompactView, Notification};
 use contract::id::CallId;
 use contract::log::LogError;
@@ -18,11 +18,6 @@ use crate::round;
 use crate::settings::RequestSettings;
 use crate::transcript::length;
 use crate::turn_context::TurnContext;
-
-/// A summary by the model takes the place of what is dropped.
-const SUMMARIZE: &str = "summarize";
-/// What is dropped is dropped; the last messages stay.
-const TRUNCATE: &str = "truncate";
 
 /// Bytes of the last messages that stay as they are.
 const KEPT: usize = 32_000;
@@ -76,7 +71,7 @@ pub(crate) async fn clear(
 ) -> Result<Outcome, LogError> {
     let dropped = journal.transcript.entries().len() as u64;
     context.hooks.occasion(journal, &Notification::Clearing { messages: dropped }).await?;
-    let strategy = "clear".to_owned();
+    let strategy = CompactionStrategy::Clear;
     let usage = Usage::default();
     let range = journal.transcript.range(usize::MAX);
     let cleared = EventKind::Compacted { summary: None, strategy, dropped, range, kept: 0, usage };
@@ -117,20 +112,20 @@ pub(crate) async fn shorten(
     if dropped == 0 || (dropped == 1 && entries.first().is_none_or(is_short)) {
         return Ok(Shortened::Nothing);
     }
-    let view = CompactView { strategy: SUMMARIZE, messages: entries.len() as u64, cause };
-    let advised = context.hooks.before_compact(journal, view).await?;
+    let strategy = CompactionStrategy::Summarize;
+    let view = CompactView { strategy, messages: entries.len() as u64, cause };
+    let (mut strategy, advised) = context.hooks.before_compact(journal, view).await?;
     if let Some(why) = advised.refusal {
         return Ok(Shortened::Refused(why));
     }
-    let mut strategy = strategy(journal, advised.strategy).await?;
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
-        None if strategy == TRUNCATE => (unsummarized(), Usage::default()),
+        None if strategy == CompactionStrategy::Truncate => (unsummarized(), Usage::default()),
         None => match summarize(context, journal, (&entries[..dropped], cause)).await? {
             Summary::Text(summary, usage) => (summary, usage),
             Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
             Summary::TooLong => {
-                strategy = TRUNCATE;
+                strategy = CompactionStrategy::Truncate;
                 let text = "no summary: even a part of the history is too long for the model; \
                             what came earlier is dropped";
                 journal.notice(Level::Warning, text.to_owned(), None).await?;
@@ -142,7 +137,6 @@ pub(crate) async fn shorten(
     let framed = Some(framed(journal, (&entries, kept), share, &summary));
     let range = journal.transcript.range(dropped);
     let (dropped, kept) = (dropped as u64, kept as u64);
-    let strategy = strategy.to_owned();
     let compacted = EventKind::Compacted { summary: framed, strategy, dropped, range, kept, usage };
     journal.commit(vec![compacted]).await?;
     let is_asked_for = matches!(cause, CompactCause::Person { .. });
@@ -216,20 +210,6 @@ fn abridged(text: &str, most: usize) -> Cow<'_, str> {
     let (head, tail) = (contract::text::head(text, most / 2), contract::text::tail(text, most / 2));
     let missing = text.len() - head.len() - tail.len();
     Cow::Owned(format!("{head}\n[... {missing} bytes are left out here ...]\n{tail}"))
-}
-
-/// The strategy that a hook asks for, where it is known.
-async fn strategy(journal: &mut Journal, wanted: Option<String>) -> Result<&'static str, LogError> {
-    match wanted.as_deref() {
-        None | Some(SUMMARIZE) => Ok(SUMMARIZE),
-        Some(TRUNCATE) => Ok(TRUNCATE),
-        Some(unknown) => {
-            let text = format!("a hook asks for the unknown strategy `{unknown}`");
-            let hint = format!("there are `{SUMMARIZE}` and `{TRUNCATE}`");
-            journal.notice(Level::Warning, text, Some(hint)).await?;
-            Ok(SUMMARIZE)
-        }
-    }
 }
 
 /// How many of the last messages stay: a third of all, and not too much. They do not begin with a

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::action::Action;
-use contract::event::{EventKind, Level};
+use contract::event::{CompactionStrategy, EventKind, Level, MessageOrigin};
 use contract::hook::{
     CallView, CompactVerdict, CompactView, Ending, Hook, HookContext, HookError, HookReply, Moment,
     Notification, OnFailure, RequestVerdict, ResultView, StopVerdict, TextVerdict, ToolVerdict,
@@ -156,7 +156,7 @@ impl Hooks {
             return None;
         }
         let text = format!("[System guidance]\n{}\n[/System guidance]", texts.join("\n\n"));
-        Some(EventKind::Injected { origin: "hooks".to_owned(), text })
+        Some(EventKind::Injected { origin: MessageOrigin::Other("hooks".to_owned()), text })
     }
 
     /// Why a hook ends the turn, if one does; taken once.
@@ -451,14 +451,16 @@ impl Hooks {
         &self,
         journal: &mut Journal,
         view: CompactView<'_>,
-    ) -> Result<CompactVerdict, LogError> {
+    ) -> Result<(CompactionStrategy, CompactVerdict), LogError> {
+        let CompactView { mut strategy, .. } = view;
         let mut verdict = CompactVerdict::default();
         for hook in self.asked(Moment::BeforeCompact) {
-            let strategy = verdict.strategy.as_deref().unwrap_or(view.strategy);
             let view = CompactView { strategy, ..view };
             let answer = self.answer(hook.before_compact(&self.scene, view)).await;
             if let Ok(said) = self.settle(journal, hook.as_ref(), answer).await? {
-                verdict.strategy = said.strategy.or(verdict.strategy);
+                if let Some(name) = said.strategy {
+                    strategy = named_strategy(journal, &name).await?.unwrap_or(strategy);
+                }
                 verdict.summary = said.summary.or(verdict.summary);
                 if let Some(why) = said.refusal {
                     verdict.refusal = Some(format!("{}: {why}", hook.name()));
@@ -466,7 +468,7 @@ impl Hooks {
                 }
             }
         }
-        Ok(verdict)
+        Ok((strategy, verdict))
     }
 
     /// Asks whether a turn may end. Returns why it must not, where a hook says so.
@@ -483,4 +485,20 @@ impl Hooks {
         }
         Ok(None)
     }
+}
+
+/// The strategy of a name that a hook gave; none, with a warning, if there is none.
+async fn named_strategy(
+    journal: &mut Journal,
+    name: &str,
+) -> Result<Option<CompactionStrategy>, LogError> {
+    const KNOWN: [CompactionStrategy; 2] =
+        [CompactionStrategy::Summarize, CompactionStrategy::Truncate];
+    let strategy = KNOWN.into_iter().find(|known| known.as_str() == name);
+    if strategy.is_none() {
+        let text = format!("a hook asks for the unknown strategy `{name}`");
+        let hint = "there are `summarize` and `truncate`".to_owned();
+        journal.notice(Level::Warning, text, Some(hint)).await?;
+    }
+    Ok(strategy)
 }

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{CallOutcome, Event, EventKind, Level, Outcome, Subconversation};
+use contract::event::{
+    CallOutcome, Event, EventKind, Level, NoticeTopic, Outcome, Subconversation,
+};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::{Log, LogError};
 use contract::message::{Reply, Usage};
@@ -148,7 +150,18 @@ impl Journal {
         text: String,
         hint: Option<String>,
     ) -> Result<(), LogError> {
-        self.note(vec![EventKind::Notice { level, text, hint }]).await
+        self.note(vec![EventKind::Notice { level, text, hint, topic: None }]).await
+    }
+
+    /// Keeps a notice that programs react to, and tells it.
+    pub(crate) async fn notice_about(
+        &mut self,
+        topic: NoticeTopic,
+        level: Level,
+        text: String,
+        hint: Option<String>,
+    ) -> Result<(), LogError> {
+        self.note(vec![EventKind::Notice { level, text, hint, topic: Some(topic) }]).await
     }
 
     /// Tells what need not be kept.

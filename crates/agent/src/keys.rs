@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn notice(text: &str) -> EventKind {
-        EventKind::Notice { level: Level::Info, text: text.to_owned(), hint: None }
+        EventKind::Notice { level: Level::Info, text: text.to_owned(), hint: None, topic: None }
     }
 
     fn text(text: &str) -> Piece {

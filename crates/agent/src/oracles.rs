@@ -42,7 +42,7 @@ fn found(
 ) -> Option<(String, Value)> {
     match recoveries.seek(reply, tools, settings) {
         Sought::Found { call, .. } => Some((call.name, call.args)),
-        Sought::Nothing | Sought::Refused(_) => None,
+        Sought::Nothing | Sought::Refused(..) => None,
     }
 }
 

@@ -7,8 +7,8 @@ mod thinking;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contract::event::{Event, EventKind};
-use contract::id::{CallId, RECOVERED};
+use contract::event::{Event, EventKind, NoticeTopic};
+use contract::id::CallId;
 use contract::message::{Reply, ToolCall};
 use contract::text::tail;
 use contract::tool::{Recovery, Risk, ToolSpec};
@@ -54,8 +54,8 @@ pub(crate) enum Sought {
         /// What happened.
         told: String,
     },
-    /// The same one as before, or one too many: it does not run.
-    Refused(String),
+    /// The call before it again, or one too many: it does not run.
+    Refused(NoticeTopic, String),
 }
 
 /// A call as it was found.
@@ -72,7 +72,7 @@ impl Recoveries {
         let mut recoveries = Self::default();
         for event in events.iter().filter(|event| event.within.is_none()) {
             let EventKind::ToolCalled { call } = &event.kind else { continue };
-            if call.id.as_str().starts_with(RECOVERED) {
+            if call.id.is_recovered() {
                 recoveries.count += 1;
                 recoveries.last = Some((call.name.clone(), call.args.clone()));
             } else {
@@ -104,19 +104,17 @@ impl Recoveries {
         };
         let key = (tool.name.clone(), Value::Object(args));
         if self.last.as_ref() == Some(&key) {
-            return Sought::Refused(format!(
-                "Recovery loop detected: {} - stopping recovery",
-                tool.name
-            ));
+            let text = format!("Recovery loop detected: {} - stopping recovery", tool.name);
+            return Sought::Refused(NoticeTopic::RecoveryLoop, text);
         }
         if self.count >= BUDGET {
-            return Sought::Refused(format!(
-                "{BUDGET} calls were recovered from text in this session; no more are"
-            ));
+            let text =
+                format!("{BUDGET} calls were recovered from text in this session; no more are");
+            return Sought::Refused(NoticeTopic::RecoveryBudget, text);
         }
         self.count += 1;
         let place = if is_thought { "" } else { "content-" };
-        let id = CallId(format!("{RECOVERED}{place}{:012x}", fastrand::u64(..1 << 48)));
+        let id = CallId::recovered(format_args!("{place}{:012x}", fastrand::u64(..1 << 48)));
         let told = if is_thought {
             let risk = risk_name(tool.risk_level);
             format!("Recovered tool call from thinking: {} (type: {kind}, risk: {risk})", key.0)

@@ -1,6 +1,6 @@
 //! One reply: the request goes out, pieces come in, transient failures are repeated.
 
-use contract::event::{EventKind, Level, Piece};
+use contract::event::{EventKind, Level, NoticeTopic, Piece};
 use contract::log::LogError;
 use contract::message::{Part, Reply, StopReason, Usage};
 use contract::provider::{Delta, Failure, Provider, ProviderError, ReplyStream, Request};
@@ -174,7 +174,7 @@ pub(crate) async fn ask(
             wait.as_secs_f64(),
             retry.attempts(error.kind)
         );
-        journal.notice(Level::Warning, text, error.hint).await?;
+        journal.notice_about(NoticeTopic::Retry, Level::Warning, text, error.hint).await?;
         tokio::select! {
             () = cancel.cancelled() => return Ok(Asked::Cancelled(draft)),
             () = tokio::time::sleep(wait) => {}

@@ -12,7 +12,7 @@ use contract::log::Log;
 use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLines;
-use contract::provider::{Delivery, Model, Provider};
+use contract::provider::{Delivery, Model, Provider, ReasoningLevel};
 use contract::sandbox::Confinement;
 use contract::secret::Secret;
 use contract::snapshots::Snapshots;
@@ -167,7 +167,7 @@ pub struct RequestSettings {
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// How hard to think.
-    pub reasoning_level: String,
+    pub reasoning_level: ReasoningLevel,
     /// How past reasoning is sent back.
     pub reasoning_format: String,
     /// Further fields of the body.

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use contract::event::{CallOutcome, Direction, Event, EventKind, Outcome, PERSON, Subconversation};
+use contract::event::{
+    CallOutcome, Direction, Event, EventKind, MessageOrigin, Outcome, Subconversation,
+};
 use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
-use contract::tool::{LASTING, OPEN, SUBJECT, ToolOutput};
-use serde_json::Value;
+use contract::tool::{Lasting, ToolOutput};
 
 /// What a call is told that was running when the program ended.
 const LOST: &str = "interrupted: the program ended while this call was running; it may have taken \
@@ -34,7 +35,8 @@ pub struct Transcript {
     /// What the user said while the prompt was worked on.
     meanwhile: Vec<String>,
     size: Size,
-    lasting: Vec<Lasting>,
+    /// Results that outlive a summary, each with its text.
+    lasting: Vec<(Lasting, String)>,
     /// Replies in a row that called nothing.
     talk: u32,
 }
@@ -46,15 +48,6 @@ enum Source {
     Event(Seq),
     /// What stands for messages that were dropped before.
     Summary,
-}
-
-/// A result that outlives a summary.
-struct Lasting {
-    /// What it is the present state of, where only the last one counts.
-    subject: Option<String>,
-    text: String,
-    /// How much it leaves to do.
-    open: u64,
 }
 
 /// Tokens that so many bytes of text make, about.
@@ -113,7 +106,7 @@ impl Transcript {
                 self.push(Message::User { text: prompt.clone() });
             }
             EventKind::Injected { origin, text } => {
-                if origin == PERSON {
+                if *origin == MessageOrigin::User {
                     self.meanwhile.push(text.clone());
                 }
                 self.answer_lost();
@@ -212,12 +205,12 @@ impl Transcript {
 
     /// Results that outlive a summary, such as the skills in use and the open todos.
     pub(crate) fn lasting(&self) -> impl Iterator<Item = &str> {
-        self.lasting.iter().map(|lasting| lasting.text.as_str())
+        self.lasting.iter().map(|(_, text)| text.as_str())
     }
 
     /// How much is left to do by what the model noted itself.
     pub(crate) fn open_work(&self) -> u64 {
-        self.lasting.iter().map(|lasting| lasting.open).sum()
+        self.lasting.iter().filter_map(|(lasting, _)| lasting.open).sum()
     }
 
     /// Replies in a row, also of turns before, that called nothing.
@@ -292,8 +285,8 @@ impl Transcript {
     ) {
         // A call that no reply made (`tools exec`) is no part of the model's history.
         if self.open_calls.remove(id) {
-            if output.success && output.facts.get(LASTING) == Some(&Value::Bool(true)) {
-                self.last(output, content);
+            if let Some(lasting) = output.lasting().filter(|_| output.success) {
+                self.keep_lasting(lasting, content);
             }
             let is_error = outcome != CallOutcome::Skipped && !output.success;
             self.push(Message::Tool {
@@ -305,14 +298,12 @@ impl Transcript {
         }
     }
 
-    fn last(&mut self, output: &ToolOutput, content: &str) {
-        let subject = output.facts.get(SUBJECT).and_then(Value::as_str).map(str::to_owned);
-        let is_same = |known: &Lasting| {
-            known.text == content || (subject.is_some() && known.subject == subject)
-        };
-        self.lasting.retain(|known| !is_same(known));
-        let open = output.facts.get(OPEN).and_then(Value::as_u64).unwrap_or(0);
-        self.lasting.push(Lasting { subject, text: content.to_owned(), open });
+    fn keep_lasting(&mut self, lasting: Lasting, content: &str) {
+        let subject = &lasting.subject;
+        self.lasting.retain(|(known, text)| {
+            text != content && (subject.is_none() || known.subject != *subject)
+        });
+        self.lasting.push((lasting, content.to_owned()));
     }
 
     /// Gives a result to each call whose own is not in the session, because its record is damaged:
@@ -455,8 +446,10 @@ fn default_id(id: &CallId) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use contract::event::CompactionStrategy;
     use serde_json::json;
+
+    use super::*;
 
     fn call(id: &str) -> Part {
         Part::Call(ToolCall {
@@ -507,7 +500,7 @@ mod tests {
         let before = transcript.entries();
         transcript.apply(&EventKind::Compacted {
             summary: Some("so far".into()),
-            strategy: "summarize".into(),
+            strategy: CompactionStrategy::Summarize,
             dropped: 1,
             range: None,
             kept: 2,
@@ -539,8 +532,7 @@ mod tests {
         {
             transcript.apply(&reply(vec![call(id)]));
             let mut output = ToolOutput::success(text);
-            output.facts.insert(LASTING.into(), json!(true));
-            output.facts.extend(subject.map(|subject| (SUBJECT.to_owned(), json!(subject))));
+            output.set_lasting(Lasting { subject: subject.map(str::to_owned), open: None });
             transcript.apply(&EventKind::ToolFinished {
                 call: CallId(id.into()),
                 name: "Look".into(),

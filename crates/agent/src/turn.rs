@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::event::{Answer, EventKind, Level, Outcome, UNSENT};
+use contract::event::{Answer, EventKind, Level, MessageOrigin, NoticeTopic, Outcome};
 use contract::hook::{CompactCause, Ending, Moment, Notification};
 use contract::id::CallId;
 use contract::log::LogError;
@@ -150,7 +150,7 @@ impl Turn<'_> {
             return Ok(Some(Outcome::Stuck { why }));
         }
         if let Some(text) = self.feedback.take() {
-            inject(journal, "recovery", text).await?;
+            inject(journal, MessageOrigin::Recovery, text).await?;
         }
         if is_cut {
             tell_of_cut_call(journal).await?;
@@ -186,7 +186,7 @@ impl Turn<'_> {
             return Ok(outcome);
         }
         self.holds += 1;
-        inject(journal, "stop hook", why).await?;
+        advise(journal, "stop hook", why).await?;
         Ok(None)
     }
 
@@ -202,15 +202,17 @@ impl Turn<'_> {
                 Words::Sent(text) => {
                     let text = prompt_fill::fill(self.context, journal, text).await?;
                     self.prompt.clone_from(&text);
-                    inject(journal, contract::event::PERSON, text).await?;
+                    inject(journal, MessageOrigin::User, text).await?;
                 }
                 Words::Blocked { hook, reason } => {
-                    let text = format!("{UNSENT}, because of hook {hook}: {reason}");
-                    journal.notice(Level::Warning, text, None).await?;
+                    let text = format!("a message was not sent, because of hook {hook}: {reason}");
+                    let topic = NoticeTopic::MessageUnsent;
+                    journal.notice_about(topic, Level::Warning, text, None).await?;
                 }
                 Words::Skipped => {
-                    let text = format!("{UNSENT}: a hook took it");
-                    journal.notice(Level::Info, text, None).await?;
+                    let text = "a message was not sent: a hook took it".to_owned();
+                    let topic = NoticeTopic::MessageUnsent;
+                    journal.notice_about(topic, Level::Info, text, None).await?;
                 }
             }
         }
@@ -291,8 +293,8 @@ impl Turn<'_> {
         };
         match sought {
             Sought::Nothing => Ok(None),
-            Sought::Refused(why) => {
-                journal.notice(Level::Warning, why, None).await?;
+            Sought::Refused(topic, why) => {
+                journal.notice_about(topic, Level::Warning, why, None).await?;
                 Ok(None)
             }
             Sought::Found { call, policy, told } => {
@@ -402,7 +404,7 @@ impl Turn<'_> {
             Talked::Ask(why) => match self.may_go_on(journal, &why).await? {
                 Answer::Once | Answer::Session | Answer::Project | Answer::Always => {}
                 Answer::Deny { reason: Some(words) } => {
-                    inject(journal, contract::event::PERSON, words).await?;
+                    inject(journal, MessageOrigin::User, words).await?;
                     return Ok(None);
                 }
                 Answer::Deny { reason: None } | Answer::Nobody => {
@@ -411,7 +413,7 @@ impl Turn<'_> {
                 Answer::Cancel => return Ok(Some(Outcome::Cancelled)),
             },
         }
-        inject(journal, "talk", text.to_owned()).await?;
+        advise(journal, "talk", text.to_owned()).await?;
         Ok(None)
     }
 
@@ -470,8 +472,17 @@ impl Said {
     }
 }
 
-async fn inject(journal: &mut Journal, origin: &str, text: String) -> Result<(), LogError> {
-    journal.note(vec![EventKind::Injected { origin: origin.to_owned(), text }]).await
+async fn inject(
+    journal: &mut Journal,
+    origin: MessageOrigin,
+    text: String,
+) -> Result<(), LogError> {
+    journal.note(vec![EventKind::Injected { origin, text }]).await
+}
+
+/// Injects a message of the loop itself, in the name of its cause.
+async fn advise(journal: &mut Journal, cause: &str, text: String) -> Result<(), LogError> {
+    inject(journal, MessageOrigin::Other(cause.to_owned()), text).await
 }
 
 /// Reminds a model of what it noted to do, where it has only talked for a while, over however many
@@ -486,13 +497,13 @@ async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Resu
         "Your last {talk} replies used no tool, and your list of todos has {open} open. If they \
          are to be done, go on with them; if they are not, bring the list up to date."
     );
-    inject(journal, "talk", text).await
+    advise(journal, "talk", text).await
 }
 
 async fn nudge(journal: &mut Journal, said: Said) -> Result<(), LogError> {
     let held = if said == Said::OnlyThought { "reasoning and nothing else" } else { "nothing" };
     let text = format!("Your last reply held {held}. Go on: call a tool, or answer.");
-    inject(journal, "empty reply", text).await
+    inject(journal, MessageOrigin::EmptyReply, text).await
 }
 
 async fn suggest(journal: &mut Journal, what: &str) -> Result<(), LogError> {
@@ -502,7 +513,7 @@ async fn suggest(journal: &mut Journal, what: &str) -> Result<(), LogError> {
         "You are going in circles: {what}. Doing it again gives the same. Try something else, or \
          say what keeps you from going on."
     );
-    inject(journal, "repetition", text).await
+    advise(journal, "repetition", text).await
 }
 
 async fn warn_of_silence(journal: &mut Journal, said: Said) -> Result<(), LogError> {
@@ -543,7 +554,7 @@ async fn tell_of_cut_call(journal: &mut Journal) -> Result<(), LogError> {
     journal.notice(Level::Warning, text, Some(hint)).await?;
     let text = "Your last reply reached the limit on its length, in the middle of a call. Say less at \
                 once: a long file can be written in several steps, first Write and then Edit.";
-    inject(journal, "length", text.to_owned()).await
+    advise(journal, "length", text.to_owned()).await
 }
 
 async fn remind(journal: &mut Journal, tool: &str) -> Result<(), LogError> {
@@ -551,7 +562,7 @@ async fn remind(journal: &mut Journal, tool: &str) -> Result<(), LogError> {
         "This task ends with a call of the {tool} tool. If the work is done, call {tool} with its \
          status and a summary; if it is not, go on with it."
     );
-    inject(journal, "required finish", text).await
+    advise(journal, "required finish", text).await
 }
 
 fn failed(error: ProviderError) -> Outcome {

@@ -48,7 +48,7 @@ use agent::settings::{
     Bound, Budget, Execution, Questions, RecoverySettings, RequestSettings, Settings,
 };
 use contract::policy::Mode;
-use contract::provider::Delivery;
+use contract::provider::{Delivery, ReasoningLevel};
 use contract::skill::Skill;
 use contract::tool::Tool;
 use plugins::profiles::ModelProfile;
@@ -199,9 +199,9 @@ pub(crate) fn settings(
     let longest = if is_own_limit { behavior.max_tokens } else { profile.default_max_tokens };
     // A model that does not reason is not asked to.
     let level = if profile.name == "default" || profile.supports_reasoning {
-        behavior.reasoning_level.clone()
+        ReasoningLevel::parse(&behavior.reasoning_level)
     } else {
-        "auto".to_owned()
+        ReasoningLevel::Auto
     };
     let recovers = profile.enable_tool_recovery || profile.calls_by_text();
     Settings {

@@ -30,9 +30,8 @@ pub enum Action {
     },
     /// Runs a shell command.
     Run {
-        /// The command's text.
         command: String,
-        /// Where it would run.
+        /// The working directory.
         #[serde(serialize_with = "lossy")]
         #[schemars(with = "String")]
         cwd: PathBuf,
@@ -43,13 +42,10 @@ pub enum Action {
         host: String,
     },
     /// Runs the command of the same call on the host, outside the sandbox.
-    LeaveSandbox {
-        /// The command's text.
-        command: String,
-    },
+    LeaveSandbox { command: String },
     /// Runs code whose effects are not known beforehand (a plugin's tool).
     Opaque {
-        /// What it is, in words.
+        /// A description.
         what: String,
     },
 }

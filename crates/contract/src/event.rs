@@ -10,20 +10,12 @@ use crate::message::{Reply, ToolCall, Usage};
 use crate::policy::{Mode, Ruling};
 use crate::tool::{Finish, ToolOutput};
 
-/// The origin of what a user said while the model was at work.
-pub const PERSON: &str = "person";
-
-/// What the notice begins with that a user's words did not reach the model at work.
-pub const UNSENT: &str = "a message was not sent";
-
 /// Something that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Its position. Events that are not kept carry that of the last kept one.
     pub seq: Seq,
-    /// The session.
     pub session: SessionId,
-    /// When.
     pub at: Timestamp,
     /// The conversation within the session that it belongs to; none for the session's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,13 +28,11 @@ pub struct Event {
 /// A conversation that a call of another one holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subconversation {
-    /// The call.
     pub call: CallId,
-    /// The agent that answers in it.
     pub agent: String,
 }
 
-/// What happened.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
@@ -57,17 +47,11 @@ pub enum EventKind {
         forked_from: Option<Origin>,
     },
     /// The session got a title.
-    Titled {
-        /// The title.
-        title: String,
-    },
+    Titled { title: String },
     /// From here on this model answers, in this mode.
     Configured {
-        /// The provider's type.
         provider: String,
-        /// The model.
         model: String,
-        /// The mode.
         mode: Mode,
         /// The system prompt in force.
         system: String,
@@ -77,10 +61,10 @@ pub enum EventKind {
         /// The words the model reads.
         prompt: String,
     },
-    /// The model was told something in the middle of a turn.
+    /// A message for the model in the middle of a turn.
     Injected {
-        /// By whom: a part of the program, a hook, a plugin, or [`PERSON`].
-        origin: String,
+        /// The origin of the message.
+        origin: MessageOrigin,
         /// The words the model reads.
         text: String,
     },
@@ -91,45 +75,30 @@ pub enum EventKind {
     },
     /// A piece of a reply arrived. Not kept.
     ReplyDelta {
-        /// The piece.
         #[serde(flatten)]
         piece: Piece,
     },
     /// A reply is complete.
-    ReplyFinished {
-        /// The reply.
-        reply: Reply,
-        /// What it cost.
-        usage: Usage,
-    },
+    ReplyFinished { reply: Reply, usage: Usage },
     /// The model called a tool.
-    ToolCalled {
-        /// The call.
-        call: ToolCall,
-    },
+    ToolCalled { call: ToolCall },
     /// The policy ruled on a call.
     ToolJudged {
-        /// The call.
         call: CallId,
         /// The plugin that the tool comes from; none for a built-in one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<String>,
         /// The arguments as judged; hooks may have changed them.
         args: Value,
-        /// What it would do.
         actions: Vec<Action>,
         /// The ruling with its reasoning.
         ruling: Ruling,
     },
     /// A user is asked about a call.
     Asked {
-        /// The call.
         call: CallId,
-        /// The tool's name.
         tool: String,
-        /// The arguments.
         args: Value,
-        /// What it would do.
         actions: Vec<Action>,
         /// Why it asks; empty if the mode alone asks.
         why: String,
@@ -142,53 +111,41 @@ pub enum EventKind {
     },
     /// A user, or nobody, answered.
     Answered {
-        /// The call.
         call: CallId,
-        /// The answer.
         answer: Answer,
         /// The rules that it added.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
     },
     /// A running tool said something. Not kept.
-    ToolProgress {
-        /// The call.
-        call: CallId,
-        /// What it said.
-        text: String,
-    },
+    ToolProgress { call: CallId, text: String },
     /// A call ended, whether it ran or not.
     ToolFinished {
-        /// The call.
         call: CallId,
-        /// The tool's name.
         name: String,
-        /// How it ended.
         outcome: CallOutcome,
-        /// What it returned.
         output: ToolOutput,
-        /// What the model reads.
+        /// Text for the model.
         content: String,
         /// Milliseconds it ran.
         duration_ms: u64,
     },
     /// Something people should know.
     Notice {
-        /// How much it matters.
         level: Level,
-        /// What happened.
         text: String,
-        /// What to do about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
+        /// The topic, for programs; none for most notices.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        topic: Option<NoticeTopic>,
     },
     /// The model's view of the history was shortened. The log keeps all of it.
     Compacted {
-        /// What the model reads in place of what was dropped; nothing where it was cleared.
+        /// Replaces the dropped messages for the model; none if the history was cleared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        /// How it was shortened.
-        strategy: String,
+        strategy: CompactionStrategy,
         /// Messages that the model no longer sees.
         dropped: u64,
         /// The first and the last event that dropped messages come from, summaries apart.
@@ -196,33 +153,26 @@ pub enum EventKind {
         range: Option<(Seq, Seq)>,
         /// The last messages, which it still sees.
         kept: u64,
-        /// What making the summary cost.
+        /// The cost of the summary.
         #[serde(default)]
         usage: Usage,
     },
     /// Calls changed files. What the files held before is kept, so that it can be undone.
     FilesChanged {
-        /// The record of it in the store of snapshots.
         record: String,
-        /// The first hundred files.
         files: Vec<ChangedFile>,
-        /// How many there are.
         count: u64,
-        /// Whether somebody else may have made some of the changes: the program ended meanwhile.
+        /// True if another program may have made some of the changes, since this one ended during the calls.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
     },
     /// A user took changes of files back, or made them again.
     FilesRestored {
-        /// Which way.
         direction: Direction,
         /// The turns whose changes they are, counted from 1.
         turns: Vec<u64>,
-        /// The record of it in the store of snapshots.
         record: String,
-        /// The first hundred files.
         files: Vec<String>,
-        /// How many there are.
         count: u64,
         /// Files that were left as they are, because somebody else had changed them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -232,38 +182,24 @@ pub enum EventKind {
     JobStarted {
         /// Its number, counted from 1 in each session.
         job: u32,
-        /// The command.
         command: String,
     },
     /// A background command ended.
     JobFinished {
-        /// Its number.
         job: u32,
-        /// How it ended, in words, such as `exit code 0` or `stopped`.
+        /// In words, such as `exit code 0` or `stopped`.
         outcome: String,
     },
     /// A plugin's own record: kept, never read by the program.
-    Custom {
-        /// The plugin.
-        plugin: String,
-        /// The record's name.
-        name: String,
-        /// The record.
-        data: Value,
-    },
+    Custom { plugin: String, name: String, data: Value },
     /// The turn is over.
-    TurnFinished {
-        /// How it ended.
-        outcome: Outcome,
-        /// What the turn cost.
-        usage: Usage,
-    },
+    TurnFinished { outcome: Outcome, usage: Usage },
     /// The session was closed in order.
     SessionEnded,
 }
 
 impl EventKind {
-    /// Whether the log keeps it.
+    /// Returns true if the log stores it.
     pub fn is_kept(&self) -> bool {
         !matches!(
             self,
@@ -272,10 +208,75 @@ impl EventKind {
     }
 }
 
+/// The origin of a message that the model reads in the middle of a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageOrigin {
+    /// The user, while the model was at work.
+    #[serde(rename = "person")]
+    User,
+    /// The recovery of a call that the model wrote as text.
+    Recovery,
+    /// The reaction to a reply without text and calls.
+    #[serde(rename = "empty reply")]
+    EmptyReply,
+    /// Another part of the program, a hook or a plugin, by name.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl MessageOrigin {
+    /// The name that the log uses.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::User => "person",
+            Self::Recovery => "recovery",
+            Self::EmptyReply => "empty reply",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// The topic of a notice that programs react to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeTopic {
+    /// A message of the user was not sent to the model at work.
+    MessageUnsent,
+    /// A failed request is repeated.
+    Retry,
+    /// A call was recovered from text twice in a row.
+    RecoveryLoop,
+    /// Too many calls were recovered from text.
+    RecoveryBudget,
+}
+
+/// How a history is shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionStrategy {
+    /// A summary by the model replaces the dropped messages.
+    Summarize,
+    /// Messages are dropped without a summary.
+    Truncate,
+    /// All messages are dropped.
+    Clear,
+}
+
+impl CompactionStrategy {
+    /// The name that hooks and the log use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Summarize => "summarize",
+            Self::Truncate => "truncate",
+            Self::Clear => "clear",
+        }
+    }
+}
+
 /// A point in another session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
-    /// The session.
     pub session: SessionId,
     /// Its last event that belongs to both.
     pub seq: Seq,
@@ -285,22 +286,17 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "piece", rename_all = "snake_case")]
 pub enum Piece {
-    /// Text.
     Text {
-        /// More of it.
         text: String,
     },
-    /// Reasoning.
     Thinking {
-        /// More of it.
         text: String,
     },
     /// A tool call has begun to arrive.
     Call {
-        /// The tool's name.
         name: String,
     },
-    /// What came of this reply so far is void: it will be asked for again.
+    /// The pieces so far are void: the reply is requested again.
     Restart,
 }
 
@@ -318,7 +314,7 @@ pub enum Answer {
     Always,
     /// No.
     Deny {
-        /// What the model is told.
+        /// Text for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -373,42 +369,34 @@ pub enum Outcome {
     },
     /// The model said that the task is done.
     Finished(Finish),
-    /// A limit was reached.
     Limited {
-        /// Which one, in one word, such as `max_tokens`.
+        /// Its name, such as `max_tokens`.
         limit: String,
-        /// What it is set to.
+        /// The value of the limit.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         value: Value,
-        /// The same in words, by the flag or the key that sets it.
+        /// The limit in words, with the flag or key that sets it.
         #[serde(default)]
         told: String,
     },
     /// The model went in circles.
     Stuck {
-        /// What it did again and again.
+        /// The repeated behavior.
         why: String,
     },
     /// A user stopped it.
     Cancelled,
     /// A hook did not let it begin.
-    Blocked {
-        /// The hook.
-        hook: String,
-        /// Why.
-        reason: String,
-    },
+    Blocked { hook: String, reason: String },
     /// It could not go on.
     Failed {
-        /// Why.
         error: String,
-        /// What to do about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
 }
 
-/// What a front end sends into a conversation.
+/// Input of a front end for a conversation.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// Start a turn.
@@ -416,15 +404,10 @@ pub enum Input {
     /// Run one tool as if the model had called it, without a model.
     Call(ToolCall),
     /// Answer a question.
-    Answer {
-        /// The call that was asked about.
-        call: CallId,
-        /// The answer.
-        answer: Answer,
-    },
+    Answer { call: CallId, answer: Answer },
     /// Shorten what the model sees of the history.
     Compact {
-        /// What the summary must not lose.
+        /// Content that the summary must keep.
         instructions: Option<String>,
     },
     /// Begin again with an empty history; the log keeps it.
@@ -433,7 +416,7 @@ pub enum Input {
     Mode(Mode),
     /// Keep an event that the front end made: what a user did to the session between turns.
     Record(EventKind),
-    /// Whether the user has words ready for the model's next step.
+    /// True if the user has a message ready for the model's next step.
     Ready(bool),
     /// Stop the running turn.
     Interrupt,
@@ -441,28 +424,25 @@ pub enum Input {
     End,
 }
 
-/// What became of a file.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
     /// Relative to the session's directory where it is below it.
     pub path: String,
-    /// What happened to it.
     pub change: Change,
 }
 
-/// What happened to a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// It was not there before.
     Created,
-    /// It is different.
     Modified,
-    /// It is gone.
     Deleted,
 }
 
-/// Which way changes went that a user asked for.
+/// The direction of a restoration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -470,4 +450,30 @@ pub enum Direction {
     Undo,
     /// Forth again.
     Redo,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn origins_strategies_and_topics_keep_their_spelling() {
+        let origins = ["person", "recovery", "empty reply", "hook:style"];
+        for name in origins {
+            let origin: MessageOrigin = serde_json::from_value(json!(name)).unwrap();
+            assert_eq!(
+                (origin.as_str(), serde_json::to_value(&origin).unwrap()),
+                (name, json!(name))
+            );
+        }
+        for name in ["summarize", "truncate", "clear"] {
+            let strategy: CompactionStrategy = serde_json::from_value(json!(name)).unwrap();
+            assert_eq!(strategy.as_str(), name);
+        }
+        let old = json!({"type": "notice", "level": "info", "text": "x"});
+        let notice: EventKind = serde_json::from_value(old.clone()).unwrap();
+        assert_eq!(serde_json::to_value(notice).unwrap(), old);
+    }
 }

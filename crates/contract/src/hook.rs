@@ -1,4 +1,4 @@
-//! What a hook is: something that is asked at fixed moments of a conversation, and may tighten,
+//! Hooks are asked at fixed moments of a conversation, and may tighten,
 //! rewrite or answer. Each moment has its own reply, so that nothing can refuse what has happened.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use crate::action::Action;
-use crate::event::{CallOutcome, Subconversation};
+use crate::event::{CallOutcome, CompactionStrategy, Subconversation};
 use crate::id::{CallId, SessionId};
 use crate::message::ToolCall;
 use crate::policy::Decision;
@@ -40,10 +40,9 @@ pub enum Moment {
     BeforeStop,
 }
 
-/// Where a moment takes place.
+/// The place of a moment.
 #[derive(Clone, Debug)]
 pub struct HookContext {
-    /// The conversation.
     pub session: SessionId,
     /// The directory it works in.
     pub cwd: PathBuf,
@@ -62,37 +61,31 @@ pub enum Notification {
     AgentStarted,
     /// Something failed.
     Failed {
-        /// What happened.
         error: String,
         /// The kind of failure, in one word.
         kind: String,
     },
     /// A user is asked whether a call may run.
-    Asking {
-        /// The tool.
-        tool: String,
-    },
+    Asking { tool: String },
     /// A call did not run.
     CallRefused {
         /// The call, as it was judged.
         call: ToolCall,
-        /// How it ended: invalid, denied, or with nobody to ask.
+        /// Invalid, denied or unanswered.
         outcome: CallOutcome,
-        /// What the model is told.
+        /// Text for the model.
         why: String,
     },
     /// All calls of a reply have ended.
     BatchEnded {
         /// The calls, as the model made them.
         calls: Vec<ToolCall>,
-        /// What the model reads of each, in the same order.
+        /// The text for the model of each, in the order of the calls.
         results: Vec<String>,
     },
     /// A result was too long for the model, and the whole of it was put into a file.
     OutputStored {
-        /// The tool.
         tool: String,
-        /// The file.
         path: PathBuf,
         /// The length of the whole, in bytes.
         size: usize,
@@ -101,20 +94,15 @@ pub enum Notification {
     },
     /// The history was shortened.
     Compacted {
-        /// Whether a user asked for it.
+        /// True if a user asked for it.
         is_asked_for: bool,
-        /// What stands for the messages that were dropped.
+        /// Replaces the dropped messages.
         summary: String,
-        /// Messages that were dropped.
         dropped: u64,
-        /// Messages that stay.
         kept: u64,
     },
     /// The history is about to be forgotten.
-    Clearing {
-        /// Its messages.
-        messages: u64,
-    },
+    Clearing { messages: u64 },
     /// The history was forgotten.
     Cleared,
 }
@@ -122,39 +110,32 @@ pub enum Notification {
 /// A tool call as hooks see it.
 #[derive(Clone, Copy, Debug)]
 pub struct CallView<'a> {
-    /// Its id.
     pub id: &'a CallId,
-    /// The tool's name.
     pub tool: &'a str,
     /// The arguments, with the changes of earlier hooks.
     pub args: &'a Value,
     /// The arguments that the model gave.
     pub original: &'a Value,
-    /// What it would do, or did.
+    /// The planned or completed actions.
     pub actions: &'a [Action],
-    /// What the policy decided.
     pub decision: Decision,
 }
 
 /// A call that has ended as hooks see it.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultView<'a> {
-    /// The call.
     pub call: CallView<'a>,
-    /// What it returned, with the changes of earlier hooks.
+    /// The result, with the changes of earlier hooks.
     pub output: &'a ToolOutput,
-    /// How long it ran.
     pub duration: Duration,
 }
 
 /// A history that is about to be shortened as hooks see it.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactView<'a> {
-    /// How that is done, unless a hook says otherwise.
-    pub strategy: &'a str,
-    /// All its messages.
+    /// The strategy, unless a hook changes it.
+    pub strategy: CompactionStrategy,
     pub messages: u64,
-    /// Why.
     pub cause: CompactCause<'a>,
 }
 
@@ -163,7 +144,7 @@ pub struct CompactView<'a> {
 pub enum CompactCause<'a> {
     /// A user asked for it.
     Person {
-        /// What must not be lost.
+        /// Content that must be kept.
         instructions: Option<&'a str>,
     },
     /// It is too long for the model.
@@ -175,14 +156,13 @@ pub enum CompactCause<'a> {
 pub struct Ending<'a> {
     /// The last words of the model.
     pub reply: &'a str,
-    /// Whether a hook has kept this turn from ending before.
+    /// True if a hook has kept this turn from ending before.
     pub is_held: bool,
 }
 
-/// What a hook says, with words for the model that it may add at any moment.
+/// The reply of a hook, with text for the model that it may add at any moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookReply<V> {
-    /// What it decides.
     pub verdict: V,
     /// Guidance that the model reads before its next reply.
     pub inject: Option<String>,
@@ -194,7 +174,7 @@ impl<V> From<V> for HookReply<V> {
     }
 }
 
-/// What a hook decides about a user's words.
+/// The decision of a hook about a user's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WordsVerdict {
     /// They stay as they are.
@@ -208,16 +188,14 @@ pub enum WordsVerdict {
     Skip,
 }
 
-/// What a hook adds to the system prompt.
+/// Additions of a hook to the system prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextVerdict {
-    /// Before it.
     pub prepend: Option<String>,
-    /// After it.
     pub append: Option<String>,
 }
 
-/// What a hook changes about a request.
+/// Changes of a hook to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestVerdict {
     /// The only tools that are offered, by name; all of them where it does not say.
@@ -228,7 +206,7 @@ pub struct RequestVerdict {
     pub fields: Map<String, Value>,
 }
 
-/// What a hook does with the text of a reply, or with what the model reads of a result.
+/// The decision of a hook about the text of a reply or of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TextVerdict {
     /// It stays as it is.
@@ -238,7 +216,7 @@ pub enum TextVerdict {
     Replace(String),
 }
 
-/// What a hook decides about a call that is about to run.
+/// The decision of a hook about a call that is about to run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ToolVerdict {
     /// It goes on.
@@ -254,18 +232,17 @@ pub enum ToolVerdict {
     Block(String),
 }
 
-/// What a hook decides about a summary of the history.
+/// The decision of a hook about a summary of the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactVerdict {
-    /// How to make it, by name.
+    /// The name of the strategy.
     pub strategy: Option<String>,
-    /// The summary itself.
     pub summary: Option<String>,
     /// Why the history stays as it is, where it is to stay.
     pub refusal: Option<String>,
 }
 
-/// What a hook decides about the end of a turn.
+/// The decision of a hook about the end of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StopVerdict {
     /// It ends.
@@ -275,7 +252,7 @@ pub enum StopVerdict {
     GoOn(String),
 }
 
-/// What it means that a hook did not answer, or not sensibly.
+/// The effect of a failed hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// The work goes on.
@@ -283,16 +260,16 @@ pub enum OnFailure {
     Continue,
     /// A user decides where that is possible; elsewhere the work stops.
     Ask,
-    /// What it guards does not happen.
+    /// The guarded action does not happen.
     Block,
 }
 
-/// Why a hook gave no answer: it crashed, took too long, or said what makes no sense.
+/// A hook crashed, took too long, or gave an invalid reply.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct HookError(pub String);
 
-/// What a hook says to a question, or why it says nothing.
+/// The reply of a hook, or its failure.
 pub type Advised<V> = Result<HookReply<V>, HookError>;
 
 /// Something that is asked at moments of a conversation. Hooks are asked in order, one after the
@@ -302,10 +279,10 @@ pub trait Hook: Send + Sync {
     /// Its name for people, with where it comes from.
     fn name(&self) -> &str;
 
-    /// Whether it wants to be asked at all at this moment.
+    /// Returns true if it is to be asked at this moment.
     fn wants(&self, moment: Moment) -> bool;
 
-    /// What a failure of this hook means.
+    /// The effect of a failure of this hook.
     fn on_failure(&self) -> OnFailure {
         OnFailure::Continue
     }

@@ -45,8 +45,8 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// What the name of a call begins with that was taken from a model's words.
-pub const RECOVERED: &str = "recovered-";
+/// The start of the id of a call that was recovered from a model's text.
+const RECOVERED: &str = "recovered-";
 
 /// Names one tool call within a session. The loop makes it unique where a model does not.
 #[derive(
@@ -56,6 +56,16 @@ pub const RECOVERED: &str = "recovered-";
 pub struct CallId(pub String);
 
 impl CallId {
+    /// The id of a call that was recovered from a model's text.
+    pub fn recovered(name: fmt::Arguments<'_>) -> Self {
+        Self(format!("{RECOVERED}{name}"))
+    }
+
+    /// Returns true for a call that was recovered from a model's text.
+    pub fn is_recovered(&self) -> bool {
+        self.0.starts_with(RECOVERED)
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! What every part of Brynhild agrees on: events, messages, tools, providers, policy, sandbox, log.
+//! The types and traits that all crates share: events, messages, tools, providers, policy, sandbox, log.
 //!
 //! This crate does no I/O and names no vendor. Each spoke of the star (`agent`, `policy`,
 //! `sessions`, `providers`, `tools`, `plugins`, `sandbox`) sees this crate and no other;

@@ -1,4 +1,4 @@
-//! Where events are kept. `sessions` implements it; another store can.
+//! The event log. `sessions` implements it; another store can.
 
 use crate::event::Event;
 
@@ -9,9 +9,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the session log {path}: {source}")]
 pub struct LogError {
-    /// The log.
     pub path: String,
-    /// The system's word.
     #[source]
     pub source: std::io::Error,
 }

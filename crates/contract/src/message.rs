@@ -13,22 +13,18 @@ use crate::id::CallId;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the user said, or what the program says in their place.
-    User {
-        /// The words.
-        text: String,
-    },
-    /// What the model answered.
+    /// A message of the user, or of the program in their place.
+    User { text: String },
+    /// A reply of the model.
     Assistant(Reply),
-    /// What a tool returned.
+    /// The result of a call.
     Tool {
         /// The call this answers.
         call: CallId,
         /// The name of the tool that was called.
         name: String,
-        /// What the model reads.
+        /// Text for the model.
         content: String,
-        /// Whether the call failed.
         is_error: bool,
     },
 }
@@ -38,7 +34,6 @@ pub enum Message {
 pub struct Reply {
     /// Text, thinking and tool calls, in order.
     pub parts: Vec<Part>,
-    /// Why the model stopped.
     pub stop: StopReason,
 }
 
@@ -71,10 +66,7 @@ impl Reply {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Words for the user.
-    Text {
-        /// The words.
-        text: String,
-    },
+    Text { text: String },
     /// The model's reasoning.
     Thinking {
         /// The reasoning, as far as the provider shows it.
@@ -165,10 +157,10 @@ pub struct Usage {
     /// The provider's name for this reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_id: Option<String>,
-    /// Whether tokens are estimated, because the provider does not count them.
+    /// True if tokens are estimated, because the provider does not count them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Whether a part of it has no price, because nobody tells one: the cost is that of the rest.
+    /// True if a part of it has no known price: the cost is that of the rest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,
 }
@@ -200,7 +192,6 @@ fn sum<T: Default + std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Op
 /// A message in a history, with its serialized form, which the requests of later rounds use again.
 #[derive(Debug)]
 pub struct Entry {
-    /// The message.
     pub message: Message,
     wire: OnceLock<(String, Bytes)>,
 }

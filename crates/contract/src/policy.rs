@@ -7,7 +7,7 @@ use crate::action::{Action, View};
 use crate::sandbox::Access;
 use crate::tool::ToolSpec;
 
-/// How much freedom tools have.
+/// The freedom of tools.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -49,30 +49,28 @@ impl Mode {
     }
 }
 
-/// What may happen with a call. Ordered: the strictest of several wins.
+/// The decision about a call. Ordered: the strictest of several wins.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It runs.
     Allow,
     /// A user decides.
     Ask,
-    /// It does not run.
     Deny,
 }
 
 /// One step of the reasoning behind a ruling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// What this step alone would decide.
+    /// The decision of this step alone.
     pub decision: Decision,
-    /// What was judged: a command, a path, a tool.
+    /// The command, path or tool that was judged.
     pub subject: String,
     /// Why, in words a user understands.
     pub why: String,
-    /// Where the rule stands: `built-in`, `mode`, a flag, or a file with its line.
+    /// `built-in`, `mode`, a flag, or the file of the rule with its line.
     pub origin: String,
 }
 
@@ -84,7 +82,7 @@ pub struct Ruling {
     pub decision: Decision,
     /// Every step, in the order in which it was taken.
     pub reasons: Vec<Reason>,
-    /// What a process of this call may write.
+    /// Write access of the processes of this call.
     pub access: Access,
     /// True if the call runs a command of the list of destructive ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -128,21 +126,19 @@ pub trait Approvals: Policy {
     fn grant(&self, rules: &[String], origin: &str) -> Granted;
 }
 
-/// What became of rules that somebody asked to be granted.
+/// The result of granting rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
-    /// Those that hold from here on.
+    /// The rules that hold now.
     pub rules: Vec<String>,
-    /// Those that are no rules, or would allow any command.
+    /// Texts that are no rules, or would allow any command.
     pub refused: Vec<String>,
 }
 
-/// Where a rule holds that outlives its session.
+/// The projects in which a stored rule holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// In this project.
     Project,
-    /// In every project.
     Everywhere,
 }
 

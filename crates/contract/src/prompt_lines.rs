@@ -10,11 +10,9 @@ use crate::id::SessionId;
 pub struct PromptLine {
     /// The text that its output replaces.
     pub marker: String,
-    /// The command.
     pub command: String,
     /// Environment variables of its own.
     pub env: BTreeMap<String, String>,
-    /// Further readable paths.
     pub read: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! What a model provider is.
+//! Model providers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use crate::tool::ToolSpec;
 pub struct Request {
     /// The model, in the provider's own spelling.
     pub model: String,
-    /// The system prompt.
     pub system: Arc<str>,
     /// The conversation, oldest first. It only grows, and is shared between rounds, so that a
     /// round does not touch what earlier ones have sent.
@@ -28,15 +27,61 @@ pub struct Request {
     pub max_tokens: u64,
     /// Sampling temperature; the provider's default where none.
     pub temperature: Option<f64>,
-    /// How hard to think: `auto`, `off`, `low`, `medium`, `high`, `maximum`, or `raw:` and the
-    /// provider's own word.
-    pub reasoning_level: String,
+    pub reasoning_level: ReasoningLevel,
     /// How past reasoning is sent back: `auto`, `reasoning_field`, `thinking_tags` or `none`.
     pub reasoning_format: String,
     /// Further fields of the request body, from the model's profile.
     pub params: BTreeMap<String, Value>,
-    /// Whether the reply comes in pieces or whole.
+    /// In pieces or whole.
     pub delivery: Delivery,
+}
+
+/// How hard a model thinks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ReasoningLevel {
+    /// As the provider decides.
+    #[default]
+    Auto,
+    Off,
+    Low,
+    Medium,
+    High,
+    Maximum,
+    /// The provider's own word, written after `raw:`.
+    Raw(String),
+    /// A word without a meaning of its own here.
+    Other(String),
+}
+
+impl ReasoningLevel {
+    /// Reads a level as it is written in the configuration.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "" | "auto" => Self::Auto,
+            "off" => Self::Off,
+            "low" => Self::Low,
+            "medium" => Self::Medium,
+            "high" => Self::High,
+            "maximum" => Self::Maximum,
+            other => match other.strip_prefix("raw:") {
+                Some(raw) => Self::Raw(raw.to_owned()),
+                None => Self::Other(other.to_owned()),
+            },
+        }
+    }
+
+    /// The level as it is written in the configuration, without `raw:`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Maximum => "maximum",
+            Self::Raw(word) | Self::Other(word) => word,
+        }
+    }
 }
 
 /// How a reply travels.
@@ -51,20 +96,17 @@ pub enum Delivery {
 /// A piece of a reply as it arrives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// More text.
     Text(String),
-    /// More reasoning.
     Thinking(String),
     /// The provider's own form of the reasoning so far; ends that piece of reasoning.
     ThinkingOpaque(Value),
     /// A tool call has begun; its arguments are still coming.
     CallStarted {
-        /// The tool's name.
         name: String,
     },
     /// A tool call, whole. Sent only when all of its arguments have arrived.
     Call(ToolCall),
-    /// What the reply has cost; the last one counts.
+    /// The cost of the reply; the last one is valid.
     Usage(Usage),
     /// The reply is complete. A stream that ends without this was cut.
     Stopped(StopReason),
@@ -77,11 +119,11 @@ pub type ReplyStream = BoxStream<'static, Result<Delta, ProviderError>>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
-    /// What kind of failure, for deciding what to do.
+    /// The kind of failure, which decides about a repetition.
     pub kind: Failure,
-    /// What happened, with the host and the provider's own words.
+    /// The failure, with the host and the provider's own words.
     pub message: String,
-    /// What a user can do about it.
+    /// Advice for the user.
     pub hint: Option<String>,
 }
 
@@ -108,18 +150,17 @@ pub enum Failure {
     Idle,
     /// The reply broke off.
     Cut,
-    /// What came is not what this provider sends (HTML, broken JSON).
+    /// The reply is not in the format of this provider (HTML, broken JSON).
     Garbled,
     /// The scenario or plugin behind the provider says the test has failed.
     Expectation,
 }
 
-/// What is known of a model.
+/// Facts about a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     /// The name to ask for.
     pub id: String,
-    /// The name for people.
     pub name: Option<String>,
     /// Tokens of context.
     pub context: Option<u64>,
@@ -127,7 +168,7 @@ pub struct Model {
     pub input_price: Option<f64>,
     /// US dollars for a million output tokens.
     pub output_price: Option<f64>,
-    /// Whether it can call tools, where that is known.
+    /// True if it can call tools; none if unknown.
     pub tools: Option<bool>,
 }
 

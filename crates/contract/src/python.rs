@@ -16,7 +16,7 @@ use crate::tool::{Tool, ToolSpec};
 pub trait PythonPlugin: Send + Sync {
     /// The facts that decide about its worker; other facts need another worker.
     fn facts(&self) -> &PythonFacts;
-    /// What its adapter is told when a worker starts.
+    /// The data for its adapter when a worker starts.
     fn initialize(&self) -> Map<String, Value>;
     /// The confinement of its workers in a mode, and messages about grants that cannot be given.
     fn profile(&self, mode: Mode) -> (Profile, Vec<String>);
@@ -33,7 +33,6 @@ pub struct PythonFacts {
     pub name: String,
     /// Tells apart workers that serve the same plugin at the same time.
     pub worker: &'static str,
-    /// Its directory.
     pub root: PathBuf,
     /// A directory of its own that lasts.
     pub data: PathBuf,

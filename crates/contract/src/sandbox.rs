@@ -1,4 +1,4 @@
-//! How a process is started: confined, or not at all.
+//! Starting confined processes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What a confined process may write.
+/// Write access of a confined process.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -31,26 +31,22 @@ pub enum Access {
 pub struct Spawn {
     /// The program: an absolute path, or a name looked up inside the confinement.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its working directory.
     pub cwd: PathBuf,
-    /// What it reads.
     pub stdin: Stdin,
-    /// Whether it has a line to the caller that its standard streams cannot touch.
+    /// A connection to the caller beside the standard streams.
     pub channel: Channel,
-    /// Variables of its own, over those of the profile.
+    /// Environment variables that override those of the profile.
     pub env: BTreeMap<String, String>,
     /// A directory of its own that is its home where it is confined, made when it starts.
     pub home: Option<PathBuf>,
 }
 
-/// What a process finds on its standard input.
+/// The standard input of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdin {
-    /// Nothing.
     Null,
-    /// What the caller writes to [`Child::stdin`].
+    /// The bytes that the caller writes to [`Child::stdin`].
     Piped,
 }
 
@@ -71,14 +67,13 @@ pub const CHANNEL_IN: i32 = 3;
 /// The descriptor on which a process answers its caller.
 pub const CHANNEL_OUT: i32 = 4;
 
-/// What a process may see and do.
+/// The permissions of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The project; readable always, writable with [`Access::Workspace`].
     pub workspace: PathBuf,
-    /// Whether the workspace is writable.
+    /// Write access.
     pub access: Access,
-    /// Further readable paths.
     pub read: Vec<PathBuf>,
     /// Further writable paths; read-only under [`Access::ReadOnly`].
     pub write: Vec<PathBuf>,
@@ -86,11 +81,10 @@ pub struct Profile {
     pub own: Vec<PathBuf>,
     /// Files of the workspace that it must find with the bytes that were looked at.
     pub fixed: Vec<Fixed>,
-    /// Whether there is a network.
+    /// Network access.
     pub network: Network,
-    /// All the variables it sees.
+    /// All its environment variables.
     pub env: BTreeMap<String, String>,
-    /// Upper bounds.
     pub limits: Limits,
 }
 
@@ -98,15 +92,12 @@ pub struct Profile {
 /// cannot put it into its place, the process is ended if something else is found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixed {
-    /// Where it lies.
     pub place: PathBuf,
-    /// What is in it.
     pub bytes: Arc<[u8]>,
-    /// Its permission bits.
     pub mode: u32,
 }
 
-/// Whether a process reaches the network.
+/// Network access of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     /// A loopback of its own, and nothing else.
@@ -129,8 +120,8 @@ pub struct Hosts {
     pub key: String,
 }
 
-/// Whether a grant of `host` that names no port opens this one: those of the web do, and on the
-/// loopback of this machine all.
+/// Returns true if a grant of `host` without a port opens this port: those of the web, and on the
+/// loopback of this machine all ports.
 pub fn is_usual_port(host: &str, port: u16) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
@@ -163,13 +154,10 @@ impl Default for Limits {
 pub struct Child {
     /// Its standard input, where [`Stdin::Piped`] was asked for.
     pub stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
-    /// Its standard output.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
-    /// Its standard error.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
     /// The caller's ends of its channel, where [`Channel::Private`] was asked for.
     pub channel: Option<ChannelEnds>,
-    /// The process itself.
     pub process: Box<dyn Process>,
 }
 
@@ -215,7 +203,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether it returned 0.
+    /// Returns true if it returned 0.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
@@ -226,21 +214,14 @@ impl Exit {
 pub enum SandboxError {
     /// Nothing on this machine can confine it.
     #[error("no sandbox works on this machine: {cause}")]
-    Unavailable {
-        /// What each rung of the ladder lacks.
-        cause: String,
-        /// What to do about it.
-        hint: String,
-    },
+    Unavailable { cause: String, hint: String },
     /// The profile asks for something that must not be.
     #[error("the sandbox refuses: {0}")]
     Refused(String),
     /// The program did not start.
     #[error("cannot start {program}: {source}")]
     Start {
-        /// The program.
         program: String,
-        /// The system's word.
         #[source]
         source: std::io::Error,
     },
@@ -273,7 +254,7 @@ pub trait Sandbox: Send + Sync {
 #[derive(Clone)]
 pub struct Confinement {
     sandbox: Arc<dyn Sandbox>,
-    /// What a process may see and do.
+    /// The permissions of a process.
     pub profile: Profile,
 }
 
@@ -283,20 +264,20 @@ impl Confinement {
         Self { sandbox, profile }
     }
 
-    /// The same sandbox with the workspace's writability as ruled.
+    /// Returns a copy with this access.
     #[must_use]
     pub fn with_access(&self, access: Access) -> Self {
         Self::new(Arc::clone(&self.sandbox), Profile { access, ..self.profile.clone() })
     }
 
-    /// The same with another network.
+    /// Returns a copy with this network.
     #[must_use]
     pub fn with_network(&self, network: Network) -> Self {
         Self::new(Arc::clone(&self.sandbox), Profile { network, ..self.profile.clone() })
     }
 
-    /// The same with further paths, which the call has stated as its actions: those that it reads,
-    /// and those that it also writes where the ruling lets anything be written.
+    /// Returns a copy with further paths that the call has stated as its actions: readable ones, and
+    /// ones that are writable too if the ruling lets anything be written.
     #[must_use]
     pub fn reaching(&self, read: &[PathBuf], write: &[PathBuf]) -> Self {
         let mut profile = self.profile.clone();

@@ -9,9 +9,9 @@ use serde::Serialize;
 pub struct Skill {
     /// Its name: lower-case letters, digits and hyphens.
     pub name: String,
-    /// What it is for and when to use it; all the model sees at first.
+    /// Its purpose and when to use it; all the model sees at first.
     pub description: String,
-    /// Where it comes from: `builtin`, `global`, `custom`, `plugin:NAME`, `project`.
+    /// `builtin`, `global`, `custom`, `plugin:NAME` or `project`.
     pub source: String,
     /// Its license, where it says.
     pub license: Option<String>,

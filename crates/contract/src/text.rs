@@ -1,4 +1,4 @@
-//! Text from outside: made safe to show on a terminal, cut, and taken for what was probably meant.
+//! Text from outside: made safe to show on a terminal, cut, and matched with known words.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub fn escaped(text: &str, places: impl IntoIterator<Item = (usize, char)>) -> C
     if end == 0 { Cow::Borrowed(text) } else { Cow::Owned(shown + &text[end..]) }
 }
 
-/// Whether a character is invisible on a terminal, moves its cursor, or reorders its text.
+/// Returns true if a character is invisible on a terminal, moves its cursor, or reorders its text.
 #[rustfmt::skip]
 pub fn is_hidden(c: char) -> bool {
     match c {
@@ -33,7 +33,7 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-/// Whether a character looks like another, or like nothing: hidden ones, and blanks that are none.
+/// Returns true for hidden characters and for blanks that are not ASCII.
 pub fn is_deceptive(c: char) -> bool {
     let is_odd = matches!(c, '\u{fe0f}' | '\u{fff0}'..='\u{ffff}');
     is_hidden(c) || (!c.is_ascii() && c.is_whitespace()) || is_odd
@@ -49,8 +49,7 @@ pub fn tail(text: &str, limit: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
 }
 
-/// The candidate that looks most like `word`, if one does: what somebody who made a typing error
-/// probably meant.
+/// Returns the candidate that is most similar to `word`, if one is: the likely meaning of a typing error.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     let word = (word.len() <= LONGEST).then(|| word.to_lowercase())?;

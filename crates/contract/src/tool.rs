@@ -1,4 +1,4 @@
-//! What a tool is. Built-in tools and plugins' tools enter by the same door.
+//! Tools: built-in ones and those of plugins implement the same trait.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,28 +17,27 @@ use crate::id::SessionId;
 use crate::message::ToolCall;
 use crate::sandbox::Confinement;
 
-/// What the model and the program know of a tool.
+/// The specification of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolSpec {
     /// The name the model calls.
     pub name: String,
-    /// What the model reads.
+    /// Text for the model.
     pub description: String,
     /// JSON Schema of the arguments; an object schema.
     pub input_schema: Arc<Value>,
-    /// The tool's own version.
     pub version: String,
     /// Tags for people.
     pub categories: Vec<String>,
-    /// Whether a user must agree before it runs.
+    /// True if a user must agree before it runs.
     pub requires_permission: bool,
     /// How much harm a mistaken call does.
     pub risk_level: Risk,
-    /// What happens with a call that was recovered from text.
+    /// The treatment of a call that was recovered from text.
     pub recovery_policy: Recovery,
     /// True if calls may run beside others of the same reply.
     pub parallel: bool,
-    /// Where it comes from: `builtin`, or a plugin's name.
+    /// `builtin`, or the name of a plugin.
     pub source: String,
     /// Facts that most tools share.
     #[serde(skip)]
@@ -74,7 +73,7 @@ pub enum Risk {
     HighImpact,
 }
 
-/// What happens with a call that was recovered from a model's text.
+/// The treatment of a call that was recovered from a model's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
@@ -82,21 +81,19 @@ pub enum Recovery {
     Allow,
     /// A user decides.
     Confirm,
-    /// It does not run.
     Deny,
 }
 
-/// What a tool returned: what the model reads, and what people see beside it.
+/// The result of a call: text for the model, and data for front ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolOutput {
-    /// Whether it did what it was asked.
+    /// True if the call succeeded.
     pub success: bool,
-    /// What it has to say; kept on failure too.
+    /// The text; kept on failure too.
     pub output: String,
-    /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What front ends show in place of the text.
+    /// Data that front ends show in place of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Display>,
     /// Set by a tool that ends the turn: how the task went.
@@ -107,28 +104,55 @@ pub struct ToolOutput {
     pub facts: BTreeMap<String, Value>,
 }
 
-/// The fact which says that the model must not lose a result when its history is shortened.
-pub const LASTING: &str = "lasting";
-
-/// The fact which says what a lasting result is the state of: only the last one counts.
-pub const SUBJECT: &str = "subject";
-
-/// The fact which says how many things a lasting result leaves to do.
-pub const OPEN: &str = "open";
-
-/// Where the program's own tools come from.
+/// The source of built-in tools.
 pub const BUILTIN: &str = "builtin";
 
 /// How a task went, in the model's own judgment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finish {
-    /// `success`, `partial`, `failed` or `blocked`.
-    pub status: String,
-    /// What was done.
+    pub status: FinishStatus,
     pub summary: String,
-    /// What remains.
+    /// Open work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_steps: Option<String>,
+}
+
+/// How well a task went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishStatus {
+    Success,
+    Partial,
+    /// Nothing useful is done.
+    Failed,
+    /// Only a user can remove the obstacle.
+    Blocked,
+}
+
+impl FinishStatus {
+    /// The status as one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    /// Returns true if the task was not done.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Blocked)
+    }
+}
+
+/// A result that the model must not lose when its history is shortened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lasting {
+    /// The subject whose present state it is: a later result replaces it.
+    pub subject: Option<String>,
+    /// The number of open tasks in it.
+    pub open: Option<u64>,
 }
 
 /// A kind of output that front ends know how to show.
@@ -162,7 +186,23 @@ impl ToolOutput {
         Self { error: Some(error.into()), ..Self::default() }
     }
 
-    /// What the model reads: the output, and after it the error where there is one.
+    /// Marks the result as one that outlives a summary, in the facts `lasting`, `subject`, `open`.
+    pub fn set_lasting(&mut self, lasting: Lasting) {
+        self.facts.insert("lasting".to_owned(), Value::Bool(true));
+        self.facts.extend(lasting.subject.map(|it| ("subject".to_owned(), it.into())));
+        self.facts.extend(lasting.open.map(|it| ("open".to_owned(), it.into())));
+    }
+
+    /// The facts of a result that outlives a summary; none for other results.
+    pub fn lasting(&self) -> Option<Lasting> {
+        let is_lasting = self.facts.get("lasting") == Some(&Value::Bool(true));
+        is_lasting.then(|| Lasting {
+            subject: self.facts.get("subject").and_then(Value::as_str).map(str::to_owned),
+            open: self.facts.get("open").and_then(Value::as_u64),
+        })
+    }
+
+    /// Returns the text for the model: the output, then the error if there is one.
     pub fn for_model(&self) -> String {
         match (&self.error, self.output.is_empty()) {
             (None, false) => self.output.clone(),
@@ -194,7 +234,6 @@ pub enum ToolError {
 /// The actions of a call, and the reason why it cannot succeed, if that is known beforehand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The actions.
     pub actions: Vec<Action>,
     /// The reason, which saves a question.
     pub obstacle: Option<Obstacle>,
@@ -215,13 +254,12 @@ pub struct Obstacle {
     pub reveals_content: bool,
 }
 
-/// What a running call may use.
+/// The environment of a running call.
 pub struct ToolContext {
     /// The conversation it belongs to.
     pub session: SessionId,
     /// Starts processes, confined as the ruling says.
     pub confinement: Confinement,
-    /// Says when to stop.
     pub cancel: CancellationToken,
     /// Takes lines of output while the call runs.
     pub progress: mpsc::Sender<String>,
@@ -229,22 +267,22 @@ pub struct ToolContext {
     pub spill: PathBuf,
     /// The conversation, for a tool that holds another one within it; the loop knows its type.
     pub conversation: Option<Arc<dyn Any + Send + Sync>>,
-    /// What it leaves out where it goes through directories.
+    /// Tells which files a walk through directories must leave out.
     pub view: View,
-    /// What was judged: the call does this and nothing else. Empty where nobody judged.
+    /// The judged actions: the call does nothing else. Empty if nothing was judged.
     pub actions: Vec<Action>,
-    /// Makes what keeps keys out of a stream that the tool itself keeps; none where there are none.
+    /// Makes redactors for streams that the tool itself stores; none if there are no keys.
     pub veils: Option<RedactorFactory>,
 }
 
 /// Makes a [`Redactor`] for each stream.
 pub type RedactorFactory = Arc<dyn Fn() -> Box<dyn Redactor> + Send + Sync>;
 
-/// Keeps something out of what comes in pieces.
+/// Removes secrets from a stream.
 pub trait Redactor: Send {
-    /// Takes a piece; returns what can be passed on.
+    /// Takes a piece; returns the bytes that can be passed on.
     fn push(&mut self, piece: &[u8]) -> Vec<u8>;
-    /// What was kept back, when nothing follows.
+    /// Returns the bytes held back, at the end of the stream.
     fn finish(&mut self) -> Vec<u8>;
 }
 

@@ -1,5 +1,5 @@
-//! A word that what a workspace brings is still what the user trusts, asked for at the moment when
-//! something of it is about to run.
+//! Checks that files of a workspace are still the ones the user trusts, at the moment when one of them
+//! is about to run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::sandbox::Fixed;
 
 type Check = dyn Fn() -> Result<Vec<Fixed>, String> + Send + Sync;
 
-/// Says whether the bytes that would run are the trusted ones. By itself it has no objection.
+/// Tells if the bytes that would run are the trusted ones. The default has no objection.
 #[derive(Clone, Default)]
 pub struct TrustCheck(Option<Arc<Check>>);
 

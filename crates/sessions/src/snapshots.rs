@@ -119,7 +119,12 @@ impl Inner {
     /// A warning, unless the user has seen one with this hint.
     fn warn_once(&mut self, text: String, hint: String) -> Option<EventKind> {
         let is_new = self.hints.insert(hint.clone());
-        is_new.then_some(EventKind::Notice { level: Level::Warning, text, hint: Some(hint) })
+        is_new.then_some(EventKind::Notice {
+            level: Level::Warning,
+            text,
+            hint: Some(hint),
+            topic: None,
+        })
     }
 
     fn too_large(&self) -> Option<String> {

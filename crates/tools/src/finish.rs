@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{FinishStatus, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,12 +12,10 @@ use crate::{arguments, describe};
 
 #[derive(Deserialize)]
 struct Args {
-    status: String,
+    status: FinishStatus,
     summary: String,
     next_steps: Option<String>,
 }
-
-const STATUSES: [&str; 4] = ["success", "partial", "failed", "blocked"];
 
 pub(crate) struct Finish {
     spec: Arc<ToolSpec>,
@@ -30,7 +28,7 @@ impl Finish {
             "properties": {
                 "status": {
                     "type": "string",
-                    "enum": STATUSES,
+                    "enum": ["success", "partial", "failed", "blocked"],
                     "description": "How it went: all done, done in part, failed, or held up by something only a user can remove"
                 },
                 "summary": {"type": "string", "description": "What was done, in a few sentences"},
@@ -56,11 +54,7 @@ impl Tool for Finish {
 
     async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args: Args = arguments::parse("Finish", &call.args)?;
-        let status = args.status;
-        if !STATUSES.contains(&status.as_str()) {
-            let known = STATUSES.join(", ");
-            return Err(ToolError::Input(format!("unknown status `{status}`; use one of {known}")));
-        }
+        let status = args.status.as_str();
         let mut text = format!("Status: {status}\nSummary: {}", args.summary);
         let mut output = ToolOutput::default();
         output.facts.insert("status".into(), json!(status));
@@ -71,7 +65,8 @@ impl Tool for Finish {
             text.push_str(steps);
             output.facts.insert("next_steps".into(), json!(steps));
         }
-        let finish = contract::tool::Finish { status, summary: args.summary, next_steps };
+        let (status, summary) = (args.status, args.summary);
+        let finish = contract::tool::Finish { status, summary, next_steps };
         Ok(ToolOutput { success: true, output: text, finish: Some(finish), ..output })
     }
 }

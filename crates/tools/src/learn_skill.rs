@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use contract::action::Action;
 use contract::message::ToolCall;
 use contract::skill::Skill;
-use contract::tool::{LASTING, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Lasting, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ impl Tool for LearnSkill {
         })
         .await?;
         if let Some(name) = body.filter(|_| output.success) {
-            output.facts.insert(LASTING.to_owned(), Value::Bool(true));
+            output.set_lasting(Lasting::default());
             self.activate.iter().for_each(|it| it(&name, &context.session, &mut output));
         }
         Ok(output)

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::tool::{
-    LASTING, OPEN, Plan, Risk, SUBJECT, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-};
+use contract::tool::{Lasting, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -97,16 +95,14 @@ impl Tool for TodoWrite {
             return Err(ToolError::Input("a todo has no content".to_owned()));
         }
         let mut output = ToolOutput::success(listed(&todos));
-        output.facts.insert(LASTING.to_owned(), Value::Bool(true));
-        output.facts.insert(SUBJECT.to_owned(), Value::from("todos"));
-        let open = todos.iter().filter(|todo| todo.status != Status::Completed).count();
-        output.facts.insert(OPEN.to_owned(), Value::from(open));
+        let open = todos.iter().filter(|todo| todo.status != Status::Completed).count() as u64;
+        output.set_lasting(Lasting { subject: Some("todos".to_owned()), open: Some(open) });
         Ok(output)
     }
 }
 
 fn listed(todos: &[Todo]) -> String {
-    let done = todos.iter().filter(|todo| todo.status == Status::Completed).count();
+    let done = todos.iter().filter(|todo| todo.status == Status::Completed).count() as u64;
     let mut text = match todos.len() {
         0 => return "Todos: none".to_owned(),
         all => format!("Todos, {done} of {all} done:"),
@@ -133,10 +129,8 @@ mod tests {
         let output = Project::new().run(&TodoWrite::new(), json!({"todos": todos})).await;
         let list = "Todos, 1 of 3 done:\n[x] read the parser\n[>] mend it\n[ ] run the tests";
         assert_eq!(output.output, list);
-        assert_eq!(
-            (&output.facts[LASTING], &output.facts[SUBJECT]),
-            (&json!(true), &json!("todos"))
-        );
+        let lasting = Lasting { subject: Some("todos".to_owned()), open: Some(2) };
+        assert_eq!(output.lasting(), Some(lasting));
         let none = Project::new().run(&TodoWrite::new(), json!({"todos": []})).await;
         assert_eq!(none.output, "Todos: none");
     }

@@ -28,7 +28,7 @@ const SETTINGS: RecoverySettings =
 fn sought(reply: &Reply) -> Option<(String, Value, String)> {
     match Recoveries::default().seek(reply, &tools(), SETTINGS) {
         Sought::Found { call, told, .. } => Some((call.name, call.args, told)),
-        Sought::Nothing | Sought::Refused(_) => None,
+        Sought::Nothing | Sought::Refused(..) => None,
     }
 }
 
@@ -86,7 +86,7 @@ fn recovery_refuses_a_repeat_without_a_native_call_between() {
     let reply = thought(r#"{"file_path": "a"}"#);
     let mut recoveries = Recoveries::default();
     assert!(matches!(recoveries.seek(&reply, &tools(), SETTINGS), Sought::Found { .. }));
-    let Sought::Refused(why) = recoveries.seek(&reply, &tools(), SETTINGS) else { panic!() };
+    let Sought::Refused(_, why) = recoveries.seek(&reply, &tools(), SETTINGS) else { panic!() };
     assert_eq!(why, "Recovery loop detected: Read - stopping recovery");
     recoveries.saw_native_call();
     assert!(matches!(recoveries.seek(&reply, &tools(), SETTINGS), Sought::Found { .. }));

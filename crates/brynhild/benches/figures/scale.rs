@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::event::{CallOutcome, Event, EventKind, Outcome};
+use contract::event::{CallOutcome, CompactionStrategy, Event, EventKind, Outcome};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::{Part, Reply as Words, StopReason, ToolCall, Usage};
@@ -284,7 +284,7 @@ fn generate(directory: &Path, bytes: u64, shape: Shape) -> u64 {
         if shape == Shape::Shortened && round.is_multiple_of(500) {
             whats.push(EventKind::Compacted {
                 summary: Some("All is well so far.".into()),
-                strategy: "summarize".into(),
+                strategy: CompactionStrategy::Summarize,
                 dropped: 1_000,
                 range: None,
                 kept: 20,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent::transcript::Transcript;
-use contract::event::{Event, EventKind, Level};
+use contract::event::{CompactionStrategy, Event, EventKind, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::Usage;
@@ -86,6 +86,7 @@ fn begun(run: &RunContext) -> Result<Chosen, Problem> {
         hint: Some(String::from(
             "set HOME or BRYNHILD_CONFIG_DIR to a directory of your own that can be written",
         )),
+        topic: None,
     });
     Ok(chosen)
 }
@@ -157,7 +158,8 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
         ))
         .hint("update Brynhild, or go on in a copy with `--fork`"));
     };
-    let repaired = |text: String| EventKind::Notice { level: Level::Warning, text, hint: None };
+    let repaired =
+        |text: String| EventKind::Notice { level: Level::Warning, text, hint: None, topic: None };
     let mut notices: Vec<EventKind> = damage(&opened.repairs, opened.repair_count)
         .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
         .collect();
@@ -171,7 +173,7 @@ fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
     let kept = Transcript::of(&events[cut.at..]).entries().len() as u64;
     EventKind::Compacted {
         summary: Some("[Earlier messages were dropped. Look again at what you need.]".to_owned()),
-        strategy: "truncate".to_owned(),
+        strategy: CompactionStrategy::Truncate,
         dropped: cut.left_out,
         range: None,
         kept,

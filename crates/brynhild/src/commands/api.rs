@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Request};
+use contract::provider::{Delivery, Delta, ReasoningLevel, Request};
 use contract::text::visible;
 use futures::StreamExt;
 use providers::catalog::Wire;
@@ -187,7 +187,7 @@ async fn ask(answering: &assemble::answering_model::AnsweringModel) -> Result<St
         tools: Arc::from([]),
         max_tokens: answering.profile.min_max_tokens.unwrap_or(64).max(64),
         temperature: None,
-        reasoning_level: "auto".to_owned(),
+        reasoning_level: ReasoningLevel::Auto,
         reasoning_format: "auto".to_owned(),
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,

@@ -75,7 +75,7 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
     }
     if !verdict.calls.is_empty() {
         let call = |call: &contract::message::ToolCall| {
-            let is_recovered = call.id.as_str().starts_with(contract::id::RECOVERED);
+            let is_recovered = call.id.is_recovered();
             json!({
                 "tool": call.name, "input": call.args, "recovered": is_recovered, "id": call.id,
             })

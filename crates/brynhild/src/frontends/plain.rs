@@ -271,7 +271,7 @@ impl Plain {
     }
 
     fn inner(&mut self, within: &Subconversation, what: &EventKind) -> io::Result<()> {
-        if let EventKind::Notice { level, text, hint } = what {
+        if let EventKind::Notice { level, text, hint, .. } = what {
             let text = format!("{}: {text}", within.agent);
             return self.notice(*level, &text, hint.as_deref());
         }
@@ -396,7 +396,7 @@ impl View for Plain {
                 self.erase()?;
                 self.waiting = None;
             }
-            EventKind::Notice { level, text, hint } => {
+            EventKind::Notice { level, text, hint, .. } => {
                 self.notice(*level, text, hint.as_deref())?;
             }
             EventKind::Compacted { dropped, kept, .. } => {
@@ -483,7 +483,7 @@ impl View for Plain {
         }
         match &verdict.outcome {
             Some(Outcome::Finished(finish)) if self.shows_activity() => {
-                let line = format!("Finished: {} — {}", finish.status, finish.summary);
+                let line = format!("Finished: {} — {}", finish.status.as_str(), finish.summary);
                 self.activity(&paint(self.palette.strong, &visible(&line)))?;
             }
             Some(Outcome::Failed { error, hint }) => {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::event::{Event, EventKind, PERSON, UNSENT};
+use contract::event::{Event, EventKind, MessageOrigin, NoticeTopic};
 use rustix::io::{ioctl_fionread, read};
 
 use crate::frontends::slash;
@@ -62,8 +62,8 @@ impl Steering {
 
     pub(super) fn take(&mut self, event: &Event) {
         let is_heard = match &event.kind {
-            EventKind::Injected { origin, .. } => origin == PERSON,
-            EventKind::Notice { text, .. } => text.starts_with(UNSENT),
+            EventKind::Injected { origin, .. } => *origin == MessageOrigin::User,
+            EventKind::Notice { topic, .. } => *topic == Some(NoticeTopic::MessageUnsent),
             _ => false,
         };
         self.owed = self.owed.saturating_sub(usize::from(is_heard));

@@ -135,7 +135,7 @@ impl Verdict {
             Some(Outcome::Failed { .. } | Outcome::Blocked { .. }) | None => Exit::Failed,
             Some(_) if has(CallOutcome::NoSandbox) => Exit::Unsafe,
             Some(_) if has(CallOutcome::Unanswered) => Exit::PermissionNeeded,
-            Some(Outcome::Finished(finish)) if is_failure(&finish.status) => Exit::Failed,
+            Some(Outcome::Finished(finish)) if finish.status.is_failure() => Exit::Failed,
             Some(Outcome::Finished(_) | Outcome::Answered { .. }) => Exit::Done,
         }
     }
@@ -143,8 +143,4 @@ impl Verdict {
 
 fn has_words(reply: &Reply) -> bool {
     reply.parts.iter().any(|part| matches!(part, Part::Text { .. }))
-}
-
-fn is_failure(status: &str) -> bool {
-    matches!(status, "failed" | "blocked")
 }

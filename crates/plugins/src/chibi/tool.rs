@@ -7,7 +7,8 @@ use contract::action::Action;
 use contract::message::ToolCall;
 use contract::text;
 use contract::tool::{
-    Finish, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+    Finish, FinishStatus, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Traits,
 };
 use serde_json::Value;
 
@@ -106,7 +107,7 @@ impl ChibiTool {
 }
 
 fn ended(mut output: ToolOutput) -> ToolOutput {
-    let (status, summary) = ("success".to_owned(), output.output.trim().to_owned());
+    let (status, summary) = (FinishStatus::Success, output.output.trim().to_owned());
     output.finish = Some(Finish { status, summary, next_steps: None });
     output
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::event::CompactionStrategy;
 use contract::hook::{
     CallView, CompactCause, CompactView, Ending, HookContext, Moment, Notification, OnFailure,
     ResultView,
@@ -74,7 +75,11 @@ impl<'a> Rehearsal<'a> {
                 Occurrence::CallResult(ResultView { call, output: &self.output, duration })
             }
             Moment::BeforeCompact => {
-                Occurrence::Compaction(CompactView { strategy: text, messages: 0, cause })
+                let strategy = match text {
+                    "truncate" => CompactionStrategy::Truncate,
+                    _ => CompactionStrategy::Summarize,
+                };
+                Occurrence::Compaction(CompactView { strategy, messages: 0, cause })
             }
             Moment::BeforeStop => Occurrence::TurnEnd(Ending { reply: text, is_held: false }),
         })

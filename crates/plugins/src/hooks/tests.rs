@@ -7,6 +7,7 @@ mod sources;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use contract::event::CompactionStrategy;
 use contract::hook::{
     CallView, CompactCause, CompactVerdict, CompactView, ContextVerdict, Moment, Notification,
     OnFailure, ResultView, TextVerdict, ToolVerdict, WordsVerdict,
@@ -145,7 +146,11 @@ async fn replies_outputs_and_strategies_can_be_changed() {
     assert_eq!(advice.verdict, TextVerdict::Replace("R".to_owned()));
 
     let rig = answering("pre_compact", &json!({"modified_strategy": "s", "summary": "so far"}));
-    let history = CompactView { strategy: "old", messages: 9, cause: CompactCause::Length };
+    let history = CompactView {
+        strategy: CompactionStrategy::Truncate,
+        messages: 9,
+        cause: CompactCause::Length,
+    };
     let advice = rig.hook().before_compact(&rig.scene(), history).await.unwrap();
     let verdict = CompactVerdict {
         strategy: Some("s".into()),

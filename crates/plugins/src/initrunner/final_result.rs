@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::tool::{
-    Finish, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
+    Finish, FinishStatus, Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Traits,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl Tool for FinalResult {
         let answer = if self.is_wrapped { &call.args[WRAPPED] } else { &call.args };
         let text = answer.to_string();
         let finish =
-            Finish { status: String::from("success"), summary: text.clone(), next_steps: None };
+            Finish { status: FinishStatus::Success, summary: text.clone(), next_steps: None };
         Ok(ToolOutput { finish: Some(finish), ..ToolOutput::success(text) })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
-use contract::tool::{Finish, ToolOutput, ToolSpec};
+use contract::tool::{Finish, FinishStatus, ToolOutput, ToolSpec};
 use fancy_regex::Regex;
 use serde_json::Value;
 
@@ -285,7 +285,7 @@ impl Hook for RoleGuards {
         if let Some(limit) = guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
             let summary = format!("a limit was reached: {limit}");
             let output = ToolOutput::failure(summary.clone());
-            let status = String::from("failed");
+            let status = FinishStatus::Failed;
             let finish = Some(Finish { status, summary, next_steps: None });
             return Ok(ToolVerdict::Answer(ToolOutput { finish, ..output }).into());
         }

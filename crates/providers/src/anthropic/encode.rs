@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contract::message::{Entry, Message, Part, Reply};
-use contract::provider::{Delivery, Request};
+use contract::provider::{Delivery, ReasoningLevel, Request};
 use contract::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -92,19 +92,17 @@ fn begin(out: &mut Vec<u8>, before: Option<&str>, speaker: &str) {
 }
 
 fn thinking(request: &Request) -> Option<Value> {
-    let budget = match request.reasoning_level.as_str() {
-        "off" => return Some(json!({"type": "disabled"})),
-        "low" => 2048,
-        "medium" => 8192,
-        "high" => 16384,
-        "maximum" => 32768,
-        level => {
-            let raw = level.strip_prefix("raw:")?;
-            match raw.parse() {
-                Ok(budget) => budget,
-                Err(_) => return Some(json!({"type": raw})),
-            }
-        }
+    let budget = match &request.reasoning_level {
+        ReasoningLevel::Auto | ReasoningLevel::Other(_) => return None,
+        ReasoningLevel::Off => return Some(json!({"type": "disabled"})),
+        ReasoningLevel::Low => 2048,
+        ReasoningLevel::Medium => 8192,
+        ReasoningLevel::High => 16384,
+        ReasoningLevel::Maximum => 32768,
+        ReasoningLevel::Raw(word) => match word.parse() {
+            Ok(budget) => budget,
+            Err(_) => return Some(json!({"type": word})),
+        },
     };
     // The answer needs room beside the thinking.
     let budget = budget.min(request.max_tokens / 4 * 3);

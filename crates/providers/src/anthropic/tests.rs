@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Message, Part, Reply, StopReason, ToolCall, Usage};
-use contract::provider::{Delivery, Delta, Failure, ProviderError, Request};
+use contract::provider::{Delivery, Delta, Failure, ProviderError, ReasoningLevel, Request};
 use serde_json::{Value, json};
 
 use super::decode::MessagesDecoder;
@@ -235,7 +235,7 @@ fn thinking_has_a_budget_below_the_limit_and_no_temperature() {
     let mut asked = request();
     asked.temperature = Some(0.7);
     let mut thinking = |level: &str, max_tokens: u64| {
-        asked.reasoning_level = level.into();
+        asked.reasoning_level = ReasoningLevel::parse(level);
         asked.max_tokens = max_tokens;
         let sent = sent(&asked);
         let on = sent["thinking"]["type"] == "enabled";
@@ -257,7 +257,7 @@ fn thinking_has_a_budget_below_the_limit_and_no_temperature() {
 #[test]
 fn thinking_is_not_switched_on_between_a_call_and_its_result() {
     let mut asked = request();
-    asked.reasoning_level = "high".into();
+    asked.reasoning_level = ReasoningLevel::High;
     let bash = || Part::Call(call("a", "Bash", json!({})));
     Arc::make_mut(&mut asked.history)
         .extend([entry(reply(vec![bash()])), entry(result("a", false))]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use contract::message::{Entry, Message, Reply};
-use contract::provider::{Delivery, Request};
+use contract::provider::{Delivery, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
@@ -39,20 +39,21 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
 }
 
 /// Most models know only yes and no; the gpt-oss family has three levels and cannot be switched off.
-fn think(model: &str, level: &str) -> Option<Value> {
+fn think(model: &str, level: &ReasoningLevel) -> Option<Value> {
+    use ReasoningLevel::{Auto, High, Low, Maximum, Medium, Off, Other, Raw};
     let has_levels = model.contains("gpt-oss");
-    match level {
-        "auto" | "" => None,
-        "off" if has_levels => Some(json!("low")),
-        "off" => Some(json!(false)),
-        "maximum" if has_levels => Some(json!("high")),
-        "low" | "medium" | "high" if has_levels => Some(json!(level)),
-        level => match level.strip_prefix("raw:") {
-            Some("true") | None => Some(json!(true)),
-            Some("false") => Some(json!(false)),
-            Some(word) => Some(json!(word)),
+    Some(match level {
+        Auto => return None,
+        Off if has_levels => json!("low"),
+        Off => json!(false),
+        Maximum if has_levels => json!("high"),
+        Low | Medium | High if has_levels => json!(level.as_str()),
+        Low | Medium | High | Maximum | Other(_) => json!(true),
+        Raw(word) => match word.parse::<bool>() {
+            Ok(is_on) => json!(is_on),
+            Err(_) => json!(word),
         },
-    }
+    })
 }
 
 /// The form in which past reasoning is sent back.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Message, Part, Reply, StopReason, ToolCall, Usage};
-use contract::provider::{Delivery, Delta, Failure, Request};
+use contract::provider::{Delivery, Delta, Failure, ReasoningLevel, Request};
 use serde_json::{Value, json};
 
 use super::decode::LineDecoder;
@@ -146,7 +146,7 @@ fn thinking_is_a_level_for_one_family_only() {
     let mut asked = request();
     let mut think = |model: &str, level: &str| {
         asked.model = model.into();
-        asked.reasoning_level = level.into();
+        asked.reasoning_level = ReasoningLevel::parse(level);
         sent(&asked)["think"].clone()
     };
     assert_eq!(think("qwen3", "auto"), Value::Null);

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bytes::Bytes;
 use contract::message::{Entry, Message, Part, Reply, ToolCall};
-use contract::provider::{Delivery, Request};
+use contract::provider::{Delivery, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
@@ -41,11 +41,11 @@ pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8>
     })
 }
 
-fn add_level(head: &mut Map<String, Value>, quirks: &Quirks, level: &str) {
-    let word = match level.strip_prefix("raw:") {
-        Some(raw) => raw,
-        None if level == "auto" || level.is_empty() => return,
-        None => quirks.level_words.get(level).map_or(level, String::as_str),
+fn add_level(head: &mut Map<String, Value>, quirks: &Quirks, level: &ReasoningLevel) {
+    let word = match level {
+        ReasoningLevel::Raw(word) => word,
+        ReasoningLevel::Auto => return,
+        level => quirks.level_words.get(level.as_str()).map_or(level.as_str(), String::as_str),
     };
     match quirks.reasoning_level {
         LevelStyle::Object => {

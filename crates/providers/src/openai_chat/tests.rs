@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Message, Part, Reply, StopReason, ToolCall, Usage};
-use contract::provider::{Delivery, Delta, Failure};
+use contract::provider::{Delivery, Delta, Failure, ReasoningLevel};
 use serde_json::{Value, json};
 
 use super::decode::ChatDecoder;
@@ -297,7 +297,7 @@ fn past_reasoning_is_sent_in_the_configured_form() {
 fn reasoning_levels_use_the_names_of_the_vendor() {
     let mut asked = request();
     let mut level = |vendor_name: &str, level: &str| {
-        asked.reasoning_level = level.into();
+        asked.reasoning_level = ReasoningLevel::parse(level);
         let sent = sent(&vendor(vendor_name).unwrap().quirks, &asked);
         (sent["reasoning"].clone(), sent["reasoning_effort"].clone())
     };

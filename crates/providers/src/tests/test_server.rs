@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Provider, ProviderError, Request};
+use contract::provider::{Delivery, Delta, Provider, ProviderError, ReasoningLevel, Request};
 use contract::secret::Secret;
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt;
@@ -197,7 +197,7 @@ pub(crate) fn request() -> Request {
         tools: Arc::new([]),
         max_tokens: 8192,
         temperature: None,
-        reasoning_level: "auto".into(),
+        reasoning_level: ReasoningLevel::Auto,
         reasoning_format: "auto".into(),
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,

@@ -1,7 +1,7 @@
 //! The examples that ship with the program.
 
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Request};
+use contract::provider::{Delivery, Delta, ReasoningLevel, Request};
 use futures::StreamExt as _;
 use serde_json::{Map, json};
 
@@ -52,7 +52,7 @@ async fn the_example_provider_repeats() {
         tools: [].into(),
         max_tokens: 10,
         temperature: None,
-        reasoning_level: "auto".into(),
+        reasoning_level: ReasoningLevel::Auto,
         reasoning_format: "auto".into(),
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,

@@ -1,7 +1,9 @@
 //! Providers: asked event by event, and whole.
 
 use contract::message::{Entry, Message, Part, Reply, StopReason, Usage};
-use contract::provider::{Delivery, Delta, Failure, Provider, ProviderError, Request};
+use contract::provider::{
+    Delivery, Delta, Failure, Provider, ProviderError, ReasoningLevel, Request,
+};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt as _;
 use serde_json::{Map, json};
@@ -74,7 +76,7 @@ fn request(history: Vec<Message>, delivery: Delivery) -> Request {
         tools: [Arc::new(tool)].into(),
         max_tokens: 99,
         temperature: None,
-        reasoning_level: "auto".into(),
+        reasoning_level: ReasoningLevel::Auto,
         reasoning_format: "auto".into(),
         params: std::collections::BTreeMap::new(),
         delivery,

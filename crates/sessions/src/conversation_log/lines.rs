@@ -1,20 +1,11 @@
 //! Turns events into the lines of a conversation log.
 
-use contract::event::{Event, EventKind, Outcome, Subconversation};
-use contract::id::{RECOVERED, SessionId, Timestamp};
+use contract::event::{Event, EventKind, MessageOrigin, NoticeTopic, Outcome, Subconversation};
+use contract::id::{SessionId, Timestamp};
 use contract::message::{Reply, ToolCall, Usage};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-
-/// Words of notices about recovered calls, with the lines of their own that they have.
-const RECOVERY_NOTICES: [(&str, &str); 2] = [
-    ("Recovery loop detected", "recovery_loop_detected"),
-    ("calls were recovered from text in this session", "recovery_budget_exceeded"),
-];
-/// Origins of what the model is told that have lines of their own.
-const FEEDBACK: [(&str, &str); 2] =
-    [("recovery", "recovery_feedback_injected"), ("empty reply", "thinking_retry_feedback")];
 
 /// Numbers the lines and remembers what earlier ones said.
 pub(super) struct Translator {
@@ -90,12 +81,14 @@ impl Translator {
                 });
                 self.push(at, "tool_result", fields);
             }
-            EventKind::Notice { level, text, hint } => {
+            EventKind::Notice { level, text, hint, topic } => {
                 self.push(at, "notice", json!({"level": level, "text": text, "hint": hint}));
-                let of_recovery = RECOVERY_NOTICES.iter().find(|(words, _)| text.contains(words));
-                if let Some((_, kind)) = of_recovery {
-                    self.push(at, kind, json!({"message": text}));
-                }
+                let kind = match topic {
+                    Some(NoticeTopic::RecoveryLoop) => "recovery_loop_detected",
+                    Some(NoticeTopic::RecoveryBudget) => "recovery_budget_exceeded",
+                    Some(NoticeTopic::MessageUnsent | NoticeTopic::Retry) | None => return,
+                };
+                self.push(at, kind, json!({"message": text}));
             }
             EventKind::ToolJudged { call, ruling, .. } => {
                 self.push(at, "tool_judged", json!({"tool_id": call, "ruling": ruling}));
@@ -186,7 +179,7 @@ impl Translator {
         self.system = Some(system.to_owned());
     }
 
-    fn inject(&mut self, at: Timestamp, origin: &str, text: &str) {
+    fn inject(&mut self, at: Timestamp, origin: &MessageOrigin, text: &str) {
         self.context_version += 1;
         let fields = json!({
             "context_version": self.context_version,
@@ -200,9 +193,12 @@ impl Translator {
             "metadata": {},
         });
         self.push(at, "context_injection", fields);
-        if let Some((_, kind)) = FEEDBACK.iter().find(|(of, _)| *of == origin) {
-            self.push(at, kind, json!({"content": text}));
-        }
+        let kind = match origin {
+            MessageOrigin::Recovery => "recovery_feedback_injected",
+            MessageOrigin::EmptyReply => "thinking_retry_feedback",
+            MessageOrigin::User | MessageOrigin::Other(_) => return,
+        };
+        self.push(at, kind, json!({"content": text}));
     }
 
     fn reply(&mut self, at: Timestamp, reply: &Reply) {
@@ -224,7 +220,7 @@ impl Translator {
     }
 
     fn call(&mut self, at: Timestamp, call: &ToolCall) {
-        let is_recovered = call.id.as_str().starts_with(RECOVERED);
+        let is_recovered = call.id.is_recovered();
         let mut fields = json!({
             "tool_name": call.name, "tool_input": call.args, "tool_id": call.id,
         });

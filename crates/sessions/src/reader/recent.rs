@@ -6,9 +6,7 @@ use std::io::{self, BufRead};
 
 use contract::event::{Event, EventKind};
 use contract::id::Seq;
-use contract::tool::LASTING;
 use memchr::memmem;
-use serde_json::Value;
 
 use super::{Events, Line};
 use crate::record::{self, Cause};
@@ -237,8 +235,7 @@ fn look(json: &[u8]) -> Result<(Seq, Kind), Cause> {
         EventKind::TurnStarted { .. } | EventKind::Injected { .. } => Kind::Message,
         EventKind::ReplyFinished { reply, .. } => Kind::Reply { is_empty: reply.parts.is_empty() },
         EventKind::ToolFinished { output, .. } => {
-            let is_lasting = output.facts.get(LASTING) == Some(&Value::Bool(true));
-            Kind::Result { is_lasting }
+            Kind::Result { is_lasting: output.lasting().is_some() }
         }
         EventKind::Compacted { summary, kept, .. } => {
             Kind::Compacted { kept, is_cleared: summary.is_none() }

@@ -1,7 +1,7 @@
 //! A conversation for tests, with every kind of stored event.
 
 use contract::action::Action;
-use contract::event::{Answer, CallOutcome, Event, EventKind, Level, Outcome};
+use contract::event::{Answer, CallOutcome, Event, EventKind, Level, MessageOrigin, Outcome};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
 use contract::policy::{Decision, Mode, Reason, Ruling};
@@ -37,7 +37,10 @@ fn beginning() -> Vec<EventKind> {
             system: "You help.".into(),
         },
         EventKind::TurnStarted { prompt: "<prompt>\nWhy does the parser fail?\n</prompt>".into() },
-        EventKind::Injected { origin: "hook:style".into(), text: "Answer briefly.".into() },
+        EventKind::Injected {
+            origin: MessageOrigin::Other("hook:style".into()),
+            text: "Answer briefly.".into(),
+        },
     ]
 }
 
@@ -116,6 +119,7 @@ fn ending() -> Vec<EventKind> {
             level: Level::Warning,
             text: "the model server is slow".into(),
             hint: Some("wait".into()),
+            topic: None,
         },
         EventKind::ReplyFinished {
             reply: Reply {

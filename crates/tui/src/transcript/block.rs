@@ -38,6 +38,8 @@ pub(crate) enum Kind {
         level: Level,
         text: String,
         hint: Option<String>,
+        /// True if it is about the repetition of a request.
+        is_retry: bool,
     },
     /// A line across: something changed here.
     Mark(String),
@@ -325,7 +327,7 @@ impl Block {
             (Kind::Prompt(text), Part::Text(slice)) => prompt::rows(text, slice, width, theme),
             (Kind::Prompt(text), _) => prompt::closed(text, width, theme),
             (Kind::Tool(tool), part) => tool.part_rows(part, width, theme),
-            (Kind::Notice { level, text, hint }, _) => {
+            (Kind::Notice { level, text, hint, .. }, _) => {
                 notice(*level, text, hint.as_deref(), width, theme)
             }
             (Kind::Mark(text), _) => vec![mark(text, width, theme)],

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::event::{
-    Direction, Event, EventKind, Level, Outcome, PERSON, Piece, Subconversation,
+    Direction, Event, EventKind, Level, MessageOrigin, NoticeTopic, Outcome, Piece, Subconversation,
 };
 use contract::id::CallId;
 use contract::message::{Part, Reply};
@@ -63,7 +63,10 @@ impl Transcript {
             EventKind::RequestSent { .. } => self.reply = Some(self.blocks.len()),
             EventKind::ReplyDelta { piece } => self.piece(piece),
             EventKind::ReplyFinished { reply, .. } => self.finished(reply),
-            EventKind::Notice { level, text, hint } => {
+            EventKind::Notice { level, text, hint, topic: Some(NoticeTopic::Retry) } => {
+                self.retried(*level, text, hint.as_deref());
+            }
+            EventKind::Notice { level, text, hint, .. } => {
                 self.notice(*level, text, hint.as_deref());
             }
             EventKind::Compacted { summary, dropped, kept, .. } => {
@@ -128,24 +131,30 @@ impl Transcript {
 
     pub(crate) fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) {
         let (text, hint) = (clean(text), hint.map(clean));
-        // One attempt after another is one thing that goes on.
+        self.push(Kind::Notice { level, text, hint, is_retry: false });
+    }
+
+    /// Shows a repeated request: in place of the notice before it if all but numbers is equal.
+    fn retried(&mut self, level: Level, text: &str, hint: Option<&str>) {
+        let bare = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+        let (text, hint) = (clean(text), hint.map(clean));
         if let Some(block) = self.blocks.last_mut()
-            && let Kind::Notice { text: before, .. } = &block.kind
-            && is_next_attempt(before, &text)
+            && let Kind::Notice { text: before, is_retry: true, .. } = &block.kind
+            && bare(before) == bare(&text)
         {
-            block.kind = Kind::Notice { level, text, hint };
+            block.kind = Kind::Notice { level, text, hint, is_retry: true };
             block.touch();
             return;
         }
-        self.push(Kind::Notice { level, text, hint });
+        self.push(Kind::Notice { level, text, hint, is_retry: true });
     }
 
-    fn injected(&mut self, origin: &str, text: &str) {
+    fn injected(&mut self, origin: &MessageOrigin, text: &str) {
         let text = prose(text);
-        if origin == PERSON {
+        if *origin == MessageOrigin::User {
             self.push(Kind::Prompt(text));
         } else {
-            self.push(Kind::Injected { origin: one_line(origin), text });
+            self.push(Kind::Injected { origin: one_line(origin.as_str()), text });
         }
     }
 
@@ -292,7 +301,7 @@ impl Transcript {
             // A hook that stopped a prompt has its notice already.
             Outcome::Answered { .. } | Outcome::Blocked { .. } => {}
             Outcome::Finished(finish) => {
-                let text = format!("**{}**: {}", clean(&finish.status), clean(&finish.summary));
+                let text = format!("**{}**: {}", finish.status.as_str(), clean(&finish.summary));
                 let next = finish.next_steps.as_deref().map(clean);
                 let text = match next {
                     Some(next) => format!("{text}\n\nNext: {next}"),
@@ -319,11 +328,4 @@ impl Transcript {
             Outcome::Failed { error, hint } => self.notice(Level::Error, error, hint.as_deref()),
         }
     }
-}
-
-/// Returns true if a notice is about the attempt after that of another: all but numbers is equal.
-fn is_next_attempt(before: &str, text: &str) -> bool {
-    const AGAIN: &str = "; trying again in ";
-    let words = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
-    before.contains(AGAIN) && text.contains(AGAIN) && words(before) == words(text)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use contract::action::Action;
 use contract::event::{Answer, CallOutcome};
 use contract::policy::{Decision, Ruling};
-use contract::tool::{Display, SUBJECT, ToolOutput};
+use contract::tool::{Display, ToolOutput};
 use ratatui_core::style::Style;
 use serde_json::Value;
 
@@ -177,7 +177,7 @@ impl Tool {
 
     pub(super) fn ended(&mut self, outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) {
         self.progress = VecDeque::new();
-        self.is_state = output.success && output.facts.contains_key(SUBJECT);
+        self.is_state = output.success && output.lasting().is_some_and(|it| it.subject.is_some());
         let change = match &output.display {
             Some(Display::Diff { path, unified }) => {
                 self.changes(Path::new(path));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Provider, Request};
+use contract::provider::{Delivery, Delta, Provider, ReasoningLevel, Request};
 use futures::StreamExt;
 use plugins::hooks::{Ask, REPLY_TOKENS};
 
@@ -52,7 +52,7 @@ impl Ask for Models {
             tools: Arc::from([]),
             max_tokens: REPLY_TOKENS,
             temperature: None,
-            reasoning_level: "auto".to_owned(),
+            reasoning_level: ReasoningLevel::Auto,
             reasoning_format: "none".to_owned(),
             params: BTreeMap::new(),
             delivery: Delivery::Whole,

@@ -186,7 +186,8 @@ impl Renewal for Reload {
         let mut state = self.state.lock().await;
         let looked = self.look(&mut state).await;
         let change = state.change.take();
-        let warning = |text, hint| EventKind::Notice { level: Level::Warning, text, hint };
+        let warning =
+            |text, hint| EventKind::Notice { level: Level::Warning, text, hint, topic: None };
         let untold = std::mem::take(&mut state.untold).into_iter();
         let mut notices: Vec<EventKind> = untold.map(|text| warning(text, None)).collect();
         notices.extend(looked.err().map(|problem| warning(unused(&problem), problem.hint)));

@@ -29,15 +29,12 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
                 text.push_str("\n\nNext steps: ");
                 text.push_str(&next);
             }
-            match finish.status.as_str() {
-                "failed" | "blocked" => ToolOutput {
-                    output: text,
-                    ..ToolOutput::failure(format!(
-                        "the agent {agent} says that the task is {}",
-                        finish.status
-                    ))
-                },
-                _ => ToolOutput::success(text),
+            if finish.status.is_failure() {
+                let status = finish.status.as_str();
+                let error = format!("the agent {agent} says that the task is {status}");
+                ToolOutput { output: text, ..ToolOutput::failure(error) }
+            } else {
+                ToolOutput::success(text)
             }
         }
         Outcome::Limited { told, .. } => {
@@ -87,7 +84,7 @@ fn refusals(refused: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use contract::message::Usage;
-    use contract::tool::Finish;
+    use contract::tool::{Finish, FinishStatus};
 
     use super::*;
 
@@ -113,15 +110,15 @@ mod tests {
             limited.for_model(),
             "half\n\nthe agent scout was stopped: a limit was reached: maxTurns (2)"
         );
-        let finish = |status: &str| {
+        let finish = |status| {
             Outcome::Finished(Finish {
-                status: status.into(),
+                status,
                 summary: "sum".into(),
                 next_steps: Some("more".into()),
             })
         };
-        assert_eq!(told(finish("partial"), "").for_model(), "sum\n\nNext steps: more");
-        assert!(!told(finish("blocked"), "").success);
+        assert_eq!(told(finish(FinishStatus::Partial), "").for_model(), "sum\n\nNext steps: more");
+        assert!(!told(finish(FinishStatus::Blocked), "").success);
     }
 
     #[test]

@@ -347,11 +347,11 @@ impl Workplace {
 }
 
 fn warning(text: String) -> EventKind {
-    EventKind::Notice { level: Level::Warning, text, hint: None }
+    EventKind::Notice { level: Level::Warning, text, hint: None, topic: None }
 }
 
 fn note(text: String) -> EventKind {
-    EventKind::Notice { level: Level::Info, text, hint: None }
+    EventKind::Notice { level: Level::Info, text, hint: None, topic: None }
 }
 
 /// Copies the settings that depend on the model.

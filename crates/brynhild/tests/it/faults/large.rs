@@ -1,6 +1,6 @@
 //! Sessions too large to be read whole: the model goes on from what matters, and the log keeps all.
 
-use contract::event::{Event, EventKind};
+use contract::event::{CompactionStrategy, Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::{Part, Reply as Words, StopReason, Usage};
@@ -26,7 +26,7 @@ fn session(project: &Project, turns: usize, summary_after: Option<usize>) {
         if Some(turn) == summary_after {
             whats.push(EventKind::Compacted {
                 summary: Some("the summary".into()),
-                strategy: "summarize".into(),
+                strategy: CompactionStrategy::Summarize,
                 dropped: 1,
                 range: None,
                 kept: 2,

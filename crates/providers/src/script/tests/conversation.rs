@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, StopReason};
-use contract::provider::{Delivery, Delta, Provider, ProviderError, Request};
+use contract::provider::{Delivery, Delta, Provider, ProviderError, ReasoningLevel, Request};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt;
 
@@ -76,7 +76,7 @@ impl Conversation {
             tools: self.tools.iter().map(spec).collect(),
             max_tokens: 100,
             temperature: None,
-            reasoning_level: "auto".into(),
+            reasoning_level: ReasoningLevel::Auto,
             reasoning_format: "auto".into(),
             params: BTreeMap::new(),
             delivery: self.delivery,

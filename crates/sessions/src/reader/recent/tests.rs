@@ -2,10 +2,10 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::os::unix::fs::FileExt;
 
-use contract::event::CallOutcome;
+use contract::event::{CallOutcome, CompactionStrategy};
 use contract::id::CallId;
 use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
-use contract::tool::ToolOutput;
+use contract::tool::{Lasting, ToolOutput};
 use serde_json::json;
 
 use super::*;
@@ -26,7 +26,7 @@ fn seen(events: &[Event]) -> (Vec<String>, Vec<String>, String) {
             }
             EventKind::ToolFinished { call, content, output, .. } if known.contains(call) => {
                 messages.push(content.clone());
-                if output.facts.contains_key(LASTING) {
+                if output.lasting().is_some() {
                     lasting.push(content.clone());
                 }
             }
@@ -45,15 +45,17 @@ fn seen(events: &[Event]) -> (Vec<String>, Vec<String>, String) {
     (messages, lasting, system)
 }
 
-fn round(number: u64, facts: &[&str]) -> Vec<EventKind> {
+fn round(number: u64, is_lasting: bool) -> Vec<EventKind> {
     let call = ToolCall {
         id: CallId(format!("call-{number}")),
         name: "Look".into(),
         args: json!({"lasting": true}),
         opaque: None,
     };
-    let facts = facts.iter().map(|fact| ((*fact).to_owned(), json!(true))).collect();
-    let output = ToolOutput { facts, ..ToolOutput::success(format!("result {number}")) };
+    let mut output = ToolOutput::success(format!("result {number}"));
+    if is_lasting {
+        output.set_lasting(Lasting::default());
+    }
     let text = Part::Text { text: format!("reply {number}") };
     vec![
         EventKind::TurnStarted { prompt: format!("prompt {number}") },
@@ -80,7 +82,7 @@ fn round(number: u64, facts: &[&str]) -> Vec<EventKind> {
 fn compacted(summary: Option<&str>, kept: u64) -> EventKind {
     EventKind::Compacted {
         summary: summary.map(str::to_owned),
-        strategy: "summarize".into(),
+        strategy: CompactionStrategy::Summarize,
         dropped: 1,
         range: None,
         kept,
@@ -135,9 +137,9 @@ fn recent_history_equals_the_full_one() {
                 0 => whats.push(compacted(Some("summary"), (state >> 40) % 6)),
                 1 => whats.push(compacted(None, 0)),
                 2 => whats.push(configured(number)),
-                3 => whats.extend(round(number, &[LASTING])),
+                3 => whats.extend(round(number, true)),
                 4 => whats.push(compacted(Some("deep"), (state >> 40) % 30)),
-                _ => whats.extend(round(number, &[])),
+                _ => whats.extend(round(number, false)),
             }
         }
         let (events, file) = log(whats);
@@ -151,9 +153,9 @@ fn recent_history_equals_the_full_one() {
 
 #[test]
 fn compacted_history_is_not_read() {
-    let mut whats: Vec<EventKind> = (0..100).flat_map(|number| round(number, &[])).collect();
+    let mut whats: Vec<EventKind> = (0..100).flat_map(|number| round(number, false)).collect();
     whats.push(compacted(Some("so far"), 4));
-    whats.extend(round(100, &[]));
+    whats.extend(round(100, false));
     let (events, file) = log(whats);
     let (recent, _) = recent(&file, u64::MAX);
     assert!(recent.events.len() < 25, "{}", recent.events.len());
@@ -162,7 +164,7 @@ fn compacted_history_is_not_read() {
 
 #[test]
 fn oversized_history_is_cut_at_a_message() {
-    let whats: Vec<EventKind> = (0..200).flat_map(|number| round(number, &[])).collect();
+    let whats: Vec<EventKind> = (0..200).flat_map(|number| round(number, false)).collect();
     let (events, file) = log(whats);
     for window in [1, 300, 2_000, 5_000, 20_000] {
         let (recent, _) = recent(&file, window);
@@ -177,7 +179,7 @@ fn oversized_history_is_cut_at_a_message() {
 
 #[test]
 fn damage_is_reported_with_its_line() {
-    let (events, file) = log((0..20).flat_map(|number| round(number, &[])).collect());
+    let (events, file) = log((0..20).flat_map(|number| round(number, false)).collect());
     let mut lines = Vec::new();
     for event in &events {
         let mut line = Vec::new();

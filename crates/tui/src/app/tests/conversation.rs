@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::input::MouseKind;
+use contract::event::CompactionStrategy;
 
 /// A turn with everything in it.
 pub(super) fn turn(stage: &mut Stage) {
@@ -371,6 +372,7 @@ fn restarted_reply_is_removed_and_its_notices_stay() {
             level: contract::event::Level::Warning,
             text: told,
             hint: None,
+            topic: None,
         });
     }
     stage.hides("The answer is");
@@ -408,7 +410,7 @@ fn clear_empties_the_screen_and_keeps_usage() {
     stage.shows("2.4k in, 68 out");
     let cleared = EventKind::Compacted {
         summary: None,
-        strategy: "clear".into(),
+        strategy: CompactionStrategy::Clear,
         dropped: 2,
         range: None,
         kept: 0,

@@ -1,6 +1,6 @@
 //! Absurd sizes and hostile text.
 
-use contract::event::Level;
+use contract::event::{Level, MessageOrigin};
 
 use super::*;
 use crate::host::{Item, Picks};
@@ -30,8 +30,12 @@ fn states() -> Vec<Stage> {
             level: Level::Error,
             text: EVIL.into(),
             hint: Some(EVIL.into()),
+            topic: None,
         });
-        stage.event(EventKind::Injected { origin: EVIL.into(), text: EVIL.into() });
+        stage.event(EventKind::Injected {
+            origin: MessageOrigin::Other(EVIL.into()),
+            text: EVIL.into(),
+        });
         stage.event(EventKind::Configured {
             provider: EVIL.into(),
             model: EVIL.into(),

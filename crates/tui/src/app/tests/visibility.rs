@@ -1,6 +1,6 @@
 //! Facts that a user would otherwise miss, or be misled by.
 
-use contract::tool::SUBJECT;
+use contract::tool::Lasting;
 
 use super::*;
 use crate::host::{Item, Picks};
@@ -46,6 +46,7 @@ fn retry_notices_replace_each_other() {
         level: contract::event::Level::Warning,
         text: text.into(),
         hint: None,
+        topic: Some(contract::event::NoticeTopic::Retry),
     };
     let mut stage = Stage::new(90, 20);
     stage.event(prompt("go"));
@@ -90,7 +91,7 @@ fn state_result_is_shown_whole_with_its_items_counted() {
     stage.event(called("1", "Plan", json!({"todos": todos})));
     stage.event(finished("1", "Plan", output.clone())).shows("✓ Plan 10 items");
     stage.hides("task number 9");
-    output.facts.insert(SUBJECT.into(), json!("todos"));
+    output.set_lasting(Lasting { subject: Some("todos".into()), open: None });
     stage.event(called("2", "Plan", json!({"todos": todos})));
     stage.event(finished("2", "Plan", output)).shows("task number 9");
 }
