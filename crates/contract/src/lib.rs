@@ -13,7 +13,6 @@ pub mod log;
 pub mod message;
 pub mod policy;
 pub mod prompt_lines;
-pub mod protected;
 pub mod provider;
 pub mod python;
 pub mod sandbox;

@@ -9,6 +9,7 @@ pub mod git;
 pub mod lock;
 pub mod path;
 pub mod private;
+pub mod protected;
 pub mod skip;
 pub mod stamp;
 pub mod surroundings;

@@ -8,8 +8,8 @@ use std::{fs, io};
 use ::files::path::normalize;
 use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
-use contract::protected::protected;
 use contract::sandbox::{Access, Limits, Network, Profile};
+use files::protected::protected;
 use rustix::fs::{self as system, OFlags};
 use rustix::io::Errno;
 

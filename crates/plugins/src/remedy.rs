@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ::files::path::normalize;
 use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
-use contract::protected::protected;
+use files::protected::protected;
 
 use crate::plugin::{NetworkWish, Plugin, Wishes};
 

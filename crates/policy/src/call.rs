@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
-use contract::protected::protected;
 use contract::tool::ToolSpec;
+use files::protected::protected;
 
 use crate::ToolSettings;
 use crate::findings::{Finding, Kind, ask, deny};

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use foldhash::{HashMap, HashMapExt};
 
-use contract::protected::protected;
 pub(crate) use files::path::normalize;
+use files::protected::protected;
 
 use crate::glob::{Reading, meet};
 

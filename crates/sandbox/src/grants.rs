@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::protected::protected;
 use contract::sandbox::{Access, SandboxError};
+use files::protected::protected;
 
 use crate::denied_paths::{FileRules, is_hidden, is_kept, nowhere_to_work};
 use crate::request::{Request, tidy};

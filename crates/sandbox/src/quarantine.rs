@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use contract::protected::protected;
+use files::protected::protected;
 
 use crate::pinned_path::PinnedPath;
 

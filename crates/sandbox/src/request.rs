@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::protected::protected;
 use contract::sandbox::{
     Access, Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin,
 };
+use files::protected::protected;
 
 use crate::symlinks::{Writable, followed};
 use crate::{Rung, contents, git_directory, visible_paths};

@@ -76,7 +76,7 @@ pub(crate) fn start(
     let mut after = Cleanup::begin(trees, request.private(), settings)?;
     let mut kept: Vec<PathBuf> = after.mounts().flat_map(|it| it.read_only.clone()).collect();
     // Seatbelt needs no file to deny it.
-    let names = || contract::protected::names().filter(|name| *name != ".git");
+    let names = || files::protected::names().filter(|name| *name != ".git");
     let git = |root: &Path| git_directory::PARTS.map(|part| root.join(".git").join(part));
     for root in request.writable() {
         kept.extend(names().map(|name| root.join(name)).chain(git(&root)));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn text(access: Access, network: Network) -> String {
-        let names = contract::protected::names();
+        let names = files::protected::names();
         let mut kept: Vec<PathBuf> = names.map(|name| Path::new("/srv/app").join(name)).collect();
         kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
         let denied = DeniedPaths {
@@ -256,7 +256,7 @@ mod tests {
     fn protected_names_are_denied_after_the_root_is_allowed() {
         let text = text(Access::Workspace, Network::None);
         let allowed = text.find("(allow file-write* (subpath \"/srv/app\"))").unwrap();
-        for name in contract::protected::names() {
+        for name in files::protected::names() {
             let rule = format!("(deny file-write* (subpath \"/srv/app/{name}\"))");
             assert!(text.find(&rule).unwrap() > allowed, "{name}");
         }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use contract::action::Action;
-use contract::protected::{names, protected};
+use files::protected::{names, protected};
 
 use crate::Settings;
 use crate::links::follow_links;

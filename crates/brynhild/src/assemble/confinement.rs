@@ -77,7 +77,7 @@ pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
     // A single file with a protected name that the user grants is mounted by itself.
     let is_file = |path: &PathBuf| {
         let inside = path.strip_prefix(root).ok();
-        inside.and_then(contract::protected::protected).is_some() && path.is_file()
+        inside.and_then(files::protected::protected).is_some() && path.is_file()
     };
     let (mut own, write): (Vec<_>, Vec<_>) =
         config.sandbox.allowed_paths.iter().cloned().partition(is_file);

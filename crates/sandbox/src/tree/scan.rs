@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::protected::protected;
+use files::protected::protected;
 use files::skip;
 
 use super::{State, Tree};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use contract::protected::protected;
 use files::exact_path::ExactPath;
 use files::git::GitDirectories;
+use files::protected::protected;
 
 use super::git_state;
 use super::state::{Change, Record, SkipReason, State};

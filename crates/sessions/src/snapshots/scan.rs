@@ -12,9 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use contract::protected::protected;
 use files::exact_path::{ExactPath, open_directory, open_directory_in, stat_in};
 use files::git::GitDirectories;
+use files::protected::protected;
 use files::skip;
 use files::stamp::{is_recent, stamp};
 use rustix::fs::{Dir, Stat};

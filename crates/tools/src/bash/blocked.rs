@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use contract::protected::protected;
 use contract::sandbox::{Access, Blocked, Network, Profile};
+use files::protected::protected;
 use serde_json::{Map, Value, json};
 
 use super::needs;

@@ -1,17 +1,13 @@
-//! Names that other programs run or obey: no tool and no confined process writes any spelling.
+//! Names of files that other programs run or obey. No tool and no confined process writes any
+//! spelling of them.
 
-/// The names that are obeyed most, in lower case.
+/// The protected names, in lower case.
 #[rustfmt::skip]
-pub const FOREMOST: [&str; 29] = [
+const NAMES: [&str; 81] = [
     ".git", ".brynhild", ".opencode", ".agent", ".agents", ".claude", ".codex", ".cursor",
     ".gemini", ".vscode", ".idea", ".mcp.json", ".envrc", ".gitmodules", ".gitconfig", ".ripgreprc",
     ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".inputrc",
-];
-
-/// The other names: further assistants, editors and shells.
-#[rustfmt::skip]
-pub const OTHERS: [&str; 52] = [
     "opencode.json", "opencode.jsonc", ".roo", ".aider.conf.yml", ".devcontainer", ".dir-locals.el",
     ".crush", ".hg", ".amazonq", ".augment", ".factory", ".lvimrc", ".nvimrc", ".tcshrc", ".logout",
     ".crush.json", ".dir-locals-2.el", ".continuerc.json", ".devcontainer.json", ".pam_environment",
@@ -21,16 +17,16 @@ pub const OTHERS: [&str; 52] = [
     ".vim", ".yarnrc", ".yarnrc.yml", ".pdbrc",
 ];
 
-/// All of them.
+/// All protected names.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    FOREMOST.into_iter().chain(OTHERS)
+    NAMES.into_iter()
 }
 
-/// The first part of `path` that some file systems would take for a protected name, or place.
+/// Returns the first protected name in `path`, in any spelling that some file system accepts.
 pub fn protected(path: impl AsRef<std::path::Path>) -> Option<&'static str> {
     let mut above = String::new();
     path.as_ref().iter().find_map(|part| {
-        let name = part.to_string_lossy().to_lowercase().replace(crate::text::is_hidden, "");
+        let name = part.to_string_lossy().to_lowercase().replace(is_ignorable, "");
         let name = match name.trim_end_matches(['.', ' ']).split(':').next().unwrap_or_default() {
             // A short form that some file systems keep, and names of which there are several.
             "git~1" => ".git",
@@ -42,6 +38,17 @@ pub fn protected(path: impl AsRef<std::path::Path>) -> Option<&'static str> {
         name.clone_into(&mut above);
         names().find(|&known| known == name)
     })
+}
+
+/// Returns true for characters that some file system ignores in a name, or that a reader cannot see.
+#[rustfmt::skip]
+fn is_ignorable(c: char) -> bool {
+    c.is_control() || matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' |
+        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' |
+        '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' |
+        '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' |
+        '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
