@@ -19,7 +19,6 @@ use crate::batch;
 use crate::compact;
 use crate::hooks::Hooks;
 use crate::journal::Journal;
-use crate::nested::Parent;
 use crate::recover::Recoveries;
 use crate::settings::{Parts, Renewed, Settings, Span};
 use crate::snapshots;
@@ -319,7 +318,6 @@ impl Actor {
             waiting: &self.waiting,
             cancel: &cancel,
             stop: &cancel,
-            parent_of: Parent::of_call,
         };
         let journal = &mut self.journal;
         let deadline = self.deadline;

@@ -20,6 +20,7 @@ mod loop_detector;
 pub mod nested;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
+mod parent;
 pub mod prompt;
 mod prompt_fill;
 mod recover;

@@ -2,48 +2,27 @@
 //! outer model sees of it. Hooks, policy, sandbox, log and the user are the same; history, model,
 //! tools and limits are its own. What it may do is never more than what the outer one may.
 
-use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
 use contract::event::{EventKind, Outcome, Subconversation};
 use contract::hook::{Hook, HookContext, Notification};
-use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::Usage;
 use contract::provider::Provider;
-use contract::tool::{Tool, ToolContext};
+use contract::tool::Tool;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::answers::Answers;
 use crate::hooks::Hooks;
-use crate::journal::{Journal, Teller};
+use crate::journal::Journal;
+pub use crate::parent::Parent;
 use crate::registry::{IsHidden, Registry};
 use crate::settings::{Execution, Parts, Settings};
 use crate::turn;
-use crate::turn_context::{Subconversations, TurnContext};
+use crate::turn_context::TurnContext;
 use crate::turn_end::{conclude, overdue, until};
 use crate::waiting::Waiting;
-
-/// How long a conversation that was cancelled may take to close what it opened.
-const CLOSING: Duration = Duration::from_secs(5);
-
-/// The conversation that a call belongs to, as a tool sees it that holds another one within it.
-pub struct Parent {
-    parts: Arc<Parts>,
-    settings: Arc<Settings>,
-    hooks: Arc<[Arc<dyn Hook>]>,
-    answers: Arc<Answers>,
-    teller: Teller,
-    call: CallId,
-    cancel: CancellationToken,
-    stop: CancellationToken,
-    /// How many conversations this call holds at the moment.
-    held: watch::Sender<u32>,
-}
 
 /// Work for a conversation of its own.
 pub struct NestedTask {
@@ -78,48 +57,10 @@ pub struct Ended {
 }
 
 impl Parent {
-    pub(crate) fn of_call(
-        context: TurnContext<'_>,
-        call: &CallId,
-        teller: &Teller,
-    ) -> Arc<dyn Subconversations> {
-        Arc::new(Self {
-            parts: Arc::clone(context.parts),
-            settings: Arc::clone(context.settings),
-            hooks: context.hooks.list(),
-            answers: Arc::clone(context.answers),
-            teller: teller.clone(),
-            call: call.clone(),
-            cancel: context.cancel.clone(),
-            stop: context.stop.clone(),
-            held: watch::Sender::new(0),
-        })
-    }
-
-    /// The conversation in which a tool was called; none where no loop called it.
-    pub fn of(context: &ToolContext) -> Option<&Self> {
-        context.conversation.as_ref()?.downcast_ref()
-    }
-
-    /// Its tools.
-    pub fn registry(&self) -> &Registry {
-        &self.parts.registry
-    }
-
-    /// How it goes.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// How many conversations are around it.
-    pub fn depth(&self) -> u32 {
-        self.teller.depth()
-    }
-
     /// Holds a conversation within this one, to its end. Whoever drops this before breaks it off;
     /// what it opened is closed then.
     pub async fn converse(&self, task: NestedTask) -> Result<Ended, LogError> {
-        let _held = Held::new(&self.held);
+        let _open = OpenGuard::new(&self.open);
         let NestedTask { agent, prompt, provider, tools, is_hidden, hooks, mut settings, notices } =
             task;
         self.tighten(&mut settings);
@@ -161,30 +102,17 @@ impl Parent {
     }
 }
 
-#[async_trait]
-impl Subconversations for Parent {
-    async fn closed(&self) {
-        let mut held = self.held.subscribe();
-        // Who waits longer has waited long enough.
-        let _ = tokio::time::timeout(CLOSING, held.wait_for(|count| *count == 0)).await;
-    }
+/// Counts a conversation while it is open.
+struct OpenGuard<'a>(&'a watch::Sender<u32>);
 
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-}
-
-/// Counts a conversation for as long as it is held.
-struct Held<'a>(&'a watch::Sender<u32>);
-
-impl<'a> Held<'a> {
+impl<'a> OpenGuard<'a> {
     fn new(count: &'a watch::Sender<u32>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count)
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for OpenGuard<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
@@ -241,7 +169,6 @@ impl Inner {
             waiting: &waiting,
             cancel: &self.cancel,
             stop: &parent.stop,
-            parent_of: Parent::of_call,
         };
         let work = turn::run(context, &mut self.journal, prompt);
         tokio::pin!(work);

@@ -1,34 +1,18 @@
 //! The context of a turn: the parts and settings of its conversation, and the tokens that stop it.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
 use contract::event::Level;
-use contract::id::CallId;
 use contract::log::LogError;
 use contract::policy::Mode;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
 use crate::hooks::Hooks;
-use crate::journal::{Journal, Teller};
+use crate::journal::Journal;
 use crate::recover::Recoveries;
 use crate::settings::{Parts, Settings};
 use crate::waiting::Waiting;
-
-/// The conversations that a call holds within its own.
-#[async_trait]
-pub(crate) trait Subconversations: Send + Sync {
-    /// Waits until none is held, but not for ever.
-    async fn closed(&self);
-
-    /// The value that tools get.
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
-
-/// Makes the parent of the conversations that a call holds.
-pub(crate) type ParentOf = fn(TurnContext<'_>, &CallId, &Teller) -> Arc<dyn Subconversations>;
 
 /// The context that every call of a turn shares.
 #[derive(Clone, Copy)]
@@ -43,8 +27,6 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) cancel: &'a CancellationToken,
     /// Stops the turn of the session, which this one may be within.
     pub(crate) stop: &'a CancellationToken,
-    /// Makes the parent of the conversations that a call holds.
-    pub(crate) parent_of: ParentOf,
 }
 
 impl TurnContext<'_> {

@@ -28,7 +28,6 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         diff: Option<String>,
     },
-    /// Runs a shell command.
     Run {
         command: String,
         /// The working directory.
@@ -36,7 +35,6 @@ pub enum Action {
         #[schemars(with = "String")]
         cwd: PathBuf,
     },
-    /// Connects to a host.
     Connect {
         /// The host's name, with its port if it has one; `*` for any host.
         host: String,

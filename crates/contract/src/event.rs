@@ -36,7 +36,6 @@ pub struct Subconversation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
-    /// A session began.
     SessionStarted {
         /// The directory it works in.
         cwd: String,
@@ -46,8 +45,9 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<Origin>,
     },
-    /// The session got a title.
-    Titled { title: String },
+    Titled {
+        title: String,
+    },
     /// From here on this model answers, in this mode.
     Configured {
         provider: String,
@@ -78,10 +78,14 @@ pub enum EventKind {
         #[serde(flatten)]
         piece: Piece,
     },
-    /// A reply is complete.
-    ReplyFinished { reply: Reply, usage: Usage },
+    ReplyFinished {
+        reply: Reply,
+        usage: Usage,
+    },
     /// The model called a tool.
-    ToolCalled { call: ToolCall },
+    ToolCalled {
+        call: ToolCall,
+    },
     /// The policy ruled on a call.
     ToolJudged {
         call: CallId,
@@ -113,19 +117,20 @@ pub enum EventKind {
     Answered {
         call: CallId,
         answer: Answer,
-        /// The rules that it added.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
     },
     /// A running tool said something. Not kept.
-    ToolProgress { call: CallId, text: String },
+    ToolProgress {
+        call: CallId,
+        text: String,
+    },
     /// A call ended, whether it ran or not.
     ToolFinished {
         call: CallId,
         name: String,
         outcome: CallOutcome,
         output: ToolOutput,
-        /// Text for the model.
         content: String,
         /// Milliseconds it ran.
         duration_ms: u64,
@@ -178,22 +183,26 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<String>,
     },
-    /// A background command was started.
     JobStarted {
         /// Its number, counted from 1 in each session.
         job: u32,
         command: String,
     },
-    /// A background command ended.
     JobFinished {
         job: u32,
         /// In words, such as `exit code 0` or `stopped`.
         outcome: String,
     },
     /// A plugin's own record: kept, never read by the program.
-    Custom { plugin: String, name: String, data: Value },
-    /// The turn is over.
-    TurnFinished { outcome: Outcome, usage: Usage },
+    Custom {
+        plugin: String,
+        name: String,
+        data: Value,
+    },
+    TurnFinished {
+        outcome: Outcome,
+        usage: Usage,
+    },
     /// The session was closed in order.
     SessionEnded,
 }
@@ -259,7 +268,6 @@ pub enum CompactionStrategy {
     Summarize,
     /// Messages are dropped without a summary.
     Truncate,
-    /// All messages are dropped.
     Clear,
 }
 
@@ -304,7 +312,6 @@ pub enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    /// This once.
     Once,
     /// This and calls like it, until the session ends.
     Session,
@@ -312,9 +319,7 @@ pub enum Answer {
     Project,
     /// This and calls like it, everywhere from here on.
     Always,
-    /// No.
     Deny {
-        /// Text for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -354,7 +359,6 @@ pub enum Level {
     Info,
     /// Something is not as it should be.
     Warning,
-    /// Something failed.
     Error,
 }
 
@@ -384,10 +388,12 @@ pub enum Outcome {
         /// The repeated behavior.
         why: String,
     },
-    /// A user stopped it.
     Cancelled,
     /// A hook did not let it begin.
-    Blocked { hook: String, reason: String },
+    Blocked {
+        hook: String,
+        reason: String,
+    },
     /// It could not go on.
     Failed {
         error: String,
@@ -399,12 +405,14 @@ pub enum Outcome {
 /// Input of a front end for a conversation.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Start a turn.
     Prompt(String),
     /// Run one tool as if the model had called it, without a model.
     Call(ToolCall),
     /// Answer a question.
-    Answer { call: CallId, answer: Answer },
+    Answer {
+        call: CallId,
+        answer: Answer,
+    },
     /// Shorten what the model sees of the history.
     Compact {
         /// Content that the summary must keep.
@@ -418,9 +426,7 @@ pub enum Input {
     Record(EventKind),
     /// True if the user has a message ready for the model's next step.
     Ready(bool),
-    /// Stop the running turn.
     Interrupt,
-    /// Close the session.
     End,
 }
 
@@ -448,7 +454,6 @@ pub enum Change {
 pub enum Direction {
     /// Back to what was before a turn.
     Undo,
-    /// Forth again.
     Redo,
 }
 

@@ -28,7 +28,6 @@ pub enum Moment {
     BeforeRequest,
     /// A request is about to be sent: what it offers and how it asks can be changed.
     BeforeSend,
-    /// The model has replied.
     AfterReply,
     /// A tool call was judged and is about to run.
     BeforeTool,
@@ -55,25 +54,23 @@ pub struct HookContext {
 pub enum Notification {
     /// The session begins, or goes on after a while.
     SessionStarted,
-    /// The session ends.
     SessionEnded,
     /// A conversation within the session begins.
     AgentStarted,
-    /// Something failed.
     Failed {
         error: String,
         /// The kind of failure, in one word.
         kind: String,
     },
     /// A user is asked whether a call may run.
-    Asking { tool: String },
+    Asking {
+        tool: String,
+    },
     /// A call did not run.
     CallRefused {
         /// The call, as it was judged.
         call: ToolCall,
-        /// Invalid, denied or unanswered.
         outcome: CallOutcome,
-        /// Text for the model.
         why: String,
     },
     /// All calls of a reply have ended.
@@ -92,7 +89,6 @@ pub enum Notification {
         /// The length of what the model reads, in bytes.
         shown: usize,
     },
-    /// The history was shortened.
     Compacted {
         /// True if a user asked for it.
         is_asked_for: bool,
@@ -102,8 +98,9 @@ pub enum Notification {
         kept: u64,
     },
     /// The history is about to be forgotten.
-    Clearing { messages: u64 },
-    /// The history was forgotten.
+    Clearing {
+        messages: u64,
+    },
     Cleared,
 }
 
@@ -182,7 +179,6 @@ pub enum WordsVerdict {
     Keep,
     /// These take their place.
     Replace(String),
-    /// They are not sent.
     Block(String),
     /// They are dropped without a word.
     Skip,
@@ -219,7 +215,6 @@ pub enum TextVerdict {
 /// The decision of a hook about a call that is about to run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ToolVerdict {
-    /// It goes on.
     #[default]
     Proceed,
     /// It goes on with other arguments, which are checked and judged like any.
@@ -245,7 +240,6 @@ pub struct CompactVerdict {
 /// The decision of a hook about the end of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StopVerdict {
-    /// It ends.
     #[default]
     End,
     /// The model goes on, for this reason.
@@ -255,7 +249,6 @@ pub enum StopVerdict {
 /// The effect of a failed hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// The work goes on.
     #[default]
     Continue,
     /// A user decides where that is possible; elsewhere the work stops.

@@ -23,7 +23,6 @@ pub enum Message {
         call: CallId,
         /// The name of the tool that was called.
         name: String,
-        /// Text for the model.
         content: String,
         is_error: bool,
     },

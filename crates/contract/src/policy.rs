@@ -56,7 +56,6 @@ impl Mode {
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Allow,
-    /// A user decides.
     Ask,
     Deny,
 }

@@ -89,7 +89,6 @@ impl ReasoningLevel {
 pub enum Delivery {
     /// In pieces, as they are made.
     Streamed,
-    /// In one piece.
     Whole,
 }
 
@@ -123,7 +122,6 @@ pub struct ProviderError {
     pub kind: Failure,
     /// The failure, with the host and the provider's own words.
     pub message: String,
-    /// Advice for the user.
     pub hint: Option<String>,
 }
 
@@ -148,7 +146,6 @@ pub enum Failure {
     Unreachable,
     /// Nothing came for too long.
     Idle,
-    /// The reply broke off.
     Cut,
     /// The reply is not in the format of this provider (HTML, broken JSON).
     Garbled,

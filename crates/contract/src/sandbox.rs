@@ -72,7 +72,6 @@ pub const CHANNEL_OUT: i32 = 4;
 pub struct Profile {
     /// The project; readable always, writable with [`Access::Workspace`].
     pub workspace: PathBuf,
-    /// Write access.
     pub access: Access,
     pub read: Vec<PathBuf>,
     /// Further writable paths; read-only under [`Access::ReadOnly`].
@@ -81,7 +80,6 @@ pub struct Profile {
     pub own: Vec<PathBuf>,
     /// Files of the workspace that it must find with the bytes that were looked at.
     pub fixed: Vec<Fixed>,
-    /// Network access.
     pub network: Network,
     /// All its environment variables.
     pub env: BTreeMap<String, String>,
@@ -131,11 +129,9 @@ pub fn is_usual_port(host: &str, port: u16) -> bool {
 /// Upper bounds on what a process takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Processes and threads.
     pub processes: u64,
     /// Bytes of data memory of one process.
     pub memory: u64,
-    /// Bytes of one file.
     pub file_size: u64,
     /// Open files of one process.
     pub open_files: u64,
@@ -196,9 +192,7 @@ pub enum Blocked {
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It returned a code.
     Code(i32),
-    /// A signal ended it.
     Signal(i32),
 }
 

@@ -1,6 +1,5 @@
 //! Tools: built-in ones and those of plugins implement the same trait.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,12 +21,10 @@ use crate::sandbox::Confinement;
 pub struct ToolSpec {
     /// The name the model calls.
     pub name: String,
-    /// Text for the model.
     pub description: String,
     /// JSON Schema of the arguments; an object schema.
     pub input_schema: Arc<Value>,
     pub version: String,
-    /// Tags for people.
     pub categories: Vec<String>,
     /// True if a user must agree before it runs.
     pub requires_permission: bool,
@@ -79,7 +76,6 @@ pub enum Risk {
 pub enum Recovery {
     /// It runs like any other.
     Allow,
-    /// A user decides.
     Confirm,
     Deny,
 }
@@ -123,7 +119,6 @@ pub struct Finish {
 pub enum FinishStatus {
     Success,
     Partial,
-    /// Nothing useful is done.
     Failed,
     /// Only a user can remove the obstacle.
     Blocked,
@@ -159,7 +154,6 @@ pub struct Lasting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Display {
-    /// A change to a file.
     Diff {
         /// The file, as the caller named it.
         path: String,
@@ -220,7 +214,6 @@ pub enum ToolError {
     /// The arguments make no sense.
     #[error("{0}")]
     Input(String),
-    /// The call was cancelled.
     #[error("interrupted")]
     Cancelled,
     /// No sandbox could run it.
@@ -265,8 +258,6 @@ pub struct ToolContext {
     pub progress: mpsc::Sender<String>,
     /// A directory for output too large for the model; the tool may create it.
     pub spill: PathBuf,
-    /// The conversation, for a tool that holds another one within it; the loop knows its type.
-    pub conversation: Option<Arc<dyn Any + Send + Sync>>,
     /// Tells which files a walk through directories must leave out.
     pub view: View,
     /// The judged actions: the call does nothing else. Empty if nothing was judged.

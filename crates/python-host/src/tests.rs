@@ -114,7 +114,6 @@ async fn run_until(
         cancel,
         progress,
         spill: "/nowhere".into(),
-        conversation: None,
         view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::tool::{FinishStatus, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    FinishStatus, Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::{Approved, Settled, writing};
 use crate::journal::Teller;
 use crate::keys;
+use crate::parent::Parent;
 use crate::turn_context::TurnContext;
 
 /// How long a cancelled tool may take to stop by itself.
@@ -37,21 +38,20 @@ pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Te
         Mode::Ask | Mode::Normal | Mode::Yolo => network(&profile.network, &actions),
     };
     let (progress, mut lines) = mpsc::channel(64);
-    let parent = (context.parent_of)(context, &call.id, &teller);
+    let parent = Parent::of_call(context, &call.id, &teller);
     let tool_context = ToolContext {
         session: teller.session().clone(),
         confinement,
         cancel: context.cancel.child_token(),
         progress,
         spill: context.settings.spill.clone(),
-        conversation: Some(Arc::clone(&parent).as_any()),
         view: context.parts.policy.view(&tool.spec()),
         actions: actions.clone(),
         veils: keys::veils(teller.keys()),
     };
     let started = Instant::now();
     let result = {
-        let work = tool.run(&call, &tool_context);
+        let work = Arc::clone(&parent).run(tool.run(&call, &tool_context));
         let overdue = async {
             context.cancel.cancelled().await;
             if tool.spec().traits.indivisible {

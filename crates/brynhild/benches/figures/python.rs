@@ -356,7 +356,6 @@ pub(crate) fn context() -> ToolContext {
         cancel: CancellationToken::new(),
         progress,
         spill: "/nowhere".into(),
-        conversation: None,
         view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,

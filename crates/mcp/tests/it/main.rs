@@ -167,7 +167,6 @@ fn sent(id: &str, args: Value) -> Sent {
         cancel: CancellationToken::new(),
         progress,
         spill: PathBuf::from("/nonexistent"),
-        conversation: None,
         view: contract::action::View::default(),
         actions: Vec::new(),
         veils: None,

@@ -120,7 +120,6 @@ impl Project {
             cancel: CancellationToken::new(),
             progress,
             spill: self.spill(),
-            conversation: None,
             view: contract::action::View::default(),
             actions: Vec::new(),
             veils: None,

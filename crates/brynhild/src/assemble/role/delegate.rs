@@ -272,17 +272,13 @@ struct Delegate {
 }
 
 impl Delegate {
-    async fn delegated(
-        &self,
-        context: &ToolContext,
-        prompt: String,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn delegated(&self, prompt: String) -> Result<ToolOutput, ToolError> {
         let most = self.workplace.max_depth;
-        if Parent::of(context).is_some_and(|parent| parent.depth() >= most) {
+        if Parent::current().is_some_and(|parent| parent.depth() >= most) {
             let words = format!("the depth of delegation ({most}) is reached");
             return Ok(ToolOutput::failure(words));
         }
-        self.workplace.hand_on(context, &self.agent, prompt).await
+        self.workplace.hand_on(&self.agent, prompt).await
     }
 }
 
@@ -296,12 +292,12 @@ impl Tool for Delegate {
         Ok(Plan::default())
     }
 
-    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let prompt = call.args.get("prompt").and_then(Value::as_str).unwrap_or_default();
         let mut output = if prompt.trim().is_empty() {
             ToolOutput::failure("the prompt is empty")
         } else {
-            self.delegated(context, prompt.to_owned()).await?
+            self.delegated(prompt.to_owned()).await?
         };
         output.error = output.error.map(|error| format!("[DELEGATION ERROR] {error}"));
         Ok(output)

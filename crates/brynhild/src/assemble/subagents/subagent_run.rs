@@ -15,7 +15,7 @@ use contract::event::{EventKind, Level};
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::provider::Delivery;
-use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 use plugins::claude::AgentFile;
 use python_host::Host;
 use tools::tool_search::{self, FoundTools};
@@ -138,11 +138,10 @@ impl Workplace {
     /// Delegates work within the conversation of a call, and reports the result.
     pub(crate) async fn hand_on(
         &self,
-        context: &ToolContext,
         agent: &Agent,
         prompt: String,
     ) -> Result<ToolOutput, ToolError> {
-        let Some(parent) = Parent::of(context) else {
+        let Some(parent) = Parent::current() else {
             return Err(ToolError::Broken("agents work within a conversation only".to_owned()));
         };
         if parent.depth() >= self.max_depth {
@@ -150,7 +149,7 @@ impl Workplace {
                 "agents may not hand work on here (`agents.max_depth`): do it yourself",
             ));
         }
-        match self.send(parent, agent, prompt).await {
+        match self.send(&parent, agent, prompt).await {
             Ok(ended) => report(&agent.name, ended),
             Err(why) => {
                 let text = format!("the agent {} cannot begin: {why}", agent.name);

@@ -106,14 +106,14 @@ impl Tool for Task {
         Ok(Plan::default())
     }
 
-    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args: Args = serde_json::from_value(call.args.clone())
             .map_err(|error| ToolError::Input(format!("Invalid input: {error}")))?;
         if args.prompt.trim().is_empty() {
             return Ok(ToolOutput::failure("`prompt` is empty: say what the agent is to do"));
         }
         match self.agent(args.subagent_type.as_deref()) {
-            Ok(agent) => self.workplace.hand_on(context, agent, args.prompt).await,
+            Ok(agent) => self.workplace.hand_on(agent, args.prompt).await,
             Err(problem) => Ok(ToolOutput::failure(problem)),
         }
     }
