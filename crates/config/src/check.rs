@@ -1,4 +1,4 @@
-//! Checks one layer against the table of known keys and brings its values into their one form.
+//! Checks one layer against the table of known keys and normalizes its values.
 
 use contract::text::closest;
 use serde_json::Value;
@@ -155,7 +155,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a value and brings it into its one form. Returns false if it does not stay in its layer.
+    /// Checks and normalizes a value. Returns false if it does not stay in its layer.
     fn value(&mut self, node: &mut Node, kind: &'static ValueKind) -> bool {
         if node.text() == Some(REDACTED) {
             let text = format!("`{}` is a redacted secret and is ignored", shown_path(&self.path));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::origin::{Content, Node};
 
-/// A line with the value that stands on it.
+/// A line with its value.
 pub(crate) struct Line<'a> {
     /// The line.
     pub(crate) text: String,

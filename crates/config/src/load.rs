@@ -312,7 +312,7 @@ impl Loader<'_> {
         let root = &self.sources.project_root;
         let outward = file::leads_out(path, root).filter(|_| author == Author::Project);
         match outward {
-            // What it forbids is not known then.
+            // Its denials are not known then.
             Some(problem) if !is_env_file => {
                 let path = shown(path);
                 self.report.problems.push(format!("Error in config file {path}: {problem}"));

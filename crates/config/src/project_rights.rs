@@ -1,5 +1,5 @@
 //! Restricts a project's settings: they may tighten what is in force, never loosen it. A trusted
-//! project may set more, but not all. The rule for each key stands in the table of keys.
+//! project may set more, but not all. The rule for each key is in the table of keys.
 
 use std::path::Path;
 
@@ -95,7 +95,7 @@ impl Restriction<'_> {
             rule => (rule, true),
         };
         let allowed = if needs_trust && self.rights == Rights::Trusted {
-            // What the user allows stays allowed beside it.
+            // Rules of the user stay in force.
             let is_allow = self.path == ["permissions", "allow"];
             if is_allow { add(node, in_force) } else { Ok(()) }
         } else {

@@ -345,7 +345,7 @@ pub struct Plugin {
 /// Tools.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Tools {
-    /// Which are off, by name; `__builtin__` stands for all built-in ones.
+    /// The disabled ones by name; `__builtin__` means all built-in ones.
     pub disabled: BTreeMap<String, bool>,
     /// The settings of each, by name.
     #[serde(flatten)]

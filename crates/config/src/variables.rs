@@ -287,7 +287,7 @@ fn inside(
     }
 }
 
-/// The text after `name` in `rest`: none if another name stands there, `Some(None)` if nothing
+/// The text after `name` in `rest`: none if another name is there, `Some(None)` if nothing
 /// follows.
 #[expect(clippy::option_option, reason = "no match and nothing left are different answers")]
 fn after<'a>(rest: &'a str, name: &str) -> Option<Option<&'a str>> {
