@@ -19,7 +19,7 @@ const PLUGINS_LIMIT: usize = 4096;
 /// Environments above which the one that was not used for the longest time is dropped.
 const ENVIRONMENTS_LIMIT: usize = 16;
 
-/// The descriptions that are kept.
+/// The cached descriptions.
 pub(crate) struct Cache {
     file: PathBuf,
     entries: Mutex<Option<Entries>>,
@@ -35,7 +35,7 @@ struct Entries {
 #[derive(Serialize, Deserialize)]
 struct Entry {
     key: Key,
-    /// An [`Answer`], which is parsed when somebody asks for it.
+    /// An [`Answer`], which is parsed on demand.
     answer: Box<RawValue>,
     /// True if it ends with the program.
     #[serde(skip)]
@@ -68,13 +68,13 @@ impl Key {
 }
 
 impl Cache {
-    /// The descriptions of an environment, which are kept in a directory. Reads nothing yet.
+    /// The descriptions of an environment, cached in a directory. Reads nothing yet.
     pub(crate) fn new(directory: &Path, environment: &str) -> Self {
         let name = short_hash(format!("{} {environment}", payload::IDENTITY).as_bytes());
         Self { file: directory.join(name).with_extension("json"), entries: Mutex::new(None) }
     }
 
-    /// The description that is kept for a plugin.
+    /// The cached description of a plugin.
     pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
         self.with(|entries| {
             let entry = entries.plugins.get(&key.plugin)?;
@@ -104,7 +104,7 @@ impl Cache {
         });
     }
 
-    /// Drops what is kept for a plugin, because it says something else of itself when it runs.
+    /// Removes the description of a plugin, because it describes itself differently when it runs.
     pub(crate) fn forget(&self, plugin: &str) {
         self.with(|entries| entries.is_changed |= entries.plugins.remove(plugin).is_some());
         self.save();

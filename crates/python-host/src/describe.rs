@@ -18,7 +18,7 @@ use crate::state::{ChosenInterpreter, HostState};
 use crate::worker::{Purpose, Worker, WorkerError};
 use crate::workers::Workers;
 
-/// How long a plugin may take with one of its files: somebody waits for the program to start.
+/// The time for a plugin to load one of its files: the user waits for the program to start.
 const FILE_TIME: Duration = Duration::from_mins(1);
 /// How long it may take with all of them.
 const PLUGIN_TIME: Duration = Duration::from_mins(10);
@@ -126,7 +126,7 @@ async fn describe_with(workers: &Workers, worker: &Arc<Worker>, missing: Missing
     if !worker.adapter().loads_whole {
         (host.settings.on_progress)(&plugin.name, "reading its tools and providers");
     }
-    // Looked at before they are read: what changes meanwhile is seen the next time.
+    // Listed before they are read: a change in between is noticed the next time.
     let files = worker.plugin.files();
     let keep = |seen: &KnownInterpreter, answer: &Answer| {
         if let Some(files) = &files {
@@ -175,7 +175,7 @@ async fn describe_with(workers: &Workers, worker: &Arc<Worker>, missing: Missing
 async fn pretended(worker: &Arc<Worker>, packages: &[String]) -> Option<Answer> {
     let (host, plugin) = (&worker.host, worker.facts());
     let answer = ask(worker, Packages::Pretended).await;
-    // What it has loaded is of no use for calls.
+    // A worker with pretended packages is of no use for calls.
     worker.stop().await;
     let answer = answer.ok().filter(|answer| !answer.is_faulty())?;
     host.expect(plugin, !answer.pretended.is_empty());
@@ -214,7 +214,7 @@ struct Unanswered {
     loading: Option<String>,
 }
 
-/// Asks again without a file that ended or held up the process, so that it costs the others nothing.
+/// Asks again without a file that ended or blocked the process, so that the others are loaded.
 /// After too many of them nothing more is tried, and what there is by then is the answer.
 async fn ask_around_crashes(worker: &Arc<Worker>) -> Result<Answer, String> {
     let begun = Instant::now();
@@ -276,7 +276,7 @@ async fn stall(mut loading: watch::Receiver<Option<String>>, time: Duration) {
     loop {
         match timeout(time, loading.changed()).await {
             Ok(Ok(())) => {}
-            // How it ended is told to who asked.
+            // The caller gets its end as an error.
             Ok(Err(_)) => std::future::pending().await,
             Err(_) => return,
         }

@@ -13,7 +13,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// How long a file stays out that ended or held up a process, where nothing of its plugin changes.
+/// The time for which a file that ended or blocked a process is not loaded, unless its plugin changes.
 const RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// The longest name of a tool that model APIs take.
@@ -47,7 +47,7 @@ pub(crate) struct ToolDescription {
     /// The tool's own version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) version: String,
-    /// Tags for people.
+    /// Tags for users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) categories: Vec<String>,
     /// True if a user must agree before it runs.
@@ -70,13 +70,13 @@ pub(crate) struct ToolDescription {
 pub struct ProviderDescription {
     /// Names it to the worker.
     pub key: String,
-    /// The name under which people choose it.
+    /// The name by which users select it.
     pub name: String,
     /// Its own description.
     pub doc: Option<String>,
 }
 
-/// The answer to `describe`, as it is kept.
+/// The answer to `describe`, as it is cached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -91,7 +91,7 @@ pub(crate) struct Answer {
     /// True if the description may depend on the search path for programs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) looks_for_programs: bool,
-    /// Files that ended or held up a process, and are not loaded.
+    /// Files that ended or blocked a process, and are not loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) left_out: Option<SkippedFiles>,
     /// The offers of its entry points, without empty ones.
@@ -282,7 +282,7 @@ impl ToolDescription {
         let risk_level = match self.risk_level.as_str() {
             "read_only" | "" => Risk::ReadOnly,
             "mutating" => Risk::Mutating,
-            // What we do not know may be the worst.
+            // An unknown value may be the worst one.
             _ => Risk::HighImpact,
         };
         let recovery_policy = match (self.recovery_policy.as_str(), risk_level) {

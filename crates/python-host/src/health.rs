@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// Deaths within [`PERIOD`] after which a worker is left alone.
 const DEATHS_LIMIT: usize = 3;
-/// How long a death counts.
+/// The time for which a crash is remembered.
 const PERIOD: Duration = Duration::from_mins(1);
 
 /// The last deaths of a worker.

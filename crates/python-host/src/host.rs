@@ -42,7 +42,7 @@ impl Host {
         cached.into_iter().map(|cached| cached.described).collect()
     }
 
-    /// Describes plugins: from what is kept, else by asking their Python, several at once.
+    /// Describes plugins: from the cache, else by asking their Python, several at once.
     pub async fn describe(&self, plugins: &[SharedPlugin], missing: Missing) -> Vec<Described> {
         describe::describe_all(&self.0, plugins, missing).await
     }

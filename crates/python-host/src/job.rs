@@ -8,7 +8,7 @@ use contract::sandbox::{Exit, Profile, Sandbox, Spawn};
 use contract::text;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest output that is kept.
+/// The largest output, in bytes.
 const OUTPUT_LIMIT: usize = 1 << 20;
 const TAIL_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;

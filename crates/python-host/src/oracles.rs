@@ -23,7 +23,7 @@ pub fn rpc_lines(bytes: &[u8]) {
             let is_object = line.trim_ascii_start().starts_with(b"{");
             assert!(is_object || line.trim_ascii_start().starts_with(b"["), "a message of nothing");
             for part in [message.params, message.result].into_iter().flatten() {
-                // What it means is found out later; here it is a part of the line.
+                // Its meaning is determined later; here it is a part of the line.
                 assert!(line.len() >= part.get().len());
             }
         }

@@ -17,7 +17,7 @@ pub(crate) fn place(state: &Path) -> PathBuf {
     state.join("python").join(IDENTITY)
 }
 
-/// Sees to it that the payload lies at its place, whole and unchanged.
+/// Ensures that the payload is at its path, complete and unchanged.
 pub(crate) fn unpack(state: &Path) -> io::Result<PathBuf> {
     let place = place(state);
     if is_intact(&place) {
@@ -27,7 +27,7 @@ pub(crate) fn unpack(state: &Path) -> io::Result<PathBuf> {
     private::make_directory(&parent)?;
     let staging = tempfile::Builder::new().prefix("unpacking-").tempdir_in(&parent)?;
     write(staging.path())?;
-    // What is there was changed by somebody; it goes out of the way in one step.
+    // The existing one was changed; it is moved away in one step.
     if place.exists() {
         let aside = tempfile::Builder::new().prefix("replaced-").tempdir_in(&parent)?;
         fs::rename(&place, aside.path().join("payload"))?;

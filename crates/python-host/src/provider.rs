@@ -29,7 +29,7 @@ use crate::worker::{Purpose, Worker, WorkerError};
 pub struct ProviderSettings {
     /// Names its class to the worker.
     pub key: String,
-    /// The name under which people choose it.
+    /// The name by which users select it.
     pub name: String,
     /// The arguments of its class beside model and key.
     pub kwargs: Map<String, Value>,
@@ -177,7 +177,7 @@ impl WorkerProvider {
         }))
     }
 
-    /// Tells people something that is no failure.
+    /// Shows users a message that is not a failure.
     fn tell(&self, words: &str) {
         (self.worker.host.settings.on_output)(&self.worker.facts().name, words);
     }

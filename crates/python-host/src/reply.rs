@@ -167,7 +167,7 @@ impl ReplyBuilder {
         let is_same = |open: &ToolUse| open.id == whole.id && open.name == whole.name;
         if self.open.as_ref().is_some_and(is_same) {
             self.open = None;
-            // What came in pieces counts where the whole has nothing.
+            // The pieces of the input are used if the complete call has none.
             let has_input = whole.input.as_object().is_some_and(|input| !input.is_empty());
             if !has_input && !self.arguments.is_empty() {
                 self.open = Some(whole);
@@ -211,7 +211,7 @@ impl ReplyBuilder {
         self.calls.push(tool_use);
     }
 
-    /// Later counts stand over earlier ones, as far as they say something.
+    /// Later numbers replace earlier ones if they are not zero.
     fn count(&mut self, usage: Usage) {
         let known = self.usage.take().unwrap_or_default();
         let number = |later: u64, earlier: u64| if later > 0 { later } else { earlier };

@@ -122,7 +122,7 @@ pub(crate) struct SessionSettings {
     pub(crate) plugin: String,
     /// Hears what the plugin prints.
     pub(crate) listener: Listener,
-    /// Is told how the session ended.
+    /// Gets the end of the session.
     pub(crate) on_end: EndListener,
 }
 
@@ -197,7 +197,7 @@ impl Session {
             () = bounds.cancel.cancelled() => RequestError::Cancelled,
         };
         drop(guard);
-        // What it does is over when it has answered, or when its worker is dead.
+        // Its work is done when it has answered, or when its worker is dead.
         let _ = tokio::time::timeout(CANCEL_TIME * 4, answered).await;
         Err(failed)
     }

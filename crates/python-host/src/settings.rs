@@ -13,7 +13,7 @@ use crate::output::Listener;
 /// The settings of the host.
 #[derive(Clone)]
 pub struct Settings {
-    /// A directory of ours, for what is kept between runs.
+    /// The directory for state between runs.
     pub state: PathBuf,
     /// Starts processes.
     pub sandbox: Arc<dyn Sandbox>,

@@ -85,7 +85,7 @@ impl HostState {
         locked(&self.active).insert(adapter.to_owned(), names);
     }
 
-    /// Checks that a plugin may still run; why not, for whoever held on to something of it.
+    /// Checks that a plugin may still run; returns the reason if not.
     pub(crate) fn admit(&self, plugin: &PythonFacts) -> Result<(), String> {
         let active = locked(&self.active);
         if active.get(plugin.adapter).is_none_or(|names| names.contains(&plugin.name)) {

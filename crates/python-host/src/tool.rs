@@ -17,7 +17,7 @@ use crate::state::plugin_key;
 use crate::wire::{CANCELLED, CallResult, Live, Looked};
 use crate::worker::{Worker, WorkerError};
 
-/// Bytes of a call's arguments that people are shown.
+/// Bytes of a call's arguments that are shown to users.
 const SHOWN: usize = 2000;
 
 /// A plugin's tool.
@@ -145,7 +145,7 @@ impl Tool for WorkerTool {
         }
         let cancel = CancellationToken::new();
         let bounds = Bounds { time: self.worker.time(), cancel: &cancel };
-        // What keeps it from answering is said by the call itself.
+        // The call itself reports why there is no answer.
         let answer = self.worker.ask("look", &json!({"tool": self.key}), bounds).await.ok()?;
         let Looked { live } = serde_json::from_str(answer.get()).ok()?;
         if let Some(live) = live {

@@ -33,7 +33,7 @@ pub(crate) fn declared(plugin: &PythonFacts) -> Result<Vec<String>, String> {
             all.extend(requirements(&text)?);
         }
     }
-    // What plugins import of us lies ready for them.
+    // Plugins can import `brynhild` without an installation.
     all.retain(|item| !item.trim().is_empty() && name_of(item) != "brynhild");
     for item in &all {
         // A word that begins like an option would be one.
@@ -243,7 +243,7 @@ async fn fill(settings: &Settings, work: Work<'_>, packages: &[String]) -> Resul
         }
         done => done?,
     }
-    // What was fetched is not needed twice; a leftover does no harm.
+    // The downloads are not needed again; files that stay do no harm.
     let _ = fs::remove_dir_all(cache);
     Ok(())
 }

@@ -135,7 +135,7 @@ impl Workers {
     /// Takes note of what plugins that share a worker offer. Returns true if they offered something
     /// else before.
     pub(crate) fn remember_offer(&self, plugin: &PythonFacts, offer: &PythonOffer) -> bool {
-        // What could not be described says nothing of what is loaded.
+        // Without a description the offer says nothing about loaded plugins.
         let is_described = offer.rest.get(plugin.adapter).is_some();
         if !adapter(plugin).is_shared || !is_described {
             return false;

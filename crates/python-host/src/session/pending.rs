@@ -64,7 +64,7 @@ impl Pending {
         self.lock().waiting.remove(&id)
     }
 
-    /// Ends the session for all who wait. The first end counts.
+    /// Ends the session for all that wait. Only the first end is used.
     pub(super) fn fail(&self, end: &SessionEnd) {
         let mut state = self.lock();
         let end = state.end.get_or_insert_with(|| end.clone()).clone();
@@ -72,7 +72,7 @@ impl Pending {
         drop(state);
         for told in waiting.into_values() {
             if let Waiter::Answer(answer) = told {
-                // Whoever has gone does not want to know.
+                // The receiver may be gone.
                 let _ = answer.send(Err(RequestError::Ended(Arc::clone(&end.words))));
             }
         }

@@ -177,7 +177,7 @@ async fn read(
                     shared.loading.send_replace(file);
                 }
             }
-            // What a later host may tell is no concern of ours.
+            // Messages of a later version are ignored.
             _ => {}
         }
     }
@@ -200,7 +200,7 @@ async fn answer(shared: &Shared, id: u64, incoming: Incoming<'_>) {
         Some(fault) => Err(RequestError::Fault(fault)),
         None => Ok(incoming.result.map_or_else(null, ToOwned::to_owned)),
     };
-    // Whoever has gone does not want to know.
+    // The receiver may be gone.
     match told {
         Waiter::Answer(sender) => drop(sender.send(answer)),
         Waiter::Items(sender) => drop(sender.send(answer.map(|_| Item::End)).await),
