@@ -35,7 +35,7 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
         findings.extend(by_rules(call, &script, command, decision));
     }
     if script.is_broken {
-        let why = if command.len() > shell::LONGEST {
+        let why = if command.len() > shell::MAX_COMMAND {
             "too long to be checked"
         } else {
             "does not parse as Bash"

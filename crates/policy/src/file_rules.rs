@@ -1,5 +1,5 @@
-//! What rules keep from every process, whoever starts it and whatever its text says. Reading a text
-//! tells why; what a program does in the end only walls can hold.
+//! Files that rules deny to every process. Reading the text of a command explains a denial; only the
+//! sandbox enforces it.
 
 use std::path::{Path, PathBuf};
 
@@ -53,23 +53,23 @@ impl FileRules {
         (!rules.is_empty()).then_some(Self { places, rules })
     }
 
-    /// Whether a file, or a directory with all in it, may not be read.
+    /// Returns true if a file, or a directory with all in it, may not be read.
     pub fn hides(&self, path: &Path) -> bool {
         self.meaning(path, Touch::Read).next().is_some()
     }
 
-    /// Whether a file, or a directory with all in it, may not be written.
+    /// Returns true if a file, or a directory with all in it, may not be written.
     pub fn keeps(&self, path: &Path) -> bool {
         self.meaning(path, Touch::Write).next().is_some()
     }
 
-    /// Whether some rule means what lies at `path` in that place and in no other.
+    /// Returns true if a rule matches `path` by its directory, and not a file of its name anywhere.
     pub fn binds(&self, path: &Path) -> bool {
         let mut rules = self.meaning(path, Touch::Read).chain(self.meaning(path, Touch::Write));
         rules.any(|pattern| !pattern.is_anywhere())
     }
 
-    /// Whether they may mean something below `directory`.
+    /// Returns true if they may match a path below `directory`.
     pub fn may_mean_below(&self, directory: &Path) -> bool {
         self.rules.iter().any(|rule| rule.pattern.may_lie_below(directory, &self.places))
     }
@@ -95,7 +95,7 @@ impl FileRules {
     }
 }
 
-/// Whether a pattern for a name could stand for this one.
+/// Returns true if a pattern could match this name.
 fn could_be(pattern: &str, name: &str) -> bool {
     const WILD: [char; 4] = ['*', '?', '[', '\\'];
     match (pattern.find(WILD), pattern.rfind(WILD)) {
@@ -107,7 +107,7 @@ fn could_be(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether a rule denies something to every tool, or to commands, which are processes all of them.
+/// Returns true if a rule denies something to every tool or to commands, and so to processes.
 pub(crate) fn is_for_processes(rule: &Rule) -> bool {
     let is_meant = rule
         .matcher

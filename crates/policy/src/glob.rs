@@ -23,7 +23,7 @@ pub(crate) enum Step<T> {
     Many,
 }
 
-/// Whether some text fits both `left` and `right`.
+/// Returns true if some text matches both `left` and `right`.
 pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
     // Most words are done with here, without a place in memory.
     if is_text(right) && left.0.len() <= NAME {
@@ -40,12 +40,12 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
     })
 }
 
-/// Whether every character stands for itself.
+/// Returns true if there is no wildcard.
 fn is_text((text, reading): (&str, Reading)) -> bool {
     reading == Reading::Literal || !text.contains(['*', '?', '['])
 }
 
-/// Whether a text fits a pattern that is not long.
+/// Returns true if a text matches a short pattern.
 fn fits(pattern: (&str, Reading), text: &str) -> bool {
     let is_special = |c: char| matches!(c, '*' | '?' | '[' | ']');
     let Some(wild) = pattern.0.find(is_special).filter(|_| pattern.1 != Reading::Literal) else {
@@ -56,7 +56,7 @@ fn fits(pattern: (&str, Reading), text: &str) -> bool {
         return false;
     }
     let (mut steps, mut rest) = (characters(pattern), text.chars());
-    // What follows the last star, and the shortest of what may follow what it stands for.
+    // The pattern after the last star, and the text that it is tried against next.
     let mut behind_star = None;
     loop {
         let is_step = match (steps.next(), rest.clone().next()) {
@@ -80,13 +80,13 @@ fn fits(pattern: (&str, Reading), text: &str) -> bool {
     }
 }
 
-/// Whether a path could fit a rule's pattern, in which a component `**` is any number of
+/// Returns true if a path could match a rule's pattern, in which a component `**` is any number of
 /// components. Both are without a leading slash.
 pub(crate) fn paths_meet(pattern: &str, path: (&str, Reading)) -> bool {
     paths_meet_as((pattern, Reading::Rule), path)
 }
 
-/// The same with the rule's pattern read in another way.
+/// [`paths_meet`] with another reading of the rule's pattern.
 pub(crate) fn paths_meet_as(pattern: (&str, Reading), path: (&str, Reading)) -> bool {
     let (pattern, rule_reading) = pattern;
     let pattern: Vec<Step<&str>> = components(pattern)

@@ -73,7 +73,6 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ToolSettings {
-    /// Whether its calls are asked about.
     pub require_approval: RequireApproval,
     /// Commands it may run: their first words.
     pub allowed_commands: Vec<String>,
@@ -83,7 +82,7 @@ pub struct ToolSettings {
     pub allowed_paths: Vec<PathBuf>,
 }
 
-/// Whether a tool's calls are asked about.
+/// Says if the user is asked about a tool's calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequireApproval {

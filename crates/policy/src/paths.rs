@@ -59,7 +59,7 @@ const SECRET_STEMS: &str = "credentials credential secrets secret passwords";
 const DATA_ENDINGS: &str = "json yaml yml toml ini txt xml csv env properties";
 const HARMLESS: &str = ".env.example .env.sample .env.template .env.dist *.pub";
 
-/// What every name of a secret has some of, in lower case: a quick look that answers for most.
+/// Parts of the names of secrets, in lower case. Every such name has one; most other names have none.
 const HINTS: &str = ".env .pem .key .p12 .pfx .jks .kdbx .tf id_ netrc .npmrc .pypirc credential passw pgpass \
     .my.cnf .dockercfg kubeconfig secret service-account .ssh .aws .gnupg .kube .azure .gcloud \
     htpasswd service_account api_key api-key apikey vault .s3cfg .boto .terraformrc .ppk \
@@ -85,7 +85,7 @@ impl Places {
         }
     }
 
-    /// Whether `path` lies in the home, and in no place that was opened.
+    /// Returns true if `path` is in the home, and in no directory that was opened.
     pub(crate) fn is_hidden(&self, path: &Path) -> bool {
         let path = normalize(path);
         let is_home = self.home.as_ref().is_some_and(|home| path.starts_with(home));
@@ -116,7 +116,7 @@ impl Places {
     }
 }
 
-/// Whether a path has some of what every name of a secret has.
+/// Returns true if a path has a part of the names of secrets.
 fn has_hint(path: &str) -> bool {
     /// The hints by their first letter: it is asked of every file in a directory.
     static BY_FIRST: LazyLock<HashMap<u8, Vec<&[u8]>>> = LazyLock::new(|| {
@@ -137,8 +137,8 @@ fn has_hint(path: &str) -> bool {
     })
 }
 
-/// Whether a path's name says that it holds a secret. `path` may have wildcards where `reading`
-/// says so; then whether it could mean such a file.
+/// Returns true if a path is that of a secret. If `reading` allows wildcards in `path`, returns true
+/// if it could match such a file.
 pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
     if reading == Reading::Literal && !has_hint(path) {
         return false;

@@ -37,9 +37,7 @@ pub enum Scope {
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What it says.
     pub decision: Decision,
-    /// Whose it is.
     pub scope: Scope,
     /// Where it stands.
     pub origin: String,
@@ -50,18 +48,17 @@ pub struct Rule {
     pub(crate) matcher: Matcher,
 }
 
-/// What a rule speaks of.
+/// The tools and actions that a rule matches.
 #[derive(Clone, Debug)]
 pub(crate) struct Matcher {
     /// Whose calls; a pattern.
     pub(crate) tool: Option<String>,
     /// The plugin the tool comes from, for approvals given to that plugin.
     pub(crate) source: Option<String>,
-    /// What they do.
     pub(crate) target: Target,
 }
 
-/// What a call does that a rule speaks of.
+/// The action that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Anything.
@@ -84,8 +81,8 @@ pub(crate) enum Target {
 pub(crate) const ANY_WORDS: &str = "*";
 
 impl Rule {
-    /// Whether it forbids or asks about a tool by the name of what it does, and so speaks of the
-    /// same work by tools of others.
+    /// Returns true if it denies or asks about a built-in tool by name, and so applies to the same
+    /// action of a plugin's tool.
     pub(crate) fn means_work(&self, tool: &ToolSpec, action: &Action) -> bool {
         let named = match action {
             Action::Run { .. } => self.matcher.tool.as_deref() == Some("Bash"),
@@ -97,8 +94,8 @@ impl Rule {
         named && is_bare && self.decision != Decision::Allow && tool.source != "builtin"
     }
 
-    /// Whether it speaks of so much that only the user themselves may allow it: any command, or any
-    /// text that a shell is told.
+    /// Returns true if it matches so much that only the user may allow it: any command, or any
+    /// text that a shell runs.
     pub(crate) fn is_boundless(&self) -> bool {
         let tool = self.matcher.tool.as_deref().unwrap_or("*");
         match &self.matcher.target {
@@ -109,7 +106,7 @@ impl Rule {
         }
     }
 
-    /// Whether it speaks of this tool at all.
+    /// Returns true if it applies to this tool.
     pub(crate) fn concerns(&self, tool: &ToolSpec) -> bool {
         let named =
             self.matcher.tool.as_deref().is_none_or(|pattern| {

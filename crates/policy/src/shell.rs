@@ -16,7 +16,7 @@ use crate::word_list::listed;
 use wrappers::{INTERPRETERS, Inner, SHELLS};
 
 /// Longer text is not parsed.
-pub(crate) const LONGEST: usize = 256 * 1024;
+pub(crate) const MAX_COMMAND: usize = 256 * 1024;
 /// Wrappers and nested scripts beyond this depth are not followed.
 const DEPTH: usize = 6;
 
@@ -89,7 +89,7 @@ pub(crate) fn read(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
 }
 
 fn read_at(text: &str, cwd: &Path, home: Option<&Path>, depth: usize) -> Script {
-    if text.len() > LONGEST || has_word_across_lines(text) {
+    if text.len() > MAX_COMMAND || has_word_across_lines(text) {
         return Script { is_broken: true, ..Script::default() };
     }
     let mut script = tree::read(text, normalize(cwd), home);

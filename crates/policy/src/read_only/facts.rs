@@ -9,7 +9,7 @@ const VARIABLES: &str = "\
     HOME USER LOGNAME SHELL PATH PWD LANG LC_ALL TERM TZ HOSTNAME TMPDIR EDITOR PAGER CI \
     NODE_ENV VIRTUAL_ENV CARGO_HOME RUSTUP_HOME GOPATH GOROOT JAVA_HOME PYTHONPATH";
 
-/// What `ps` may show of a process. Not its variables.
+/// The columns that `ps` may show. They exclude environment variables.
 const COLUMNS: &str = "\
     pid ppid pgid sid user uid group gid comm cmd args command stat state s start lstart stime \
     etime etimes time cputime tty pcpu %cpu pmem %mem rss vsz nice ni pri nlwp thcount wchan psr";

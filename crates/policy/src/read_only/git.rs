@@ -39,7 +39,7 @@ struct Subcommand {
     check: Check,
 }
 
-/// What more must hold.
+/// A further condition.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
     /// Nothing.

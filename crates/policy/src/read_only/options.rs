@@ -10,11 +10,11 @@ pub(crate) struct Grammar<'g> {
     /// Lists of names between spaces; `=` after one that takes a value, `?` after one that may have
     /// one attached.
     pub(crate) long: &'g [&'g str],
-    /// Whether `-40` is an option.
+    /// True if `-40` is an option.
     pub(crate) numbers: bool,
 }
 
-/// What was read.
+/// The parsed options and operands.
 #[derive(Debug, Default)]
 pub(crate) struct Options<'a> {
     /// Options in order, by letter or name, with their values.
@@ -24,7 +24,7 @@ pub(crate) struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// Whether any of these options was given.
+    /// Returns true if any of these options was given.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }

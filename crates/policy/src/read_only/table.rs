@@ -9,7 +9,7 @@ use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
 use crate::word_list::listed;
 
-/// What a program does with its operands.
+/// A program's use of its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operands {
     /// Shows their contents.
@@ -199,7 +199,7 @@ impl Program {
     }
 }
 
-/// Whether letters of `tree` follow one whose value is the next word all the same.
+/// Returns true if letters of `tree` follow one that still takes the next word as its value.
 fn takes_next(word: &Word) -> bool {
     let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
     let valued = letters.and_then(|letters| letters.split_once(['L', 'I', 'P']));

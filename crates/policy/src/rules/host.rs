@@ -20,7 +20,7 @@ impl HostPattern {
         (text == "*" || (!body.is_empty() && body.chars().all(plain))).then_some(Self(text))
     }
 
-    /// Whether a rule of this decision speaks of `host`, which may end in a port.
+    /// Returns true if a rule of this decision matches `host`, which may end in a port.
     pub(crate) fn matches(&self, host: &str, decision: Decision) -> bool {
         match decision {
             Decision::Allow => {
@@ -45,12 +45,12 @@ impl HostPattern {
         }
     }
 
-    /// Whether it means every host.
+    /// Returns true if it matches every host.
     pub(crate) fn is_any(&self) -> bool {
         self.0 == "*"
     }
 
-    /// Whether a text names such a host anywhere in it: an address with whatever stands around the
+    /// Returns true if a text contains such a host: an address with anything around the
     /// host, in any spelling.
     pub(crate) fn could_be_in(&self, text: &str) -> bool {
         let wanted = canonical(self.parts().0);

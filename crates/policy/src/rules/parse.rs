@@ -29,7 +29,7 @@ pub enum RuleError {
         origin: String,
         /// The rule as it is written.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         cause: String,
     },
     /// The rule does not do what its example says.
@@ -41,7 +41,7 @@ pub enum RuleError {
         text: String,
         /// The example.
         example: String,
-        /// What it does with the example: `does not match`, or `must not match`.
+        /// `does not match`, or `must not match`.
         fault: &'static str,
     },
 }
@@ -137,7 +137,7 @@ pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
         });
     };
     let inside = inside.strip_suffix(')').ok_or("the closing parenthesis is missing")?;
-    // What a plugin says it does is its word; an allow rule takes the word of built-in tools only.
+    // A plugin can claim any action; an allow rule trusts the actions of built-in tools only.
     let source = (decision == Decision::Allow).then(|| String::from("builtin"));
     let name = name.trim();
     let target = match name {
@@ -189,7 +189,7 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
         _ => return Err(String::from("it may have one of command, path and host")),
     };
     let source = (decision == Decision::Allow && tool.is_none()).then(|| String::from("builtin"));
-    // What is denied or asked about is so whoever does it, as in the short form.
+    // A deny or ask rule applies to every tool, as in the short form.
     let tool = tool.filter(|tool| decision == Decision::Allow || !says_what(tool, &target));
     let written = Value::Object(
         fields
@@ -203,7 +203,7 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
     Ok((matcher, written.to_string(), reason))
 }
 
-/// Whether a tool's name says no more than what is done anyway.
+/// Returns true if a tool's name only repeats the action of the target.
 fn says_what(tool: &str, target: &Target) -> bool {
     match target {
         Target::AnyCommand | Target::Command(_) => is_any_of(tool, &["Bash"]),
@@ -213,7 +213,7 @@ fn says_what(tool: &str, target: &Target) -> bool {
     }
 }
 
-/// Whether a pattern for names of tools means one of these.
+/// Returns true if a pattern for names of tools matches one of these.
 fn is_any_of(tool: &str, names: &[&str]) -> bool {
     names.iter().any(|name| meet((tool, Reading::Rule), (name, Reading::Literal)))
 }
@@ -280,7 +280,7 @@ fn check_examples(rule: &Rule, entry: &Value) -> Result<(), RuleError> {
 }
 
 impl Rule {
-    /// Whether it speaks of an example, which is written as what the rule is about.
+    /// Returns true if it matches an example.
     fn speaks_of(&self, example: &str) -> bool {
         let places = Places {
             workspace: PathBuf::from("/workspace"),

@@ -8,7 +8,7 @@ use crate::braces;
 use crate::glob::{Reading, paths_meet, paths_meet_as};
 use crate::paths::{Places, normalize};
 
-/// What is done to a file.
+/// An access to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Touch {
     /// It is read.
@@ -20,7 +20,7 @@ pub(crate) enum Touch {
 }
 
 impl Touch {
-    /// Whether a rule about this speaks of `other`.
+    /// Returns true if a rule about this access applies to `other`.
     pub(crate) fn includes(self, other: Self) -> bool {
         self == Self::Any || self == other
     }
@@ -30,7 +30,7 @@ impl Touch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathPattern {
     text: String,
-    /// What it becomes where braces are spelled out.
+    /// The patterns without braces.
     spellings: Vec<String>,
     /// The last component without wildcards, in lower case.
     literal: Option<String>,
@@ -73,8 +73,8 @@ impl PathPattern {
         Some(Self { literal: literal.map(str::to_lowercase), spellings, text })
     }
 
-    /// Whether a rule of this decision speaks of `path`, an absolute path that is a pattern itself
-    /// where `reading` says so. Deny and ask rules disregard case, as some file systems do.
+    /// Returns true if a rule of this decision matches `path`, an absolute path that is a pattern itself
+    /// if `reading` says so. Deny and ask rules ignore case, as some file systems do.
     pub(crate) fn matches(
         &self,
         path: (&Path, Reading),
@@ -95,7 +95,7 @@ impl PathPattern {
         }
     }
 
-    /// Whether what a deny or ask rule spells out before its first wildcard lies below `directory`.
+    /// Returns true if the part of a deny or ask rule before its first wildcard is below `directory`.
     pub(crate) fn begins_below(&self, directory: &Path, places: &Places) -> bool {
         let directory = format!("{}/", directory.display()).to_lowercase();
         let is_wild = |part: &&str| part.contains(['*', '?', '[']);
@@ -107,8 +107,8 @@ impl PathPattern {
         })
     }
 
-    /// Whether a deny or ask rule means such a file in whichever directory it lies: the names of directories above
-    /// it say nothing.
+    /// Returns true if a deny or ask rule matches such a file in any directory: the names of directories above
+    /// it do not matter.
     pub(crate) fn is_anywhere(&self) -> bool {
         let is_name = |it: &String| {
             let name = it.strip_prefix("**/").unwrap_or(it);
@@ -120,7 +120,7 @@ impl PathPattern {
     /// The last name in each of its spellings that says something, in lower case: no file is meant
     /// without one on its way that fits.
     pub(crate) fn last_names(&self) -> Vec<String> {
-        // What stands for a directory of another name fits any.
+        // A placeholder for a directory matches any name.
         let last = |it: &String| match it.rsplit('/').find(|name| *name != "**") {
             None | Some("~" | ".") => String::from("*"),
             Some(name) => name.to_lowercase(),
@@ -140,7 +140,7 @@ impl PathPattern {
         spelled.flat_map(|it| meant(it, places)).map(start).collect()
     }
 
-    /// Whether files that a deny or ask rule means may lie below `directory`.
+    /// Returns true if files that a deny or ask rule matches may be below `directory`.
     pub(crate) fn may_lie_below(&self, directory: &Path, places: &Places) -> bool {
         let is_anywhere = |it: &String| !it.contains('/') || it.starts_with(['*', '?', '[']);
         let is_within = |it: &String| {
@@ -153,7 +153,7 @@ impl PathPattern {
             || self.begins_below(directory, places)
     }
 
-    /// Whether `text` could be a part of a matching path: a quick look before the full one.
+    /// Returns true if `text` could be a part of a matching path: a fast check before the full one.
     pub(crate) fn could_be(&self, text: &str) -> bool {
         let Some(name) = &self.literal else {
             return true;
@@ -182,7 +182,7 @@ fn full(text: &str, places: &Places) -> Option<String> {
     }
 }
 
-/// Whether a path, in lower case, is one that a deny or ask rule could mean by its text.
+/// Returns true if a path, in lower case, could match the text of a deny or ask rule.
 fn could_mean(text: &str, path: &(String, Reading), places: &Places) -> bool {
     meant(text, places).any(|pattern| fits(&within(&pattern), (&path.0, path.1)))
 }
@@ -192,7 +192,7 @@ fn within(pattern: &str) -> String {
     format!("{}/**", pattern.to_lowercase())
 }
 
-/// Whether a path fits a pattern, of which a set may be one, or the name of a file.
+/// Returns true if a path matches a pattern, in which brackets may be a set or part of a name.
 fn fits(pattern: &str, path: (&str, Reading)) -> bool {
     paths_meet(pattern, path)
         || (pattern.contains('[') && paths_meet_as((pattern, Reading::Shell), path))

@@ -62,5 +62,5 @@ fn deep_and_long_text_is_read_in_linear_work() {
         let size: usize = script.commands.iter().map(|it| it.source.len()).sum();
         assert!(size <= 16 * 400_000, "{shape}: {size}");
     }
-    assert!(read(&"a ".repeat(LONGEST), Path::new("/w"), None).is_broken);
+    assert!(read(&"a ".repeat(MAX_COMMAND), Path::new("/w"), None).is_broken);
 }
