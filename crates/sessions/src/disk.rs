@@ -1,4 +1,4 @@
-//! Appends to a file so that either all of a batch is written or none of it counts.
+//! Appends to a file so that either all of a batch is written or nothing.
 //! Knows bytes only; what they mean is the caller's business.
 
 use std::fs::File;

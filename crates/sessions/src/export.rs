@@ -56,7 +56,7 @@ impl<'a> Export<'a> {
         Self::new(Source::Log(store, id.clone()), id)
     }
 
-    /// Exports a session that is not kept.
+    /// Exports a session that is not stored.
     pub fn of_events(id: &SessionId, events: &'a [Event]) -> Result<Self, Error> {
         Self::new(Source::Memory(events), id)
     }

@@ -80,7 +80,7 @@ impl Index {
         self.sessions.insert(entry.summary.id.to_string(), entry);
     }
 
-    /// Writes the index. If that fails, or somebody else does it, the next list does the work
+    /// Writes the index. If that fails, or another process does it, the next list does the work
     /// again.
     pub(crate) fn save(&self, directory: &Path) {
         let path = directory.join("index.json");

@@ -84,7 +84,7 @@ impl Fold {
     /// Folds one event in.
     pub(crate) fn add(&mut self, event: &Event) {
         if event.within.is_some() {
-            // What a conversation within came to is the result of the call that held it.
+            // The result of a nested conversation is the result of its call.
             if let EventKind::ReplyFinished { usage, .. } = &event.kind {
                 self.usage.add(usage);
             }

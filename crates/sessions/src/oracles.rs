@@ -22,7 +22,7 @@ pub fn log(bytes: &[u8]) {
     assert_eq!(reading.lines.length, bytes.len() as u64, "bytes were passed over");
     let mut again = Vec::new();
     for event in &events {
-        // What another program nested too deeply is read and not written.
+        // Values of another program that are nested too deeply are read and not written.
         let _ = record::encode(event, &mut again);
     }
     let mut copy = Events::new(again.as_slice(), id());

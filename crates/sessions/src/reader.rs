@@ -65,7 +65,7 @@ impl<R: BufRead> Lines<R> {
         Self {
             input,
             buffer: Vec::new(),
-            longest: record::LONGEST,
+            longest: record::MAX_RECORD,
             number: 0,
             is_whole: true,
             length: 0,
@@ -79,8 +79,8 @@ impl<R: BufRead> Lines<R> {
 
     /// The next line, if there is one.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
-        const KEPT: usize = 1 << 20;
-        if self.buffer.capacity() > KEPT {
+        const MAX_REUSED: usize = 1 << 20;
+        if self.buffer.capacity() > MAX_REUSED {
             self.buffer = Vec::new();
         }
         self.buffer.clear();

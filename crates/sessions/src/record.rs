@@ -8,7 +8,7 @@ use contract::text;
 use serde::Deserialize;
 
 /// The longest line that is read or written, in bytes.
-pub(crate) const LONGEST: usize = 256 << 20;
+pub(crate) const MAX_RECORD: usize = 256 << 20;
 
 /// The deepest nesting that is written; the JSON reader refuses at 128.
 const DEEPEST: usize = 120;
@@ -32,7 +32,7 @@ pub enum Cause {
     #[error("the checksum does not match; skipped")]
     Checksum,
     /// The line is too long to be read.
-    #[error("the record is longer than {} MB; skipped", LONGEST >> 20)]
+    #[error("the record is longer than {} MB; skipped", MAX_RECORD >> 20)]
     TooLong,
     /// The record is whole, but nothing this program knows.
     #[error("the record cannot be understood ({0}); skipped")]
@@ -40,7 +40,7 @@ pub enum Cause {
     /// The event's number was used before.
     #[error("event {0} is there already; skipped")]
     Repeated(u64),
-    /// Events are missing before this one, which is kept.
+    /// Events are missing before this one, which is not skipped.
     #[error("event {found} follows event {last}: what was between them is lost")]
     Gap {
         /// The event before the gap.
@@ -141,8 +141,8 @@ struct Kind {
 }
 
 fn check(event: &Event, json: &[u8]) -> io::Result<()> {
-    let problem = if json.len() + HEADER > LONGEST {
-        format!("is longer than {} MB", LONGEST >> 20)
+    let problem = if json.len() + HEADER > MAX_RECORD {
+        format!("is longer than {} MB", MAX_RECORD >> 20)
     } else if depth(json) > DEEPEST {
         format!("is nested more than {DEEPEST} levels deep")
     } else {

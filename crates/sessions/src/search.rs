@@ -106,7 +106,7 @@ impl Scan<'_> {
             // The line that begins before the chunk belongs to the chunk before.
             let first = memchr::memchr(b'\n', buffer).map_or(buffer.len(), |at| at + 1);
             let first = if start == 0 { 0 } else { first };
-            if first == buffer.len() && size <= record::LONGEST as u64 {
+            if first == buffer.len() && size <= record::MAX_RECORD as u64 {
                 size *= 2;
                 continue;
             }

@@ -59,9 +59,9 @@ pub struct Settings {
     pub tracker: Arc<ChangeTracker>,
     /// Further directories that commands may write.
     pub others: Vec<PathBuf>,
-    /// Bytes of the largest file that is kept.
+    /// Bytes of the largest file that is saved.
     pub max_file: u64,
-    /// Bytes that are kept for the workspace, all together.
+    /// Bytes that are saved for the workspace, all together.
     pub max_total: u64,
     /// A sandbox makes sure that a command which may not write does not.
     pub is_confined: bool,
@@ -99,7 +99,7 @@ struct Inner {
     paths: BTreeMap<PathBuf, State>,
     /// A running call can change anything.
     is_walk: bool,
-    /// Changes that were found while calls were running, and that are not told yet.
+    /// Changes that were found while calls were running, and are not reported yet.
     found: Vec<Change>,
     /// Where the journal of others' changes ended when the first running call began.
     journal: u64,
@@ -250,7 +250,7 @@ impl SessionSnapshots {
         Ok(events)
     }
 
-    /// The kept bytes, with what others have added.
+    /// The saved bytes, with additions of other processes.
     fn blobs<'a>(&self, slot: &'a mut Option<BlobStore>) -> io::Result<&'a mut BlobStore> {
         let blobs = match slot.take() {
             Some(mut blobs) => {
@@ -262,7 +262,7 @@ impl SessionSnapshots {
         Ok(slot.insert(blobs))
     }
 
-    /// Brings what is known up to date; none if the workspace is too large. The lock must be held.
+    /// Updates the cache; none if the workspace is too large. The lock must be held.
     fn look(
         &self,
         inner: &mut Inner,
@@ -339,7 +339,7 @@ impl SessionSnapshots {
         }
         let _lock = self.workspace.lock()?;
         if inner.is_walk {
-            // What was begun is finished: half a look would tell half of the changes.
+            // A scan is always finished: half of it would report half of the changes.
             let looked = self.look(inner, &CancellationToken::new())?;
             inner.found.extend(looked.into_iter().flat_map(|looked| looked.changes));
         }
@@ -474,7 +474,7 @@ impl SessionSnapshots {
 
     fn report_failure(&self, error: &io::Error) -> Vec<EventKind> {
         let mut inner = self.inner();
-        // What was known may be wrong; what is on disk is looked at again.
+        // The cache may be wrong; the disk is read again.
         (inner.blobs, inner.known, inner.cursors) = (None, None, Vec::new());
         if error.kind() == io::ErrorKind::Interrupted {
             return Vec::new();

@@ -106,7 +106,7 @@ impl Store {
         self.open_locked(id, lock)
     }
 
-    /// Reads a session, also while somebody has it open.
+    /// Reads a session, also while another process has it open.
     pub fn read(&self, id: &SessionId) -> Result<Contents, Error> {
         let read = self.events(id)?.collect();
         Ok(read.map_err(cannot("read", &self.path(id)))?)

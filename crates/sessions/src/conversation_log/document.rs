@@ -60,7 +60,7 @@ pub fn figures(lines: &[Value]) -> Vec<(&'static str, String)> {
 fn entries(lines: &[Value]) -> Vec<Entry> {
     let mut inputs = HashMap::new();
     let mut entries = Vec::new();
-    // What a conversation within came to is the result of the call that held it.
+    // The result of a nested conversation is the result of its call.
     for line in lines.iter().filter(|line| !is_within(line)) {
         let content = text(line, "content");
         entries.push(match kind(line) {

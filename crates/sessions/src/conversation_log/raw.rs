@@ -31,7 +31,7 @@ pub struct RawExchange<'a> {
     pub model: &'a str,
     /// The address.
     pub endpoint: &'a str,
-    /// The body; kept as JSON where it is JSON, else as text.
+    /// The body; as JSON if it is JSON, else as text.
     pub payload: &'a [u8],
     /// Milliseconds since the request.
     pub duration_ms: u64,

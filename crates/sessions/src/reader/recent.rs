@@ -28,7 +28,7 @@ struct Place {
     kind: Kind,
 }
 
-/// The meaning of a record to whoever goes on from it.
+/// The meaning of a record for the messages after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The session's beginning.

@@ -1,6 +1,6 @@
 //! The saved bytes of one workspace, by their hash. They are appended to one large file, so that
 //! saving twenty thousand small files costs no more than their bytes; `index` says where each is.
-//! Everything is checked when it is read. Whoever changes it holds the workspace's lock.
+//! Everything is checked when it is read. Changes require the workspace's lock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -58,9 +58,9 @@ impl BlobStore {
         Ok(blobs)
     }
 
-    /// Takes in what another process has added meanwhile.
+    /// Reads the additions of another process.
     pub(super) fn refresh(&mut self) -> io::Result<()> {
-        // What is in no index yet must not be forgotten.
+        // Blobs that are in no index yet must not be lost.
         self.flush()?;
         // A process that died may have left something at the end.
         self.writer = None;

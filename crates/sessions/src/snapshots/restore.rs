@@ -65,7 +65,7 @@ impl Step {
     }
 }
 
-/// Says what to do with changes that somebody made since.
+/// The treatment of later changes by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnConflict {
     /// They stay.
@@ -74,7 +74,7 @@ pub enum OnConflict {
     Overwrite,
 }
 
-/// One change of a path, with whether somebody else may have made it.
+/// One change of a path, and if another program may have made it.
 struct Link<'a> {
     change: &'a Change,
     is_uncertain: bool,
@@ -214,9 +214,9 @@ impl Plan {
         }
     }
 
-    /// Does it. Returns what was done as a record tells it; what could not be done is kept.
+    /// Executes the plan. Returns the changes for a record; paths that failed are reported as left.
     pub(super) fn apply(&mut self, reader: &mut StateReader<'_>) -> Vec<Change> {
-        // What takes the place of a directory, or a directory of something else, must find nothing there.
+        // A path that changes from or to a directory must be free first.
         self.steps.sort_by(|a, b| a.path.cmp(&b.path));
         let steps = std::mem::take(&mut self.steps);
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -252,7 +252,7 @@ impl Plan {
     }
 }
 
-/// How far back a path can be taken, and why not farther.
+/// The oldest state that a path can be restored to, and the reason if it is not the first.
 fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
     let mut at = now;
     for Link { change, is_uncertain } in chain.iter().rev() {
@@ -330,7 +330,7 @@ impl State {
     }
 }
 
-/// SkipReason a path is not even looked at.
+/// The reason why a path is not examined.
 fn refusal(path: &Path, settings: &Settings, on_conflict: OnConflict) -> Option<&'static str> {
     let Some(git) = git_state::repository_of(path, settings.linked_git.as_ref()) else {
         // Tools may not write it either.

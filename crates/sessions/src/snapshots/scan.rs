@@ -135,7 +135,7 @@ impl<'a> Scan<'a> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(false);
         };
-        // What is below a directory that is not covered is not covered either.
+        // Paths below a directory that is not covered are not covered either.
         if !self.known.is_directory(parent) || is_excluded(name) {
             return Ok(false);
         }
@@ -259,7 +259,7 @@ impl<'a> Scan<'a> {
             return Ok(());
         };
         let new = match earlier.and_then(|state| state.unsaved()) {
-            // What was in a directory that could not be read may have been there before.
+            // Paths in an unreadable directory may have been there before.
             Some(SkipReason::Closed) => New::Silent,
             _ => here.new,
         };

@@ -50,13 +50,13 @@ impl<'de> Deserialize<'de> for Hash {
 pub(super) enum State {
     /// Nothing.
     Absent,
-    /// A file whose bytes are kept.
+    /// A file whose bytes are saved.
     File { hash: Hash, size: u64, mode: u32 },
     /// A symbolic link.
     Link { target: Name },
     /// A directory; what is in it has states of its own.
     Directory { mode: u32 },
-    /// Something that is not kept. `mark` tells whether it is still the same.
+    /// A path that is not saved. `mark` differs if it has changed.
     Unsaved { why: SkipReason, size: u64, mark: u64 },
 }
 
@@ -85,7 +85,7 @@ impl State {
     }
 }
 
-/// SkipReason something is not kept.
+/// The reason why a path is not saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SkipReason {
@@ -209,7 +209,7 @@ impl Change {
 pub(super) struct Record {
     /// When they were found.
     pub(super) at: Timestamp,
-    /// Somebody else may have made some of them: the program was not there to see.
+    /// Another program may have made some of them while this one was not running.
     #[serde(default)]
     pub(super) is_uncertain: bool,
     /// The changes, one for each path.
@@ -222,7 +222,7 @@ impl Record {
         Self { at: Timestamp::now(), is_uncertain: false, changes }
     }
 
-    /// Changes that somebody else may have made.
+    /// Changes that another program may have made.
     pub(super) fn uncertain(changes: Vec<Change>) -> Self {
         Self { is_uncertain: true, ..Self::certain(changes) }
     }

@@ -72,7 +72,7 @@ pub enum Content {
     Absent,
     /// A file.
     File {
-        /// Its bytes; none where they are no longer kept.
+        /// Its bytes; none if they were removed.
         bytes: Option<Vec<u8>>,
         /// Its permissions.
         mode: u32,
@@ -81,7 +81,7 @@ pub enum Content {
     Link(PathBuf),
     /// A directory.
     Directory,
-    /// Something that is not kept, and why.
+    /// A path that is not saved, and the reason.
     Unsaved(String),
 }
 
@@ -146,7 +146,7 @@ impl SessionSnapshots {
         if wanted.is_dry {
             plan.report_lost_commits(linked);
         } else {
-            // What is about to be overwritten is kept first, so that it can be made again.
+            // Files that will be overwritten are saved first, so that they can be restored.
             reader.blobs.sync()?;
             let done = plan.apply(&mut reader);
             plan.report_lost_commits(linked);
@@ -157,7 +157,7 @@ impl SessionSnapshots {
                 report.event = Some(self.restored(&report, &plan, done)?);
             }
             if has_opened {
-                // What the directories hold now is what the next look compares with.
+                // The next scan compares with the present content of the directories.
                 self.look(inner, &CancellationToken::new())?;
             }
         }
@@ -185,7 +185,7 @@ impl SessionSnapshots {
             let mut plan =
                 Plan::new(&mut reader, &self.settings, &closed_directories, on_conflict)?;
             plan.apply(&mut reader);
-            // What does not become what it was, whatever is done, is tried once.
+            // A path that cannot be restored is tried once.
             plan.steps.retain(|step| opened.iter().all(|done| done.path != step.path));
             if plan.steps.is_empty() {
                 return Ok(opened);

@@ -83,7 +83,7 @@ impl Workspace {
         Lock::wait(&self.directory.join("lock"))
     }
 
-    /// The kept bytes.
+    /// The saved bytes.
     pub(super) fn blobs(&self, limit: u64) -> io::Result<BlobStore> {
         BlobStore::open(&self.directory, limit)
     }
@@ -210,7 +210,7 @@ impl Workspace {
         Ok(name)
     }
 
-    /// A record by its name; none where it is no longer kept.
+    /// A record by its name; none if it was removed.
     pub(super) fn recorded(&self, session: &SessionId, name: &str) -> Option<Record> {
         let is_name = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let path = self.session(session).join(format!("{name}.json"));

@@ -36,7 +36,7 @@ pub struct Spent {
     pub cache_write_tokens: u64,
     /// US dollars, as far as they are known; none where nothing is.
     pub cost_usd: Option<f64>,
-    /// Replies whose price nobody told.
+    /// Replies without a known price.
     pub unpriced_replies: u64,
     /// Their usage.
     pub unpriced: Usage,
@@ -77,7 +77,7 @@ impl Figures {
         })
     }
 
-    /// Tool runs by plugin; `builtin` stands for the program's own tools.
+    /// Tool runs by plugin; `builtin` are the program's own tools.
     pub fn plugins(&self) -> BTreeMap<String, Used> {
         let mut plugins: BTreeMap<String, Used> = BTreeMap::new();
         for used in self.tools.values() {
@@ -91,7 +91,7 @@ impl Figures {
 impl Spent {
     /// The usage of one reply.
     pub(super) fn of(usage: &Usage) -> Self {
-        // A local server that counts nothing still costs nothing that anybody knows of.
+        // The cost of a local server is not known, either.
         let is_unpriced = usage.cost_usd.is_none();
         Self {
             replies: 1,
