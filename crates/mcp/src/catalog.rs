@@ -43,7 +43,7 @@ pub(crate) struct CatalogFailure {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToolEntry {
     pub(crate) name: String,
-    /// Its name for people.
+    /// The name for display.
     pub(crate) title: Option<String>,
     pub(crate) description: String,
     /// The schema of its arguments.
@@ -401,7 +401,7 @@ mod tests {
             all.extend(change.hashes());
         }
         assert_eq!(all, fresh.hashes());
-        // What is gone is offered no longer, and asks nothing where it comes back as it was.
+        // A tool that is gone is not offered; if it comes back unchanged, nobody is asked.
         let less = Catalog { tools: vec![tool("b", "Is.")], ..agreed.clone() };
         let gone = agreed.clone().approved(&less, &agreed.hashes());
         assert_eq!(gone.tools, less.tools);

@@ -53,7 +53,7 @@ impl Scope {
 pub struct Server {
     pub name: String,
     pub scope: Scope,
-    /// The file that configures it, for people.
+    /// The file that configures it, for messages.
     pub origin: String,
     pub transport: Transport,
     /// Its command line or URL as written, variables not replaced.
@@ -173,7 +173,7 @@ pub struct Grants {
 /// A document that configures servers.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file, for people.
+    /// The file, for messages.
     pub origin: String,
     pub scope: Scope,
     pub document: Value,
@@ -191,7 +191,7 @@ pub struct ParsedServers {
 /// A part of a document that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// The file, for people.
+    /// The file, for messages.
     pub origin: String,
     /// The server; none for the whole document.
     pub server: Option<String>,

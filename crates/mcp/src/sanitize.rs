@@ -26,7 +26,7 @@ fn is_plain(text: &str) -> bool {
 /// The invisible characters of a text, with their positions.
 fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     text.char_indices().filter(|&(at, c)| match c {
-        // It asks for the emoji of what it stands behind.
+        // It selects the emoji form of the character before it.
         '\u{fe0f}' => !has_emoji(text[..at].chars().next_back(), text[at..].chars().nth(1)),
         _ => is_hidden(c),
     })

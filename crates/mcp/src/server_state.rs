@@ -35,7 +35,7 @@ const RETRY_AFTER: i64 = 600;
 /// One configured server.
 pub(crate) struct ServerState {
     pub(crate) server: Server,
-    /// Stands for the server in the names of tools.
+    /// The prefix of the names of its tools.
     pub(crate) prefix: String,
     settings: Arc<Settings>,
     cache: CatalogFile,

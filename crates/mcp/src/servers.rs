@@ -180,7 +180,7 @@ impl Servers {
         self.tools_with(ServerTool::into_arc)
     }
 
-    /// The tools for people and for other agents: results keep what a model cannot see.
+    /// The tools for users and other agents: results include parts that a model cannot see.
     pub fn tools_with_content(&self) -> Vec<Arc<dyn Tool>> {
         self.tools_with(|mut tool| {
             tool.keeps_content = true;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The longest name that every provider takes.
 const MAX_LENGTH: usize = 64;
 
-/// The part of a name that stands for a server. None if no character of the server's name is usable.
+/// The part of a name that identifies a server. None if no character of the server's name is usable.
 /// It never holds `__` and never ends in `_`, so that no two servers can share a tool's name.
 pub fn prefix(server: &str) -> Option<String> {
     let mut prefix = String::new();

@@ -16,7 +16,7 @@ pub(crate) fn content(result: &CallToolResult) -> Option<Value> {
     is_rich.then(|| serde_json::to_value(&result.content).unwrap_or_default())
 }
 
-/// The largest picture that is kept for people to see, in characters of base64.
+/// The largest picture that is shown to users, in characters of base64.
 const MAX_PICTURE: usize = 2 << 20;
 
 /// The result of a call.
@@ -43,7 +43,7 @@ pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     output
 }
 
-/// A picture, for people.
+/// A picture for users.
 fn picture(block: &ContentBlock) -> Option<Display> {
     match block {
         ContentBlock::Image(image) if image.data.len() <= MAX_PICTURE => {

@@ -1,4 +1,4 @@
-//! Errors of HTTP connections, in words for people.
+//! Messages for the errors of HTTP connections.
 
 use std::error::Error;
 

@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::failure::Failure;
 use crate::mutex::lock;
 
-/// The part of a program's standard error that is kept, in bytes.
+/// The last bytes of a program's standard error.
 const MAX_STDERR: usize = 4096;
 
 /// The end of a program's standard error. Outlives the program.

@@ -22,7 +22,7 @@ pub(super) async fn returned(listener: &TcpListener) -> std::io::Result<String> 
              Connection: close\r\n\r\n{text}",
             text.len()
         );
-        // The browser's page is a courtesy; what counts has arrived.
+        // The page is optional; the code has arrived.
         let _ = stream.write_all(reply.as_bytes()).await;
         let _ = stream.shutdown().await;
         if is_ours {

@@ -25,7 +25,7 @@ const INTERPRETERS: [&str; 10] =
 /// Directories of the system: their files belong to packages if only root can write them.
 const SYSTEM: [&str; 9] =
     ["/bin", "/lib", "/lib64", "/opt", "/sbin", "/snap", "/usr", "/Library", "/System"];
-/// Directories of package managers, whoever owns them.
+/// Directories of package managers, of any owner.
 const PACKAGES: [&str; 5] = [
     "/gnu/store",
     "/home/linuxbrew/.linuxbrew",
@@ -80,7 +80,7 @@ fn hash(path: &Path) -> io::Result<String> {
         return Ok(format!("not read: {size} bytes, changed {changed:?}"));
     }
     let mut hasher = blake3::Hasher::new();
-    // It may grow meanwhile.
+    // It may grow while it is read.
     hasher.update_reader(file.take(MAX_HASHED))?;
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -91,7 +91,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Draining<T> {
         }
         let mut open = self.open.subscribe();
         let all = open.wait_for(HashSet::is_empty);
-        // Whoever cannot wait is not waited for.
+        // Waits no longer than the deadline.
         let _ = tokio::time::timeout_at(self.end.unwrap_or_else(Instant::now), all).await;
         None
     }

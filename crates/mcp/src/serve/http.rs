@@ -33,9 +33,9 @@ use crate::mutex::lock;
 /// The path under which tools are offered.
 const PATH: &str = "/mcp";
 /// The largest request.
-const LARGEST: usize = 32 << 20;
+const MAX_REQUEST: usize = 32 << 20;
 /// Connections at once, at most; a client that listens keeps one.
-const MOST_CLIENTS: usize = 512;
+const MAX_CLIENTS: usize = 512;
 /// Sessions at once, at most: a client that vanishes leaves its own behind.
 const MOST_SESSIONS: usize = 256;
 /// Names the session in requests and replies.
@@ -70,7 +70,7 @@ pub async fn http(
     let port = address.port();
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins([format!("http://localhost:{port}"), format!("http://{address}")])
-        .with_max_request_body_bytes(LARGEST)
+        .with_max_request_body_bytes(MAX_REQUEST)
         .with_cancellation_token(cancel.child_token());
     let shared_session = Arc::new(ClientSession::new(Arc::clone(&backend)));
     let make = move || Ok(Server::new(Arc::clone(&backend), Some(Arc::clone(&shared_session))));
@@ -81,7 +81,7 @@ pub async fn http(
     let mut clients = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept(), if clients.len() < MOST_CLIENTS => accepted,
+            accepted = listener.accept(), if clients.len() < MAX_CLIENTS => accepted,
             Some(_) = clients.join_next(), if !clients.is_empty() => continue,
             () = cancel.cancelled() => break,
         };
@@ -96,7 +96,7 @@ pub async fn http(
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(stream), answer);
-            // What goes wrong on one connection is that client's to see.
+            // An error of one connection concerns only its client.
             let _ = connection.await;
         });
     }

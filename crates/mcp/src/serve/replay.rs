@@ -1,5 +1,5 @@
 //! The latest messages to clients over HTTP, so that a client that lost its connection can resume.
-//! They are kept in memory, up to a limit for all clients together.
+//! They are stored in memory, up to a limit for all clients together.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

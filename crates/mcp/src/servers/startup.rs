@@ -11,7 +11,7 @@ use super::{CatalogFetch, Servers};
 use crate::frontend::Frontend;
 use crate::mutex::lock;
 
-/// Upper bound on the wait of a full-screen interface: the user can write meanwhile.
+/// Upper bound on the wait of a full-screen interface, in which the user can already write.
 const MAX_SCREEN_WAIT: Duration = Duration::from_secs(2);
 /// A longer wait is announced.
 const SILENT_WAIT: Duration = Duration::from_secs(1);

@@ -96,7 +96,7 @@ impl UserPrompt {
     }
 }
 
-/// A value as people write it.
+/// A value as users write it.
 fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
