@@ -36,7 +36,7 @@ pub async fn ask(
     let choices = choices.iter().map(choice).collect();
     let selected = refusal.unwrap_or(0);
     let mut question = Question::new(clean(title), parts, choices, selected, Instant::now());
-    // What the user has set holds from the conversation on.
+    // The user's key bindings apply only in the conversation.
     let (keys, _) = Keymap::new(&KeyOverrides::new());
     loop {
         let now = Instant::now();

@@ -140,7 +140,7 @@ impl Keymap {
                     None => problems.push(format!("`{word}` names no key (ui.keys.{name})")),
                 }
             }
-            // What is not understood takes nothing away.
+            // An invalid binding removes nothing.
             let is_own = own.is_some_and(|own| own.is_empty() || !bound.is_empty());
             let keys: Vec<Vec<Key>> = if is_own { bound } else { usual() };
             bindings.extend(keys.into_iter().map(|keys| (keys, described.action, is_own)));
@@ -151,7 +151,7 @@ impl Keymap {
                 problems.push(format!("`{name}` is no action; there are {}", names.join(", ")));
             }
         }
-        // What a user has set wins over what is usual.
+        // The user's bindings replace the defaults.
         let taken: Vec<Vec<Key>> = bindings
             .iter()
             .filter(|(_, _, is_own)| *is_own)

@@ -104,7 +104,7 @@ impl Markdown {
         let scan = std::mem::take(&mut self.scan);
         let mut begun = cut.begun;
         if let Some(fence) = begun.as_mut().and_then(|begun| begun.fence.as_mut()) {
-            // What the code has begun, such as a comment, goes on in the next part.
+            // An open construct in the code, such as a comment, continues in the next part.
             let blank = Theme::unstyled();
             for line in self.text[scan.code_at..].lines() {
                 fence.highlighter.highlighter.line(line, &blank);
@@ -321,7 +321,7 @@ fn end_of_block(text: &str) -> Option<usize> {
         } else if line.trim().is_empty() {
             gap = is_complete.then_some(at + line.len()).or(gap);
         } else {
-            // What is indented may belong to the list above the gap.
+            // An indented line may belong to the list above the gap.
             let is_indented = line.starts_with("  ") || line.starts_with('\t');
             if let Some(end) = gap.take()
                 && !is_indented

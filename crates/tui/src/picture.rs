@@ -29,7 +29,7 @@ impl Pictures {
     pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let is =
             |name: &str, values: &[&str]| variable(name).is_some_and(|it| values.contains(&it));
-        // What stands between us and the terminal passes none of it on.
+        // A multiplexer in between does not pass it on.
         if variable("TMUX").is_some() || variable("STY").is_some() {
             return Self::None;
         }

@@ -123,7 +123,7 @@ impl Screen {
 
     /// Takes the terminal again.
     pub fn resume(&mut self) -> io::Result<()> {
-        // What was not taken before is part of a frame that nobody wants any more.
+        // Bytes that were not written before belong to an outdated frame.
         self.terminal.backend_mut().discard();
         let taken = raw::enter(self.terminal.backend_mut().tty(), self.options.mouse)?;
         catch(taken.caught, self.printed_in.clone())?;
@@ -166,7 +166,7 @@ impl Screen {
 
     /// Pixels of a cell, across and down, as far as the terminal tells.
     pub(crate) fn cell(&mut self) -> (u16, u16) {
-        // What terminals count in that tell nothing.
+        // The default of terminals that report nothing.
         const USUAL: (u16, u16) = (10, 20);
         let Ok(size) = rustix::termios::tcgetwinsize(self.terminal.backend_mut().tty()) else {
             return USUAL;

@@ -74,7 +74,7 @@ fn end(text: &str, breaks: Breaks) -> (usize, Joint) {
             None => (last_letter(window), Joint::Tight),
         },
     };
-    // What ends with its line leaves nothing of it to the next.
+    // A part that ends with its line includes the line feed.
     if text[at..].starts_with('\n') { (at + 1, Joint::Line) } else { (at, joint) }
 }
 

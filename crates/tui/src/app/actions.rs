@@ -172,7 +172,7 @@ impl App {
     fn stop_turn(&mut self, effects: &mut Vec<Effect>) {
         effects.push(Effect::send(Input::Interrupt));
         "stopping".clone_into(&mut self.note);
-        // What waits would begin the next turn: whoever stops decides about it anew.
+        // Queued messages would start the next turn: after a stop the user decides again.
         self.put_back();
     }
 

@@ -116,7 +116,7 @@ impl App {
                     |it: &&(usize, Position)| self.pictures.iter().all(|(block, _)| *block != it.0);
                 let fresh: Vec<(usize, Position)> = seen.iter().filter(is_fresh).copied().collect();
                 let written = self.picture_sequences(&fresh, cell);
-                // What the terminal knew by the same number is gone.
+                // The earlier image with this number is gone.
                 let id = |block: usize| self.transcript.block(block).map(|it| it.picture_id);
                 let is_left = |known: &(usize, Position)| {
                     fresh.iter().all(|(block, _)| id(*block) != id(known.0))
@@ -125,7 +125,7 @@ impl App {
                 self.pictures.extend(fresh);
                 (!written.is_empty()).then_some(PictureOutput { written, needs_redraw: false })
             }
-            // What stood elsewhere goes only when everything is drawn anew.
+            // Images at other positions disappear only with a full redraw.
             Pictures::Iterm | Pictures::Sixel => {
                 if seen == self.pictures {
                     return None;
@@ -266,7 +266,7 @@ impl App {
         let area = Rect { y: top, height: narrow(count), ..composer };
         canvas.clear(area);
         let shown = completion.proposals.iter().enumerate().skip(first).take(count);
-        // What they are for stands in a column of its own, where that leaves room for it.
+        // Their purpose has a column of its own if there is room.
         let widest = shown.clone().map(|(_, it)| columns(&one_line(&it.text))).max().unwrap_or(0);
         let widest = narrow(widest).min(area.width / 2);
         for (y, (number, proposal)) in (area.y..area.bottom()).zip(shown) {

@@ -17,7 +17,7 @@ impl App {
         if matches!(&event.kind, EventKind::Compacted { summary: None, .. })
             && event.within.is_none()
         {
-            // What the model does not see any more is not shown as if it did.
+            // Messages that the model no longer sees are removed.
             self.transcript.clear();
             self.pictures.clear();
             self.view = View::default();

@@ -71,7 +71,7 @@ impl Vim {
             let ends = [Code::Enter, Code::Esc].contains(&key.code);
             return if has_begun && ends { Outcome::Taken } else { Outcome::Ignored };
         };
-        // What is marked is there already, so that no motion follows.
+        // The selection exists already, so no motion follows.
         if self.mark.is_some() && self.pending == "g" && matches!(letter, 'u' | 'U' | '~') {
             self.pending.clear();
         }
@@ -144,7 +144,7 @@ impl Vim {
         let takes_lines = letter.is_uppercase() && !matches!(letter, 'U' | 'P');
         let span = motion::between(buffer, from, is_lines || takes_lines);
         self.mark = None;
-        // What is written in place of it can be written again elsewhere.
+        // The text that replaces it can be inserted again elsewhere.
         self.change = vec![Key::plain(Code::Char('i'))];
         buffer.begin_change();
         self.operate(operator, span, buffer);

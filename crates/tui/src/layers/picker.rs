@@ -328,7 +328,7 @@ impl Layer for Picker {
                 true
             }
             Answer::Preview { id, text } => {
-                // What letters asked for that have been typed over may come last.
+                // The preview of an item that is no longer selected may arrive last.
                 if self.current().is_some_and(|item| item.value == *id) {
                     self.preview = Some((id.clone(), text.clone()));
                 }

@@ -40,7 +40,7 @@ impl DrawnLine {
         let (was, will_be) = (self.place(same, size), next.place(same, size));
         let target = was.min(will_be);
         if same < self.text.len() && target.0 < self.top(size) {
-            // What differs has left the screen.
+            // The difference has scrolled off the screen.
             let whole = Self::default().becomes(next, size);
             return format!("{}\r\n{whole}", self.leave(size));
         }

@@ -108,7 +108,7 @@ impl Editor {
 
     fn follow(&mut self, mark: &str) -> io::Result<Line> {
         let mut out = io::stderr();
-        // What stands on the terminal.
+        // The present content of the terminal.
         let mut drawn = self.drawn(mark);
         out.write_all(DrawnLine::default().becomes(&drawn, size()).as_bytes())?;
         loop {

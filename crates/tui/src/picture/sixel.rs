@@ -116,7 +116,7 @@ fn palette(pixels: &Pixels) -> (Vec<[u8; 3]>, HashMap<[u8; 3], usize>) {
     let mean = |sum: usize, count: usize| u8::try_from(sum / count.max(1)).unwrap_or(u8::MAX);
     let mut counted: Vec<CountedColor> =
         sums.values().map(|(sum, count)| (sum.map(|it| mean(it, *count)), *count)).collect();
-    // The same picture is the same every time.
+    // Equal pictures give equal output.
     counted.sort_unstable();
     let groups = groups(counted);
     let mut colors = Vec::with_capacity(groups.len());
@@ -167,7 +167,7 @@ fn groups(counted: Vec<CountedColor>) -> Vec<Vec<CountedColor>> {
 fn encode(pixels: &Pixels) -> String {
     let (colors, known) = palette(pixels);
     let (width, height) = (pixels.width, pixels.height);
-    // What is not drawn stays as it is.
+    // Pixels that are not drawn stay as they are.
     let mut text = format!("\x1bP0;1;0q\"1;1;{width};{height}");
     for (number, color) in colors.iter().enumerate() {
         let [red, green, blue] = color.map(|it| (u32::from(it) * 100 + 127) / 255);

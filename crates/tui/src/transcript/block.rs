@@ -409,7 +409,7 @@ impl Block {
             Kind::Prompt(text) => contains(text, needle),
             _ => {
                 let inner = self.inner().into_iter().flat_map(|inner| &inner.blocks);
-                // What stands in them is shown closed.
+                // Their content is shown collapsed.
                 contains(&self.text(), needle)
                     || inner.into_iter().any(|it| visible_matches(it, needle) > 0)
             }

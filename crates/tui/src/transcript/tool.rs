@@ -417,7 +417,7 @@ fn summary(args: &Value) -> String {
             let more = if text.lines().nth(1).is_some() { " …" } else { "" };
             format!("{}{more}", contract::text::head(line, 400))
         }
-        // What is made of parts is no line.
+        // A list with objects is shown as a number.
         Value::Array(parts) if parts.iter().any(Value::is_object) => {
             counted(parts.len(), "item", "items")
         }

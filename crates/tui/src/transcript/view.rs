@@ -166,7 +166,7 @@ impl View {
         self.height = height;
         if let Some(top) = self.top {
             self.shown = rows_from(top, height, transcript, theme);
-            // What shows the last row follows what comes below it.
+            // A view of the last row follows new rows.
             let last = self.shown.last().filter(|_| self.shown.len() == height);
             if last.is_none_or(|last| after(*last, transcript, theme).is_none()) {
                 self.top = None;

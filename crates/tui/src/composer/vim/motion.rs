@@ -268,7 +268,7 @@ fn with_blanks(text: &str, from: usize, to: usize) -> (usize, usize) {
     }
     let start = start_of_line(text, from);
     let before = start + text[start..from].trim_end().len();
-    // What a line begins with is its indentation.
+    // The white space at the start of a line is its indentation.
     (if before == start { from } else { before }, to)
 }
 
